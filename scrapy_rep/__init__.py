@@ -1,0 +1,75 @@
+"""scrapy-rep: the Robots Exclusion Protocol (RFC 9309) for Scrapy."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .addon import Addon
+    from .exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
+    from .middleware import RepMiddleware
+    from .policies import Policy, policy_for
+    from .protocol.access import AccessPolicy, AccessResult
+    from .protocol.document import Group, RobotsTxt, parse
+    from .protocol.errors import ConfigurationError, InvalidProductToken, InvalidUri, RepError
+    from .protocol.findings import Finding
+    from .protocol.origin import Origin
+    from .protocol.verdict import Reason, Rule, Verdict
+    from .robotparser import RepRobotParser
+
+# Where each public name lives. They are loaded when they are asked for, so that reading a
+# robots.txt does not load Scrapy, and `scrapy` does not load what a command does not use.
+_HOMES = {
+    "AccessPolicy": "protocol.access",
+    "AccessResult": "protocol.access",
+    "Addon": "addon",
+    "ConfigurationError": "protocol.errors",
+    "Finding": "protocol.findings",
+    "Group": "protocol.document",
+    "InvalidProductToken": "protocol.errors",
+    "InvalidUri": "protocol.errors",
+    "Origin": "protocol.origin",
+    "Policy": "policies",
+    "Reason": "protocol.verdict",
+    "RepError": "protocol.errors",
+    "RepMiddleware": "middleware",
+    "RepRobotParser": "robotparser",
+    "RobotsTxt": "protocol.document",
+    "RobotsTxtDisallowed": "exceptions",
+    "RobotsTxtUnreachable": "exceptions",
+    "Rule": "protocol.verdict",
+    "Verdict": "protocol.verdict",
+    "parse": "protocol.document",
+    "policy_for": "policies",
+}
+
+__all__ = [
+    "AccessPolicy",
+    "AccessResult",
+    "Addon",
+    "ConfigurationError",
+    "Finding",
+    "Group",
+    "InvalidProductToken",
+    "InvalidUri",
+    "Origin",
+    "Policy",
+    "Reason",
+    "RepError",
+    "RepMiddleware",
+    "RepRobotParser",
+    "RobotsTxt",
+    "RobotsTxtDisallowed",
+    "RobotsTxtUnreachable",
+    "Rule",
+    "Verdict",
+    "parse",
+    "policy_for",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

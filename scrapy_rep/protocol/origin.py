@@ -1,0 +1,73 @@
+"""The scope of a robots.txt: scheme, host and port (RFC 9309, 2.3; RFC 3986, 6.2.2 and 6.2.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from .errors import InvalidUri
+
+DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
+"""The schemes whose URIs are judged, and the ports that equal their absence."""
+
+_MAX_PORT = 65535
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Scheme and host in lower case, the host in its ASCII form, and the port, never absent.
+
+    ``http`` and ``https`` are different origins, and so are two ports. A trailing dot is kept: it
+    is another name. An IP literal is a host of its own.
+    """
+
+    scheme: str
+    host: str
+    port: int
+
+    @classmethod
+    def of(cls, uri: str) -> Origin | None:
+        """The origin of an absolute URI; None if its scheme is not judged.
+
+        Userinfo plays no part.
+
+        Raises:
+            InvalidUri: the scheme is judged, but there is no host, or no port in 1..65535.
+        """
+        scheme, colon, _ = uri.partition(":")
+        scheme = scheme.lower()
+        if not colon or scheme not in DEFAULT_PORTS:
+            return None
+        try:
+            parts = urlsplit(uri)
+            host, port = parts.hostname, parts.port
+        except ValueError as error:
+            raise InvalidUri(f"{uri!r} names no origin: {error}") from error
+        if not host or port == 0 or any(c in host for c in "\\ %/"):
+            raise InvalidUri(f"{uri!r} names no origin: it needs a host, and a port of 1 or more")
+        return cls(scheme, _ascii_host(host, uri), DEFAULT_PORTS[scheme] if port is None else port)
+
+    @property
+    def robots_txt_uri(self) -> str:
+        """Where this origin's rules are (RFC 9309, 2.3)."""
+        return f"{self}/robots.txt"
+
+    def __str__(self) -> str:
+        """``scheme://host``, with the port where it is not the scheme's own."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        if self.port == DEFAULT_PORTS.get(self.scheme):
+            return f"{self.scheme}://{host}"
+        return f"{self.scheme}://{host}:{self.port}"
+
+
+def _ascii_host(host: str, uri: str) -> str:
+    """The host in lower case, internationalised labels in their ASCII form (IDNA 2003).
+
+    IDNA 2003 because that is what HTTP clients in Python, Scrapy among them, ask for.
+    """
+    if host.isascii():
+        return host.lower()
+    try:
+        return host.encode("idna").decode("ascii").lower()
+    except UnicodeError as error:
+        raise InvalidUri(f"{uri!r} names no origin: its host has no ASCII form") from error

@@ -1,0 +1,153 @@
+"""Product tokens: who a user-agent line speaks of, and who we are (RFC 9309, 2.2.1).
+
+``identifier = 1*(%x2D / %x41-5A / %x5F / %x61-7A)``: letters, ``-`` and ``_``.
+
+A user-agent line names the longest run of these at its start: ``foobot/1.2`` and ``foobot*`` name
+``foobot``. ``*``, alone or before white space, is everyone else. Tokens are equal or not, case
+aside: a token that begins another does not name it.
+
+Deviation: one real file in ten names crawlers such as ``MJ12bot`` or ``archive.org_bot``, whose
+names are no product tokens. Whoever has such a name is also named by a line whose first word, up
+to white space or ``/``, is that name as a whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .errors import InvalidProductToken
+
+EVERYONE = "*"
+"""What stands on the user-agent line of the group for crawlers that no other group names."""
+
+ProductTokens = str | Sequence[str]
+"""One product token, or several in order of preference; none for the ``*`` group alone."""
+
+_TOKEN = re.compile(rb"[A-Za-z_-]*")
+_FIRST_WORD = re.compile(rb"[^\s/]*")
+_PRODUCT_TOKEN = re.compile(r"[A-Za-z_-]+")
+_NAME = re.compile(r"[^\s/(),;:*\"<>@\x00-\x1f\x7f]+")
+
+# The parts of a browser's User-Agent header, which name no crawler. Lower case.
+_FURNITURE = frozenset(
+    [
+        "mozilla",
+        "applewebkit",
+        "webkit",
+        "khtml",
+        "gecko",
+        "like",
+        "chrome",
+        "chromium",
+        "crios",
+        "headlesschrome",
+        "safari",
+        "version",
+        "mobile",
+        "edg",
+        "edge",
+        "edga",
+        "edgios",
+        "firefox",
+        "fxios",
+        "opera",
+        "opr",
+        "presto",
+        "trident",
+        "msie",
+        "samsungbrowser",
+        "ucbrowser",
+        "yabrowser",
+        "vivaldi",
+        "android",
+        "linux",
+        "windows",
+        "macintosh",
+        "iphone",
+        "ipad",
+        "x11",
+        "ubuntu",
+        "compatible",
+    ]
+)
+_COMMENT = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+_COMPATIBLE = re.compile(r"compatible;\s*([^\s/;,()]+)", re.IGNORECASE)
+_PRODUCT = re.compile(r"(?<![^\s])([^\s/;,()]+)/[^\s;,()]*")
+_HEADER_LIMIT = 4096  # characters of a User-Agent header that are looked at
+
+
+def is_product_token(name: str) -> bool:
+    """Whether a name is a product token as the RFC spells them."""
+    return _PRODUCT_TOKEN.fullmatch(name) is not None
+
+
+def as_product_tokens(product_tokens: ProductTokens) -> tuple[str, ...]:
+    """The tokens in lower case, in order, without ``*``, which is everyone's last resort anyway.
+
+    Raises:
+        InvalidProductToken: one of them could never stand on a user-agent line as a name.
+    """
+    tokens = (product_tokens,) if isinstance(product_tokens, str) else tuple(product_tokens)
+    for token in tokens:
+        if token != EVERYONE and not _NAME.fullmatch(token):
+            name = token_from_user_agent(token) or "ExampleBot"
+            raise InvalidProductToken(
+                f"{token!r} is no product token: give the crawler's name alone, in letters, '-' "
+                f"and '_', such as {name!r}"
+            )
+    return tuple(dict.fromkeys(token.lower() for token in tokens if token != EVERYONE))
+
+
+def token_from_user_agent(user_agent: str) -> str | None:
+    """The crawler's name in a User-Agent header, or a name that stands alone; None if none does.
+
+    A header names the crawler by the first product outside of comments (``Name/version``) that is
+    no part of a browser's header, or by the product after ``compatible;`` in a comment, whichever
+    comes first: later products are libraries. A URL's parts are never names.
+    """
+    header = user_agent.strip()[:_HEADER_LIMIT]
+    if _NAME.fullmatch(header):
+        return None if header.lower() in _FURNITURE else header
+    found = [(m.start(), m[1]) for m in _PRODUCT.finditer(_COMMENT.sub(_blank, header))]
+    for comment in _COMMENT.finditer(header):
+        product = _COMPATIBLE.search(comment[1])
+        if product:
+            found.append((comment.start(), product[1]))
+    for _, name in sorted(found):
+        if name.lower() not in _FURNITURE and _NAME.fullmatch(name):
+            return name
+    words = _COMMENT.sub(_blank, header).split()
+    if len(words) == 1 and words[0].lower() not in _FURNITURE and _NAME.fullmatch(words[0]):
+        return words[0]
+    return None
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
+
+
+class Names:
+    """Which of a crawler's product tokens the user-agent lines of a group name."""
+
+    __slots__ = ("_tokens", "_words", "rank_of_everyone")
+
+    def __init__(self, tokens: tuple[str, ...]) -> None:
+        """Take tokens in lower case, most preferred first."""
+        self._tokens: dict[bytes, int] = {}
+        self._words: dict[bytes, int] = {}
+        for rank, token in enumerate(tokens):
+            table = self._tokens if is_product_token(token) else self._words
+            table[token.encode("utf-8", "surrogatepass").lower()] = rank
+        self.rank_of_everyone = len(tokens)
+
+    def rank(self, value: bytes) -> int | None:
+        """The place of the token that a user-agent line's value names; None if it names none."""
+        if value[:1] == b"*":
+            return self.rank_of_everyone if value[:2].strip() == b"*" else None
+        token = _TOKEN.match(value)
+        rank = self._tokens.get(token[0].lower()) if token else None
+        if rank is None and self._words:
+            word = _FIRST_WORD.match(value)
+            rank = self._words.get(word[0].lower()) if word else None
+        return rank
