@@ -16,7 +16,8 @@ class Reason(Enum):
     IMPLICITLY_ALLOWED = "/robots.txt itself is always allowed"
     UNAVAILABLE = "the file is unavailable"
     UNREACHABLE = "the file is unreachable"
-    FILE_NOT_USED = "the policy does not use this file"
+    OTHER_PARSER = "the parser of ROBOTSTXT_PARSER says so"
+    PARSER_FAILED = "the parser of ROBOTSTXT_PARSER failed"
     NOT_JUDGED = "robots.txt does not govern this scheme"
     INVALID_URI = "the URI names no origin that could be asked"
 

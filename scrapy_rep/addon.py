@@ -1,0 +1,34 @@
+"""The one-line installation: ``ADDONS = {"scrapy_rep.Addon": 500}``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.utils.misc import load_object
+
+from .middleware import RepMiddleware
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+_MIDDLEWARES = "DOWNLOADER_MIDDLEWARES"
+_ORDER = 100  # that of Scrapy's own robots.txt middleware
+
+
+class Addon:
+    """Puts `RepMiddleware` in the place of Scrapy's own robots.txt middleware.
+
+    The order the user gave to either is kept. Nothing else is changed, and whether robots.txt is
+    obeyed at all stays with `ROBOTSTXT_OBEY`.
+    """
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Change the settings of a crawl, at the add-on's priority."""
+        merged = settings.get_component_priority_dict_with_base(_MIDDLEWARES)
+        orders = {load_object(component): order for component, order in merged.items()}
+        order = orders.get(RobotsTxtMiddleware)
+        settings.set_in_component_priority_dict(_MIDDLEWARES, RobotsTxtMiddleware, None)
+        settings.setdefault_in_component_priority_dict(
+            _MIDDLEWARES, RepMiddleware, _ORDER if order is None else order
+        )

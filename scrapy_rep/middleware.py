@@ -1,0 +1,136 @@
+"""The downloader middleware: every request is judged by the robots.txt of its origin."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy import Request, Spider, signals
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.misc import load_object
+
+from . import stats
+from .exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
+from .identity import Identity
+from .policies import Policies
+from .protocol.errors import ConfigurationError, InvalidUri
+from .protocol.origin import Origin
+from .protocol.verdict import Reason, Verdict
+from .settings import RepSettings
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from typing_extensions import Self
+
+logger = logging.getLogger(__name__)
+
+VERDICT = "rep_verdict"
+"""The meta key under which a request carries the verdict that let it through."""
+
+
+class RepMiddleware:
+    """Judges requests; drops those that are not allowed with `RobotsTxtDisallowed`.
+
+    Attributes:
+        policies: the policies of this crawl, by origin.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        """Read and check the settings.
+
+        Raises:
+            NotConfigured: `ROBOTSTXT_OBEY` is off, and for no other reason: Scrapy takes this for
+                "go on without me".
+            ConfigurationError: a setting is wrong.
+        """
+        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+            raise NotConfigured("ROBOTSTXT_OBEY is off")
+        _refuse_a_second_judge(crawler)
+        self.crawler = crawler
+        self._identity = Identity(crawler)
+        self.policies = Policies(crawler, RepSettings.of(crawler.settings), self._identity)
+        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build from a crawler."""
+        return cls(crawler)
+
+    def _spider_opened(self) -> None:
+        self._identity.open()
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> None:  # noqa: ARG002
+        """Let a request through with its verdict in meta, or drop it.
+
+        Raises:
+            RobotsTxtDisallowed: the policy of its origin does not allow it.
+        """
+        request.meta.pop(VERDICT, None)
+        if _is_exempt(request):
+            self._count(stats.EXEMPT)
+            return
+        verdict = await self._judge(request)
+        if verdict is None:
+            self._count(stats.NOT_JUDGED)
+            return
+        if not verdict.allowed:
+            self._drop(request, verdict)
+        self._count(stats.VERDICT_ALLOWED)
+        request.meta[VERDICT] = verdict
+
+    async def _judge(self, request: Request) -> Verdict | None:
+        """The verdict on a request; None if robots.txt does not govern it."""
+        try:
+            origin = Origin.of(request.url)
+        except InvalidUri:
+            return Verdict(allowed=False, reason=Reason.INVALID_URI)
+        if origin is None:
+            return None
+        if request.url == origin.robots_txt_uri:
+            return Verdict(allowed=True, reason=Reason.IMPLICITLY_ALLOWED, robots_txt=request.url)
+        policy = self.policies.peek(origin)
+        if policy is None:
+            policy = await self.policies.get(origin, request)
+        else:
+            self._count(stats.CACHE_HIT)
+        return policy.verdict(request.url, self._identity.tokens_for(request))
+
+    def _drop(self, request: Request, verdict: Verdict) -> None:
+        self._count(stats.VERDICT_DISALLOWED)
+        self._count(stats.FORBIDDEN)
+        logger.debug(
+            "Forbidden by robots.txt: %(request)s (%(verdict)s)",
+            {"request": request, "verdict": verdict},
+            extra={"spider": self.crawler.spider},
+        )
+        if verdict.reason is Reason.UNREACHABLE:
+            raise RobotsTxtUnreachable(verdict)
+        raise RobotsTxtDisallowed(verdict)
+
+    def _count(self, name: str) -> None:
+        self.crawler.stats.inc_value(name)
+
+
+def _is_exempt(request: Request) -> bool:
+    """Whether a request carries `dont_obey_robotstxt` of its own.
+
+    Scrapy copies meta to the request for a redirect's target, which may be any page of any host:
+    that the user exempted the page that redirects says nothing of it.
+    """
+    return bool(request.meta.get("dont_obey_robotstxt")) and not request.meta.get("redirect_urls")
+
+
+def _refuse_a_second_judge(crawler: Crawler) -> None:
+    enabled = crawler.settings.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")
+    for component, order in enabled.items():
+        if order is None:
+            continue
+        loaded = load_object(component)
+        if isinstance(loaded, type) and issubclass(loaded, RobotsTxtMiddleware):
+            raise ConfigurationError(
+                f"DOWNLOADER_MIDDLEWARES: {loaded.__name__} is enabled besides RepMiddleware, and "
+                "would ask for every robots.txt again. Switch it off with "
+                f'{{"{loaded.__module__}.{loaded.__qualname__}": None}}, or use '
+                'ADDONS = {"scrapy_rep.Addon": 500}, which does it'
+            )

@@ -1,0 +1,49 @@
+"""The names of all stats, each with its meaning. Their values are integers.
+
+The documentation is checked against this table.
+"""
+
+from __future__ import annotations
+
+REQUESTS = "robotstxt/request_count"
+RESPONSES = "robotstxt/response_count"
+RESPONSE_STATUS = "robotstxt/response_status_count/{}"
+EXCEPTIONS = "robotstxt/exception_count/{}"
+FORBIDDEN = "robotstxt/forbidden"
+
+VERDICT_ALLOWED = "rep/verdict/allowed"
+VERDICT_DISALLOWED = "rep/verdict/disallowed"
+NOT_JUDGED = "rep/not_judged"
+EXEMPT = "rep/exempt"
+CACHE_HIT = "rep/cache/hit"
+CACHE_MISS = "rep/cache/miss"
+CACHE_WAITED = "rep/cache/waited"
+CACHE_GAVE_UP = "rep/cache/gave_up"
+CACHE_EVICTED = "rep/cache/evicted"
+ACCESS = "rep/access/{}"
+EVENT = "rep/event/{}"
+REDIRECT_HOPS = "rep/redirect_hops"
+PARSE_LIMIT = "rep/parse_limit"
+PARSER_FAILED = "rep/parser_failed"
+
+MEANINGS = {
+    REQUESTS: "robots.txt files asked for, redirects not counted",
+    RESPONSES: "robots.txt files answered, whatever the status",
+    RESPONSE_STATUS: "the same by the status of the last answer",
+    EXCEPTIONS: "robots.txt files that could not be had, by the exception",
+    FORBIDDEN: "requests dropped",
+    VERDICT_ALLOWED: "requests judged and let through",
+    VERDICT_DISALLOWED: "requests judged and dropped",
+    NOT_JUDGED: "requests of schemes that robots.txt does not govern",
+    EXEMPT: "requests that carried dont_obey_robotstxt",
+    CACHE_HIT: "requests whose policy was in memory",
+    CACHE_MISS: "requests whose policy had to be fetched",
+    CACHE_WAITED: "requests that waited for a fetch that was under way",
+    CACHE_GAVE_UP: "requests that waited for a fetch for REP_UNREACHABLE_WAIT_SECONDS, in vain",
+    CACHE_EVICTED: "policies dropped from memory to make room",
+    ACCESS: "fetches by access result: successful, unavailable, unreachable",
+    EVENT: "fetches by what happened: a status, or dns, timeout, redirect-loop, ...",
+    REDIRECT_HOPS: "redirects of robots.txt that were followed",
+    PARSE_LIMIT: "files longer than the parse limit",
+    PARSER_FAILED: "files or URLs on which the parser of ROBOTSTXT_PARSER raised",
+}
