@@ -1,0 +1,424 @@
+"""Ours and every other robots.txt parser that can be imported, over real files, in one process.
+
+Run ``python benchmarks/parsers.py``; it installs nothing. What is measured:
+
+* *parse*: from the octets to a policy. Ours is lazy, so that this says little of it;
+* *parse + first*: that, and the verdict on one URL for one crawler: what a file costs;
+* *warm*: one more verdict of a policy that has given one: what a request costs. Over all files,
+  over those whose rule sets are of median size, and over the 50 largest rule sets;
+* *kept*: bytes that stay allocated per file after parse + first, as tracemalloc counts them, the
+  octets of the file included where a policy keeps them. Rust's memory is none of Python's: "-".
+
+Ours is asked as the Scrapy side asks it: `parse(body)`, then ``verdict(token, absolute_url)``.
+The others take text, which is decoded outside of the timing, in their favour (the line "decode"
+says what it costs in Scrapy). fastrobots takes paths and answers wrongly when given URLs, so it is
+fed through its own `url_path`. The line "floor" splits a file and partitions its lines, no more.
+
+The parsers take turns, round after round; each figure is the median of the rounds. A ratio is
+theirs over ours: above 1, ours is faster or smaller. Garbage collection is off, as in `timeit`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import gc
+import gzip
+import importlib
+import json
+import os
+import platform
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from scrapy_rep.protocol import document  # noqa: E402
+
+AGENT = "ZyxwvBot"  # a crawler that no file names: it obeys the group for everyone, as most do
+LARGEST = 50
+MEDIAN_FILES = 500
+
+Urls = Sequence[str]
+
+
+@dataclass(frozen=True)
+class RealFile:
+    """One file of the corpus."""
+
+    body: bytes
+    text: str
+    urls: Urls
+    rules: int
+
+
+class Parser:
+    """One parser, in the three steps that are timed."""
+
+    name = ""
+    takes_text = True
+    is_traced = True
+
+    def parse(self, source: Any) -> Any:
+        """A policy from octets or text."""
+        raise NotImplementedError
+
+    def ask(self, policy: Any, urls: Urls) -> None:
+        """Ask for a verdict on each URL: a bare loop, since it is timed."""
+        raise NotImplementedError
+
+
+class Ours(Parser):
+    name = "scrapy-rep"
+    takes_text = False
+
+    def parse(self, source: Any) -> Any:
+        return document.parse(source)
+
+    def ask(self, policy: Any, urls: Urls) -> None:
+        for url in urls:
+            policy.verdict(AGENT, url)
+
+
+class Protego(Parser):
+    name = "protego"
+
+    def __init__(self) -> None:
+        self._parse = importlib.import_module("protego").Protego.parse
+
+    def parse(self, source: Any) -> Any:
+        return self._parse(source)
+
+    def ask(self, policy: Any, urls: Urls) -> None:
+        for url in urls:
+            policy.can_fetch(url, AGENT)
+
+
+class StandardLibrary(Parser):
+    name = "urllib.robotparser"
+
+    def __init__(self) -> None:
+        self._class = importlib.import_module("urllib.robotparser").RobotFileParser
+
+    def parse(self, source: Any) -> Any:
+        policy = self._class()
+        policy.parse(source.splitlines())
+        return policy
+
+    def ask(self, policy: Any, urls: Urls) -> None:
+        for url in urls:
+            policy.can_fetch(AGENT, url)
+
+
+class Robotspy(Parser):
+    name = "robotspy"
+
+    def __init__(self) -> None:
+        self._from_string = importlib.import_module("robots").RobotsParser.from_string
+
+    def parse(self, source: Any) -> Any:
+        return self._from_string(source)
+
+    def ask(self, policy: Any, urls: Urls) -> None:
+        for url in urls:
+            policy.can_fetch(AGENT, url)
+
+
+class Rerp(Parser):
+    name = "robotexclusionrulesparser"
+
+    def __init__(self) -> None:
+        self._class = importlib.import_module(
+            "robotexclusionrulesparser"
+        ).RobotExclusionRulesParser
+
+    def parse(self, source: Any) -> Any:
+        policy = self._class()
+        policy.parse(source)
+        return policy
+
+    def ask(self, policy: Any, urls: Urls) -> None:
+        for url in urls:
+            policy.is_allowed(AGENT, url)
+
+
+class Fastrobots(Parser):
+    name = "fastrobots (Rust)"
+    is_traced = False
+
+    def __init__(self) -> None:
+        module = importlib.import_module("fastrobots")
+        self._parse = module.Robots.parse
+        self._url_path = module.url_path
+
+    def parse(self, source: Any) -> Any:
+        return self._parse(source)
+
+    def ask(self, policy: Any, urls: Urls) -> None:
+        url_path = self._url_path
+        for url in urls:
+            policy.allowed(url_path(url), AGENT)
+
+
+class Floor(Parser):
+    name = "floor: split + partition"
+    takes_text = False
+
+    def parse(self, source: Any) -> Any:
+        for line in source.split(b"\n"):
+            line.partition(b":")
+
+    def ask(self, policy: Any, urls: Urls) -> None:
+        """A floor answers nothing."""
+
+
+class Decode(Floor):
+    name = "decode"
+
+    def parse(self, source: Any) -> Any:
+        source.decode("utf-8-sig", "ignore")
+
+
+OTHERS: tuple[type[Parser], ...] = (Protego, StandardLibrary, Robotspy, Rerp, Fastrobots)
+
+
+@dataclass
+class Figures:
+    """What was measured of one parser, a figure per round; seconds, but for `kept`."""
+
+    parse: list[float] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)
+    warm: dict[str, list[float]] = field(default_factory=dict)
+    kept: float | None = None
+
+
+def corpus_folder() -> Path:
+    folder = Path(os.environ.get("REP_SHARED", ROOT.parent / "shared")) / "corpus"
+    if not folder.is_dir():
+        sys.exit("the corpus is missing: ../shared/corpus beside the repository, or REP_SHARED")
+    return folder
+
+
+def _objects(path: Path) -> Iterator[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def real_files() -> list[RealFile]:
+    """The files of the corpus that have URLs, smallest rule set first."""
+    folder = corpus_folder()
+    urls = {found["host"]: found["urls"] for found in _objects(folder / "verdicts.jsonl.gz")}
+    files = []
+    for found in _objects(folder / "robots.jsonl.gz"):
+        body = base64.b64decode(found["body_b64"])
+        if urls.get(found["host"]):
+            group = document.parse(body).group(AGENT)
+            text = body.decode("utf-8-sig", "ignore")
+            rules = len(group.rules) if group else 0
+            files.append(RealFile(body, text, urls[found["host"]], rules))
+    return sorted(files, key=lambda file: file.rules)
+
+
+def parsers(names: Sequence[str]) -> list[Parser]:
+    """Ours, and the named others (all, if none is named) that can be imported."""
+    found: list[Parser] = [Ours()]
+    for other in OTHERS:
+        if not names or any(name in other.name for name in names):
+            with suppress(ImportError):
+                found.append(other())
+    return found
+
+
+def seconds(work: Callable[[], object]) -> float:
+    gc.collect()
+    gc.disable()
+    started = time.perf_counter()
+    work()
+    taken = time.perf_counter() - started
+    gc.enable()
+    return taken
+
+
+def sources(parser: Parser, files: Iterable[RealFile]) -> list[tuple[Any, Urls]]:
+    return [(file.text if parser.takes_text else file.body, file.urls) for file in files]
+
+
+def measure_parse(parser: Parser, files: Sequence[RealFile], figures: Figures) -> None:
+    given = sources(parser, files)
+
+    def parse_all() -> None:
+        for source, _ in given:
+            parser.parse(source)
+
+    def parse_and_ask_all() -> None:
+        for source, urls in given:
+            parser.ask(parser.parse(source), urls[:1])
+
+    figures.parse.append(seconds(parse_all))
+    figures.first.append(seconds(parse_and_ask_all))
+
+
+def measure_warm(parser: Parser, name: str, files: Sequence[RealFile], figures: Figures) -> None:
+    warm = []
+    for source, urls in sources(parser, files):
+        policy = parser.parse(source)
+        parser.ask(policy, urls[:1])
+        warm.append((policy, urls))
+
+    def ask_all() -> None:
+        for policy, urls in warm:
+            parser.ask(policy, urls)
+
+    figures.warm.setdefault(name, []).append(seconds(ask_all))
+
+
+def measure_kept(parser: Parser, files: Sequence[RealFile]) -> float:
+    """Bytes per file; the source is made anew, so that keeping it counts."""
+    kept = []
+    first = sources(parser, files[:1])[0]
+    parser.ask(parser.parse(first[0]), first[1][:1])  # what is made once is not the files'
+    gc.collect()
+    tracemalloc.start()
+    for source, urls in sources(parser, files):
+        is_text = isinstance(source, str)
+        policy = parser.parse(
+            source.encode("utf-32").decode("utf-32") if is_text else bytes(bytearray(source))
+        )
+        parser.ask(policy, urls[:1])
+        kept.append(policy)
+    del policy, source
+    gc.collect()
+    octets, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return octets / len(kept)
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if index == 0 else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description="Compare robots.txt parsers over real files.")
+    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--parsers", nargs="*", default=[], help="parts of names; default: all")
+    given = options.parse_args()
+
+    files = real_files()
+    middle = (len(files) - MEDIAN_FILES) // 2
+    warm_files = {
+        "all": files,
+        "median": files[middle : middle + MEDIAN_FILES],
+        "largest": files[-LARGEST:],
+    }
+    compared = parsers(given.parsers)
+    measured = {parser.name: Figures() for parser in compared}
+    bare: list[Parser] = [Floor(), Decode()]
+    bare_seconds: dict[str, list[float]] = {parser.name: [] for parser in bare}
+
+    for turn in range(given.rounds):
+        first = turn % len(compared)
+        for parser in compared[first:] + compared[:first]:
+            measure_parse(parser, files, measured[parser.name])
+            for name, chosen in warm_files.items():
+                measure_warm(parser, name, chosen, measured[parser.name])
+        for parser in bare:
+            figures = Figures()
+            measure_parse(parser, files, figures)
+            bare_seconds[parser.name].extend(figures.parse)
+        print(f"round {turn + 1} of {given.rounds}", file=sys.stderr)
+    for parser in compared:
+        if parser.is_traced:
+            measured[parser.name].kept = measure_kept(parser, files)
+
+    describe(files, warm_files)
+    report(measured, {name: median(taken) for name, taken in bare_seconds.items()}, warm_files)
+    if {Ours.name, Protego.name} <= measured.keys():
+        targets(measured)
+
+
+def describe(files: Sequence[RealFile], warm_files: dict[str, list[RealFile]]) -> None:
+    print(f"CPython {platform.python_version()}, {len(files)} files, ", end="")
+    print(f"{sum(len(file.body) for file in files) / len(files):.0f} octets on average")
+    for name, chosen in warm_files.items():
+        rules = [file.rules for file in chosen]
+        count = sum(len(file.urls) for file in chosen)
+        print(f"  {name}: {len(chosen)} files, {count} URLs, {rules[0]} to {rules[-1]} rules")
+
+
+def report(
+    measured: dict[str, Figures], bare: dict[str, float], warm_files: dict[str, list[RealFile]]
+) -> None:
+    count = len(warm_files["all"])
+    urls = {name: sum(len(file.urls) for file in chosen) for name, chosen in warm_files.items()}
+    ours = measured[Ours.name]
+    head = ["", "parse", "ratio", "parse + first", "ratio"]
+    for name in warm_files:
+        head += [f"warm, {name}", "ratio"]
+    rows = [[*head, "kept", "ratio"]]
+    for name, figures in measured.items():
+        row = [name, *_cells(figures.parse, ours.parse, count)]
+        row += _cells(figures.first, ours.first, count)
+        for chosen in warm_files:
+            row += _cells(figures.warm[chosen], ours.warm[chosen], urls[chosen])
+        if figures.kept is None or ours.kept is None:
+            row += ["-", "-"]
+        else:
+            row += [f"{figures.kept:,.0f} B", f"{figures.kept / ours.kept:.2f}"]
+        rows.append(row)
+    for name, taken in bare.items():
+        ratio = f"{taken / median(ours.parse):.2f}"
+        rows.append([name, f"{taken / count * 1e6:.2f} us", ratio] + ["-"] * (len(head) - 1))
+    print(f"\nper file, per verdict, per file:\n{table(rows)}")
+    per_second = [
+        ["verdicts per second", *warm_files],
+        *(
+            [name, *(f"{urls[chosen] / median(figures.warm[chosen]):,.0f}" for chosen in urls)]
+            for name, figures in measured.items()
+        ),
+    ]
+    print(f"\n{table(per_second)}")
+
+
+def _cells(taken: Sequence[float], ours: Sequence[float], count: int) -> list[str]:
+    return [f"{median(taken) / count * 1e6:.2f} us", f"{median(taken) / median(ours):.2f}"]
+
+
+def targets(measured: dict[str, Figures]) -> None:
+    """What we set out to reach, as ratios in this run."""
+    ours, protego = measured[Ours.name], measured[Protego.name]
+    rows = [["target", "at least", "measured", ""]]
+
+    def target(name: str, least: float, theirs: float, own: float) -> None:
+        ratio = theirs / own
+        rows.append([name, f"{least:g}", f"{ratio:.2f}", "met" if ratio >= least else "MISSED"])
+
+    target("parse + first: protego / ours", 6, median(protego.first), median(ours.first))
+    for chosen, least in (("all", 5), ("largest", 20)):
+        name = f"warm, {chosen}: protego / ours"
+        target(name, least, median(protego.warm[chosen]), median(ours.warm[chosen]))
+    fast = measured.get(Fastrobots.name)
+    if fast is not None:
+        name = "warm, all: fastrobots / ours"
+        target(name, 1, median(fast.warm["all"]), median(ours.warm["all"]))
+    if protego.kept is not None and ours.kept is not None:
+        target("kept: protego / ours", 5, protego.kept, ours.kept)
+    print(f"\n{table(rows)}")
+
+
+if __name__ == "__main__":
+    main()
