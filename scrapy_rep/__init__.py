@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from .addon import Addon
     from .exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
     from .middleware import RepMiddleware
-    from .policies import Policy, policy_for
+    from .policies import policy_for
+    from .policy import Policy
     from .protocol.access import AccessPolicy, AccessResult
     from .protocol.document import Group, RobotsTxt, parse
     from .protocol.errors import ConfigurationError, InvalidProductToken, InvalidUri, RepError
@@ -30,7 +31,7 @@ _HOMES = {
     "InvalidProductToken": "protocol.errors",
     "InvalidUri": "protocol.errors",
     "Origin": "protocol.origin",
-    "Policy": "policies",
+    "Policy": "policy",
     "Reason": "protocol.verdict",
     "RepError": "protocol.errors",
     "RepMiddleware": "middleware",

@@ -1,6 +1,6 @@
 """One robots.txt exchange through Scrapy's engine, hop by hop.
 
-Takes an origin, gives an `Entry`: whatever Scrapy answers or raises becomes an event of the
+Takes an origin, gives an `Answer`: whatever Scrapy answers or raises becomes an event of the
 protocol's, and what it means is decided elsewhere.
 
 Redirects are followed here, each hop as a fresh request, because Scrapy's own redirects depend on
@@ -11,7 +11,8 @@ more than the parse limit can use; Scrapy's size limit would throw away what cam
 from __future__ import annotations
 
 import logging
-import time
+import socket
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
@@ -27,12 +28,16 @@ from scrapy.exceptions import (
     UnsupportedURLSchemeError,
 )
 from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.asyncio import run_in_thread
 
 from . import stats
-from .cache.entry import Entry
-from .protocol.access import AccessResult, Event, Failure, access_result
+from .engine import is_closing
+from .protocol.access import Failure
+from .protocol.exchange import Answer, Copy
+from .protocol.guard import Guard, is_public_address
 from .protocol.origin import Origin
 from .protocol.redirects import next_hop
+from .transfer import Transfer, UndecodableError
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -57,21 +62,12 @@ _FAILURES: tuple[tuple[type[BaseException], Failure], ...] = (
     (IgnoreRequest, Failure.LOCAL),
     (TimeoutError, Failure.TIMEOUT),
     (ConnectionResetError, Failure.RESET),
+    (UndecodableError, Failure.UNDECODABLE),
     (EOFError, Failure.UNDECODABLE),
     (ConnectionError, Failure.NETWORK),
     (OSError, Failure.UNDECODABLE),  # what Scrapy's decompression raises, gzip.BadGzipFile first
 )
 _FAILURE_WORDS = (("ssl", Failure.TLS), ("tls", Failure.TLS), ("reset", Failure.RESET))
-
-
-class _Transfer:
-    """What came of one hop so far; rides in the request's meta."""
-
-    __slots__ = ("limit_octets", "octets")
-
-    def __init__(self, limit_octets: int) -> None:
-        self.limit_octets = limit_octets
-        self.octets = 0
 
 
 class Fetcher:
@@ -82,20 +78,36 @@ class Fetcher:
         self._settings = settings
         self._identity = identity
         crawler.signals.connect(self._bytes_received, signal=signals.bytes_received)
+        crawler.signals.connect(self._response_downloaded, signal=signals.response_downloaded)
 
-    async def fetch(self, origin: Origin) -> Entry:
-        """Ask for the robots.txt of an origin and follow where it leads. Does not raise."""
+    async def fetch(
+        self,
+        origin: Origin,
+        copy: Copy | None = None,
+        *,
+        known: Callable[[str], Copy | None] = lambda _: None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Answer:
+        """Ask for the robots.txt of an origin and follow where it leads. Does not raise.
+
+        Args:
+            origin: whose file is asked for.
+            copy: what is known of it; where it came from is asked whether it still holds.
+            known: gives a fresh copy of what another origin answers at a URI, if there is one.
+            meta: goes with the requests, as `REP_FETCH_META` does.
+        """
         hops: list[str] = []
         uri = origin.robots_txt_uri
         self._count(stats.REQUESTS)
         while True:
             hops.append(uri)
+            validators = copy.validators if copy is not None and copy.hops[-1:] == (uri,) else {}
             try:
-                response = await self._ask(uri)
+                response, body = await self._ask(uri, {**validators}, meta or {})
             except Exception as error:  # noqa: BLE001 - every failure is an event, see the table
                 self._count(stats.EXCEPTIONS.format(type(error)))
                 logger.debug("No robots.txt from %s: %r", uri, error, extra=self._extra)
-                return Entry(origin, failure_of(error), time.time(), hops=tuple(hops))
+                return Answer(failure_of(error), hops=tuple(hops))
             step = next_hop(
                 hops,
                 response.status,
@@ -104,20 +116,62 @@ class Fetcher:
             )
             if isinstance(step, str):
                 self._count(stats.REDIRECT_HOPS)
+                refusal = await self._refusal(origin, step)
+                if refusal is not None:
+                    return Answer(refusal, hops=(*hops, step))
+                found = known(step)
+                if found is not None:
+                    return _same_answer(found, hops)
                 uri = step
                 continue
             self._count(stats.RESPONSES)
             self._count(stats.RESPONSE_STATUS.format(response.status))
-            return _entry(origin, step, response, hops, self._settings.parse_limit_octets)
+            return Answer(
+                event=step,
+                body=body,
+                hops=tuple(hops),
+                headers=_headers(response),
+                confirms=bool(validators),
+            )
 
-    async def _ask(self, uri: str) -> Response:
+    async def _refusal(self, origin: Origin, uri: str) -> Failure | None:
+        """What the guard makes of a redirect to a URI; None if it lets it pass."""
+        target = Origin.of(uri)
+        guard = self._settings.redirect_guard
+        if guard is Guard.ANY or target is None or target.host == origin.host:
+            return None
+        if guard is Guard.SAME_SITE:
+            return None if _site(target.host) == _site(origin.host) else Failure.GUARD
+        try:
+            found = await run_in_thread(socket.getaddrinfo, target.host, target.port)
+        except OSError:
+            return Failure.DNS
+        addresses = {str(address[4][0]) for address in found}
+        return None if all(map(is_public_address, addresses)) else Failure.GUARD
+
+    async def _ask(
+        self, uri: str, headers: dict[str, str], meta: Mapping[str, Any]
+    ) -> tuple[Response, bytes]:
+        """An answer, and its body decompressed and cut."""
+        if is_closing(self._crawler):
+            raise IgnoreRequest("the crawl is closing")
         engine = self._crawler.engine
-        if engine is None:
-            raise RuntimeError("the crawl has no engine yet")
-        return await engine.download_async(self._request(uri))
+        assert engine is not None  # noqa: S101 - or it would be closing
+        request = self._request(uri, headers, meta)
+        transfer: Transfer = request.meta[_MARK]
+        try:
+            response = await engine.download_async(request)
+        except IgnoreRequest:
+            # Scrapy's decompression gives up on what grows too large; its beginning is enough.
+            if transfer.response is None or not transfer.is_compressed:
+                raise
+            response = transfer.response
+        if "dataloss" in response.flags:
+            raise ResponseDataLossError(uri)
+        return response, transfer.body_of(response)
 
-    def _request(self, uri: str) -> Request:
-        headers = {"Accept": "text/plain,*/*;q=0.1", "Accept-Encoding": "identity"}
+    def _request(self, uri: str, headers: dict[str, str], meta: Mapping[str, Any]) -> Request:
+        headers |= {"Accept": "text/plain,*/*;q=0.1", "Accept-Encoding": "identity"}
         if self._identity.fetch_header is not None:
             headers["User-Agent"] = self._identity.fetch_header
         usual = {
@@ -132,26 +186,30 @@ class Fetcher:
             "download_fail_on_dataloss": True,
             "download_maxsize": 0,  # the transfer is stopped by us, and what came is used
             "handle_httpstatus_all": True,
-            _MARK: _Transfer(self._settings.parse_limit_octets),
+            _MARK: Transfer(self._settings.parse_limit_octets),
         }
         return Request(
             uri,
             callback=NO_CALLBACK,
             dont_filter=True,
             headers=headers,
-            meta={**usual, **self._settings.fetch_meta, **needed},
+            meta={**usual, **meta, **self._settings.fetch_meta, **needed},
             priority=_PRIORITY,
         )
 
     def _bytes_received(self, data: bytes, request: Request) -> None:
         transfer = request.meta.get(_MARK)
-        if not isinstance(transfer, _Transfer):
+        if not isinstance(transfer, Transfer):
             return
-        transfer.octets += len(data)
-        # Too late for the download itself; this bounds what a compressed body may grow to.
-        request.meta["download_maxsize"] = 2 * transfer.limit_octets
-        if transfer.octets > transfer.limit_octets:
+        # Too late for the download itself; this bounds what Scrapy decompresses.
+        request.meta["download_maxsize"] = transfer.limit_octets + 1
+        if transfer.has_enough_after(data):
             raise StopDownload(fail=False)
+
+    def _response_downloaded(self, response: Response, request: Request) -> None:
+        transfer = request.meta.get(_MARK)
+        if isinstance(transfer, Transfer):
+            transfer.response = response
 
     def _count(self, name: str) -> None:
         self._crawler.stats.inc_value(name)
@@ -159,11 +217,6 @@ class Fetcher:
     @property
     def _extra(self) -> dict[str, Any]:
         return {"spider": self._crawler.spider}
-
-
-def is_own(request: Request) -> bool:
-    """Whether a request is one of the fetcher's."""
-    return isinstance(request.meta.get(_MARK), _Transfer)
 
 
 def failure_of(error: BaseException) -> Failure:
@@ -185,23 +238,20 @@ def failure_of(error: BaseException) -> Failure:
     return Failure.NETWORK
 
 
-def _entry(
-    origin: Origin, event: Event, response: Response, hops: list[str], limit_octets: int
-) -> Entry:
-    if access_result(event) is AccessResult.SUCCESSFUL:
-        if "dataloss" in response.flags:
-            event = Failure.TRUNCATED
-        elif response.headers.get(b"Content-Encoding", b"identity") not in (b"", b"identity"):
-            event = Failure.UNDECODABLE  # nothing has decoded it: read as it is, it has no rules
-    is_success = access_result(event) is AccessResult.SUCCESSFUL
-    return Entry(
-        origin=origin,
-        event=event,
-        fetched_at=time.time(),
-        body=response.body[: limit_octets + 1] if is_success else b"",
-        hops=tuple(hops),
-        headers=tuple(
-            (name.decode("latin-1").lower(), b", ".join(values).decode("latin-1"))
-            for name, values in response.headers.items()
-        ),
-    )
+def _same_answer(copy: Copy, hops: list[str]) -> Answer:
+    return Answer(copy.event, copy.body, (*hops, *copy.hops), dict(copy.headers))
+
+
+def _headers(response: Response) -> dict[str, str]:
+    return {
+        name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
+        for name, values in response.headers.items()
+    }
+
+
+def _site(host: str) -> str:
+    """The registrable domain of a host, by the list that is installed: nothing is downloaded."""
+    from tldextract import TLDExtract
+
+    extract = TLDExtract(suffix_list_urls=(), cache_dir=None)
+    return extract(host).top_domain_under_public_suffix or host

@@ -31,7 +31,7 @@ class Identity:
         """
         self._crawler = crawler
         chosen = crawler.settings.get("ROBOTSTXT_USER_AGENT")
-        self._chosen = _chosen_tokens(chosen) if chosen is not None else None
+        self._chosen = None if chosen in (None, "") else _chosen_tokens(chosen)
         self.tokens: tuple[str, ...] = self._chosen or ()
 
     def open(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from scrapy import Request, Spider, signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
@@ -21,6 +21,7 @@ from .settings import RepSettings
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
     from typing_extensions import Self
 
 logger = logging.getLogger(__name__)
@@ -49,8 +50,13 @@ class RepMiddleware:
         _refuse_a_second_judge(crawler)
         self.crawler = crawler
         self._identity = Identity(crawler)
-        self.policies = Policies(crawler, RepSettings.of(crawler.settings), self._identity)
+        settings = RepSettings.of(crawler.settings)
+        self._dry_run = settings.dry_run
+        self.policies = Policies(crawler, settings, self._identity)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
+        if settings.rules.access.preset == "google":  # the one that asks whether pages answer
+            crawler.signals.connect(self._response_received, signal=signals.response_received)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -59,6 +65,14 @@ class RepMiddleware:
 
     def _spider_opened(self) -> None:
         self._identity.open()
+
+    def _spider_closed(self) -> None:
+        self.policies.close()
+
+    def _response_received(self, response: Response, request: Request) -> None:
+        origin = Origin.of(request.url)
+        if origin is not None and request.url != origin.robots_txt_uri:
+            self.policies.saw_answer(origin, response.status)
 
     async def process_request(self, request: Request, spider: Spider | None = None) -> None:  # noqa: ARG002
         """Let a request through with its verdict in meta, or drop it.
@@ -74,9 +88,11 @@ class RepMiddleware:
         if verdict is None:
             self._count(stats.NOT_JUDGED)
             return
+        self._count(stats.VERDICT_ALLOWED if verdict.allowed else stats.VERDICT_DISALLOWED)
         if not verdict.allowed:
-            self._drop(request, verdict)
-        self._count(stats.VERDICT_ALLOWED)
+            if not self._dry_run:
+                self._drop(request, verdict)
+            self._count(stats.WOULD_DROP)
         request.meta[VERDICT] = verdict
 
     async def _judge(self, request: Request) -> Verdict | None:
@@ -96,8 +112,7 @@ class RepMiddleware:
             self._count(stats.CACHE_HIT)
         return policy.verdict(request.url, self._identity.tokens_for(request))
 
-    def _drop(self, request: Request, verdict: Verdict) -> None:
-        self._count(stats.VERDICT_DISALLOWED)
+    def _drop(self, request: Request, verdict: Verdict) -> NoReturn:
         self._count(stats.FORBIDDEN)
         logger.debug(
             "Forbidden by robots.txt: %(request)s (%(verdict)s)",

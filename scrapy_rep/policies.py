@@ -1,13 +1,16 @@
-"""The policies of a crawl's origins: from memory, or from one fetch that all who ask share.
+"""The policies of a crawl's origins: from memory, from the store, or from one shared exchange.
 
-A `Policy` is what an entry means for this crawl. There is one way to get one, `Policies.get`, and
-it always ends in a policy: a fetch that fails, or that fails in a way nobody thought of, is an
-entry with a failure, and means what the access policy says of failures.
+There is one way to get a policy, `Policies.get`, and it always ends in one: an exchange that fails,
+or that fails in a way nobody thought of, is learnt as a failure, and means what the access policy
+says of failures. What to do with what is known, and what is known after an answer, the protocol's
+`exchange` tells; here is what takes time: asking, waiting, keeping.
 """
 
 from __future__ import annotations
 
 import logging
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
@@ -16,15 +19,18 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from . import stats
-from .cache.entry import Entry
 from .cache.memory import Lru
-from .fetcher import Fetcher
-from .protocol.access import AccessResult, Failure, Meaning, name_of
-from .protocol.document import RobotsTxt, parse
+from .engine import is_closing
+from .exchanges import Exchanges
+from .overrides import Override
+from .policy import Policy, Reading
+from .protocol.access import AccessPolicy, Failure, Meaning, name_of
+from .protocol.document import parse
 from .protocol.errors import ConfigurationError, InvalidUri
+from .protocol.exchange import Answer, Copy, Knowledge, Standing, learn
+from .protocol.exchange import Rules as ExchangeRules
 from .protocol.origin import Origin
-from .protocol.verdict import Reason, Verdict
-from .robotparser import ParserChoice, Rules
+from .robotparser import ParserChoice
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -33,99 +39,6 @@ if TYPE_CHECKING:
     from .settings import RepSettings
 
 logger = logging.getLogger(__name__)
-
-_POLICY_OCTETS = 2000  # what a policy costs besides its file, roughly
-
-
-class Policy:
-    """What the robots.txt of one origin means for this crawl.
-
-    Attributes:
-        origin: whose policy it is.
-        robots_txt: the file as a value, with sitemaps, groups, other records and findings; an
-            empty file unless the access result is a success.
-        meaning: whether the rules decide, or everything is allowed or disallowed.
-    """
-
-    __slots__ = ("_entry", "_rules", "_tokens", "_verdict", "meaning", "origin", "robots_txt")
-
-    def __init__(
-        self,
-        entry: Entry,
-        meaning: Meaning,
-        robots_txt: RobotsTxt,
-        rules: Rules,
-        tokens: tuple[str, ...],
-    ) -> None:
-        self.origin = entry.origin
-        self.meaning = meaning
-        self.robots_txt = robots_txt
-        self._entry = entry
-        self._rules = rules
-        self._tokens = tokens
-        reason = Reason[entry.access_result.name] if meaning is not Meaning.RULES else Reason.RULE
-        self._verdict = Verdict(
-            allowed=meaning is Meaning.ALLOW,
-            reason=reason,
-            robots_txt=entry.origin.robots_txt_uri,
-        )
-
-    def verdict(self, url: str, product_tokens: tuple[str, ...] | None = None) -> Verdict:
-        """Whether a URL of this origin may be asked for, by this crawl or by other tokens."""
-        if self.meaning is Meaning.RULES:
-            tokens = self._tokens if product_tokens is None else product_tokens
-            return self._rules.verdict(tokens, url)
-        return self._verdict
-
-    @property
-    def access_result(self) -> AccessResult:
-        """What RFC 9309, 2.3.1 calls the outcome of the fetch."""
-        return self._entry.access_result
-
-    @property
-    def event(self) -> str:
-        """What happened: the status of the last answer, or the failure's name."""
-        return name_of(self._entry.event)
-
-    @property
-    def status(self) -> int | None:
-        """The status of the last answer; None if there was none that counts."""
-        event = self._entry.event
-        return None if isinstance(event, Failure) else event
-
-    @property
-    def hops(self) -> tuple[str, ...]:
-        """The URLs that were asked, in order."""
-        return self._entry.hops
-
-    @property
-    def final_url(self) -> str:
-        """The URL that was asked last."""
-        return self._entry.hops[-1] if self._entry.hops else self.origin.robots_txt_uri
-
-    @property
-    def fetched_at(self) -> float:
-        """When the answer or the failure came, POSIX seconds."""
-        return self._entry.fetched_at
-
-    @property
-    def sitemaps(self) -> tuple[str, ...]:
-        """The absolute http(s) URLs of the file's Sitemap lines, in order, each once."""
-        return self.robots_txt.sitemaps
-
-    @property
-    def crawl_delay(self) -> float | None:
-        """Seconds between requests that the site asks this crawl for."""
-        return self._rules.crawl_delay(self._tokens)
-
-    @property
-    def octets(self) -> int:
-        """Roughly what keeping this policy costs: the file, and its rules ready for use."""
-        return _POLICY_OCTETS + 3 * len(self.robots_txt.octets)
-
-    def __repr__(self) -> str:
-        """The origin and what came of its robots.txt."""
-        return f"<Policy {self.origin} {self.event} {self.meaning.value}>"
 
 
 class Policies:
@@ -136,114 +49,186 @@ class Policies:
         self._settings = settings
         self._identity = identity
         self._parser = ParserChoice(crawler)
-        self._fetcher = Fetcher(crawler, settings, identity)
+        self._exchanges = Exchanges(crawler, settings, identity)
         self._kept: Lru[Origin, Policy] = Lru(settings.memory_octets)
         self._waiting: dict[Origin, list[Deferred[Policy]]] = {}
-        self._fetches: set[Deferred[None]] = set()
+        self._waiting_count = 0
+        self._tasks: set[Deferred[None]] = set()
+
+    def close(self) -> None:
+        """Let go of the store; to be called once nothing is asked for any more."""
+        self._exchanges.close()
+
+    def saw_answer(self, origin: Origin, status: int) -> None:
+        """Take note that a page of an origin was answered, for policies that ask for that."""
+        self._exchanges.saw_answer(origin, status)
 
     def peek(self, origin: Origin) -> Policy | None:
-        """The policy if it is in memory; never waits."""
-        return self._kept.get(origin)
+        """The policy if it is in memory and may be used; never waits.
 
-    def is_fetching(self, origin: Origin) -> bool:
-        """Whether the origin's robots.txt has been asked for and the answer is not there yet."""
-        return origin in self._waiting
-
-    async def get(self, origin: Origin, request: Request | None = None) -> Policy:
-        """The policy, from memory or from a fetch that everyone who asks meanwhile shares.
-
-        The fetch belongs to nobody who waits for it: cancelling any of them does not end it.
-        `request` is the one on whose behalf it is asked for, if any.
+        One that should be confirmed is asked for in the background meanwhile.
         """
         policy = self._kept.get(origin)
+        if policy is None:
+            return None
+        now = time.time()
+        if now >= policy.due_at:
+            if now >= policy.usable_until:
+                return None
+            self._refresh(origin)
+        return policy
+
+    async def get(self, origin: Origin, request: Request | None = None) -> Policy:
+        """The policy: from memory, or from work that everyone who asks meanwhile shares.
+
+        That work belongs to nobody who waits for it: cancelling any of them does not end it.
+        `request` is the one on whose behalf the policy is asked for, if any.
+        """
+        policy = self.peek(origin)
         if policy is not None:
             return policy
+        if self._waiting_count >= self._settings.unreachable_wait_count:
+            return self._given_up(origin)
+        # Each waiter has a Deferred of its own: one that many coroutines await gives its result
+        # to the first of them only.
         waiter: Deferred[Policy] = Deferred()
-        waiters = self._waiting.get(origin)
-        if waiters is not None:
+        if origin in self._waiting:
             self._count(stats.CACHE_WAITED)
-            waiters.append(waiter)
+            self._waiting[origin].append(waiter)
         else:
             self._count(stats.CACHE_MISS)
-            self._waiting[origin] = [waiter]
-            # Each waiter has a Deferred of its own: one that many coroutines await gives its
-            # result to the first of them only. The set keeps the task from being collected.
-            fetch = deferred_from_coro(self._fetch(origin, request))
-            self._fetches.add(fetch)
-            fetch.addBoth(lambda _: self._fetches.discard(fetch))
-        # A request that serves the fetch itself, a log-in of some middleware's, would wait for
+            self._start(origin, request, [waiter])
+        # A request that serves the exchange itself, a log-in of some middleware's, would wait for
         # ever; it can't be told from others, so every wait ends.
         alarm = call_later(self._settings.unreachable_wait_seconds, self._give_up, waiter, origin)
+        self._waiting_count += 1
         try:
             return await maybe_deferred_to_future(waiter)
         finally:
+            self._waiting_count -= 1
             alarm.cancel()
+
+    def _refresh(self, origin: Origin) -> None:
+        if origin not in self._waiting and not is_closing(self._crawler):
+            self._count(stats.CACHE_REFRESHED)
+            self._start(origin, None, [])
+
+    def _start(
+        self, origin: Origin, request: Request | None, waiters: list[Deferred[Policy]]
+    ) -> None:
+        self._waiting[origin] = waiters
+        task = deferred_from_coro(self._settle(origin, request, is_refresh=not waiters))
+        self._tasks.add(task)  # or it would be collected while it runs
+        task.addBoth(lambda _: self._tasks.discard(task))
 
     def _give_up(self, waiter: Deferred[Policy], origin: Origin) -> None:
         if not waiter.called:
-            self._count(stats.CACHE_GAVE_UP)
-            waiter.callback(self._unreachable(origin))
+            waiter.callback(self._given_up(origin))
 
-    async def _fetch(self, origin: Origin, request: Request | None) -> None:
-        policy = self._unreachable(origin)
+    def _given_up(self, origin: Origin) -> Policy:
+        """What a request gets that can't wait: a failure of our own, and what that means."""
+        self._count(stats.CACHE_GAVE_UP)
+        rules = self._rules_for(origin)
+        known = learn(Knowledge(), Answer(Failure.LOCAL), time.time(), rules.limits)
+        return self._without_file(known, self._exchanges.standing(origin, known, rules), origin)
+
+    async def _settle(self, origin: Origin, request: Request | None, *, is_refresh: bool) -> None:
+        """Come to a policy, keep it, and give it to all who wait. Does not raise."""
+        policy: Policy | None = None
         try:
-            policy = await self._policy_of(await self._fetcher.fetch(origin), request)
+            policy = await self._policy(origin, request, is_refresh=is_refresh)
         except Exception:
             logger.exception(
-                "The robots.txt of %s could not be read, which is taken as unreachable",
+                "The robots.txt of %s could not be dealt with, which permits nothing",
                 origin,
                 extra=self._extra,
             )
         finally:
+            # Also where this is cancelled, as it is when the loop ends: nobody is left waiting.
+            policy = policy or self._given_up(origin)
             self._keep(policy)
             for waiter in self._waiting.pop(origin):
                 if not waiter.called:
                     waiter.callback(policy)
 
-    async def _policy_of(self, entry: Entry, request: Request | None) -> Policy:
-        meaning = self._settings.access.meaning(entry.event)
-        if meaning is not Meaning.RULES:
-            return self._without_rules(entry, meaning)
+    async def _policy(self, origin: Origin, request: Request | None, *, is_refresh: bool) -> Policy:
+        override = self._settings.overrides.match(origin)
+        if override is not None and override.preset is None:
+            return self._overridden(origin, override)
+        rules = self._rules_for(origin)
+        known = await self._exchanges.settle(origin, rules, request, is_refresh=is_refresh)
+        stands = self._exchanges.standing(origin, known, rules)
+        if known.copy is None or stands.meaning is not Meaning.RULES:
+            policy = self._without_file(known, stands, origin)
+        else:
+            reading = await self._read(origin, known.copy, request)
+            policy = Policy.standing(origin, known, stands, reading, self._identity.tokens)
+        self._tell(policy, known)
+        return policy
+
+    def _rules_for(self, origin: Origin) -> ExchangeRules:
+        override = self._settings.overrides.match(origin)
+        if override is None or override.preset is None:
+            return self._settings.rules
+        return replace(self._settings.rules, access=AccessPolicy(override.preset))
+
+    async def _read(self, origin: Origin, copy: Copy, request: Request | None) -> Reading:
+        """The file as a value, and what decides by it; read again only if it was fetched again."""
+        before = self._kept.get(origin)
+        if (
+            before is not None
+            and before.meaning is Meaning.RULES
+            and before.fetched_at == copy.fetched_at
+        ):
+            return before.reading
         robots_txt = parse(
-            entry.body,
-            entry.origin.robots_txt_uri,
-            limit_octets=self._settings.parse_limit_octets,
+            copy.body, origin.robots_txt_uri, limit_octets=self._settings.parse_limit_octets
         )
-        rules, parser = self._parser.read(robots_txt, entry.body)
+        if robots_txt.is_cut:
+            self._count(stats.PARSE_LIMIT)
+        rules, parser = self._parser.read(robots_txt, copy.body)
         # A name of Scrapy 2.18; the signal tells of the file before anyone is judged by it.
         robots_parsed = getattr(signals, "robots_parsed", None)
         if robots_parsed is not None:
             await self._crawler.signals.send_catch_log_async(
                 signal=robots_parsed,
                 robotparser=parser,
-                request=request or Request(entry.origin.robots_txt_uri),
+                request=request or Request(origin.robots_txt_uri),
             )
-        return Policy(entry, meaning, robots_txt, rules, self._identity.tokens)
+        return Reading(robots_txt, rules)
 
-    def _without_rules(self, entry: Entry, meaning: Meaning) -> Policy:
-        empty = parse(b"", entry.origin.robots_txt_uri)
-        return Policy(entry, meaning, empty, empty, self._identity.tokens)
+    def _without_file(self, known: Knowledge, stands: Standing, origin: Origin) -> Policy:
+        reading = Reading.of_nothing(origin)
+        return Policy.standing(origin, known, stands, reading, self._identity.tokens)
 
-    def _unreachable(self, origin: Origin) -> Policy:
-        entry = Entry(origin, Failure.LOCAL, 0.0)
-        return self._without_rules(entry, self._settings.access.meaning(entry.event))
+    def _overridden(self, origin: Origin, override: Override) -> Policy:
+        robots_txt = parse(override.text or b"", origin.robots_txt_uri)
+        meaning = Meaning.ALLOW if override.ignore else Meaning.RULES
+        reading = Reading(robots_txt, robots_txt)
+        return Policy(origin, None, meaning, reading, self._identity.tokens)
 
     def _keep(self, policy: Policy) -> None:
         evicted_before = self._kept.evicted_count
         self._kept.put(policy.origin, policy, policy.octets)
         self._count(stats.CACHE_EVICTED, self._kept.evicted_count - evicted_before)
-        self._count(stats.ACCESS.format(policy.access_result.value))
-        self._count(stats.EVENT.format(policy.event))
-        if policy.robots_txt.is_cut:
-            self._count(stats.PARSE_LIMIT)
-        if policy.access_result is AccessResult.UNREACHABLE:
-            logger.warning(
-                "%s is unreachable (%s): every URL of this origin is %sed",
-                policy.origin.robots_txt_uri,
-                policy.event,
-                policy.meaning.value,
-                extra=self._extra,
-            )
+
+    def _tell(self, policy: Policy, known: Knowledge) -> None:
+        """Say in the log that a file is unreachable, each time that this has been found."""
+        outage = known.outage
+        if outage is None:
+            return
+        if policy.is_stale:
+            self._count(stats.STALE)
+        logger.warning(
+            "%s is unreachable (%s, %d in a row): %s",
+            policy.origin.robots_txt_uri,
+            name_of(outage.event),
+            outage.count,
+            "a stale copy is obeyed"
+            if policy.is_stale
+            else f"every URL of this origin is {policy.meaning.value}ed",
+            extra=self._extra,
+        )
 
     def _count(self, name: str, count: int = 1) -> None:
         if count:

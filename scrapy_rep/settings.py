@@ -6,17 +6,26 @@ that goes on with half of its manners is worse than one that does not start.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
 
 from scrapy.settings import BaseSettings
 
+from .overrides import Overrides
 from .protocol.access import PRESETS, AccessPolicy
 from .protocol.errors import ConfigurationError
+from .protocol.exchange import Rules
+from .protocol.guard import Guard
+from .protocol.lifetime import DAY_SECONDS, Limits
 from .protocol.lines import PARSE_LIMIT_OCTETS
 from .protocol.redirects import LEAST_HOPS
+
+Value = TypeVar("Value")
+
+_GOOGLE_SECONDS = 30 * DAY_SECONDS  # Google's documentation lets max-age lengthen, without a limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +53,50 @@ def _number(minimum: float, *, whole: bool) -> Callable[[Any], Any]:
     return check
 
 
+def _numbers(value: Any) -> tuple[float, ...]:
+    check = _number(0, whole=False)
+    if isinstance(value, str):
+        value = [part for part in value.split(",") if part.strip()]
+    if isinstance(value, (list, tuple)):
+        return tuple(check(number) for number in value)
+    raise ValueError("must be a list of numbers")
+
+
+def _flag(value: Any) -> bool:
+    flags = {"1": True, "true": True, "0": False, "false": False}
+    if isinstance(value, (bool, int, str)) and str(value).lower() in flags:
+        return flags[str(value).lower()]
+    raise ValueError("must be True or False")
+
+
+def _one_of(*choices: str) -> Callable[[Any], Any]:
+    def check(value: Any) -> Any:
+        if isinstance(value, str) and value in choices:
+            return value
+        raise ValueError(f"must be one of {', '.join(map(repr, choices))}")
+
+    return check
+
+
+def _store(value: Any) -> Any:
+    if value in ("auto", "memory", "sqlite") or callable(value):
+        return value
+    if isinstance(value, str) and "." in value:
+        return value
+    raise ValueError("must be 'auto', 'memory', 'sqlite' or the import path of a store class")
+
+
+def _path(value: Any) -> str:
+    if isinstance(value, (str, os.PathLike)):
+        return os.fspath(value)
+    raise ValueError("must be a path")
+
+
 def _mapping(value: Any) -> dict[str, Any]:
     # Scrapy hands a dict setting over as BaseSettings where it came with a priority.
     if isinstance(value, (Mapping, BaseSettings)) and all(isinstance(key, str) for key in value):
         return {key: value[key] for key in value}
     raise ValueError("must be a dict with strings as keys")
-
-
-def _preset(value: Any) -> str:
-    if isinstance(value, str) and value in PRESETS:
-        return value
-    raise ValueError(f"must be one of {', '.join(map(repr, PRESETS))}")
 
 
 SETTINGS = {
@@ -63,7 +105,7 @@ SETTINGS = {
         Setting(
             "REP_POLICY",
             "rfc9309",
-            _preset,
+            _one_of(*PRESETS),
             "What an answer without rules means: rfc9309, google, strict, lenient or scrapy.",
         ),
         Setting(
@@ -93,6 +135,12 @@ SETTINGS = {
             "counts as unreachable for this request.",
         ),
         Setting(
+            "REP_UNREACHABLE_WAIT_COUNT",
+            10_000,
+            _number(1, whole=True),
+            "How many requests may wait for policies at a time; more are dropped as unreachable.",
+        ),
+        Setting(
             "REP_REDIRECT_HOPS",
             LEAST_HOPS,
             _number(LEAST_HOPS, whole=True),
@@ -106,9 +154,101 @@ SETTINGS = {
         ),
         Setting(
             "REP_MEMORY_OCTETS",
-            64 * 1024 * 1024,
+            8 * 1024 * 1024,
             _number(1, whole=True),
-            "How much memory the policies kept in it may take, roughly, in octets.",
+            "How much memory the policies that are ready for use may take, roughly, in octets; "
+            "with REP_STORE = 'memory' as much again holds what was fetched.",
+        ),
+        Setting(
+            "REP_CACHE_MIN_SECONDS",
+            60.0,
+            _number(0, whole=False),
+            "How long an answer holds at least, whatever its Cache-Control or Expires says.",
+        ),
+        Setting(
+            "REP_CACHE_MAX_SECONDS",
+            DAY_SECONDS,
+            _number(1, whole=False),
+            "How long an answer holds at most, and if it says nothing; RFC 9309 has 24 hours. "
+            "Under the policy google, an answer may ask for up to 30 days.",
+        ),
+        Setting(
+            "REP_STALE_SECONDS",
+            30 * DAY_SECONDS,
+            _number(0, whole=False),
+            "How long a copy is used, as stale, while the file is unreachable.",
+        ),
+        Setting(
+            "REP_UNREACHABLE_AFTER_30_DAYS",
+            "disallow",
+            _one_of("allow", "disallow"),
+            "What the policy rfc9309 makes of a file that has been unreachable for 30 days.",
+        ),
+        Setting(
+            "REP_QUICK_RETRY_SECONDS",
+            (1.0, 4.0),
+            _numbers,
+            "The pauses before an unreachable file is asked for again while requests wait.",
+        ),
+        Setting(
+            "REP_RETRY_FIRST_SECONDS",
+            30.0,
+            _number(0.001, whole=False),
+            "After how long an unreachable file is asked for again; doubles each time.",
+        ),
+        Setting(
+            "REP_RETRY_MAX_SECONDS",
+            3600.0,
+            _number(0.001, whole=False),
+            "Where that doubling ends.",
+        ),
+        Setting(
+            "REP_RETRY_AFTER_MAX_SECONDS",
+            3600.0,
+            _number(0, whole=False),
+            "How long a Retry-After header of a robots.txt is obeyed at most.",
+        ),
+        Setting(
+            "REP_REDIRECT_GUARD",
+            "any",
+            _one_of(*(guard.value for guard in Guard)),
+            "Which other hosts a robots.txt may redirect to: any, same-site (of the same "
+            "registrable domain) or public (at addresses of the Internet); what is refused counts "
+            "as unreachable.",
+        ),
+        Setting(
+            "REP_STORE",
+            "auto",
+            _store,
+            "Where answers are kept: memory; sqlite, a file that processes share; the import path "
+            "of a class; auto is sqlite where a file can be written, else memory.",
+        ),
+        Setting(
+            "REP_STORE_PATH",
+            "",
+            _path,
+            "The SQLite file; by default rep/robots.sqlite in the project's .scrapy folder, else "
+            "in the user's cache folder for scrapy-rep.",
+        ),
+        Setting(
+            "REP_STORE_MAX_OCTETS",
+            1 << 30,
+            _number(1 << 16, whole=True),
+            "How large the SQLite file may grow before the oldest answers go, in octets.",
+        ),
+        Setting(
+            "REP_OVERRIDES",
+            {},
+            _mapping,
+            "Policies by host pattern, such as {'intranet.example': 'ignore', '*.example.org': "
+            "'strict', 'example.net': {'robots_txt': 'User-agent: *...'}}; the first that matches "
+            "decides.",
+        ),
+        Setting(
+            "REP_DRY_RUN",
+            False,
+            _flag,
+            "Judge, annotate and count, but drop nothing.",
         ),
     )
 }
@@ -118,13 +258,21 @@ SETTINGS = {
 class RepSettings:
     """The values of all settings, checked."""
 
-    access: AccessPolicy
+    rules: Rules
+    overrides: Overrides
+    dry_run: bool
     fetch_meta: dict[str, Any]
     fetch_timeout_seconds: float
+    quick_retry_seconds: tuple[float, ...]
     unreachable_wait_seconds: float
+    unreachable_wait_count: int
     redirect_hops: int
+    redirect_guard: Guard
     parse_limit_octets: int
     memory_octets: int
+    store: Any
+    store_path: str
+    store_max_octets: int
 
     @classmethod
     def of(cls, settings: BaseSettings) -> RepSettings:
@@ -141,19 +289,56 @@ class RepSettings:
                         f"{name}: no such setting; perhaps {meant[0]} is meant"
                     )
         value = {name: _checked(setting, settings) for name, setting in SETTINGS.items()}
-        try:
-            access = AccessPolicy(value["REP_POLICY"], value["REP_POLICY_OVERRIDES"])
-        except ConfigurationError as error:
-            raise ConfigurationError(f"REP_POLICY_OVERRIDES: {error}") from None
         return cls(
-            access=access,
+            rules=_rules(value),
+            overrides=_named("REP_OVERRIDES", lambda: Overrides.of(value["REP_OVERRIDES"])),
+            dry_run=value["REP_DRY_RUN"],
             fetch_meta=value["REP_FETCH_META"],
             fetch_timeout_seconds=value["REP_FETCH_TIMEOUT_SECONDS"],
+            quick_retry_seconds=value["REP_QUICK_RETRY_SECONDS"],
             unreachable_wait_seconds=value["REP_UNREACHABLE_WAIT_SECONDS"],
+            unreachable_wait_count=value["REP_UNREACHABLE_WAIT_COUNT"],
             redirect_hops=value["REP_REDIRECT_HOPS"],
+            redirect_guard=Guard(value["REP_REDIRECT_GUARD"]),
             parse_limit_octets=value["REP_PARSE_LIMIT_OCTETS"],
             memory_octets=value["REP_MEMORY_OCTETS"],
+            store=value["REP_STORE"],
+            store_path=value["REP_STORE_PATH"],
+            store_max_octets=value["REP_STORE_MAX_OCTETS"],
         )
+
+
+def _rules(value: dict[str, Any]) -> Rules:
+    preset = value["REP_POLICY"]
+    max_seconds = value["REP_CACHE_MAX_SECONDS"]
+    if value["REP_CACHE_MIN_SECONDS"] > max_seconds:
+        raise ConfigurationError(
+            "REP_CACHE_MIN_SECONDS: must be no more than REP_CACHE_MAX_SECONDS"
+        )
+    access = _named(
+        "REP_POLICY_OVERRIDES", lambda: AccessPolicy(preset, value["REP_POLICY_OVERRIDES"])
+    )
+    limits = Limits(
+        min_seconds=value["REP_CACHE_MIN_SECONDS"],
+        max_seconds=max_seconds,
+        asked_max_seconds=max(max_seconds, _GOOGLE_SECONDS) if preset == "google" else max_seconds,
+        stale_seconds=value["REP_STALE_SECONDS"],
+        retry_first_seconds=value["REP_RETRY_FIRST_SECONDS"],
+        retry_max_seconds=value["REP_RETRY_MAX_SECONDS"],
+        retry_after_max_seconds=value["REP_RETRY_AFTER_MAX_SECONDS"],
+    )
+    return Rules(
+        access=access,
+        limits=limits,
+        allow_after_30_days=value["REP_UNREACHABLE_AFTER_30_DAYS"] == "allow",
+    )
+
+
+def _named(name: str, build: Callable[[], Value]) -> Value:
+    try:
+        return build()
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{name}: {error}") from None
 
 
 def _checked(setting: Setting, settings: BaseSettings) -> Any:

@@ -20,6 +20,13 @@ CACHE_MISS = "rep/cache/miss"
 CACHE_WAITED = "rep/cache/waited"
 CACHE_GAVE_UP = "rep/cache/gave_up"
 CACHE_EVICTED = "rep/cache/evicted"
+CACHE_REFRESHED = "rep/cache/refreshed"
+STORE_HIT = "rep/store/hit"
+STORE_FAILED = "rep/store/failed"
+LEASE_WAITED = "rep/store/lease_waited"
+QUICK_RETRIES = "rep/quick_retries"
+STALE = "rep/stale"
+WOULD_DROP = "rep/dry_run/would_drop"
 ACCESS = "rep/access/{}"
 EVENT = "rep/event/{}"
 REDIRECT_HOPS = "rep/redirect_hops"
@@ -37,10 +44,17 @@ MEANINGS = {
     NOT_JUDGED: "requests of schemes that robots.txt does not govern",
     EXEMPT: "requests that carried dont_obey_robotstxt",
     CACHE_HIT: "requests whose policy was in memory",
-    CACHE_MISS: "requests whose policy had to be fetched",
+    CACHE_MISS: "requests whose policy was not in memory, and whose origin nobody was asking",
     CACHE_WAITED: "requests that waited for a fetch that was under way",
-    CACHE_GAVE_UP: "requests that waited for a fetch for REP_UNREACHABLE_WAIT_SECONDS, in vain",
+    CACHE_GAVE_UP: "requests that could not wait, or no longer, for the policy of their origin",
     CACHE_EVICTED: "policies dropped from memory to make room",
+    CACHE_REFRESHED: "policies asked for again in the background while they were used",
+    STORE_HIT: "policies that the store knew, so that nothing was fetched",
+    STORE_FAILED: "times that the store was given up for memory: 0 or 1",
+    LEASE_WAITED: "looks at the store for what another process was fetching",
+    QUICK_RETRIES: "fetches repeated after a short pause",
+    STALE: "times that a stale copy was taken for lack of a newer one",
+    WOULD_DROP: "requests let through by REP_DRY_RUN that would have been dropped",
     ACCESS: "fetches by access result: successful, unavailable, unreachable",
     EVENT: "fetches by what happened: a status, or dns, timeout, redirect-loop, ...",
     REDIRECT_HOPS: "redirects of robots.txt that were followed",

@@ -58,6 +58,7 @@ Event = int | Failure
 
 _REDIRECTS = frozenset({Failure.REDIRECT_LIMIT, Failure.REDIRECT_LOOP, Failure.REDIRECT_TARGET})
 _HUNDREDS = range(1, 10)
+_NOT_MODIFIED = 304
 
 
 # Rows of semantics by class of event. RFC 9309 makes 4xx "unavailable" (2.3.1.3) and 5xx and
@@ -104,8 +105,9 @@ def _narrow_to_wide(event: Event) -> tuple[str, ...]:
     if isinstance(event, Failure):
         return (event.value, "redirect" if event in _REDIRECTS else "network")
     hundreds = event // 100
-    if hundreds == 3:  # noqa: PLR2004 - an unfollowed redirect
-        return (str(event), "3xx", "redirect")
+    if hundreds == 3:  # noqa: PLR2004
+        # A redirect that leads nowhere; but 304 is none, and answers what nobody asked.
+        return (str(event), "3xx", "nonsense" if event == _NOT_MODIFIED else "redirect")
     if hundreds in (2, 4, 5):
         return (str(event), f"{hundreds}xx")
     return (str(event), f"{hundreds}xx", "nonsense")
@@ -155,8 +157,14 @@ class AccessPolicy:
 
     def meaning(self, event: Event) -> Meaning:
         """What the event means: the narrowest override that names it, else the preset's row."""
-        names = _narrow_to_wide(event)
-        for name in (*names, access_result(event).value):
+        overridden = self.override(event)
+        if overridden is not None:
+            return overridden
+        return next(PRESETS[self.preset][name] for name in _narrow_to_wide(event) if name in _ROWS)
+
+    def override(self, event: Event) -> Meaning | None:
+        """What the user's overrides say of the event, the narrowest first; None if nothing."""
+        for name in (*_narrow_to_wide(event), access_result(event).value):
             if name in self.overrides:
                 return Meaning(self.overrides[name])
-        return next(PRESETS[self.preset][name] for name in names if name in _ROWS)
+        return None

@@ -14,6 +14,7 @@ class Reason(Enum):
     NO_RULE_MATCHES = "no rule of the group matches"
     NO_GROUP = "no group of the file is for this crawler"
     IMPLICITLY_ALLOWED = "/robots.txt itself is always allowed"
+    OVERRIDDEN = "REP_OVERRIDES or REP_POLICY_OVERRIDES says so"
     UNAVAILABLE = "the file is unavailable"
     UNREACHABLE = "the file is unreachable"
     OTHER_PARSER = "the parser of ROBOTSTXT_PARSER says so"
@@ -55,6 +56,7 @@ class Verdict:
         line: the number of its line in the file, from 1; 0 if no line decided.
         product_token: the group that decided, as a token in lower case; ``*``; or empty if none.
         robots_txt: the URI of the robots.txt that was asked for; empty if it is not known.
+        is_stale: whether this rests on an old copy, since the file is unreachable.
     """
 
     allowed: bool
@@ -63,11 +65,13 @@ class Verdict:
     line: int = 0
     product_token: str = ""
     robots_txt: str = ""
+    is_stale: bool = False
 
     def __str__(self) -> str:
         """One line that says everything."""
         answer = "allowed" if self.allowed else "disallowed"
         where = f" of {self.robots_txt}" if self.robots_txt else ""
+        where += " (a stale copy)" if self.is_stale else ""
         if self.rule is None:
-            return f"{answer}: {self.reason.value}{where and f' ({self.robots_txt})'}"
+            return f"{answer}: {self.reason.value}{where and f',{where[3:]}'}"
         return f"{answer} by line {self.line}{where} (group {self.product_token}): {self.rule}"

@@ -1,0 +1,18 @@
+"""Settings of the demo project. The first two are all that scrapy-rep needs."""
+
+ADDONS = {"scrapy_rep.Addon": 500}
+ROBOTSTXT_OBEY = True
+
+BOT_NAME = "demo"
+SPIDER_MODULES = ["demo.spiders"]
+USER_AGENT = "DemoBot/1.0 (+https://example.com/demobot)"
+
+# The web to crawl, on loopback: it starts and stops with the crawl, and no proxy leads to it.
+EXTENSIONS = {"demo.web.DemoWeb": 0}
+HTTPPROXY_ENABLED = False
+
+# Many requests at once, so that they race for the slow robots.txt, and a quiet log, so that the
+# summary is what one sees.
+CONCURRENT_REQUESTS = 32
+LOG_LEVEL = "WARNING"
+TELNETCONSOLE_ENABLED = False

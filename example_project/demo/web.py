@@ -1,0 +1,236 @@
+"""The web that the demo crawls: a few sites on loopback, each with a robots.txt of its own kind.
+
+Every site has its own port, and so is an origin of its own. ``SITES`` is the whole content. What a
+crawler may fetch there is written down by hand, from RFC 9309, and is not computed: the web's own
+log (``DemoWeb.trespasses``) is therefore a check on the crawler, not an echo of it.
+"""
+
+from __future__ import annotations
+
+import html
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """An HTTP answer. ``{name}`` in a body or a location stands for the URL of that site."""
+
+    body: str = ""
+    status: int = 200
+    location: str = ""
+    delay: float = 0.0
+    """Seconds before the answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """One origin. Its home page links to all its pages, and to ``links`` elsewhere."""
+
+    name: str
+    robots_txt: Reply
+    allowed: tuple[str, ...]
+    """The pages that DemoBot may fetch."""
+    disallowed: tuple[str, ...] = ()
+    """The pages that DemoBot must not fetch."""
+    links: tuple[str, ...] = ()
+    files: Mapping[str, Reply] = field(default_factory=dict)
+    """What else is served, by path. Files are no pages."""
+
+
+ARCHIVE = tuple(f"/archive/{year}" for year in range(2001, 2013))
+
+SITES = (
+    # The group that names DemoBot replaces the group of everyone else; within it the longest match
+    # decides, wherever it stands.
+    Site(
+        name="rules",
+        robots_txt=Reply(
+            body="""\
+User-agent: *
+Disallow: /
+
+User-agent: DemoBot
+Disallow: /private/
+Allow: /private/press/
+Disallow: /search
+"""
+        ),
+        allowed=("/", "/about", "/private/press/kit"),
+        disallowed=("/private/", "/private/report", "/search?q=robots"),
+    ),
+    # The same host and the same pages on another port: another origin, with the opposite rules.
+    Site(
+        name="port",
+        robots_txt=Reply(
+            body="""\
+User-agent: DemoBot
+Disallow: /about
+Disallow: /private/press/
+"""
+        ),
+        allowed=("/", "/private/", "/private/report", "/search?q=robots"),
+        disallowed=("/about", "/private/press/kit"),
+    ),
+    Site(
+        name="wildcards",
+        robots_txt=Reply(
+            body="""\
+User-agent: *
+Disallow: /*.pdf$
+Disallow: /*?sort=
+Allow: /shop*?sort=price
+"""
+        ),
+        allowed=("/", "/manual.pdf.html", "/shop?sort=price"),
+        disallowed=("/manual.pdf", "/press/2024.pdf", "/shop?sort=name"),
+    ),
+    # No robots.txt: no rules, whatever the error page says.
+    Site(
+        name="missing",
+        robots_txt=Reply(status=404, body="User-agent: *\nDisallow: /\n"),
+        allowed=("/", "/contact", "/drafts/one"),
+        files={"/policy": Reply(body="User-agent: *\nDisallow: /drafts/\n")},
+    ),
+    # "Forbidden" is one more way to have no robots.txt (RFC 9309, 2.3.1.3). This home page also
+    # sends the crawler to pages of other sites while their robots.txt is still on its way.
+    Site(
+        name="forbidden",
+        robots_txt=Reply(status=403, body="Forbidden"),
+        allowed=("/", "/contact"),
+        links=("{broken}/status", *(f"{{slow}}{path}" for path in ARCHIVE)),
+    ),
+    # A server in trouble may have rules that nobody can read: nothing may be fetched (2.3.1.4).
+    Site(
+        name="broken",
+        robots_txt=Reply(status=503, body="User-agent: *\nAllow: /\n"),
+        allowed=(),
+        disallowed=("/", "/status"),
+    ),
+    # Three redirects, the last one to another origin. The rules found there are the rules of this
+    # site (2.3.1.2), and not of the site that holds the file.
+    Site(
+        name="moved",
+        robots_txt=Reply(status=301, location="/robots"),
+        allowed=("/", "/contact"),
+        disallowed=("/drafts/one", "/drafts/two"),
+        files={
+            "/robots": Reply(status=302, location="{moved}/legal/robots"),
+            "/legal/robots": Reply(status=307, location="{missing}/policy"),
+        },
+    ),
+    # A dozen disallowed pages are asked for while this file is under way. All have to wait for it.
+    Site(
+        name="slow",
+        robots_txt=Reply(delay=1.5, body="User-agent: *\nDisallow: /archive/\n"),
+        allowed=("/", "/news"),
+        disallowed=ARCHIVE,
+    ),
+    # Sitemap lines belong to no group, and may stand anywhere.
+    Site(
+        name="sitemaps",
+        robots_txt=Reply(
+            body="""\
+Sitemap: {sitemaps}/sitemap.xml
+User-agent: *
+Disallow: /cart
+Sitemap: /news/sitemap.xml
+"""
+        ),
+        allowed=("/", "/news/"),
+        disallowed=("/cart",),
+    ),
+)
+
+
+class DemoWeb:
+    """The extension that runs the sites for as long as the crawl lasts."""
+
+    def __init__(self, sites: Iterable[Site] = SITES) -> None:
+        self._servers = [_SiteServer(site, self) for site in sites]
+        self.urls = {server.site.name: server.url for server in self._servers}
+        """The URL of each site, without a path."""
+        self.pages_served: list[str] = []
+        self.trespasses: list[str] = []
+        """The pages served that the crawler should have left alone."""
+        for server in self._servers:
+            threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> DemoWeb:
+        """Start the web before the spider starts, and stop it after."""
+        web = cls()
+        crawler.signals.connect(web.stop, signals.spider_closed)
+        return web
+
+    def stop(self) -> None:
+        """Close every server."""
+        for server in self._servers:
+            server.shutdown()
+            server.server_close()
+
+
+class _SiteServer(ThreadingHTTPServer):
+    request_queue_size = 64
+    # The system picks a free port, and it is not to be shared.
+    allow_reuse_address = False
+    allow_reuse_port = False
+
+    def __init__(self, site: Site, web: DemoWeb) -> None:
+        super().__init__(("127.0.0.1", 0), _SiteHandler)
+        self.site = site
+        self.web = web
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.files = {"/robots.txt": site.robots_txt, **site.files}
+
+    def server_bind(self) -> None:
+        # HTTPServer would also look up the host's name, which can take seconds.
+        TCPServer.server_bind(self)
+
+
+class _SiteHandler(BaseHTTPRequestHandler):
+    server: _SiteServer
+
+    def do_GET(self) -> None:
+        site = self.server.site
+        if reply := self.server.files.get(self.path):
+            self._send(reply, "text/plain")
+        elif self.path in site.allowed or self.path in site.disallowed:
+            url = self.server.url + self.path
+            self.server.web.pages_served.append(url)
+            if self.path in site.disallowed:
+                self.server.web.trespasses.append(url)
+            self._send(Reply(body=_page(site, self.path)), "text/html")
+        else:
+            self._send(Reply(status=404, body="Not found"), "text/plain")
+
+    def _send(self, reply: Reply, content_type: str) -> None:
+        time.sleep(reply.delay)
+        body = reply.body.format_map(self.server.web.urls).encode()
+        self.send_response(reply.status)
+        if reply.location:
+            self.send_header("Location", reply.location.format_map(self.server.web.urls))
+        self.send_header("Content-Type", f"{content_type}; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """The crawl's summary is the log."""
+
+
+def _page(site: Site, path: str) -> str:
+    links = (*site.allowed, *site.disallowed, *site.links) if path == "/" else ("/",)
+    anchors = "\n".join(
+        f'<li><a href="{html.escape(link)}">{html.escape(link)}</a>' for link in links
+    )
+    return (
+        f"<!doctype html><title>{site.name} {html.escape(path)}</title>\n<ul>\n{anchors}\n</ul>\n"
+    )

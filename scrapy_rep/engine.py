@@ -1,0 +1,20 @@
+"""What is asked of Scrapy's engine beyond its documented interface, in one place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+def is_closing(crawler: Crawler) -> bool:
+    """Whether the crawl is ending, so that nothing new should be asked for.
+
+    A download that begins after the engine has let its last one go fails inside the engine.
+    """
+    engine: Any = crawler.engine
+    if engine is None or engine.spider is None:
+        return True
+    slot = getattr(engine, "_slot", None)
+    return slot is not None and getattr(slot, "closing", None) is not None

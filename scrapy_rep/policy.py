@@ -1,0 +1,181 @@
+"""What the robots.txt of one origin means for this crawl, for a while."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from .protocol.access import AccessResult, Event, Meaning, access_result, name_of
+from .protocol.document import RobotsTxt, parse
+from .protocol.exchange import Copy, Knowledge, Standing
+from .protocol.origin import Origin
+from .protocol.verdict import Reason, Verdict
+from .robotparser import Rules
+
+_POLICY_OCTETS = 2500  # what a policy costs besides its file, roughly
+
+_REASONS = {
+    AccessResult.SUCCESSFUL: Reason.OVERRIDDEN,
+    AccessResult.UNAVAILABLE: Reason.UNAVAILABLE,
+    AccessResult.UNREACHABLE: Reason.UNREACHABLE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A file as a value, and what decides by it: the value itself, or another parser."""
+
+    robots_txt: RobotsTxt
+    rules: Rules
+
+    @classmethod
+    def of_nothing(cls, origin: Origin) -> Reading:
+        """That of an empty file."""
+        empty = parse(b"", origin.robots_txt_uri)
+        return cls(empty, empty)
+
+
+class Policy:
+    """What the robots.txt of one origin means for this crawl, for a while.
+
+    Attributes:
+        origin: whose policy it is.
+        meaning: whether the rules decide, or everything is allowed or disallowed.
+        robots_txt: the file as a value, with sitemaps, groups, other records and findings; an
+            empty file where there is none.
+        is_stale: whether it rests on an old copy, since the file is unreachable.
+        hops: the URLs that were asked, in order.
+        fetched_at: when the octets of the file came, or the failure; POSIX seconds.
+        due_at: when the file should be asked for again; POSIX seconds.
+        usable_until: until when this holds; POSIX seconds.
+    """
+
+    __slots__ = (
+        "_event",
+        "_rules",
+        "_tokens",
+        "_verdict",
+        "due_at",
+        "fetched_at",
+        "hops",
+        "is_stale",
+        "meaning",
+        "origin",
+        "robots_txt",
+        "usable_until",
+    )
+
+    def __init__(
+        self,
+        origin: Origin,
+        event: Event | None,
+        meaning: Meaning,
+        reading: Reading,
+        tokens: tuple[str, ...],
+        *,
+        hops: tuple[str, ...] = (),
+        fetched_at: float = 0.0,
+        is_stale: bool = False,
+        due_at: float = float("inf"),
+        usable_until: float = float("inf"),
+    ) -> None:
+        """Take the facts; `event` None where nothing was asked for, by the user's override."""
+        self.origin = origin
+        self.meaning = meaning
+        self.robots_txt = reading.robots_txt
+        self.hops = hops
+        self.fetched_at = fetched_at
+        self.is_stale = is_stale
+        self.due_at = due_at
+        self.usable_until = usable_until
+        self._event = event
+        self._rules = reading.rules
+        self._tokens = tokens
+        self._verdict = Verdict(
+            allowed=meaning is Meaning.ALLOW,
+            reason=Reason.OVERRIDDEN if event is None else _REASONS[access_result(event)],
+            robots_txt=origin.robots_txt_uri,
+            is_stale=is_stale,
+        )
+
+    @classmethod
+    def standing(
+        cls,
+        origin: Origin,
+        known: Knowledge,
+        stands: Standing,
+        reading: Reading,
+        tokens: tuple[str, ...],
+    ) -> Policy:
+        """The policy that what is known of an origin comes to."""
+        rests_on_copy = known.copy is not None and (known.outage is None or stands.is_stale)
+        basis: Copy | None = known.copy if rests_on_copy else None
+        outage = known.outage
+        return cls(
+            origin,
+            stands.event,
+            stands.meaning or Meaning.DISALLOW,
+            reading,
+            tokens,
+            hops=basis.hops if basis else outage.hops if outage else (),
+            fetched_at=basis.fetched_at if basis else outage.failed_at if outage else 0.0,
+            is_stale=stands.is_stale,
+            due_at=stands.due_at,
+            usable_until=stands.usable_until,
+        )
+
+    def verdict(self, url: str, product_tokens: tuple[str, ...] | None = None) -> Verdict:
+        """Whether a URL of this origin may be asked for, by this crawl or by other tokens."""
+        if self.meaning is not Meaning.RULES:
+            return self._verdict
+        tokens = self._tokens if product_tokens is None else product_tokens
+        verdict = self._rules.verdict(tokens, url)
+        return replace(verdict, is_stale=True) if self.is_stale else verdict
+
+    @property
+    def access_result(self) -> AccessResult | None:
+        """What RFC 9309, 2.3.1 calls the outcome; None where nothing was asked for."""
+        return None if self._event is None else access_result(self._event)
+
+    @property
+    def event(self) -> str:
+        """What happened: the status of the last answer, or the failure's name."""
+        return "override" if self._event is None else name_of(self._event)
+
+    @property
+    def status(self) -> int | None:
+        """The status of the last answer; None if there was none that counts."""
+        return self._event if isinstance(self._event, int) else None
+
+    @property
+    def is_unreachable(self) -> bool:
+        """Whether this rests on a failure."""
+        return self.access_result is AccessResult.UNREACHABLE
+
+    @property
+    def final_url(self) -> str:
+        """The URL that was asked last."""
+        return self.hops[-1] if self.hops else self.origin.robots_txt_uri
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """The absolute http(s) URLs of the file's Sitemap lines, in order, each once."""
+        return self.robots_txt.sitemaps
+
+    @property
+    def crawl_delay(self) -> float | None:
+        """Seconds between requests that the site asks this crawl for."""
+        return self._rules.crawl_delay(self._tokens)
+
+    @property
+    def reading(self) -> Reading:
+        """The file and what decides by it."""
+        return Reading(self.robots_txt, self._rules)
+
+    @property
+    def octets(self) -> int:
+        """Roughly what keeping this policy costs: the file, and its rules ready for use."""
+        return _POLICY_OCTETS + 3 * len(self.robots_txt.octets)
+
+    def __repr__(self) -> str:
+        """The origin, what came of its robots.txt, and what that means."""
+        return f"<Policy {self.origin} {self.event} {self.meaning.value}>"

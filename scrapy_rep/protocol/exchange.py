@@ -1,0 +1,358 @@
+"""The life of a policy as a state machine (RFC 9309, 2.3.1 and 2.4): what to do next is a value.
+
+What is known of an origin is a `Knowledge`: the last answer that said something, the `Copy`, and
+the `Outage` if the file has been unreachable since. `standing` tells what that comes to at an
+instant: the state, what it means for requests, and until when; `learn` tells what is known after
+another answer or failure. Neither waits, asks or looks at a clock: `now` is an argument, and so is
+chance.
+
+The states, and what a request finds in each, are the table `STATES`; what leads from one to
+another is `TRANSITIONS`, from which the documentation draws its diagram.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from .access import AccessPolicy, AccessResult, Event, Failure, Meaning, access_result
+from .lifetime import (
+    DAY_SECONDS,
+    Limits,
+    lifetime_seconds,
+    retry_after_seconds,
+    retry_seconds,
+)
+
+FOREVER = float("inf")
+_NOT_MODIFIED = 304
+_REFRESH_AT = 0.9  # of a lifetime: asked for again by then, a copy in use never runs out
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The last answer that said what the policy is: a file, or that there is none.
+
+    Attributes:
+        event: what the answer was: successful or unavailable.
+        body: the file's octets; empty if there is none.
+        hops: the URIs asked, in order.
+        headers: the last answer's header fields, names in lower case.
+        fetched_at: when the octets came.
+        confirmed_at: when the site last said that they hold.
+        fresh_until: how long they hold without asking again.
+    """
+
+    event: Event
+    body: bytes = field(repr=False)
+    hops: tuple[str, ...]
+    headers: tuple[tuple[str, str], ...]
+    fetched_at: float
+    confirmed_at: float
+    fresh_until: float
+
+    @property
+    def validators(self) -> dict[str, str]:
+        """The request headers that ask the last hop whether the copy still holds (RFC 9110, 13)."""
+        headers = dict(self.headers)
+        names = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
+        if access_result(self.event) is not AccessResult.SUCCESSFUL:
+            return {}
+        return {names[name]: headers[name] for name in names if headers.get(name)}
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """That the file has been unreachable: by what event, since when, how often in a row."""
+
+    event: Event
+    hops: tuple[str, ...]
+    since: float
+    failed_at: float
+    count: int
+    retry_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """All that is known of an origin's robots.txt."""
+
+    copy: Copy | None = None
+    outage: Outage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one attempt came to: an event, and what came with it."""
+
+    event: Event
+    body: bytes = field(default=b"", repr=False)
+    hops: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    confirms: bool = False  # a 304 to the validators of the copy
+
+
+class Act(Enum):
+    """What a request does with the state that it finds; the value is said to people."""
+
+    USE = "requests are judged at once"
+    REFRESH = "requests are judged at once, and the file is asked for in the background"
+    FETCH = "the file is asked for, and requests wait for it"
+
+
+class State(Enum):
+    """How things stand with an origin's robots.txt; the value is said to people."""
+
+    UNKNOWN = "nothing is known"
+    FRESH = "the copy holds"
+    DUE = "the copy may be used, and should be confirmed soon"
+    EXPIRED = "the copy is too old to be used without asking"
+    STALE = "unreachable; the copy is used, as stale"
+    STALE_DUE = "unreachable and to be asked for again; the copy is used, as stale"
+    UNREACHABLE = "unreachable, without a copy that could be used"
+    UNREACHABLE_DUE = "unreachable, without a copy, and to be asked for again"
+
+
+STATES: dict[State, Act] = {
+    State.UNKNOWN: Act.FETCH,
+    State.FRESH: Act.USE,
+    State.DUE: Act.REFRESH,
+    State.EXPIRED: Act.FETCH,
+    State.STALE: Act.USE,
+    State.STALE_DUE: Act.REFRESH,
+    State.UNREACHABLE: Act.USE,
+    State.UNREACHABLE_DUE: Act.FETCH,
+}
+
+_ANSWERED = "successful or unavailable"
+_FAILED = "unreachable"
+_TIME = "time passes"
+
+TRANSITIONS: tuple[tuple[State, str, State], ...] = (
+    (State.UNKNOWN, _ANSWERED, State.FRESH),
+    (State.UNKNOWN, _FAILED, State.UNREACHABLE),
+    (State.FRESH, _TIME, State.DUE),
+    (State.DUE, _ANSWERED, State.FRESH),
+    (State.DUE, _FAILED, State.STALE),
+    (State.DUE, _TIME, State.EXPIRED),
+    (State.EXPIRED, _ANSWERED, State.FRESH),
+    (State.EXPIRED, _FAILED, State.STALE),
+    (State.STALE, _TIME, State.STALE_DUE),
+    (State.STALE_DUE, _ANSWERED, State.FRESH),
+    (State.STALE_DUE, _FAILED, State.STALE),
+    (State.STALE_DUE, _TIME, State.UNREACHABLE_DUE),
+    (State.UNREACHABLE, _TIME, State.UNREACHABLE_DUE),
+    (State.UNREACHABLE_DUE, _ANSWERED, State.FRESH),
+    (State.UNREACHABLE_DUE, _FAILED, State.UNREACHABLE),
+)
+"""Each state, what can happen in it, and where that leads."""
+
+
+class Remedy(Enum):
+    """What an unreachable file means in one phase of its outage."""
+
+    COPY = "the copy's policy"
+    ALLOW = "allow"
+    DISALLOW = "disallow"
+    IF_ANSWERING = "allow if other pages of the origin answer, else disallow"
+    AFTER_30_DAYS = "what REP_UNREACHABLE_AFTER_30_DAYS says"
+
+
+_MONTH = 30 * DAY_SECONDS
+
+# Per preset: until how many seconds after the outage began, what is done with a usable copy, and
+# what without one. RFC 9309, 2.3.1.4 knows the copy and the 30 days; Google's documentation the
+# twelve hours in which nothing is crawled; the draft of 1994, as "strict" reads it, neither.
+PHASES: dict[str, tuple[tuple[float, Remedy, Remedy], ...]] = {
+    "rfc9309": (
+        (_MONTH, Remedy.COPY, Remedy.DISALLOW),
+        (FOREVER, Remedy.AFTER_30_DAYS, Remedy.AFTER_30_DAYS),
+    ),
+    "google": (
+        (DAY_SECONDS / 2, Remedy.DISALLOW, Remedy.DISALLOW),
+        (_MONTH, Remedy.COPY, Remedy.ALLOW),
+        (FOREVER, Remedy.IF_ANSWERING, Remedy.IF_ANSWERING),
+    ),
+    "strict": ((FOREVER, Remedy.DISALLOW, Remedy.DISALLOW),),
+    "lenient": ((FOREVER, Remedy.COPY, Remedy.ALLOW),),
+    "scrapy": ((FOREVER, Remedy.COPY, Remedy.ALLOW),),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known of an origin comes to, at one instant.
+
+    Attributes:
+        state: how things stand.
+        meaning: whether the copy's rules decide, or everything is allowed or disallowed; None
+            where nothing can be said before the file was asked for.
+        event: what that rests on: the copy's event, or the outage's.
+        is_stale: whether a copy is used that should be newer.
+        due_at: when the file should be asked for again.
+        usable_until: until when this holds.
+    """
+
+    state: State
+    meaning: Meaning | None
+    event: Event | None
+    is_stale: bool
+    due_at: float
+    usable_until: float
+
+    @property
+    def act(self) -> Act:
+        """What a request does."""
+        return STATES[self.state]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What decides besides what is known: the user's choices.
+
+    Attributes:
+        access: what events mean.
+        limits: how long things hold.
+        allow_after_30_days: whether `rfc9309` takes a file as unavailable after 30 days of outage.
+    """
+
+    access: AccessPolicy = field(default_factory=AccessPolicy)
+    limits: Limits = field(default_factory=Limits)
+    allow_after_30_days: bool = False
+
+
+_NOTHING = Standing(State.UNKNOWN, None, None, is_stale=False, due_at=0.0, usable_until=0.0)
+
+
+def standing(known: Knowledge, now: float, rules: Rules, *, is_answering: bool = False) -> Standing:
+    """How things stand at `now`.
+
+    `is_answering` tells whether other pages of the origin have been answering lately, for which
+    Google's reading asks after 30 days of outage.
+    """
+    if known.outage is not None:
+        return _standing_in_outage(known.outage, known.copy, now, rules, is_answering=is_answering)
+    if known.copy is None:
+        return _NOTHING
+    copy = known.copy
+    lifetime = copy.fresh_until - copy.confirmed_at
+    due_at = copy.confirmed_at + _REFRESH_AT * lifetime
+    usable_until = max(copy.fresh_until, copy.confirmed_at + rules.limits.max_seconds)
+    if now < copy.confirmed_at - DAY_SECONDS:
+        return _NOTHING  # a copy from the future: the clock was wrong, then or now
+    state = State.FRESH if now < due_at else State.DUE if now < usable_until else State.EXPIRED
+    return Standing(
+        state,
+        rules.access.meaning(copy.event) if state is not State.EXPIRED else None,
+        copy.event,
+        is_stale=False,
+        due_at=due_at,
+        usable_until=usable_until,
+    )
+
+
+def _standing_in_outage(
+    outage: Outage, copy: Copy | None, now: float, rules: Rules, *, is_answering: bool
+) -> Standing:
+    stale_until = copy.confirmed_at + rules.limits.stale_seconds if copy is not None else -FOREVER
+    has_copy = now < stale_until
+    until, remedy = _remedy(outage, now, rules, has_copy=has_copy)
+    is_due = now >= outage.retry_at
+    if remedy is Remedy.COPY and copy is not None:
+        return Standing(
+            State.STALE_DUE if is_due else State.STALE,
+            rules.access.meaning(copy.event),
+            copy.event,
+            is_stale=True,
+            due_at=outage.retry_at,
+            usable_until=min(stale_until, until),
+        )
+    is_allowed = (
+        remedy is Remedy.ALLOW
+        or (remedy is Remedy.IF_ANSWERING and is_answering)
+        or (remedy is Remedy.AFTER_30_DAYS and rules.allow_after_30_days)
+    )
+    return Standing(
+        State.UNREACHABLE_DUE if is_due else State.UNREACHABLE,
+        Meaning.ALLOW if is_allowed else Meaning.DISALLOW,
+        outage.event,
+        is_stale=False,
+        due_at=outage.retry_at,
+        usable_until=min(outage.retry_at, until),
+    )
+
+
+def _remedy(outage: Outage, now: float, rules: Rules, *, has_copy: bool) -> tuple[float, Remedy]:
+    """What the outage means now, and until when. A user's override knows no phases."""
+    overridden = rules.access.override(outage.event)
+    if overridden is not None:
+        return FOREVER, Remedy(overridden.value)
+    lasted = now - outage.since
+    for seconds, with_copy, without_copy in PHASES[rules.access.preset]:
+        if lasted < seconds:
+            return outage.since + seconds, with_copy if has_copy else without_copy
+    raise AssertionError("every preset's last phase is without end")  # pragma: no cover
+
+
+def learn(
+    known: Knowledge, answer: Answer, now: float, limits: Limits, *, chance: float = 0.0
+) -> Knowledge:
+    """What is known after an answer or a failure that came at `now`.
+
+    `chance` in [0, 1) spreads the next attempts of many crawlers over a quarter of the wait.
+    """
+    if answer.confirms and known.copy is not None and answer.event == _NOT_MODIFIED:
+        return Knowledge(copy=_confirmed(known.copy, answer, now, limits))
+    if access_result(answer.event) is AccessResult.UNREACHABLE:
+        return replace(known, outage=_outage(known.outage, answer, now, limits, chance=chance))
+    is_file = access_result(answer.event) is AccessResult.SUCCESSFUL
+    return Knowledge(
+        copy=Copy(
+            event=answer.event,
+            body=answer.body if is_file else b"",
+            hops=answer.hops,
+            headers=tuple(sorted(answer.headers.items())),
+            fetched_at=now,
+            confirmed_at=now,
+            fresh_until=now + lifetime_seconds(answer.headers, now, limits),
+        )
+    )
+
+
+def is_worth_a_retry(answer: Answer, now: float, pause_seconds: float) -> bool:
+    """Whether to ask again after a short pause while requests wait.
+
+    Not where the failure is our own, for that would not change, nor where the site asks for a
+    longer pause.
+    """
+    if access_result(answer.event) is not AccessResult.UNREACHABLE:
+        return False
+    asked = retry_after_seconds(answer.headers, now)
+    is_own = answer.event in (Failure.LOCAL, Failure.GUARD)
+    return not is_own and (asked is None or asked <= pause_seconds)
+
+
+def _confirmed(copy: Copy, answer: Answer, now: float, limits: Limits) -> Copy:
+    headers = {**dict(copy.headers), **answer.headers}  # RFC 9111, 3.2: the newer fields win
+    return replace(
+        copy,
+        headers=tuple(sorted(headers.items())),
+        confirmed_at=now,
+        fresh_until=now + lifetime_seconds(headers, now, limits),
+    )
+
+
+def _outage(
+    before: Outage | None, answer: Answer, now: float, limits: Limits, *, chance: float
+) -> Outage:
+    count = before.count + 1 if before is not None else 1
+    wait = retry_seconds(answer.headers, now, limits, count=count)
+    return Outage(
+        event=answer.event,
+        hops=answer.hops,
+        since=before.since if before is not None else now,
+        failed_at=now,
+        count=count,
+        retry_at=now + wait * (1 + chance / 4),
+    )

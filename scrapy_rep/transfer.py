@@ -1,0 +1,156 @@
+"""The octets of one robots.txt answer: no more than the parse limit can use.
+
+The transfer is stopped once enough has come. A body that came compressed though we asked for none
+is decompressed up to the limit, whatever it would grow to: memory is bounded by the limit and by
+one piece of a decompressor's output. Reading the beginning of a file is right, since what follows
+the parse limit counts for nothing (RFC 9309, 2.5); reading the beginning of a file that was cut
+short by accident would not be, and is an error.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import ResponseDataLossError
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
+
+_PIECE_OCTETS = 1 << 16
+_DEFLATE = 8  # RFC 1950, 2.2: the compression method in a zlib frame
+
+
+class UndecodableError(Exception):
+    """A body is compressed in a way that can't be read."""
+
+
+class Transfer:
+    """One answer on its way; rides in the meta of its request.
+
+    Attributes:
+        limit_octets: the parse limit.
+        response: the answer as it came, before Scrapy's middlewares.
+    """
+
+    __slots__ = ("_is_stopped", "_octets", "limit_octets", "response")
+
+    def __init__(self, limit_octets: int) -> None:
+        self.limit_octets = limit_octets
+        self.response: Response | None = None
+        self._octets = 0
+        self._is_stopped = False
+
+    def has_enough_after(self, data: bytes) -> bool:
+        """Whether nothing more is needed once these octets have come."""
+        self._octets += len(data)
+        self._is_stopped = self._is_stopped or self._octets > self.limit_octets
+        return self._is_stopped
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether the answer came compressed."""
+        return self.response is not None and bool(_encodings(self.response))
+
+    def body_of(self, response: Response) -> bytes:
+        """The octets of the file in an answer, one more than the limit at most.
+
+        Raises:
+            UndecodableError: they are compressed in a way that can't be read.
+            ResponseDataLossError: they end before their compression does.
+        """
+        came = self.response if self.response is not None else response
+        encodings = _encodings(came)
+        is_file = response.status // 100 == 2  # noqa: PLR2004 - other bodies are not read
+        if not encodings or not came.body or not is_file:
+            return response.body[: self.limit_octets + 1]
+        body = came.body
+        for encoding in reversed(encodings):
+            body = self._decompressed(body, encoding)
+        return body
+
+    def _decompressed(self, body: bytes, encoding: str) -> bytes:
+        pieces = _DECOMPRESSORS.get(encoding)
+        if pieces is None:
+            raise UndecodableError(encoding)
+        octets = bytearray()
+        try:
+            for piece in pieces(body):
+                octets += piece
+                if len(octets) > self.limit_octets:
+                    return bytes(octets[: self.limit_octets + 1])
+        except EOFError:
+            if not self._is_stopped:
+                raise ResponseDataLossError(f"the {encoding} body is cut short") from None
+        except Exception as error:
+            raise UndecodableError(f"{encoding}: {error!r}") from error
+        return bytes(octets)
+
+
+def _encodings(response: Response) -> list[str]:
+    values = b",".join(response.headers.getlist(b"Content-Encoding")).decode("latin-1").lower()
+    names = (name.strip() for name in values.split(","))
+    return [name for name in names if name not in ("", "identity")]
+
+
+def _inflated(body: bytes, wbits: int) -> Iterator[bytes]:
+    while body:  # a gzip file may have several members
+        inflater = zlib.decompressobj(wbits)
+        rest = body
+        while not inflater.eof:
+            piece = inflater.decompress(rest, _PIECE_OCTETS)
+            rest = inflater.unconsumed_tail
+            if not piece and not rest and not inflater.eof:
+                raise EOFError
+            yield piece
+        body = inflater.unused_data if wbits > zlib.MAX_WBITS else b""
+
+
+def _gunzipped(body: bytes) -> Iterator[bytes]:
+    return _inflated(body, zlib.MAX_WBITS | 16)
+
+
+def _deflated(body: bytes) -> Iterator[bytes]:
+    # RFC 9110, 8.4.1.2: "deflate" is the zlib format; some servers send it without its frame.
+    has_frame = body[0] & 15 == _DEFLATE and int.from_bytes(body[:2], "big") % 31 == 0
+    return _inflated(body, zlib.MAX_WBITS if has_frame else -zlib.MAX_WBITS)
+
+
+def _unbrotlied(body: bytes) -> Iterator[bytes]:
+    try:
+        import brotli
+    except ImportError:
+        import brotlicffi as brotli
+
+    decompressor = brotli.Decompressor()
+    piece = decompressor.process(body, output_buffer_limit=_PIECE_OCTETS)
+    while True:
+        yield piece
+        if decompressor.is_finished():
+            return
+        piece = decompressor.process(b"", output_buffer_limit=_PIECE_OCTETS)
+        if not piece:
+            raise EOFError
+
+
+def _unzstded(body: bytes) -> Iterator[bytes]:
+    import io
+
+    try:
+        from compression import zstd  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        from backports import zstd
+
+    with zstd.ZstdFile(io.BytesIO(body)) as file:
+        while piece := file.read(_PIECE_OCTETS):
+            yield piece
+
+
+_DECOMPRESSORS: dict[str, Callable[[bytes], Iterator[bytes]]] = {
+    "gzip": _gunzipped,
+    "x-gzip": _gunzipped,
+    "deflate": _deflated,
+    "br": _unbrotlied,
+    "zstd": _unzstded,
+}

@@ -1,0 +1,46 @@
+"""The bounded memory of policies."""
+
+from __future__ import annotations
+
+from scrapy_rep.cache.memory import Lru
+
+
+def test_the_least_recently_used_go_first() -> None:
+    kept: Lru[str, str] = Lru(limit_octets=30)
+    for key in "abc":
+        kept.put(key, key.upper(), 10)
+    assert kept.get("a") == "A"
+    kept.put("d", "D", 10)
+    assert [kept.get(key) for key in "abcd"] == ["A", None, "C", "D"]
+    assert kept.octets == 30
+    assert kept.evicted_count == 1
+
+
+def test_putting_a_key_again_replaces_what_it_cost() -> None:
+    kept: Lru[str, str] = Lru(limit_octets=30)
+    kept.put("a", "A", 10)
+    kept.put("a", "B", 25)
+    assert (kept.get("a"), kept.octets, len(kept)) == ("B", 25, 1)
+
+
+def test_the_last_value_stays_however_large() -> None:
+    kept: Lru[str, str] = Lru(limit_octets=30)
+    kept.put("a", "A", 10)
+    kept.put("b", "B", 100)
+    assert (kept.get("a"), kept.get("b")) == (None, "B")
+
+
+def test_dropping() -> None:
+    kept: Lru[str, str] = Lru(limit_octets=30)
+    kept.put("a", "A", 10)
+    kept.drop("a")
+    kept.drop("never there")
+    assert (kept.get("a"), kept.octets, len(kept)) == (None, 0, 0)
+
+
+def test_many_values_stay_within_the_limit() -> None:
+    kept: Lru[int, int] = Lru(limit_octets=1000)
+    for number in range(10_000):
+        kept.put(number, number, number % 50 + 1)
+        assert kept.octets <= 1000
+    assert len(kept) + kept.evicted_count == 10_000

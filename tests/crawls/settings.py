@@ -1,0 +1,25 @@
+"""The settings of most crawls in these tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+ADDON: dict[str, Any] = {
+    "ADDONS": {"scrapy_rep.Addon": 500},
+    "ROBOTSTXT_OBEY": True,
+    # Ports are used again by other tests; and nobody should wait for pauses that are not tested.
+    "REP_STORE": "memory",
+    "REP_QUICK_RETRY_SECONDS": [],
+}
+
+BY_HAND: dict[str, Any] = {
+    "REP_STORE": "memory",
+    "ROBOTSTXT_OBEY": True,
+    "DOWNLOADER_MIDDLEWARES": {
+        "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+        "scrapy_rep.RepMiddleware": 100,
+    },
+}
+
+URLS_SPIDER = "tests.spiders:UrlsSpider"
+DISALLOW_ALL = "User-agent: *\nDisallow: /\n"

@@ -1,0 +1,57 @@
+"""One fetch per origin, and every request that waits for it is judged by what it brings."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crawling import LOOPS, crawl
+from tests.crawls.settings import ADDON, BY_HAND, URLS_SPIDER
+from tests.servers.handle import Answer, Site
+
+SLOW = Answer(body="User-agent: *\nDisallow: /private/\n", delay_seconds=0.5)
+PRIVATE = [f"/private/{number}" for number in range(200)]
+PUBLIC = [f"/public/{number}" for number in range(50)]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("cancel_first", [False, True])
+def test_many_wait_for_one_fetch(loop: str, cancel_first: bool) -> None:
+    with Site({"/robots.txt": SLOW}) as site:
+        urls = [site.url(path) for path in PRIVATE + PUBLIC]
+        result = crawl(
+            URLS_SPIDER, loop=loop, settings=ADDON, urls=urls, cancel_first=cancel_first
+        )
+        paths = site.paths()
+    assert result.exit_code == 0, result.log
+    assert result.finish_reason == "finished"
+    assert paths.count("/robots.txt") == 1
+    assert [path for path in paths if path.startswith("/private")] == []
+    fetched = {path for path in paths if path != "/robots.txt"}
+    assert fetched == set(PUBLIC)
+    dropped = [item for item in result.items if item.get("error") == "RobotsTxtDisallowed"]
+    # The request that is cancelled is the first, one of the disallowed ones.
+    assert len(dropped) == len(PRIVATE) - cancel_first
+    assert {item["verdict"]["line"] for item in dropped} == {2}
+    assert result.stats["robotstxt/request_count"] == 1
+    assert result.stats["robotstxt/forbidden"] == len(dropped)
+    assert result.deprecations == []
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_set_up_by_hand(loop: str) -> None:
+    with Site({"/robots.txt": SLOW}) as site:
+        urls = [site.url(path) for path in PRIVATE[:12] + PUBLIC[:3]]
+        result = crawl(URLS_SPIDER, loop=loop, settings=BY_HAND, urls=urls)
+        paths = site.paths()
+    assert sorted(paths) == sorted(["/robots.txt", *PUBLIC[:3]])
+    assert result.stats["robotstxt/forbidden"] == 12
+    assert result.deprecations == []
+
+
+def test_a_second_crawl_of_the_harness_shows_the_leak_of_scrapy_s_own() -> None:
+    """The test above can fail: without us, the same crawl downloads disallowed pages."""
+    with Site({"/robots.txt": SLOW}) as site:
+        urls = [site.url(path) for path in PRIVATE[:12]]
+        crawl(URLS_SPIDER, loop="asyncio", settings={"ROBOTSTXT_OBEY": True}, urls=urls)
+        leaked = [path for path in site.paths() if path.startswith("/private")]
+    assert leaked

@@ -1,0 +1,142 @@
+"""Whose rules hold for which request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.crawling import LOOPS, crawl
+from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
+from tests.servers.handle import Answer, Site, redirect
+
+
+def rules(path: str) -> Answer:
+    return Answer(body=f"User-agent: *\nDisallow: {path}\n")
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_two_ports_of_a_host_are_two_origins(loop: str) -> None:
+    with Site({"/robots.txt": rules("/a")}) as one, Site({"/robots.txt": rules("/b")}) as two:
+        urls = [site.url(path) for site in (one, two) for path in ("/a", "/b")]
+        result = crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls)
+        assert sorted(one.paths()) == ["/b", "/robots.txt"]
+        assert sorted(two.paths()) == ["/a", "/robots.txt"]
+    assert result.stats["robotstxt/request_count"] == 2
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_http_and_https_are_two_origins(loop: str) -> None:
+    with (
+        Site({"/robots.txt": rules("/a")}) as plain,
+        Site({"/robots.txt": rules("/b")}, tls=True) as secure,
+    ):
+        urls = [site.url(path) for site in (plain, secure) for path in ("/a", "/b")]
+        result = crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls)
+        assert sorted(plain.paths()) == ["/b", "/robots.txt"], result.log
+        assert sorted(secure.paths()) == ["/a", "/robots.txt"], result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_start_url_outside_of_allowed_domains_is_judged(loop: str) -> None:
+    with Site({"/robots.txt": rules("/a")}) as site:
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings=ADDON,
+            urls=[site.url("/a"), site.url("/b")],
+            allowed_domains=["example.com"],
+        )
+        assert sorted(site.paths()) == ["/b", "/robots.txt"], result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_pages_are_judged_again_at_each_redirect(loop: str) -> None:
+    with Site({"/robots.txt": rules("/private")}) as other:
+        routes: dict[str, Any] = {
+            "/robots.txt": rules("/secret"),
+            "/to-secret": redirect("/secret"),
+            "/to-other": redirect(other.url("/private")),
+            "/to-public": redirect(other.url("/public")),
+        }
+        with Site(routes) as site:
+            urls = [site.url(path) for path in ("/to-secret", "/to-other", "/to-public")]
+            crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls)
+            assert "/secret" not in site.paths()
+        assert sorted(other.paths()) == ["/public", "/robots.txt"]
+
+
+def test_an_exemption_is_for_the_request_that_carries_it() -> None:
+    routes: dict[str, Any] = {
+        "/robots.txt": Answer(body=DISALLOW_ALL),
+        "/exempt": redirect("/not-exempt"),
+        "/page": [Answer(status=503), Answer()],
+    }
+    with Site(routes) as site:
+        result = crawl(
+            URLS_SPIDER,
+            loop="asyncio",
+            settings=ADDON,
+            urls=[site.url("/exempt"), site.url("/page")],
+            meta={"dont_obey_robotstxt": True},
+        )
+        paths = site.paths()
+    assert "/exempt" in paths
+    assert paths.count("/page") == 2, "a retry is the same request"
+    assert "/not-exempt" not in paths
+    assert result.stats["rep/exempt"] == 3
+
+
+def test_userinfo_and_case_make_no_other_origin() -> None:
+    with Site({"/robots.txt": rules("/a")}) as site:
+        urls = [
+            f"http://LOCALHOST:{site.port}/a",
+            f"http://localhost:{site.port}/b",
+            f"http://user:password@localhost:{site.port}/a",
+        ]
+        crawl(URLS_SPIDER, loop="asyncio", settings=ADDON, urls=urls)
+        assert sorted(site.paths()) == ["/b", "/robots.txt"]
+
+
+def test_robots_txt_itself_and_other_schemes_pass() -> None:
+    with Site({"/robots.txt": Answer(body=DISALLOW_ALL)}) as site:
+        urls = [site.url("/robots.txt"), "data:,hello", site.url("/robots.txt?x")]
+        result = crawl(URLS_SPIDER, loop="asyncio", settings=ADDON, urls=urls)
+        paths = site.paths()
+    assert sorted(paths) == ["/robots.txt", "/robots.txt"], "one for the spider, one for us"
+    statuses = {item["url"]: item.get("status") for item in result.items}
+    assert statuses["data:,hello"] == 200
+    assert result.stats["rep/not_judged"] == 1
+
+
+def test_the_token_sent_is_the_token_matched() -> None:
+    body = "User-agent: FooBot\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"
+    with Site({"/robots.txt": Answer(body=body)}) as site:
+        urls = [site.url("/a"), site.url("/b")]
+        for settings in (
+            {"USER_AGENT": "Mozilla/5.0 (compatible; FooBot/2.1; +http://foo.example)"},
+            {"DEFAULT_REQUEST_HEADERS": {"user-agent": "FooBot/1"}},
+            {"ROBOTSTXT_USER_AGENT": "foobot"},
+            {"ROBOTSTXT_USER_AGENT": ["nobody", "FooBot"], "USER_AGENT": "nobody FooBot"},
+        ):
+            before = len(site.requests())
+            result = crawl(
+                URLS_SPIDER, loop="asyncio", settings={**ADDON, **settings}, urls=urls
+            )
+            seen = site.requests()[before:]
+            assert sorted(one.path for one in seen) == ["/b", "/robots.txt"], settings
+            asked = next(one for one in seen if one.path == "/robots.txt")
+            assert "foobot" in asked.headers["user-agent"].lower()
+            assert "obeyed as 'FooBot'" in result.log or "'foobot'" in result.log.lower()
+
+
+def test_fetch_meta_reaches_the_fetch_and_nothing_else_does() -> None:
+    with Site({"/robots.txt": rules("/a")}) as proxy, Site() as site:
+        result = crawl(
+            URLS_SPIDER,
+            loop="asyncio",
+            settings={**ADDON, "REP_FETCH_META": {"proxy": proxy.url("")}},
+            urls=[site.url("/a"), site.url("/b")],
+        )
+        assert proxy.paths() == [site.url("/robots.txt")], result.log
+        assert site.paths() == ["/b"]

@@ -1,0 +1,57 @@
+"""The add-on takes the place of Scrapy's own middleware and respects the user's choices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.settings import Settings
+from scrapy.utils.misc import load_object
+from scrapy.utils.test import get_crawler
+
+from scrapy_rep import Addon, ConfigurationError, RepMiddleware
+
+BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+
+
+class OwnRobotsTxtMiddleware(RobotsTxtMiddleware):
+    """A user's subclass of Scrapy's own."""
+
+
+def orders(user: dict[Any, Any]) -> dict[Any, Any]:
+    settings = Settings()
+    settings.set("DOWNLOADER_MIDDLEWARES", user, priority="project")
+    Addon().update_settings(settings)
+    merged = settings.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")
+    return {load_object(component): order for component, order in merged.items()}
+
+
+@pytest.mark.parametrize(
+    ("user", "order"),
+    [
+        ({}, 100),
+        ({BUILT_IN: 120}, 120),
+        ({RobotsTxtMiddleware: 120}, 120),
+        ({BUILT_IN: None}, 100),
+        ({RepMiddleware: 77}, 77),
+        ({"scrapy_rep.RepMiddleware": 77}, 77),
+        ({"scrapy_rep.RepMiddleware": 77, BUILT_IN: 120}, 77),
+    ],
+)
+def test_ours_replaces_the_built_in(user: dict[Any, Any], order: int) -> None:
+    result = orders(user)
+    assert result.get(RobotsTxtMiddleware) is None
+    assert result[RepMiddleware] == order
+
+
+@pytest.mark.parametrize("rival", [BUILT_IN, OwnRobotsTxtMiddleware])
+def test_two_judges_are_refused(rival: Any) -> None:
+    crawler = get_crawler(
+        settings_dict={
+            "ROBOTSTXT_OBEY": True,
+            "DOWNLOADER_MIDDLEWARES": {rival: 100, "scrapy_rep.RepMiddleware": 101},
+        }
+    )
+    with pytest.raises(ConfigurationError, match="is enabled besides RepMiddleware"):
+        RepMiddleware.from_crawler(crawler)
