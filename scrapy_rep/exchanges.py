@@ -23,7 +23,7 @@ from .cache.memory import Lru, MemoryStore
 from .engine import is_closing
 from .fetcher import Fetcher
 from .loops import result_of, sleep
-from .protocol.access import Failure, access_result, name_of
+from .protocol.access import Failure, name_of
 from .protocol.errors import InvalidUri
 from .protocol.exchange import (
     Act,
@@ -133,7 +133,7 @@ class Exchanges:
             now = time.time()
             chance = random.random()  # noqa: S311 - no secret
             known = learn(known, answer, now, rules.limits, chance=chance)
-            self._count(stats.ACCESS.format(access_result(answer.event).value))
+            self._count(stats.ACCESS.format(answer.access_result.value))
             self._count(stats.EVENT.format(name_of(answer.event)))
             # A failure of our own says nothing of the site: others should not believe it.
             is_kept = answer.event is not Failure.LOCAL

@@ -219,6 +219,11 @@ class Fetcher:
         return {"spider": self._crawler.spider}
 
 
+def is_own(request: Request) -> bool:
+    """Whether a request is one of the fetcher's."""
+    return isinstance(request.meta.get(_MARK), Transfer)
+
+
 def failure_of(error: BaseException) -> Failure:
     """The event that an exception of Scrapy's, or of whatever handles its downloads, is.
 

@@ -12,6 +12,7 @@ from scrapy.utils.misc import load_object
 
 from . import stats
 from .exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
+from .fetcher import is_own
 from .identity import Identity
 from .policies import Policies
 from .protocol.errors import ConfigurationError, InvalidUri
@@ -80,6 +81,8 @@ class RepMiddleware:
         Raises:
             RobotsTxtDisallowed: the policy of its origin does not allow it.
         """
+        if is_own(request):
+            return
         request.meta.pop(VERDICT, None)
         if _is_exempt(request):
             self._count(stats.EXEMPT)

@@ -10,6 +10,8 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_rep import ConfigurationError, Reason, RepRobotParser, parse
 from scrapy_rep.robotparser import ParserChoice
+from tests.protocol.vectors import cases, expected
+from tests.shared import needs_shared
 
 BODY = b"""
 User-agent: FooBot
@@ -128,3 +130,21 @@ def test_a_parser_that_raises_permits_nothing() -> None:
 def test_parsers_that_cannot_be_used_are_refused(value: Any) -> None:
     with pytest.raises(ConfigurationError, match="ROBOTSTXT_PARSER"):
         choice(value)
+
+
+@needs_shared
+def test_the_shared_vectors_pass_through_the_interface() -> None:
+    """As they do through `parse`: with the same list of exceptions."""
+    wrong = [
+        str(case)
+        for case in cases()
+        if len(case.agents) == 1
+        and RepRobotParser.from_crawler(None, case.body).allowed(case.url, case.agents[0])
+        is not expected(case)
+    ]
+    assert wrong == []
+
+
+@needs_shared
+def test_there_are_vectors() -> None:
+    assert sum(len(case.agents) == 1 for case in cases()) > 1500

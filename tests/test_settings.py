@@ -14,22 +14,31 @@ from scrapy_rep.settings import SETTINGS, RepSettings
 
 def test_defaults_pass_their_own_checks() -> None:
     values = RepSettings.of(Settings())
-    assert values.access.preset == "rfc9309"
+    assert values.rules.access.preset == "rfc9309"
     assert values.parse_limit_octets == 512_000
     assert values.redirect_hops == 5
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_is_accepted(preset: str) -> None:
-    assert RepSettings.of(Settings({"REP_POLICY": preset})).access.preset == preset
+    assert RepSettings.of(Settings({"REP_POLICY": preset})).rules.access.preset == preset
 
 
 def test_numbers_may_come_as_strings_from_the_command_line() -> None:
     values = RepSettings.of(
-        Settings({"REP_FETCH_TIMEOUT_SECONDS": "2.5", "REP_REDIRECT_HOPS": "7"})
+        Settings(
+            {
+                "REP_FETCH_TIMEOUT_SECONDS": "2.5",
+                "REP_REDIRECT_HOPS": "7",
+                "REP_QUICK_RETRY_SECONDS": "0.5,2",
+                "REP_DRY_RUN": "1",
+            }
+        )
     )
     assert values.fetch_timeout_seconds == 2.5
     assert values.redirect_hops == 7
+    assert values.quick_retry_seconds == (0.5, 2.0)
+    assert values.dry_run
 
 
 @pytest.mark.parametrize(
@@ -52,6 +61,18 @@ def test_numbers_may_come_as_strings_from_the_command_line() -> None:
         ("REP_REDIRECT_HOPS", 5.5, "whole number"),
         ("REP_REDIRECT_HOPS", True, "whole number"),
         ("REP_PARSE_LIMIT_OCTETS", 500_000, "512000 or more"),
+        ("REP_CACHE_MAX_SECONDS", 0, "must be a number"),
+        ("REP_CACHE_MIN_SECONDS", 90_000, "no more than REP_CACHE_MAX_SECONDS"),
+        ("REP_UNREACHABLE_AFTER_30_DAYS", "maybe", "must be one of 'allow', 'disallow'"),
+        ("REP_QUICK_RETRY_SECONDS", 5, "must be a list of numbers"),
+        ("REP_QUICK_RETRY_SECONDS", [1, -1], "must be a number"),
+        ("REP_REDIRECT_GUARD", "private", "must be one of 'any'"),
+        ("REP_STORE", "redis", "must be 'auto'"),
+        ("REP_STORE_PATH", 3, "must be a path"),
+        ("REP_STORE_MAX_OCTETS", 10, "whole number of 65536 or more"),
+        ("REP_OVERRIDES", {"example.com": "allow"}, "'example.com' can't be 'allow'"),
+        ("REP_OVERRIDES", {"example.com": {"robots": ""}}, "use 'ignore'"),
+        ("REP_DRY_RUN", "perhaps", "must be True or False"),
         ("REP_MEMORY_OCTETS", 0, "whole number of 1 or more"),
         ("REP_POLICY_OVERIDES", {}, "perhaps REP_POLICY_OVERRIDES is meant"),
     ],

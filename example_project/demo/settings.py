@@ -11,6 +11,10 @@ USER_AGENT = "DemoBot/1.0 (+https://example.com/demobot)"
 EXTENSIONS = {"demo.web.DemoWeb": 0}
 HTTPPROXY_ENABLED = False
 
+# The demo's ports are other sites in the next run: nothing of them should be remembered. Leave this
+# out where the web is the real one, and what was fetched is kept for a day, for all your crawls.
+REP_STORE = "memory"
+
 # Many requests at once, so that they race for the slow robots.txt, and a quiet log, so that the
 # summary is what one sees.
 CONCURRENT_REQUESTS = 32

@@ -90,7 +90,17 @@ class Answer:
     body: bytes = field(default=b"", repr=False)
     hops: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
-    confirms: bool = False  # a 304 to the validators of the copy
+    confirms: bool = False  # came for the validators of the copy
+
+    @property
+    def is_confirmation(self) -> bool:
+        """Whether the site says that the copy still holds."""
+        return self.confirms and self.event == _NOT_MODIFIED
+
+    @property
+    def access_result(self) -> AccessResult:
+        """The RFC's word for it; a confirmed file is a file."""
+        return AccessResult.SUCCESSFUL if self.is_confirmation else access_result(self.event)
 
 
 class Act(Enum):
@@ -134,19 +144,30 @@ TRANSITIONS: tuple[tuple[State, str, State], ...] = (
     (State.UNKNOWN, _FAILED, State.UNREACHABLE),
     (State.FRESH, _TIME, State.DUE),
     (State.DUE, _ANSWERED, State.FRESH),
-    (State.DUE, _FAILED, State.STALE),
     (State.DUE, _TIME, State.EXPIRED),
+    (State.DUE, _FAILED, State.STALE),
+    (State.DUE, _FAILED, State.UNREACHABLE),
     (State.EXPIRED, _ANSWERED, State.FRESH),
     (State.EXPIRED, _FAILED, State.STALE),
+    (State.EXPIRED, _FAILED, State.UNREACHABLE),
     (State.STALE, _TIME, State.STALE_DUE),
+    (State.STALE, _TIME, State.UNREACHABLE),
     (State.STALE_DUE, _ANSWERED, State.FRESH),
-    (State.STALE_DUE, _FAILED, State.STALE),
     (State.STALE_DUE, _TIME, State.UNREACHABLE_DUE),
+    (State.STALE_DUE, _FAILED, State.STALE),
+    (State.STALE_DUE, _FAILED, State.UNREACHABLE),
+    (State.UNREACHABLE, _TIME, State.STALE),
     (State.UNREACHABLE, _TIME, State.UNREACHABLE_DUE),
     (State.UNREACHABLE_DUE, _ANSWERED, State.FRESH),
+    (State.UNREACHABLE_DUE, _TIME, State.STALE_DUE),
+    (State.UNREACHABLE_DUE, _FAILED, State.STALE),
     (State.UNREACHABLE_DUE, _FAILED, State.UNREACHABLE),
 )
-"""Each state, what can happen in it, and where that leads."""
+"""Each state, what can happen in it, and where that leads.
+
+Where a row has a rival, the policy decides: `google`, for one, does not use a copy for the first
+twelve hours of an outage, and does then. A test walks all policies and finds these rows, no other.
+"""
 
 
 class Remedy(Enum):
@@ -231,7 +252,7 @@ def standing(known: Knowledge, now: float, rules: Rules, *, is_answering: bool =
     `is_answering` tells whether other pages of the origin have been answering lately, for which
     Google's reading asks after 30 days of outage.
     """
-    if known.outage is not None:
+    if known.outage is not None and now >= known.outage.failed_at - DAY_SECONDS:
         return _standing_in_outage(known.outage, known.copy, now, rules, is_answering=is_answering)
     if known.copy is None:
         return _NOTHING
@@ -240,7 +261,7 @@ def standing(known: Knowledge, now: float, rules: Rules, *, is_answering: bool =
     due_at = copy.confirmed_at + _REFRESH_AT * lifetime
     usable_until = max(copy.fresh_until, copy.confirmed_at + rules.limits.max_seconds)
     if now < copy.confirmed_at - DAY_SECONDS:
-        return _NOTHING  # a copy from the future: the clock was wrong, then or now
+        return _NOTHING  # from the future, as an outage may be: a clock was wrong, then or now
     state = State.FRESH if now < due_at else State.DUE if now < usable_until else State.EXPIRED
     return Standing(
         state,
@@ -302,7 +323,7 @@ def learn(
 
     `chance` in [0, 1) spreads the next attempts of many crawlers over a quarter of the wait.
     """
-    if answer.confirms and known.copy is not None and answer.event == _NOT_MODIFIED:
+    if answer.is_confirmation and known.copy is not None:
         return Knowledge(copy=_confirmed(known.copy, answer, now, limits))
     if access_result(answer.event) is AccessResult.UNREACHABLE:
         return replace(known, outage=_outage(known.outage, answer, now, limits, chance=chance))
@@ -326,7 +347,7 @@ def is_worth_a_retry(answer: Answer, now: float, pause_seconds: float) -> bool:
     Not where the failure is our own, for that would not change, nor where the site asks for a
     longer pause.
     """
-    if access_result(answer.event) is not AccessResult.UNREACHABLE:
+    if answer.access_result is not AccessResult.UNREACHABLE:
         return False
     asked = retry_after_seconds(answer.headers, now)
     is_own = answer.event in (Failure.LOCAL, Failure.GUARD)

@@ -7,14 +7,15 @@ there. Instants are POSIX seconds and come in as arguments.
 from __future__ import annotations
 
 import re
+from calendar import timegm
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
 DAY_SECONDS = 86_400.0
 
-_MAX_AGE = re.compile(r'max-age\s*=\s*"?(\d{1,18})"?')
-_SECONDS = re.compile(r"\d{1,18}")
+_MAX_AGE = re.compile(r'max-age\s*=\s*"?([0-9]{1,18})"?')
+_SECONDS = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +85,13 @@ def _asked_seconds(headers: Mapping[str, str], now: float) -> float | None:
         expires = _instant(headers["expires"])
         if expires is None:
             return 0.0  # RFC 9111, 5.3: an invalid date, such as 0, is in the past
-        return expires - (now if date is None else date)
+        return expires - (now if date is None else date) - age_seconds
     return None
 
 
 def _instant(value: str) -> float | None:
     try:
-        return parsedate_to_datetime(value).timestamp()
+        # An HTTP date is in GMT (RFC 9110, 5.6.7), also in the form that does not say so.
+        return float(timegm(parsedate_to_datetime(value).utctimetuple()))
     except (ValueError, TypeError, OverflowError, IndexError, AttributeError):
         return None

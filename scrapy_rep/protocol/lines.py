@@ -113,8 +113,8 @@ def records(octets: bytes, start: int = 0, stop: int | None = None) -> Iterator[
             block_stop = stop
         for raw in octets[start:block_stop].split(b"\n"):
             if raw:
-                key, _, value = raw.partition(b":")
-                kind = _USUAL_KEYS.get(key)
+                key, colon, value = raw.partition(b":")
+                kind = _USUAL_KEYS.get(key) if colon else None
                 if kind is None or b"#" in value or len(raw) > LINE_LIMIT_OCTETS:
                     record = read_line(raw)
                     if record is not None:

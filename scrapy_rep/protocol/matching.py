@@ -127,7 +127,7 @@ class RuleSet:
             starts.append(len(tails))
         self._wild_starts: Sequence[int] = starts if tails else ()
         self._wild_ranks: Sequence[int] = ranks
-        packed = len(tails) >= _PACKED_FROM
+        packed = sum(tail.count(b"*") + 1 for tail in tails) >= _PACKED_FROM
         self._wild_tails: Sequence[bytes | tuple[bytes, ...]] = (
             _Packed(tails) if packed else tuple(map(_parts, tails))
         )

@@ -10,7 +10,7 @@ from .errors import InvalidUri
 DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
 """The schemes whose URIs are judged, and the ports that equal their absence."""
 
-_MAX_PORT = 65535
+_NO_HOST = frozenset("\\ %/?#@<>^|")  # none of these is in a host (RFC 3986, 3.2.2; URL standard)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,10 @@ class Origin:
             host, port = parts.hostname, parts.port
         except ValueError as error:
             raise InvalidUri(f"{uri!r} names no origin: {error}") from error
-        if not host or port == 0 or any(c in host for c in "\\ %/"):
+        host = _ascii_host(host or "", uri)
+        if not host or port == 0 or _NO_HOST.intersection(host):
             raise InvalidUri(f"{uri!r} names no origin: it needs a host, and a port of 1 or more")
-        return cls(scheme, _ascii_host(host, uri), DEFAULT_PORTS[scheme] if port is None else port)
+        return cls(scheme, host, DEFAULT_PORTS[scheme] if port is None else port)
 
     @property
     def robots_txt_uri(self) -> str:

@@ -103,9 +103,7 @@ def _groups(octets: bytes, names: Names) -> Iterator[tuple[set[int], int, int]]:
             if ranks:
                 yield ranks, group_start, start
             ranks, group_start = set(), start
-        rank = names.rank(value)
-        if rank is not None:
-            ranks.add(rank)
+        ranks.update(names.ranks(value))
         previous_stop = stop
     if ranks:
         yield ranks, group_start, len(octets)

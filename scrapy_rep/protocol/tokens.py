@@ -14,7 +14,7 @@ to white space or ``/``, is that name as a whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from .errors import InvalidProductToken
 
@@ -27,7 +27,7 @@ ProductTokens = str | Sequence[str]
 _TOKEN = re.compile(rb"[A-Za-z_-]*")
 _FIRST_WORD = re.compile(rb"[^\s/]*")
 _PRODUCT_TOKEN = re.compile(r"[A-Za-z_-]+")
-_NAME = re.compile(r"[^\s/(),;:*\"<>@\x00-\x1f\x7f]+")
+_NAME = re.compile(r"[^\s/(),;:*#\"<>@\x00-\x1f\x7f]+")
 
 # The parts of a browser's User-Agent header, which name no crawler. Lower case.
 _FURNITURE = frozenset(
@@ -73,7 +73,7 @@ _FURNITURE = frozenset(
 )
 _COMMENT = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _COMPATIBLE = re.compile(r"compatible;\s*([^\s/;,()]+)", re.IGNORECASE)
-_PRODUCT = re.compile(r"(?<![^\s])([^\s/;,()]+)/[^\s;,()]*")
+_PRODUCT = re.compile(r"(?<![^\s])([^\s/;,()]+)/([^\s;,()]*)")
 _HEADER_LIMIT = 4096  # characters of a User-Agent header that are looked at
 
 
@@ -109,7 +109,8 @@ def token_from_user_agent(user_agent: str) -> str | None:
     header = user_agent.strip()[:_HEADER_LIMIT]
     if _NAME.fullmatch(header):
         return None if header.lower() in _FURNITURE else header
-    found = [(m.start(), m[1]) for m in _PRODUCT.finditer(_COMMENT.sub(_blank, header))]
+    products = _PRODUCT.finditer(_COMMENT.sub(_blank, header))
+    found = [(m.start(), m[1]) for m in products if not _is_url(m[1], m[2])]
     for comment in _COMMENT.finditer(header):
         product = _COMPATIBLE.search(comment[1])
         if product:
@@ -121,6 +122,11 @@ def token_from_user_agent(user_agent: str) -> str | None:
     if len(words) == 1 and words[0].lower() not in _FURNITURE and _NAME.fullmatch(words[0]):
         return words[0]
     return None
+
+
+def _is_url(name: str, version: str) -> bool:
+    """Whether ``name/version`` is rather a URL without its scheme: ``www.example.com/bot``."""
+    return "." in name and not version[:1].isdigit()
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -135,19 +141,25 @@ class Names:
     def __init__(self, tokens: tuple[str, ...]) -> None:
         """Take tokens in lower case, most preferred first."""
         self._tokens: dict[bytes, int] = {}
-        self._words: dict[bytes, int] = {}
+        self._words: dict[str, int] = {}
         for rank, token in enumerate(tokens):
-            table = self._tokens if is_product_token(token) else self._words
-            table[token.encode("utf-8", "surrogatepass").lower()] = rank
+            if is_product_token(token):
+                self._tokens[token.encode()] = rank
+            else:
+                self._words[token] = rank
         self.rank_of_everyone = len(tokens)
 
-    def rank(self, value: bytes) -> int | None:
-        """The place of the token that a user-agent line's value names; None if it names none."""
+    def ranks(self, value: bytes) -> Iterator[int]:
+        """The places of the tokens that a user-agent line's value names."""
         if value[:1] == b"*":
-            return self.rank_of_everyone if value[:2].strip() == b"*" else None
+            if value[:2].strip() == b"*":
+                yield self.rank_of_everyone
+            return
         token = _TOKEN.match(value)
-        rank = self._tokens.get(token[0].lower()) if token else None
-        if rank is None and self._words:
-            word = _FIRST_WORD.match(value)
-            rank = self._words.get(word[0].lower()) if word else None
-        return rank
+        if token and token[0].lower() in self._tokens:
+            yield self._tokens[token[0].lower()]
+        word = _FIRST_WORD.match(value) if self._words else None
+        if word:
+            name = word[0].decode("utf-8", "replace").lower()
+            if name in self._words:
+                yield self._words[name]

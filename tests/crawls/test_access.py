@@ -77,9 +77,7 @@ def test_what_means_complete_disallow(answer: Any, loop: str) -> None:
 
 def test_nobody_listens() -> None:
     port = free_port()
-    result = crawl(
-        URLS_SPIDER, loop="asyncio", settings=ADDON, urls=[f"http://127.0.0.1:{port}/a"]
-    )
+    result = crawl(URLS_SPIDER, loop="asyncio", settings=ADDON, urls=[f"http://127.0.0.1:{port}/a"])
     assert [item["error"] for item in result.items] == ["RobotsTxtUnreachable"]
     assert result.stats["rep/event/refused"] == 1
 

@@ -18,9 +18,7 @@ PUBLIC = [f"/public/{number}" for number in range(50)]
 def test_many_wait_for_one_fetch(loop: str, cancel_first: bool) -> None:
     with Site({"/robots.txt": SLOW}) as site:
         urls = [site.url(path) for path in PRIVATE + PUBLIC]
-        result = crawl(
-            URLS_SPIDER, loop=loop, settings=ADDON, urls=urls, cancel_first=cancel_first
-        )
+        result = crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls, cancel_first=cancel_first)
         paths = site.paths()
     assert result.exit_code == 0, result.log
     assert result.finish_reason == "finished"

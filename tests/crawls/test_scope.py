@@ -120,9 +120,7 @@ def test_the_token_sent_is_the_token_matched() -> None:
             {"ROBOTSTXT_USER_AGENT": ["nobody", "FooBot"], "USER_AGENT": "nobody FooBot"},
         ):
             before = len(site.requests())
-            result = crawl(
-                URLS_SPIDER, loop="asyncio", settings={**ADDON, **settings}, urls=urls
-            )
+            result = crawl(URLS_SPIDER, loop="asyncio", settings={**ADDON, **settings}, urls=urls)
             seen = site.requests()[before:]
             assert sorted(one.path for one in seen) == ["/b", "/robots.txt"], settings
             asked = next(one for one in seen if one.path == "/robots.txt")
@@ -131,7 +129,7 @@ def test_the_token_sent_is_the_token_matched() -> None:
 
 
 def test_fetch_meta_reaches_the_fetch_and_nothing_else_does() -> None:
-    with Site({"/robots.txt": rules("/a")}) as proxy, Site() as site:
+    with Site(default=rules("/a")) as proxy, Site() as site:
         result = crawl(
             URLS_SPIDER,
             loop="asyncio",

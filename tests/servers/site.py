@@ -1,0 +1,110 @@
+"""The process of a scripted site: ``python -m tests.servers.site``, started by ``handle.Site``.
+
+HTTP/1.1 over plain sockets or TLS, on a port of the system's choice, by hand: a real HTTP server
+would not be talked into most of the faults.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from tests.servers.answers import Answer, Sequence, from_json
+from tests.servers.control import answer_questions, questions, say
+from tests.servers.sending import send
+
+
+class Request(NamedTuple):
+    """What the site keeps of a request; ``at`` is monotonic, in seconds."""
+
+    method: str
+    path: str
+    at: float
+    headers: dict[str, str]
+
+
+class ScriptedSite:
+    """Routes, how often each was asked, and everything that was asked."""
+
+    def __init__(self, routes: Mapping[str, Sequence], default: Sequence) -> None:
+        self._routes = dict(routes)
+        self._default = default
+        self._times_asked: Counter[str] = Counter()
+        self._requests: list[Request] = []
+
+    def answer(self, path: str) -> Answer:
+        """The next answer of the path's route: its own, the longest prefix's, or the default."""
+        prefixes = (key for key in self._routes if key[-1:] == "*" and path.startswith(key[:-1]))
+        key = path if path in self._routes else max(prefixes, key=len, default="")
+        number = self._times_asked[key]
+        self._times_asked[key] += 1
+        return self._routes.get(key, self._default)[number]
+
+    def reply(self, question: Mapping[str, Any]) -> Any:
+        """What the owner asked for: the requests from a number on, or a change of routes."""
+        if "since" in question:
+            return self._requests[question["since"] :]
+        routes = from_json(question["routes"])
+        self._routes.update(routes)
+        for key in routes:
+            del self._times_asked[key]
+        return True
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection until either side has had enough."""
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            while await self._exchange(reader, writer):
+                await writer.drain()
+            await writer.drain()
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        request = await _read_request(reader)
+        self._requests.append(request)
+        keep = await send(writer, self.answer(request.path), request.method, request.headers)
+        return keep and request.headers.get("connection", "").lower() != "close"
+
+
+async def _read_request(reader: asyncio.StreamReader) -> Request:
+    head = await reader.readuntil(b"\r\n\r\n")
+    request_line, *lines = head[:-4].decode("latin-1").split("\r\n")
+    method, path, _ = request_line.split(" ", 2)
+    pairs = (line.partition(":") for line in lines)
+    headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
+    await reader.readexactly(int(headers.get("content-length", 0)))
+    return Request(method, path, time.monotonic(), headers)
+
+
+async def main() -> None:
+    """Serve the script on standard input until standard input ends."""
+    lines = await questions()
+    script = json.loads(await lines.readline())
+    site = ScriptedSite(
+        from_json(script["routes"]), from_json({"default": script["default"]})["default"]
+    )
+    server = await asyncio.start_server(
+        site.serve, "127.0.0.1", 0, ssl=_tls(script["certificate"]), backlog=1024
+    )
+    say({"port": server.sockets[0].getsockname()[1]})
+    await answer_questions(lines, site.reply)
+
+
+def _tls(certificate: str | None) -> Any:
+    if certificate is None:
+        return None
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
