@@ -47,6 +47,8 @@ AGENT = "ZyxwvBot"  # a crawler that no file names: it obeys the group for every
 LARGEST = 50
 MEDIAN_FILES = 500
 
+OURS, PROTEGO, FASTROBOTS = "scrapy-rep", "protego", "fastrobots (Rust)"
+
 Urls = Sequence[str]
 
 
@@ -60,134 +62,106 @@ class RealFile:
     rules: int
 
 
+@dataclass(frozen=True)
 class Parser:
-    """One parser, in the three steps that are timed."""
+    """One parser, in the steps that are timed.
 
-    name = ""
-    takes_text = True
-    is_traced = True
+    Attributes:
+        name: as the tables show it.
+        parse: a policy from text, or from octets.
+        ask: ask a policy for a verdict on each URL, in a bare loop, since it is timed.
+        takes_text: whether it takes text.
+        is_traced: whether tracemalloc sees its memory.
+    """
 
-    def parse(self, source: Any) -> Any:
-        """A policy from octets or text."""
-        raise NotImplementedError
-
-    def ask(self, policy: Any, urls: Urls) -> None:
-        """Ask for a verdict on each URL: a bare loop, since it is timed."""
-        raise NotImplementedError
+    name: str
+    parse: Callable[[Any], Any]
+    ask: Callable[[Any, Urls], None]
+    takes_text: bool = True
+    is_traced: bool = True
 
 
-class Ours(Parser):
-    name = "scrapy-rep"
-    takes_text = False
-
-    def parse(self, source: Any) -> Any:
-        return document.parse(source)
-
-    def ask(self, policy: Any, urls: Urls) -> None:
+def ours() -> Parser:
+    def ask(policy: Any, urls: Urls) -> None:
         for url in urls:
             policy.verdict(AGENT, url)
 
+    return Parser(OURS, document.parse, ask, takes_text=False)
 
-class Protego(Parser):
-    name = "protego"
 
-    def __init__(self) -> None:
-        self._parse = importlib.import_module("protego").Protego.parse
-
-    def parse(self, source: Any) -> Any:
-        return self._parse(source)
-
-    def ask(self, policy: Any, urls: Urls) -> None:
+def protego() -> Parser:
+    def ask(policy: Any, urls: Urls) -> None:
         for url in urls:
             policy.can_fetch(url, AGENT)
 
+    return Parser(PROTEGO, importlib.import_module("protego").Protego.parse, ask)
 
-class StandardLibrary(Parser):
-    name = "urllib.robotparser"
 
-    def __init__(self) -> None:
-        self._class = importlib.import_module("urllib.robotparser").RobotFileParser
+def standard_library() -> Parser:
+    make = importlib.import_module("urllib.robotparser").RobotFileParser
 
-    def parse(self, source: Any) -> Any:
-        policy = self._class()
+    def parse(source: Any) -> Any:
+        policy = make()
         policy.parse(source.splitlines())
         return policy
 
-    def ask(self, policy: Any, urls: Urls) -> None:
+    def ask(policy: Any, urls: Urls) -> None:
         for url in urls:
             policy.can_fetch(AGENT, url)
 
+    return Parser("urllib.robotparser", parse, ask)
 
-class Robotspy(Parser):
-    name = "robotspy"
 
-    def __init__(self) -> None:
-        self._from_string = importlib.import_module("robots").RobotsParser.from_string
-
-    def parse(self, source: Any) -> Any:
-        return self._from_string(source)
-
-    def ask(self, policy: Any, urls: Urls) -> None:
+def robotspy() -> Parser:
+    def ask(policy: Any, urls: Urls) -> None:
         for url in urls:
             policy.can_fetch(AGENT, url)
 
+    return Parser("robotspy", importlib.import_module("robots").RobotsParser.from_string, ask)
 
-class Rerp(Parser):
-    name = "robotexclusionrulesparser"
 
-    def __init__(self) -> None:
-        self._class = importlib.import_module(
-            "robotexclusionrulesparser"
-        ).RobotExclusionRulesParser
+def rerp() -> Parser:
+    make = importlib.import_module("robotexclusionrulesparser").RobotExclusionRulesParser
 
-    def parse(self, source: Any) -> Any:
-        policy = self._class()
+    def parse(source: Any) -> Any:
+        policy = make()
         policy.parse(source)
         return policy
 
-    def ask(self, policy: Any, urls: Urls) -> None:
+    def ask(policy: Any, urls: Urls) -> None:
         for url in urls:
             policy.is_allowed(AGENT, url)
 
+    return Parser("robotexclusionrulesparser", parse, ask)
 
-class Fastrobots(Parser):
-    name = "fastrobots (Rust)"
-    is_traced = False
 
-    def __init__(self) -> None:
-        module = importlib.import_module("fastrobots")
-        self._parse = module.Robots.parse
-        self._url_path = module.url_path
+def fastrobots() -> Parser:
+    module = importlib.import_module("fastrobots")
+    url_path = module.url_path
 
-    def parse(self, source: Any) -> Any:
-        return self._parse(source)
-
-    def ask(self, policy: Any, urls: Urls) -> None:
-        url_path = self._url_path
+    def ask(policy: Any, urls: Urls) -> None:
         for url in urls:
             policy.allowed(url_path(url), AGENT)
 
+    return Parser(FASTROBOTS, module.Robots.parse, ask, is_traced=False)
 
-class Floor(Parser):
-    name = "floor: split + partition"
-    takes_text = False
 
-    def parse(self, source: Any) -> Any:
+def floor() -> Parser:
+    def parse(source: Any) -> Any:
         for line in source.split(b"\n"):
             line.partition(b":")
 
-    def ask(self, policy: Any, urls: Urls) -> None:
-        """A floor answers nothing."""
+    return Parser("floor: split + partition", parse, lambda *_: None, takes_text=False)
 
 
-class Decode(Floor):
-    name = "decode"
-
-    def parse(self, source: Any) -> Any:
+def decoding() -> Parser:
+    def parse(source: Any) -> Any:
         source.decode("utf-8-sig", "ignore")
 
+    return Parser("decode", parse, lambda *_: None, takes_text=False)
 
-OTHERS: tuple[type[Parser], ...] = (Protego, StandardLibrary, Robotspy, Rerp, Fastrobots)
+
+OTHERS = (protego, standard_library, robotspy, rerp, fastrobots)
 
 
 @dataclass
@@ -229,12 +203,11 @@ def real_files() -> list[RealFile]:
 
 def parsers(names: Sequence[str]) -> list[Parser]:
     """Ours, and the named others (all, if none is named) that can be imported."""
-    found: list[Parser] = [Ours()]
+    found = [ours()]
     for other in OTHERS:
-        if not names or any(name in other.name for name in names):
-            with suppress(ImportError):
-                found.append(other())
-    return found
+        with suppress(ImportError):
+            found.append(other())
+    return [found[0], *(p for p in found[1:] if not names or any(n in p.name for n in names))]
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -327,7 +300,7 @@ def main() -> None:
     }
     compared = parsers(given.parsers)
     measured = {parser.name: Figures() for parser in compared}
-    bare: list[Parser] = [Floor(), Decode()]
+    bare = [floor(), decoding()]
     bare_seconds: dict[str, list[float]] = {parser.name: [] for parser in bare}
 
     for turn in range(given.rounds):
@@ -347,7 +320,7 @@ def main() -> None:
 
     describe(files, warm_files)
     report(measured, {name: median(taken) for name, taken in bare_seconds.items()}, warm_files)
-    if {Ours.name, Protego.name} <= measured.keys():
+    if {OURS, PROTEGO} <= measured.keys():
         targets(measured)
 
 
@@ -365,23 +338,23 @@ def report(
 ) -> None:
     count = len(warm_files["all"])
     urls = {name: sum(len(file.urls) for file in chosen) for name, chosen in warm_files.items()}
-    ours = measured[Ours.name]
+    own = measured[OURS]
     head = ["", "parse", "ratio", "parse + first", "ratio"]
     for name in warm_files:
         head += [f"warm, {name}", "ratio"]
     rows = [[*head, "kept", "ratio"]]
     for name, figures in measured.items():
-        row = [name, *_cells(figures.parse, ours.parse, count)]
-        row += _cells(figures.first, ours.first, count)
+        row = [name, *_cells(figures.parse, own.parse, count)]
+        row += _cells(figures.first, own.first, count)
         for chosen in warm_files:
-            row += _cells(figures.warm[chosen], ours.warm[chosen], urls[chosen])
-        if figures.kept is None or ours.kept is None:
+            row += _cells(figures.warm[chosen], own.warm[chosen], urls[chosen])
+        if figures.kept is None or own.kept is None:
             row += ["-", "-"]
         else:
-            row += [f"{figures.kept:,.0f} B", f"{figures.kept / ours.kept:.2f}"]
+            row += [f"{figures.kept:,.0f} B", f"{figures.kept / own.kept:.2f}"]
         rows.append(row)
     for name, taken in bare.items():
-        ratio = f"{taken / median(ours.parse):.2f}"
+        ratio = f"{taken / median(own.parse):.2f}"
         rows.append([name, f"{taken / count * 1e6:.2f} us", ratio] + ["-"] * (len(head) - 1))
     print(f"\nper file, per verdict, per file:\n{table(rows)}")
     per_second = [
@@ -394,29 +367,29 @@ def report(
     print(f"\n{table(per_second)}")
 
 
-def _cells(taken: Sequence[float], ours: Sequence[float], count: int) -> list[str]:
-    return [f"{median(taken) / count * 1e6:.2f} us", f"{median(taken) / median(ours):.2f}"]
+def _cells(taken: Sequence[float], own: Sequence[float], count: int) -> list[str]:
+    return [f"{median(taken) / count * 1e6:.2f} us", f"{median(taken) / median(own):.2f}"]
 
 
 def targets(measured: dict[str, Figures]) -> None:
     """What we set out to reach, as ratios in this run."""
-    ours, protego = measured[Ours.name], measured[Protego.name]
+    own, theirs = measured[OURS], measured[PROTEGO]
     rows = [["target", "at least", "measured", ""]]
 
-    def target(name: str, least: float, theirs: float, own: float) -> None:
-        ratio = theirs / own
+    def target(name: str, least: float, others: float, ours: float) -> None:
+        ratio = others / ours
         rows.append([name, f"{least:g}", f"{ratio:.2f}", "met" if ratio >= least else "MISSED"])
 
-    target("parse + first: protego / ours", 6, median(protego.first), median(ours.first))
+    target("parse + first: protego / ours", 6, median(theirs.first), median(own.first))
     for chosen, least in (("all", 5), ("largest", 20)):
         name = f"warm, {chosen}: protego / ours"
-        target(name, least, median(protego.warm[chosen]), median(ours.warm[chosen]))
-    fast = measured.get(Fastrobots.name)
+        target(name, least, median(theirs.warm[chosen]), median(own.warm[chosen]))
+    fast = measured.get(FASTROBOTS)
     if fast is not None:
         name = "warm, all: fastrobots / ours"
-        target(name, 1, median(fast.warm["all"]), median(ours.warm["all"]))
-    if protego.kept is not None and ours.kept is not None:
-        target("kept: protego / ours", 5, protego.kept, ours.kept)
+        target(name, 1, median(fast.warm["all"]), median(own.warm["all"]))
+    if theirs.kept is not None and own.kept is not None:
+        target("kept: protego / ours", 5, theirs.kept, own.kept)
     print(f"\n{table(rows)}")
 
 

@@ -28,7 +28,13 @@ _EFFECT_FREE = frozenset(
     {
         *["__future__", "abc", "array", "bisect", "collections", "dataclasses", "enum"],
         *["functools", "heapq", "ipaddress", "itertools", "math", "operator", "re", "string"],
-        *["typing", "urllib.parse", "email.utils.parsedate_to_datetime"],
+        *[
+            "typing",
+            "urllib.parse",
+            "calendar.timegm",
+            "email.utils.parsedate_to_datetime",
+            "calendar.timegm",
+        ],
     }
 )
 _MAY_IMPORT = {

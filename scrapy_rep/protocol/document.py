@@ -20,15 +20,14 @@ from typing import TypeVar
 from . import records as other
 from .findings import Finding, findings
 from .lines import PARSE_LIMIT_OCTETS, RULES, Kind, Record, clean, records
-from .paths import END, normal_path, normal_pattern
+from .paths import normal_pattern
 from .records import OtherRecord, RequestRate, VisitTime
 from .selection import Selection
 from .sitemaps import sitemap_uris
 from .tokens import ProductTokens, as_product_tokens
-from .verdict import Reason, Rule, Verdict
+from .verdict import Rule, Verdict
 
 _SELECTIONS_KEPT = 8  # a crawler has one name; whoever changes it all the time pays with time
-_ROBOTS_TXT = b"/robots.txt" + END
 
 Value = TypeVar("Value")
 
@@ -78,10 +77,11 @@ class RobotsTxt:
         Raises:
             InvalidProductToken: a token holds what no user-agent line could name.
         """
-        path = normal_path(url)
-        if path == _ROBOTS_TXT:
-            return Verdict(allowed=True, reason=Reason.IMPLICITLY_ALLOWED, robots_txt=self.uri)
-        return self._selection(product_tokens).verdict(path)
+        try:
+            selection = self._selections[product_tokens]
+        except (KeyError, TypeError):  # not asked before, or a list
+            selection = self._selection(product_tokens)
+        return selection.verdict(url)
 
     def group(self, product_tokens: ProductTokens) -> Group | None:
         """The merged group that decides for these tokens; None if the file has none for them."""
@@ -92,7 +92,7 @@ class RobotsTxt:
         return Group(
             product_token=selection.product_token,
             rules=tuple(
-                Rule(kind is Kind.ALLOW, value, line, len(normal_pattern(value)))
+                Rule(kind is Kind.ALLOW, value, line, len(normal_pattern(value.decode("latin-1"))))
                 for line, kind, _, value in own
                 if kind in RULES
             ),

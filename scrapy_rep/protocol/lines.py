@@ -67,6 +67,14 @@ _USUAL_KEYS = {
     for spelling in (keys[0], keys[0].capitalize(), keys[0].title(), keys[0].upper())
 }
 
+_USUAL_RULES = {
+    spelling.decode("ascii"): kind is Kind.ALLOW
+    for spelling, kind in _USUAL_KEYS.items()
+    if kind in RULES
+}
+_WHITE_SPACE = " \t\v\f"
+_USUAL_USER_AGENT = b"user-agent:"
+
 Record = tuple[int, Kind, bytes, bytes]
 """Offset of the line, kind, key as written, value without comment and outer white space."""
 
@@ -124,6 +132,49 @@ def records(octets: bytes, start: int = 0, stop: int | None = None) -> Iterator[
             start += len(raw) + 1
 
 
+def rules(
+    octets: bytes, start: int, stop: int, disallow: dict[str, int], allow: dict[str, int]
+) -> None:
+    """Add the path patterns of the rules from `start` up to `stop` to two tables.
+
+    Takes each value, its octets as characters, to the offset of the first line that has it. This
+    is `records` for those who want rules only: reading into a table takes half of the time.
+    """
+    while start < stop:
+        block_stop = octets.find(b"\n", min(start + _BLOCK_OCTETS, stop), stop)
+        if block_stop < 0:
+            block_stop = stop
+        for line in octets[start:block_stop].decode("latin-1").split("\n"):
+            key, colon, value = line.partition(":")
+            is_allow = _USUAL_RULES.get(key) if colon else None
+            if is_allow is None or "#" in value or len(line) > LINE_LIMIT_OCTETS:
+                record = read_line(line.encode("latin-1")) if line and line[0] != "#" else None
+                if record is not None and record[0] in RULES:
+                    table = allow if record[0] is Kind.ALLOW else disallow
+                    table.setdefault(record[2].decode("latin-1"), start)
+            else:
+                (allow if is_allow else disallow).setdefault(value.strip(_WHITE_SPACE), start)
+            start += len(line) + 1
+
+
+def has_rule(octets: bytes, start: int, stop: int) -> bool:
+    """Whether a rule stands between two offsets: mostly the next line is one, or there is none."""
+    while start < stop:
+        line_stop = octets.find(b"\n", start, stop)
+        if line_stop < 0:
+            line_stop = stop
+        raw = octets[start:line_stop]
+        if raw:
+            kind = _USUAL_KEYS.get(raw[: raw.find(b":")])
+            if kind in RULES:
+                return True
+            record = read_line(raw)
+            if record is not None and record[0] in RULES:
+                return True
+        start = line_stop + 1
+    return False
+
+
 def read_line(raw: bytes) -> tuple[Kind, bytes, bytes] | None:
     """Kind, key and value of one line without its end; None if it holds no record."""
     content = raw[:LINE_LIMIT_OCTETS].partition(b"#")[0]
@@ -160,9 +211,17 @@ def user_agent_lines(octets: bytes) -> Iterator[tuple[int, int, bytes]]:
         stop = lowered.find(b"\n", found)
         if stop < 0:
             stop = len(octets)
-        record = read_line(octets[start:stop])
-        if record is not None and record[0] is Kind.USER_AGENT:
-            yield start, stop, record[2]
+        raw = octets[start:stop]
+        if (
+            lowered.startswith(_USUAL_USER_AGENT, start)
+            and b"#" not in raw
+            and len(raw) <= LINE_LIMIT_OCTETS
+        ):
+            yield start, stop, raw[len(_USUAL_USER_AGENT) :].strip()
+        else:
+            record = read_line(raw)
+            if record is not None and record[0] is Kind.USER_AGENT:
+                yield start, stop, record[2]
         found = lowered.find(b"agent", stop)
 
 

@@ -19,76 +19,89 @@ figures 4 to 6 ask for more, and so do sites: ``Disallow: /a b/`` is meant to ma
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 _UNRESERVED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 _RESERVED = b":/?#[]@!$&'()*+,;="
-_PLAIN_IN_PATTERN = bytes(sorted({*_UNRESERVED, *_RESERVED} - {*b"$"}))
-_PLAIN_IN_PATH = bytes(sorted({*_PLAIN_IN_PATTERN} - {*b"*"}))
+_PLAIN_IN_PATTERN = bytes(sorted({*_UNRESERVED, *_RESERVED} - {*b"$"})).decode("ascii")
 
+_ODD = re.compile(f"[^{re.escape(_PLAIN_IN_PATTERN)}]")
 _ESCAPE_OR_ODD = re.compile(
-    rb"%(?:[0-9A-Fa-f]{2})?|[^" + re.escape(_PLAIN_IN_PATH) + rb"]", re.DOTALL
+    f"%(?:[0-9A-Fa-f]{{2}})?|[^{re.escape(_PLAIN_IN_PATTERN)}]|\\*", re.DOTALL
 )
 
-END = b"$"
+END = "$"
 """The end of a path or of a pattern, in normal form."""
 
 
-def _table(kept_escaped: bytes, kept_bare: bytes) -> dict[bytes, bytes]:
-    """What each escape and each odd octet is in normal form."""
-    table = {b"%": b"%25"}
-    digits = b"0123456789ABCDEFabcdef"
+def _table(kept_escaped: bytes, kept_bare: str) -> dict[str, str]:
+    """What each escape and each odd octet, written as the character of its number, becomes."""
+    table = {"%": "%25"}
+    digits = "0123456789ABCDEFabcdef"
     plain = {*_UNRESERVED, *_RESERVED} - {*kept_escaped}
-    for high in digits:
-        for low in digits:
-            escape = bytes((0x25, high, low))
-            octet = int(escape[1:], 16)
-            table[escape] = bytes((octet,)) if octet in plain else escape.upper()
+    for escape in (f"%{high}{low}" for high in digits for low in digits):
+        octet = int(escape[1:], 16)
+        table[escape] = chr(octet) if octet in plain else escape.upper()
     for octet in range(256):
-        table.setdefault(bytes((octet,)), b"%%%02X" % octet)
-    for octet in kept_bare:
-        table[bytes((octet,))] = bytes((octet,))
-    return table
+        table.setdefault(chr(octet), f"%{octet:02X}")
+    return table | {character: character for character in kept_bare}
 
 
-_PATH_TABLE = _table(kept_escaped=b"*$/?", kept_bare=b"")
-_QUERY_TABLE = _table(kept_escaped=b"*$", kept_bare=b"")
-_PATTERN_PATH_TABLE = _table(kept_escaped=b"*$/?", kept_bare=b"*")
-_PATTERN_QUERY_TABLE = _table(kept_escaped=b"*$", kept_bare=b"*")
+_PATH_TABLE = _table(kept_escaped=b"*$/?", kept_bare="")
+_QUERY_TABLE = _table(kept_escaped=b"*$", kept_bare="")
+_PATTERN_PATH_TABLE = _table(kept_escaped=b"*$/?", kept_bare="*")
+_PATTERN_QUERY_TABLE = _table(kept_escaped=b"*$", kept_bare="*")
 
-# Path, parameters and query of a URI reference. The authority of RFC 3986, 3.2 ends at "/", "?" or
+# The part of a URI reference before its path. The authority of RFC 3986, 3.2 ends at "/", "?" or
 # "#"; ";" ends it too, as in Google's matcher, since no host holds one.
-_PATH_AND_QUERY = re.compile(r"(?:(?:[^/?#;:]*:)?//)?[^/?#;]*([^#]*)", re.DOTALL)
+_BEFORE_PATH = re.compile(r"(?:(?:[^/?#;:]*:)?//)?[^/?#;]*", re.DOTALL)
 
 
-def normal_path(uri: str) -> bytes:
-    """Path, parameters and query of a URI in normal form, with `END`.
+_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#;]+/")
 
-    Takes an absolute URI, or a reference that begins with ``/``. Userinfo, host, port and fragment
-    play no part; an empty path is ``/``. Never raises; linear in the length of the URI.
+
+def before_path_of(uri: str) -> str:
+    """Scheme and authority of an absolute URI with the ``/`` that follows; empty if none does."""
+    match = _AUTHORITY.match(uri)
+    return match[0] if match else ""
+
+
+def path_of(uri: str) -> str:
+    """Path, parameters, query and fragment of a URI; an empty path is ``/``.
+
+    Takes an absolute URI, or a reference that begins with ``/``. Userinfo, host and port play no
+    part. Never raises; linear in the length of the URI.
     """
-    match = _PATH_AND_QUERY.match(uri)
-    path = match[1] if match else ""
-    octets = path.encode("utf-8", "surrogatepass")
-    if octets[:1] != b"/":
-        octets = b"/" + octets
-    if octets.translate(None, _PLAIN_IN_PATH):
-        octets = _normal(octets, _PATH_TABLE, _QUERY_TABLE)
-    return octets + END
+    match = _BEFORE_PATH.match(uri)
+    path = uri[match.end() :] if match else uri
+    return path if path[:1] == "/" else f"/{path}"
 
 
-def normal_pattern(pattern: bytes) -> bytes:
-    """A rule's path pattern in normal form; a final bare ``$`` means the end of the path."""
-    if not pattern.translate(None, _PLAIN_IN_PATTERN):
+def normal_path(path: str) -> str:
+    """Path, parameters and query in normal form, with `END`; a fragment plays no part."""
+    path = path.partition("#")[0]
+    if "*" in path or _ODD.search(path):
+        octets = path if path.isascii() else path.encode("utf-8", "surrogatepass").decode("latin-1")
+        path = _normal(octets, _PATH_TABLE, _QUERY_TABLE)
+    return path + END
+
+
+def is_plain(patterns: str) -> bool:
+    """Whether path patterns, octets as characters, are in normal form as they stand."""
+    return _ODD.search(patterns) is None
+
+
+def normal_pattern(pattern: str) -> str:
+    """A path pattern, octets as characters, in normal form; a final bare ``$`` is the end."""
+    if is_plain(pattern):
         return pattern
-    end = pattern[-1:] if pattern.endswith(END) else b""
-    stem = pattern[: len(pattern) - len(end)]
+    stem, end = (pattern[:-1], END) if pattern.endswith(END) else (pattern, "")
     return _normal(stem, _PATTERN_PATH_TABLE, _PATTERN_QUERY_TABLE) + end
 
 
-def _normal(octets: bytes, in_path: dict[bytes, bytes], in_query: dict[bytes, bytes]) -> bytes:
-    path, mark, query = octets.partition(b"?")
-    return (
-        _ESCAPE_OR_ODD.sub(lambda found: in_path[found[0]], path)
-        + mark
-        + _ESCAPE_OR_ODD.sub(lambda found: in_query[found[0]], query)
-    )
+def _normal(octets: str, in_path: Mapping[str, str], in_query: Mapping[str, str]) -> str:
+    path, mark, query = octets.partition("?")
+    path = _ESCAPE_OR_ODD.sub(lambda found: in_path[found[0]], path)
+    if query:
+        query = _ESCAPE_OR_ODD.sub(lambda found: in_query[found[0]], query)
+    return path + mark + query

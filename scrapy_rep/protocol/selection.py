@@ -11,11 +11,15 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 
-from .lines import RULES, Kind, Record, line_number, read_line, records, user_agent_lines
+from .lines import Record, has_rule, line_number, read_line, records, rules, user_agent_lines
 from .matching import NO_MATCH, RuleSet, is_allow, octets_of, offset_of
+from .paths import END, before_path_of, normal_path, path_of
 from .tokens import EVERYONE, Names
 from .verdict import Reason, Rule, Verdict
 
+_NO_URL = "#"  # no URL that is asked for begins like this
+_ROBOTS_TXT = "/robots.txt" + END
+_ROBOTS_TXT_RANK = -1  # no rule has it
 _VERDICTS_KEPT = 512  # more rules than this seldom decide in one crawl, and hostile files have more
 
 
@@ -26,7 +30,15 @@ class Selection:
         product_token: the token whose group decides; ``*``; or empty if no group does.
     """
 
-    __slots__ = ("_octets", "_rule_set", "_spans", "_uri", "_verdicts", "product_token")
+    __slots__ = (
+        "_before_path",
+        "_octets",
+        "_rule_set",
+        "_spans",
+        "_uri",
+        "_verdicts",
+        "product_token",
+    )
 
     def __init__(self, octets: bytes, uri: str, tokens: tuple[str, ...]) -> None:
         """Take the cleaned octets of a file, its URI, and tokens in lower case, best first."""
@@ -40,32 +52,48 @@ class Selection:
         self._octets = octets
         self._uri = uri
         self._spans = spans.get(rank, array("Q"))
-        self._rule_set = RuleSet(
-            (offset, kind is Kind.ALLOW, value)
-            for offset, kind, _, value in self.records()
-            if kind in RULES
-        )
+        disallow: dict[str, int] = {}
+        allow: dict[str, int] = {}
+        for start, stop in self._own_spans():
+            rules(octets, start, stop, disallow, allow)
+        self._rule_set = RuleSet(disallow, allow)
+        self._before_path = _NO_URL
         self._verdicts: dict[int, Verdict] = {}
 
     def records(self) -> Iterator[Record]:
         """The records of the merged group, user-agent lines included, in file order."""
-        for index in range(0, len(self._spans), 2):
-            yield from records(self._octets, self._spans[index], self._spans[index + 1])
+        for start, stop in self._own_spans():
+            yield from records(self._octets, start, stop)
 
-    def verdict(self, path: bytes) -> Verdict:
-        """The verdict on a path in normal form: equal ones are the same object."""
-        rank = self._rule_set.match(path)
+    def _own_spans(self) -> Iterator[tuple[int, int]]:
+        return zip(self._spans[::2], self._spans[1::2], strict=True)
+
+    def verdict(self, url: str) -> Verdict:
+        """The verdict on a URL: equal ones are the same object."""
+        # What stands before the path is nearly always what stood before the last one's, and most
+        # paths need no normal form: together 2.7 times the speed of going the whole way.
+        if url.startswith(self._before_path):
+            path = url[len(self._before_path) - 1 :]
+        else:
+            path = path_of(url)
+            self._before_path = before_path_of(url) or _NO_URL
+        if "%" in path or "$" in path or "#" in path or self._rule_set.needs_escapes:
+            path = normal_path(path)
+        else:
+            path += END
+        rank = _ROBOTS_TXT_RANK if path == _ROBOTS_TXT else self._rule_set.match(path)
         return self._verdicts.get(rank) or self._explain(rank)
 
     def _explain(self, rank: int) -> Verdict:
         if len(self._verdicts) >= _VERDICTS_KEPT:
             self._verdicts.clear()
-        verdict = self._verdicts[rank] = (
-            self._by_default() if rank == NO_MATCH else self._by_rule(rank)
-        )
+        verdict = self._by_rule(rank) if rank > NO_MATCH else self._without_rule(rank)
+        self._verdicts[rank] = verdict
         return verdict
 
-    def _by_default(self) -> Verdict:
+    def _without_rule(self, rank: int) -> Verdict:
+        if rank == _ROBOTS_TXT_RANK:
+            return Verdict(allowed=True, reason=Reason.IMPLICITLY_ALLOWED, robots_txt=self._uri)
         return Verdict(
             allowed=True,
             reason=Reason.NO_RULE_MATCHES if self.product_token else Reason.NO_GROUP,
@@ -99,7 +127,7 @@ def _groups(octets: bytes, names: Names) -> Iterator[tuple[set[int], int, int]]:
     ranks: set[int] = set()
     group_start = previous_stop = -1
     for start, stop, value in user_agent_lines(octets):
-        if group_start < 0 or _has_rule(octets, previous_stop, start):
+        if group_start < 0 or has_rule(octets, previous_stop, start):
             if ranks:
                 yield ranks, group_start, start
             ranks, group_start = set(), start
@@ -107,7 +135,3 @@ def _groups(octets: bytes, names: Names) -> Iterator[tuple[set[int], int, int]]:
         previous_stop = stop
     if ranks:
         yield ranks, group_start, len(octets)
-
-
-def _has_rule(octets: bytes, start: int, stop: int) -> bool:
-    return stop - start > 1 and any(kind in RULES for _, kind, _, _ in records(octets, start, stop))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import LOOPS, crawl
+from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
 from tests.servers.handle import Answer, Site, free_port, redirect
 
@@ -48,7 +48,7 @@ DISALLOWED: dict[str, Any] = {
 }
 
 
-def pages_fetched(answer: Any, loop: str, settings: dict[str, Any]) -> tuple[list[str], Any]:
+def pages_fetched(answer: Any, loop: Loop, settings: dict[str, Any]) -> tuple[list[str], Any]:
     with Site({"/robots.txt": answer}) as site:
         result = crawl(
             URLS_SPIDER,
@@ -67,7 +67,7 @@ def test_what_means_that_there_is_no_file(answer: Any) -> None:
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("answer", DISALLOWED.values(), ids=DISALLOWED)
-def test_what_means_complete_disallow(answer: Any, loop: str) -> None:
+def test_what_means_complete_disallow(answer: Any, loop: Loop) -> None:
     fetched, result = pages_fetched(answer, loop, {})
     assert fetched == [], result.log
     assert {item["error"] for item in result.items} == {"RobotsTxtUnreachable"}
@@ -83,7 +83,7 @@ def test_nobody_listens() -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_host_without_a_name(loop: str) -> None:
+def test_a_host_without_a_name(loop: Loop) -> None:
     result = crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=["http://nobody.invalid/a"])
     assert [item["error"] for item in result.items] == ["RobotsTxtUnreachable"]
     assert result.stats["rep/event/dns"] == 1
@@ -109,7 +109,7 @@ def test_policies(answer: Any, settings: dict[str, Any], expected: list[str]) ->
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_five_redirects_are_followed_and_the_rules_hold_here(loop: str) -> None:
+def test_five_redirects_are_followed_and_the_rules_hold_here(loop: Loop) -> None:
     with Site({"/policy": RULES}, default=Answer(body="elsewhere")) as elsewhere:
         chain: dict[str, Any] = {"/robots.txt": redirect("/1")}
         chain |= {f"/{n}": redirect(f"/{n + 1}", 302 + n % 2 * 5) for n in range(1, 4)}
@@ -138,7 +138,7 @@ def test_a_sixth_redirect_is_not_followed() -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_an_endless_body_is_read_up_to_the_limit(loop: str) -> None:
+def test_an_endless_body_is_read_up_to_the_limit(loop: Loop) -> None:
     endless = Answer(body="User-agent: *\nDisallow: /a\n", fault="endless")
     fetched, result = pages_fetched(endless, loop, {"REP_FETCH_TIMEOUT_SECONDS": 10})
     assert fetched == ["/b", "/c"], result.log

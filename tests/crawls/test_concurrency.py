@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crawling import LOOPS, crawl
+from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, BY_HAND, URLS_SPIDER
 from tests.servers.handle import Answer, Site
 
@@ -15,7 +15,7 @@ PUBLIC = [f"/public/{number}" for number in range(50)]
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("cancel_first", [False, True])
-def test_many_wait_for_one_fetch(loop: str, cancel_first: bool) -> None:
+def test_many_wait_for_one_fetch(loop: Loop, cancel_first: bool) -> None:
     with Site({"/robots.txt": SLOW}) as site:
         urls = [site.url(path) for path in PRIVATE + PUBLIC]
         result = crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls, cancel_first=cancel_first)
@@ -36,7 +36,7 @@ def test_many_wait_for_one_fetch(loop: str, cancel_first: bool) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_set_up_by_hand(loop: str) -> None:
+def test_set_up_by_hand(loop: Loop) -> None:
     with Site({"/robots.txt": SLOW}) as site:
         urls = [site.url(path) for path in PRIVATE[:12] + PUBLIC[:3]]
         result = crawl(URLS_SPIDER, loop=loop, settings=BY_HAND, urls=urls)

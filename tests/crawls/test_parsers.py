@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import LOOPS, crawl
+from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON
 from tests.servers.handle import Answer, Site
 
@@ -25,7 +25,7 @@ FOOBOT = {"USER_AGENT": "FooBot/1.0"}
         "tests.crawls.policy_spider.MinimalParser",
     ],
 )
-def test_any_parser_of_scrapy_s_interface_stands_in(parser: str, loop: str) -> None:
+def test_any_parser_of_scrapy_s_interface_stands_in(parser: str, loop: Loop) -> None:
     with Site({"/robots.txt": RULES}) as site:
         result = crawl(
             SPIDER,
@@ -40,7 +40,7 @@ def test_any_parser_of_scrapy_s_interface_stands_in(parser: str, loop: str) -> N
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_ours_in_stock_scrapy(loop: str) -> None:
+def test_ours_in_stock_scrapy(loop: Loop) -> None:
     with Site({"/robots.txt": RULES}) as site:
         settings = {
             "ROBOTSTXT_OBEY": True,
@@ -58,7 +58,7 @@ def test_ours_in_stock_scrapy(loop: str) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_spiders_have_the_policy_and_the_signal_tells_of_it(loop: str) -> None:
+def test_spiders_have_the_policy_and_the_signal_tells_of_it(loop: Loop) -> None:
     with Site({"/robots.txt": RULES}) as site:
         result = crawl(
             SPIDER, loop=loop, settings={**ADDON, **FOOBOT}, urls=[site.url("/a"), site.url("/b")]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import LOOPS, crawl
+from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
 from tests.servers.handle import Answer, Site, redirect
 
@@ -16,7 +16,7 @@ def rules(path: str) -> Answer:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_two_ports_of_a_host_are_two_origins(loop: str) -> None:
+def test_two_ports_of_a_host_are_two_origins(loop: Loop) -> None:
     with Site({"/robots.txt": rules("/a")}) as one, Site({"/robots.txt": rules("/b")}) as two:
         urls = [site.url(path) for site in (one, two) for path in ("/a", "/b")]
         result = crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls)
@@ -26,7 +26,7 @@ def test_two_ports_of_a_host_are_two_origins(loop: str) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_http_and_https_are_two_origins(loop: str) -> None:
+def test_http_and_https_are_two_origins(loop: Loop) -> None:
     with (
         Site({"/robots.txt": rules("/a")}) as plain,
         Site({"/robots.txt": rules("/b")}, tls=True) as secure,
@@ -38,7 +38,7 @@ def test_http_and_https_are_two_origins(loop: str) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_start_url_outside_of_allowed_domains_is_judged(loop: str) -> None:
+def test_a_start_url_outside_of_allowed_domains_is_judged(loop: Loop) -> None:
     with Site({"/robots.txt": rules("/a")}) as site:
         result = crawl(
             URLS_SPIDER,
@@ -51,7 +51,7 @@ def test_a_start_url_outside_of_allowed_domains_is_judged(loop: str) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_pages_are_judged_again_at_each_redirect(loop: str) -> None:
+def test_pages_are_judged_again_at_each_redirect(loop: Loop) -> None:
     with Site({"/robots.txt": rules("/private")}) as other:
         routes: dict[str, Any] = {
             "/robots.txt": rules("/secret"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import LOOPS, crawl
+from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.servers.handle import Site
 
@@ -46,7 +46,7 @@ def test_bad_settings_stop_the_crawl(settings: dict[str, Any], words: str) -> No
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_in_every_loop(loop: str) -> None:
+def test_in_every_loop(loop: Loop) -> None:
     with Site() as site:
         settings = {**ADDON, "REP_POLICY": "nice"}
         result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[site.url("/a")])

@@ -53,7 +53,7 @@ class PoliteSpider(Spider):
             self.accounts[origin] = Account(
                 name=next(name for name, url in self.web.urls.items() if url == origin),
                 origin=origin,
-                access=policy.access_result.name,
+                access=policy.access_result.name if policy.access_result else "OVERRIDDEN",
                 event=policy.event,
                 redirected_to=policy.final_url if len(policy.hops) > 1 else "",
                 sitemaps=policy.sitemaps,

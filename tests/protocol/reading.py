@@ -1,0 +1,78 @@
+"""What the tests ask of a file, in one line each."""
+
+from __future__ import annotations
+
+from scrapy_rep.protocol import paths
+from scrapy_rep.protocol.document import RobotsTxt, parse
+from scrapy_rep.protocol.findings import Code
+from scrapy_rep.protocol.lines import Kind, clean, line_number, records
+from scrapy_rep.protocol.tokens import ProductTokens
+
+TOKEN = "ExampleBot"
+"""The crawler that asks, where a test does not care who does."""
+
+URI = "https://example.com/robots.txt"
+
+END = paths.END.encode("ascii")
+
+
+def read(body: str | bytes) -> RobotsTxt:
+    """The file with this text, from `URI`."""
+    return parse(body.encode() if isinstance(body, str) else body, URI)
+
+
+def allows(body: str | bytes, url: str, tokens: ProductTokens = TOKEN) -> bool:
+    """Whether the file lets the crawler have the URL."""
+    return read(body).verdict(tokens, url).allowed
+
+
+def obeys(body: str | bytes, tokens: ProductTokens) -> bool:
+    """Whether the crawler obeys some rule of the file that forbids ``/x``."""
+    return not allows(body, "/x", tokens)
+
+
+def matches(pattern: str | bytes, url: str) -> bool:
+    """Whether a rule matches, as a disallow that stands alone."""
+    octets = pattern.encode() if isinstance(pattern, str) else pattern
+    return not allows(b"User-agent: *\nDisallow: " + octets, url)
+
+
+def rules(body: str | bytes, tokens: ProductTokens = TOKEN) -> list[str] | None:
+    """The crawler's rules as text, in file order; None if no group is for it."""
+    group = read(body).group(tokens)
+    return None if group is None else [str(rule) for rule in group.rules]
+
+
+def kinds(body: str | bytes) -> list[Kind]:
+    """What the records of the file are."""
+    octets, _, _ = clean(body.encode() if isinstance(body, str) else body)
+    return [kind for _, kind, _, _ in records(octets)]
+
+
+def record(line: str | bytes) -> tuple[Kind, bytes, bytes] | None:
+    """The one record of a one-line file, if it is one."""
+    octets, _, _ = clean(line.encode() if isinstance(line, str) else line)
+    found = [(kind, key, value) for _, kind, key, value in records(octets)]
+    assert len(found) < 2
+    return found[0] if found else None
+
+
+def lines(body: str | bytes) -> list[int]:
+    """The numbers of the lines that are records."""
+    octets, _, _ = clean(body.encode() if isinstance(body, str) else body)
+    return [line_number(octets, offset) for offset, _, _, _ in records(octets)]
+
+
+def codes(body: str | bytes) -> list[tuple[Code, int]]:
+    """What is odd in the file, and on which lines."""
+    return [(finding.code, finding.line) for finding in read(body).findings]
+
+
+def normal_path(uri: str) -> bytes:
+    """A URI's path in normal form, as octets."""
+    return paths.normal_path(paths.path_of(uri)).encode("ascii")
+
+
+def normal_pattern(pattern: bytes) -> bytes:
+    """A path pattern in normal form, as octets."""
+    return paths.normal_pattern(pattern.decode("latin-1")).encode("ascii")

@@ -1,0 +1,202 @@
+"""semantics.md, part 5: the table of access results, cell by cell, and the overrides.
+
+The table is written out here by itself, not read from the code, so that a changed cell shows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from scrapy_rep.protocol.access import (
+    CLASSES,
+    PRESETS,
+    AccessPolicy,
+    AccessResult,
+    Event,
+    Failure,
+    Meaning,
+    access_result,
+    name_of,
+)
+from scrapy_rep.protocol.errors import ConfigurationError
+
+_RULES, _ALLOW, _DISALLOW = Meaning.RULES, Meaning.ALLOW, Meaning.DISALLOW
+
+
+class _Row(NamedTuple):
+    result: AccessResult
+    rfc9309: Meaning
+    google: Meaning
+    strict: Meaning
+    lenient: Meaning
+    scrapy: Meaning
+
+
+_FILE = _Row(AccessResult.SUCCESSFUL, _RULES, _RULES, _RULES, _RULES, _RULES)
+_GONE = _Row(AccessResult.UNAVAILABLE, _ALLOW, _ALLOW, _ALLOW, _ALLOW, _ALLOW)
+_GUARDED = _Row(AccessResult.UNAVAILABLE, _ALLOW, _ALLOW, _DISALLOW, _ALLOW, _ALLOW)
+_DOWN = _Row(AccessResult.UNREACHABLE, _DISALLOW, _DISALLOW, _DISALLOW, _ALLOW, _ALLOW)
+
+_TABLE: dict[Event, _Row] = {
+    **dict.fromkeys(range(100, 200), _DOWN),
+    **dict.fromkeys(range(200, 300), _FILE),
+    **dict.fromkeys(range(300, 400), _GUARDED),
+    304: _DOWN,  # no redirect, and no answer to what was asked: nonsense
+    **dict.fromkeys(range(400, 500), _GONE),
+    **dict.fromkeys((401, 403), _GUARDED),
+    429: _DOWN,
+    **dict.fromkeys(range(500, 1000), _DOWN),
+    Failure.DNS: _DOWN,
+    Failure.REFUSED: _DOWN,
+    Failure.RESET: _DOWN,
+    Failure.TLS: _DOWN,
+    Failure.TIMEOUT: _DOWN,
+    Failure.TRUNCATED: _DOWN,
+    Failure.UNDECODABLE: _DOWN,
+    Failure.GUARD: _DOWN,
+    Failure.LOCAL: _DOWN,
+    Failure.NETWORK: _DOWN,
+    Failure.REDIRECT_LIMIT: _GUARDED,
+    Failure.REDIRECT_LOOP: _GUARDED,
+    Failure.REDIRECT_TARGET: _GUARDED,
+}
+
+
+def _means(overrides: dict[str, str], event: Event, preset: str = "rfc9309") -> Meaning:
+    return AccessPolicy(preset, overrides).meaning(event)
+
+
+class TestTable:
+    """5: Each event's access result, and what it means under each preset."""
+
+    def test_no_event_is_left_out(self) -> None:
+        assert set(_TABLE) == {*range(100, 1000), *Failure}
+
+    def test_results(self) -> None:
+        assert {event: access_result(event) for event in _TABLE} == {
+            event: row.result for event, row in _TABLE.items()
+        }
+
+    @pytest.mark.parametrize("preset", ["rfc9309", "google", "strict", "lenient", "scrapy"])
+    def test_preset(self, preset: str) -> None:
+        policy = AccessPolicy(preset)
+        assert {event: policy.meaning(event) for event in _TABLE} == {
+            event: getattr(row, preset) for event, row in _TABLE.items()
+        }
+
+    def test_presets(self) -> None:
+        assert set(PRESETS) == set(_Row._fields) - {"result"}
+        assert AccessPolicy() == AccessPolicy("rfc9309")
+
+    def test_strict_allows_nothing_but_what_is_not_there(self) -> None:
+        strict = AccessPolicy("strict")
+        allowed = {event for event in _TABLE if strict.meaning(event) is _ALLOW}
+        assert allowed == set(range(400, 500)) - {401, 403, 429}
+
+    def test_only_success_has_rules(self) -> None:
+        """5: The body counts only for SUCCESSFUL."""
+        for preset in PRESETS:
+            policy = AccessPolicy(preset)
+            with_rules = {event for event in _TABLE if policy.meaning(event) is _RULES}
+            assert with_rules == set(range(200, 300))
+
+    @pytest.mark.parametrize("status", [-404, -1, 0, 20, 99, 1000, 2000, 4040, 40_000])
+    def test_numbers_that_are_no_status(self, status: int) -> None:
+        assert access_result(status) is AccessResult.UNREACHABLE
+        assert AccessPolicy().meaning(status) is _DISALLOW
+
+
+class TestNames:
+    """5: Events and classes as users name them."""
+
+    def test_of_events(self) -> None:
+        assert name_of(404) == "404"
+        assert name_of(Failure.REDIRECT_LOOP) == "redirect-loop"
+
+    @pytest.mark.parametrize("name", sorted(CLASSES))
+    def test_every_class_can_be_named(self, name: str) -> None:
+        assert AccessPolicy(overrides={name: "disallow"}).overrides == {name: "disallow"}
+
+    @pytest.mark.parametrize("name", sorted(CLASSES - {"0xx"}))
+    def test_every_class_holds_some_event(self, name: str) -> None:
+        """An override that could never apply would be a promise not kept."""
+        usual, other = AccessPolicy("lenient"), AccessPolicy("lenient", {name: "disallow"})
+        assert any(usual.meaning(event) is not other.meaning(event) for event in _TABLE)
+
+
+class TestOverrides:
+    """5: Per-class overrides; a more specific key wins."""
+
+    def test_one_status(self) -> None:
+        assert _means({"404": "disallow"}, 404) is _DISALLOW
+        assert _means({"404": "disallow"}, 410) is _ALLOW
+
+    @pytest.mark.parametrize(
+        ("event", "narrow_to_wide"),
+        [
+            (404, ("404", "4xx", "unavailable")),
+            (429, ("429", "4xx", "unreachable")),
+            (503, ("503", "5xx", "unreachable")),
+            (302, ("302", "3xx", "redirect", "unavailable")),
+            (304, ("304", "3xx", "nonsense", "unreachable")),
+            (150, ("150", "1xx", "nonsense", "unreachable")),
+            (777, ("777", "7xx", "nonsense", "unreachable")),
+            (Failure.DNS, ("dns", "network", "unreachable")),
+            (Failure.GUARD, ("guard", "network", "unreachable")),
+            (Failure.REDIRECT_LOOP, ("redirect-loop", "redirect", "unavailable")),
+        ],
+    )
+    def test_narrower_wins(self, event: Event, narrow_to_wide: tuple[str, ...]) -> None:
+        for narrow_meaning, wide_meaning in (("allow", "disallow"), ("disallow", "allow")):
+            for index, narrow in enumerate(narrow_to_wide):
+                overrides = dict.fromkeys(narrow_to_wide[index + 1 :], wide_meaning)
+                overrides[narrow] = narrow_meaning
+                assert _means(overrides, event) is Meaning(narrow_meaning)
+                if len(overrides) > 1:
+                    del overrides[narrow]
+                    assert _means(overrides, event) is Meaning(wide_meaning)
+
+    @pytest.mark.parametrize("preset", sorted(PRESETS))
+    def test_any_preset(self, preset: str) -> None:
+        assert _means({"5xx": "allow", "dns": "disallow"}, 500, preset) is _ALLOW
+        assert _means({"5xx": "allow", "dns": "disallow"}, Failure.DNS, preset) is _DISALLOW
+
+    def test_other_events_keep_their_meaning(self) -> None:
+        usual, other = AccessPolicy(), AccessPolicy(overrides={"404": "disallow"})
+        changed = {e for e in _TABLE if usual.meaning(e) is not other.meaning(e)}
+        assert changed == {404}
+
+    def test_a_success_can_mean_anything(self) -> None:
+        assert _means({"204": "allow"}, 204) is _ALLOW
+        assert _means({"206": "disallow"}, 206) is _DISALLOW
+        assert _means({"2xx": "disallow", "200": "rules"}, 200) is _RULES
+
+    def test_no_override_makes_up_rules(self) -> None:
+        """A body without an access that succeeded is no robots.txt."""
+        for name in ("404", "4xx", "dns", "unavailable", "unreachable", "nonsense", "redirect"):
+            with pytest.raises(ConfigurationError, match=f"'{name}' can't mean 'rules'"):
+                AccessPolicy(overrides={name: "rules"})
+
+
+class TestErrors:
+    """5: What is no policy, class or meaning is refused when it is set, with what to do."""
+
+    def test_preset(self) -> None:
+        with pytest.raises(
+            ConfigurationError, match="'polite' is no policy: choose one of rfc9309"
+        ):
+            AccessPolicy("polite")
+
+    @pytest.mark.parametrize(
+        "name", ["", "40", "4040", "099", "4XX", "0xx", "xx", "DNS", "ok", "successful", "٤٠٤"]
+    )
+    def test_class(self, name: str) -> None:
+        with pytest.raises(ConfigurationError, match="is no class of events: use a status"):
+            AccessPolicy(overrides={name: "allow"})
+
+    @pytest.mark.parametrize("meaning", ["", "Allow", "deny", "RULES"])
+    def test_meaning(self, meaning: str) -> None:
+        with pytest.raises(ConfigurationError, match="choose one of allow, disallow"):
+            AccessPolicy(overrides={"404": meaning})

@@ -1,0 +1,346 @@
+"""The life of a policy: semantics.md, 5 and 6, each state, and each way from one to another.
+
+What is expected is written out here; nothing is read from the tables under test but to compare it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_rep.protocol.access import AccessPolicy, Event, Failure, Meaning
+from scrapy_rep.protocol.exchange import (
+    STATES,
+    TRANSITIONS,
+    Act,
+    Answer,
+    Knowledge,
+    Rules,
+    Standing,
+    State,
+    is_worth_a_retry,
+    learn,
+    standing,
+)
+from scrapy_rep.protocol.lifetime import Limits
+
+START = 1_800_000_000.0
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
+PRESETS = ("rfc9309", "google", "strict", "lenient", "scrapy")
+FILE = Answer(200, b"User-agent: *\nDisallow: /\n", ("https://h/robots.txt",), {"etag": '"1"'})
+GONE = Answer(404, b"<p>gone", ("https://h/robots.txt",))
+DOWN = Answer(503, b"User-agent: *\nAllow: /\n", ("https://h/robots.txt",))
+SAME = Answer(304, confirms=True)
+ALLOW, DISALLOW, RULES = Meaning.ALLOW, Meaning.DISALLOW, Meaning.RULES
+
+
+def rules(preset: str = "rfc9309", **overrides: str) -> Rules:
+    return Rules(access=AccessPolicy(preset, overrides))
+
+
+def after(*history: tuple[float, Answer], limits: Limits = Rules().limits) -> Knowledge:
+    """What is known after answers at instants, counted from START."""
+    known = Knowledge()
+    for at, answer in history:
+        known = learn(known, answer, START + at, limits)
+    return known
+
+
+def at(known: Knowledge, seconds: float, by: Rules | None = None) -> Standing:
+    return standing(known, START + seconds, by or rules())
+
+
+class TestStates:
+    """Each state, what leads there, and what a request does."""
+
+    @pytest.mark.parametrize(
+        ("known", "seconds", "state", "act", "meaning", "is_stale"),
+        [
+            (Knowledge(), 0, State.UNKNOWN, Act.FETCH, None, False),
+            (after((0, FILE)), 0, State.FRESH, Act.USE, RULES, False),
+            (after((0, FILE)), 0.899 * DAY, State.FRESH, Act.USE, RULES, False),
+            (after((0, FILE)), 0.901 * DAY, State.DUE, Act.REFRESH, RULES, False),
+            (after((0, FILE)), DAY - 1, State.DUE, Act.REFRESH, RULES, False),
+            (after((0, FILE)), DAY, State.EXPIRED, Act.FETCH, None, False),
+            (after((0, FILE)), 999 * DAY, State.EXPIRED, Act.FETCH, None, False),
+            (after((0, GONE)), 1, State.FRESH, Act.USE, ALLOW, False),
+            (after((0, GONE)), DAY, State.EXPIRED, Act.FETCH, None, False),
+            (after((0, FILE), (DAY, DOWN)), DAY + 29, State.STALE, Act.USE, RULES, True),
+            (after((0, FILE), (DAY, DOWN)), DAY + 31, State.STALE_DUE, Act.REFRESH, RULES, True),
+            (after((0, DOWN)), 29, State.UNREACHABLE, Act.USE, DISALLOW, False),
+            (after((0, DOWN)), 31, State.UNREACHABLE_DUE, Act.FETCH, DISALLOW, False),
+        ],
+    )
+    def test_each(
+        self,
+        known: Knowledge,
+        seconds: float,
+        state: State,
+        act: Act,
+        meaning: Meaning | None,
+        is_stale: bool,
+    ) -> None:
+        stands = at(known, seconds)
+        assert (stands.state, stands.act, stands.meaning) == (state, act, meaning)
+        assert stands.is_stale is is_stale
+
+    def test_every_state_is_in_the_table_and_in_the_test_above(self) -> None:
+        mark = next(m for m in TestStates.test_each.pytestmark if m.name == "parametrize")  # type: ignore[attr-defined]
+        assert set(STATES) == set(State) == {row[2] for row in mark.args[1]}
+
+    def test_a_short_lived_file_is_used_for_a_day_while_it_is_confirmed(self) -> None:
+        known = after((0, Answer(200, headers={"cache-control": "max-age=100"})))
+        assert at(known, 89).state is State.FRESH
+        assert at(known, 91).state is State.DUE
+        assert at(known, DAY - 1).state is State.DUE
+        assert at(known, DAY).state is State.EXPIRED
+
+    def test_a_copy_from_the_future_is_none(self) -> None:
+        known = after((3 * DAY, FILE))
+        assert at(known, 0).state is State.UNKNOWN
+        assert at(known, 2.5 * DAY).state is State.FRESH, "clocks differ a little"
+
+    def test_an_outage_from_the_future_is_none(self) -> None:
+        """Or a clock that was once years ahead would close a site for years, unasked."""
+        assert at(after((3 * DAY, DOWN)), 0).act is Act.FETCH
+
+
+class TestLearning:
+    """6: what an answer changes."""
+
+    def test_304_renews(self) -> None:
+        headers = {"cache-control": "max-age=100", "etag": '"1"', "x": "old"}
+        first = dataclasses.replace(FILE, headers=headers)
+        newer = Answer(304, headers={"cache-control": "max-age=1000"}, confirms=True)
+        copy = after((0, first), (50, newer)).copy
+        assert copy is not None
+        assert (copy.event, copy.body, copy.hops) == (200, FILE.body, FILE.hops)
+        assert copy.fetched_at - START == 0
+        assert copy.confirmed_at - START == 50
+        assert copy.fresh_until - START == 1050
+        assert dict(copy.headers) == {**headers, "cache-control": "max-age=1000"}
+
+    def test_304_ends_an_outage(self) -> None:
+        known = after((0, FILE), (DAY, DOWN), (2 * DAY, SAME))
+        assert known.outage is None
+        assert at(known, 2 * DAY).state is State.FRESH
+
+    def test_304_moves_the_thirty_days(self) -> None:
+        known = after((0, FILE), (20 * DAY, SAME), (21 * DAY, DOWN))
+        assert at(known, 45 * DAY).meaning is RULES
+        assert at(known, 51 * DAY).meaning is DISALLOW
+
+    @pytest.mark.parametrize(
+        "known", [after((0, Answer(304))), after((0, SAME)), after((0, FILE), (DAY, Answer(304)))]
+    )
+    def test_a_304_that_nobody_asked_for_is_a_failure(self, known: Knowledge) -> None:
+        assert known.outage is not None
+        assert known.outage.event == 304
+
+    @pytest.mark.parametrize(
+        "event", [404, 410, 403, Failure.REDIRECT_LOOP, Failure.REDIRECT_LIMIT]
+    )
+    def test_unavailable_replaces_a_file(self, event: Event) -> None:
+        known = after((0, FILE), (DAY, Answer(event, b"junk")), (2 * DAY, DOWN))
+        assert known.copy is not None
+        assert (known.copy.event, known.copy.body, known.copy.validators) == (event, b"", {})
+
+    def test_a_failure_keeps_the_copy_and_the_outage_s_beginning(self) -> None:
+        known = after((0, FILE), (DAY, DOWN), (2 * DAY, Answer(Failure.DNS)))
+        assert known.copy == after((0, FILE)).copy
+        assert known.outage is not None
+        assert (known.outage.since - START, known.outage.failed_at - START) == (DAY, 2 * DAY)
+        assert (known.outage.event, known.outage.count) == (Failure.DNS, 2)
+
+    def test_an_answer_ends_an_outage_and_its_count(self) -> None:
+        known = after((0, DOWN), (HOUR, DOWN), (2 * HOUR, FILE), (3 * HOUR, DOWN))
+        assert known.outage is not None
+        assert (known.outage.since - START, known.outage.count) == (3 * HOUR, 1)
+
+    def test_validators_are_those_of_files(self) -> None:
+        headers = {"etag": '"1"', "last-modified": "yesterday", "date": "today"}
+        file = after((0, Answer(200, headers=headers))).copy
+        gone = after((0, Answer(404, headers=headers))).copy
+        assert file is not None
+        assert gone is not None
+        assert file.validators == {"If-None-Match": '"1"', "If-Modified-Since": "yesterday"}
+        assert gone.validators == {}
+
+    @given(st.floats(0, 1, exclude_max=True), st.integers(1, 50))
+    def test_chance_adds_up_to_a_quarter(self, chance: float, failures: int) -> None:
+        known = Knowledge()
+        for _ in range(failures):
+            known = learn(known, DOWN, START, Limits(), chance=chance)
+        assert known.outage is not None
+        wait = min(30 * 2.0 ** (failures - 1), HOUR)
+        assert known.outage.retry_at - START == pytest.approx(wait * (1 + chance / 4))
+
+    @pytest.mark.parametrize(
+        ("answer", "pause", "expected"),
+        [
+            (DOWN, 1, True),
+            (Answer(429), 1, True),
+            (Answer(429, headers={"retry-after": "1"}), 1, True),
+            (Answer(429, headers={"retry-after": "2"}), 1, False),
+            (Answer(Failure.TIMEOUT), 1, True),
+            (Answer(Failure.LOCAL), 1, False),
+            (Answer(Failure.GUARD), 1, False),
+            (Answer(Failure.REDIRECT_LOOP), 1, False),
+            (FILE, 1, False),
+            (GONE, 1, False),
+            (SAME, 1, False),
+        ],
+    )
+    def test_quick_retries(self, answer: Answer, pause: float, expected: bool) -> None:
+        assert is_worth_a_retry(answer, START, pause) is expected
+
+
+# Per preset, with a copy and without: from which second of the outage on, what holds.
+_LIVES: dict[str, tuple[list[tuple[float, Meaning]], list[tuple[float, Meaning]]]] = {
+    "rfc9309": ([(0, RULES), (29 * DAY, DISALLOW)], [(0, DISALLOW)]),
+    "google": (
+        [(0, DISALLOW), (HOUR * 12, RULES), (29 * DAY, ALLOW), (30 * DAY, DISALLOW)],
+        [(0, DISALLOW), (HOUR * 12, ALLOW), (30 * DAY, DISALLOW)],
+    ),
+    "strict": ([(0, DISALLOW)], [(0, DISALLOW)]),
+    "lenient": ([(0, RULES), (29 * DAY, ALLOW)], [(0, ALLOW)]),
+    "scrapy": ([(0, RULES), (29 * DAY, ALLOW)], [(0, ALLOW)]),
+}
+
+
+class TestPhases:
+    """5: what an outage means, in each of its phases; the copy was confirmed a day before."""
+
+    @pytest.mark.parametrize("has_copy", [True, False])
+    @pytest.mark.parametrize("preset", PRESETS)
+    def test_at_the_boundaries(self, preset: str, has_copy: bool) -> None:
+        known = after((-DAY, FILE), (0, DOWN)) if has_copy else after((0, DOWN))
+        life = _LIVES[preset][0 if has_copy else 1]
+        ends = [start for start, _ in life[1:]] + [400 * DAY]
+        for (start, meaning), end in zip(life, ends, strict=True):
+            for seconds in (start, start + 1, end - 1):
+                assert at(known, seconds, rules(preset)).meaning is meaning, seconds
+
+    def test_after_30_days_as_the_setting_says(self) -> None:
+        for known in (after((0, DOWN)), after((-DAY, FILE), (0, DOWN))):
+            allowing = dataclasses.replace(rules(), allow_after_30_days=True)
+            assert at(known, 30 * DAY - 1, allowing).meaning is DISALLOW
+            assert at(known, 30 * DAY, allowing).meaning is ALLOW
+            assert at(known, 30 * DAY, rules()).meaning is DISALLOW
+
+    @pytest.mark.parametrize("preset", PRESETS)
+    def test_that_pages_answer_counts_for_google_after_30_days_only(self, preset: str) -> None:
+        known = after((0, DOWN))
+        for seconds in (0, 13 * HOUR, 29 * DAY, 30 * DAY, 90 * DAY):
+            without = at(known, seconds, rules(preset)).meaning
+            with_pages = standing(known, START + seconds, rules(preset), is_answering=True).meaning
+            differs = preset == "google" and seconds >= 30 * DAY
+            assert with_pages is (ALLOW if differs else without)
+
+    @pytest.mark.parametrize("preset", PRESETS)
+    @pytest.mark.parametrize("meaning", [ALLOW, DISALLOW])
+    def test_an_override_wins_in_every_phase(self, preset: str, meaning: Meaning) -> None:
+        by = rules(preset, **{"503": meaning.value})
+        for known in (after((0, DOWN)), after((-DAY, FILE), (0, DOWN))):
+            for seconds in (0, 13 * HOUR, 29 * DAY + 1, 31 * DAY):
+                assert at(known, seconds, by).meaning is meaning
+        assert at(after((-1, FILE)), 0, by).meaning is RULES, "it is for outages"
+
+    @pytest.mark.parametrize("stale_seconds", [0.0, HOUR, 60 * DAY])
+    def test_the_stale_limit(self, stale_seconds: float) -> None:
+        by = Rules(limits=Limits(stale_seconds=stale_seconds))
+        known = after((0, FILE), (1, DOWN))
+        if stale_seconds > 1:
+            end = min(stale_seconds, 30 * DAY + 1)
+            assert at(known, end - 1, by).meaning is RULES
+            assert at(known, end, by).meaning is DISALLOW
+        else:
+            assert at(known, 1, by).meaning is DISALLOW
+
+    @pytest.mark.parametrize("preset", PRESETS)
+    def test_it_is_said_until_when_this_holds(self, preset: str) -> None:
+        """Nothing changes before `usable_until` and `due_at`, whichever comes first."""
+        for known in (after((0, DOWN)), after((-DAY, FILE), (0, DOWN)), after((0, FILE))):
+            for seconds in (1, 11.999 * HOUR, 13 * HOUR, 28.999 * DAY, 31 * DAY):
+                now = at(known, seconds, rules(preset))
+                until = min(max(now.due_at, START + seconds), now.usable_until) - START
+                assert at(known, max(until - 1, seconds), rules(preset)) == now
+
+
+_ANSWERED, _FAILED, _TIME = "successful or unavailable", "unreachable", "time passes"
+_CHOICES = [
+    Rules(access=AccessPolicy(preset, overrides), limits=limits, allow_after_30_days=allows)
+    for preset in PRESETS
+    for overrides in ({}, {"dns": "disallow"})
+    for limits in (Limits(retry_first_seconds=37, retry_max_seconds=3607),)
+    for allows in (False, True)
+]
+_ANSWERS = [
+    (_ANSWERED, FILE),
+    (_ANSWERED, Answer(200, headers={"cache-control": "max-age=1000"})),
+    (_ANSWERED, GONE),
+    (_ANSWERED, SAME),
+    (_FAILED, DOWN),
+    (_FAILED, Answer(Failure.DNS)),
+]
+
+
+def _edges(known: Knowledge, now: float, by: Rules) -> list[float]:
+    """The instants to come at which something may change, worked out from what is known."""
+    copy, outage = known.copy, known.outage
+    edges = []
+    if copy is not None:
+        lifetime = copy.fresh_until - copy.confirmed_at
+        edges += [copy.confirmed_at + 0.9 * lifetime, copy.confirmed_at + DAY, copy.fresh_until]
+        edges += [copy.confirmed_at + by.limits.stale_seconds]
+    if outage is not None:
+        edges += [outage.retry_at, outage.since + HOUR * 12, outage.since + 30 * DAY]
+    return sorted(edge for edge in edges if edge > now)
+
+
+def _observed(by: Rules, *, is_answering: bool, depth: int) -> set[tuple[State, str, State]]:
+    """Every step that a breadth-first walk sees: the file is asked for where a request would be.
+
+    Time goes to the next instant at which something may change; or, unobserved, to a little before
+    any of them, so that a failure comes shortly before each.
+    """
+    seen: set[tuple[State, str, State]] = set()
+    been: set[tuple[Knowledge, float]] = set()
+    outermost: list[tuple[Knowledge, float]] = [(Knowledge(), START)]
+    for _ in range(depth):
+        following = []
+        for known, now in outermost:
+            before = standing(known, now, by, is_answering=is_answering)
+            edges = _edges(known, now, by)
+            following += [(known, edge - 11) for edge in edges if edge - 11 > now]
+            steps = [(_TIME, known, edge) for edge in edges[:1]]
+            if before.act is not Act.USE:
+                steps += [
+                    (label, learn(known, answer, now, by.limits), now)
+                    for label, answer in _ANSWERS
+                    if answer is not SAME or (known.copy is not None and known.copy.validators)
+                ]
+            for label, then, instant in steps:
+                state = standing(then, instant, by, is_answering=is_answering).state
+                if label != _TIME or state is not before.state:
+                    seen.add((before.state, label, state))
+                following.append((then, instant))
+        outermost = [step for step in dict.fromkeys(following) if step not in been]
+        been.update(outermost)
+    return seen
+
+
+def test_the_table_of_transitions_is_what_happens() -> None:
+    observed = set[tuple[State, str, State]]()
+    for by in _CHOICES:
+        for is_answering in (False, True):
+            observed |= _observed(by, is_answering=is_answering, depth=6)
+    assert len(set(TRANSITIONS)) == len(TRANSITIONS)
+    assert {_said(row) for row in observed} == {_said(row) for row in TRANSITIONS}
+
+
+def _said(row: tuple[State, str, State]) -> str:
+    return f"{row[0].name} --{row[1]}--> {row[2].name}"

@@ -1,0 +1,200 @@
+"""Files and URLs made to hurt: they get the right answer, and what is kept of them stays small.
+
+Nothing here is timed, but whatever is not about linear would make the run hang for minutes.
+"""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+
+import pytest
+
+from scrapy_rep.protocol.document import RobotsTxt, parse
+from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
+from scrapy_rep.protocol.verdict import Reason
+
+from .reading import TOKEN, URI, allows, read
+
+_KEPT_TIMES_BODY = 4
+_SMALL_CHANGE_OCTETS = 64 * 1024  # of which a body of a few octets may use more than its size
+
+
+def _fill(make_line: Callable[[int], str], head: str = "User-agent: *\n") -> bytes:
+    """As many lines as fit into the parse limit."""
+    made, octets, number = [head], len(head), 0
+    while octets < PARSE_LIMIT_OCTETS:
+        made.append(make_line(number))
+        octets += len(made[-1])
+        number += 1
+    return "".join(made[:-1]).encode()
+
+
+def _tiny_rules() -> bytes:
+    return _fill(lambda number: f"Allow:/{number:x}\n")
+
+
+def _nested_rules() -> bytes:
+    return _fill(lambda number: f"Disallow:/{'a' * number}\n")
+
+
+def _star_rules() -> bytes:
+    return _fill(lambda number: f"Disallow:/*{number:x}*a*b\n")
+
+
+def _long_star_rules() -> bytes:
+    return _fill(lambda number: f"Disallow: /{'*ab' * 1660}{number}\n")
+
+
+def _agents_then_rules() -> bytes:
+    agents = "".join(f"User-agent: bot-{'x' * (number % 50)}\n" for number in range(4000))
+    return (f"{agents}User-agent: *\n" + "Disallow: /a\n" * 4000).encode()
+
+
+def _groups(count: int) -> bytes:
+    return b"".join(b"User-agent:a\nAllow:/%d\n" % number for number in range(count))
+
+
+def _groups_of_many() -> bytes:
+    return b"".join(b"User-agent:%s\nAllow:/\n" % (b"ab"[n % 2 : n % 2 + 1]) for n in range(20_000))
+
+
+_BODIES: dict[str, Callable[[], bytes]] = {
+    "tiny rules": _tiny_rules,
+    "nested rules": _nested_rules,
+    "star rules": _star_rules,
+    "long star rules": _long_star_rules,
+    "4,000 agents, 4,000 rules": _agents_then_rules,
+    "15,000 groups of one token": lambda: _groups(15_000),
+    "20,000 groups of two tokens": _groups_of_many,
+    "one line": lambda: b"User-agent: *\nDisallow: /" + b"a" * (PARSE_LIMIT_OCTETS - 25),
+    "one line of agents": lambda: b"user-agent:" * (PARSE_LIMIT_OCTETS // 11),
+    "one line of stars": lambda: b"User-agent: *\nDisallow: /" + b"*" * (PARSE_LIMIT_OCTETS - 25),
+    "blank lines": lambda: b"\n" * 3_000_000,
+    "blank lines, CR": lambda: b"\r" * 3_000_000,
+    "colons": lambda: b":\n" * 250_000,
+    "comments": lambda: b"#\n" * 250_000,
+    "agents alone": lambda: b"User-agent:*\n" * 39_000,
+    "NUL": lambda: b"\0" * PARSE_LIMIT_OCTETS,
+    "NUL lines": lambda: b"\0\n" * 250_000,
+    "invalid UTF-8": lambda: b"User-agent:*\n" + b"Disallow:/\xff\xfe\n" * 38_000,
+    "escapes": lambda: b"User-agent:*\n" + b"Disallow:/%%ff%zz\n" * 28_000,
+    "spaces in rules": lambda: b"User-agent:*\n" + b"Disallow:/" + b" " * 500_000 + b"a\n",
+    "UTF-16": lambda: ("User-agent:*\n" + "Disallow:/ツ\n" * 20_000).encode("utf-16"),
+    "UTF-16, broken": lambda: b"\xff\xfe" + b"\x00\xd8" * 250_000,
+    "sitemaps": lambda: b"".join(b"Sitemap:/%d\n" % number for number in range(35_000)),
+    "crawl delays": lambda: b"User-agent:*\n" + b"Crawl-delay:x\n" * 36_000,
+    "part of a BOM": lambda: b"\xef\xbb",
+}
+
+
+def _ask(robots_txt: RobotsTxt) -> None:
+    """What a crawl asks of a file."""
+    for tokens in (TOKEN, ["bot-x", "a"], "MJ12bot"):
+        for url in ("/", "/a", "/aaaaaaaaab", "/?x=" + "ab" * 500):
+            robots_txt.verdict(tokens, url)
+        robots_txt.crawl_delay(tokens)
+
+
+@pytest.mark.parametrize("name", _BODIES)
+class TestBodies:
+    """Whatever the file: everything that can be asked is answered, and little is kept."""
+
+    def test_every_question_has_an_answer(self, name: str) -> None:
+        robots_txt = parse(_BODIES[name](), URI)
+        _ask(robots_txt)
+        group = robots_txt.group(TOKEN)
+        assert (group is None) is (robots_txt.verdict(TOKEN, "/a").reason is Reason.NO_GROUP)
+        assert len(robots_txt.octets) <= 2 * PARSE_LIMIT_OCTETS
+        assert all(uri.startswith("https://") for uri in robots_txt.sitemaps)
+        assert all(record.line > 0 for record in robots_txt.records)
+        assert all(finding.line >= 0 for finding in robots_txt.findings)
+
+    def test_memory_kept(self, name: str) -> None:
+        """For a crawler that asked: four times the octets that count of the body, all in all."""
+        made = _BODIES[name]()
+        gc.collect()
+        tracemalloc.start()
+        try:
+            body = bytes(bytearray(made))  # a copy whose octets are traced
+            robots_txt = parse(body, URI)
+            robots_txt.verdict(TOKEN, "/a")
+            del body
+            kept, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        counted = min(len(made), PARSE_LIMIT_OCTETS)
+        assert kept <= max(_KEPT_TIMES_BODY * counted, _SMALL_CHANGE_OCTETS)
+
+
+class TestRightAnswers:
+    """The files above mean what they say."""
+
+    def test_last_of_many_rules(self) -> None:
+        body = _fill(lambda number: f"Allow:/{number:x}\n")[:-10_000] + b"\nDisallow: /zz\n"
+        assert not allows(body, "/zz")
+        assert read(body).verdict(TOKEN, "/abc").rule is not None
+
+    def test_nested(self) -> None:
+        body = _nested_rules()
+        deepest = body.count(b"\n") - 2
+        verdict = read(body).verdict(TOKEN, "/" + "a" * deepest * 2)
+        assert verdict.rule is not None
+        assert verdict.rule.octets == deepest + 1
+        assert verdict.line == deepest + 2
+
+    def test_star_rules_of_which_one_matches(self) -> None:
+        body = _star_rules()
+        url = "/" + "-" * 2000 + "4d2ab"
+        verdict = read(body).verdict(TOKEN, url)
+        assert verdict.rule is not None
+        assert verdict.rule.path_pattern == b"/*4d2*a*b"
+
+    def test_star_bomb(self) -> None:
+        """A matcher that tries all ways would not come back from this."""
+        bomb = "/" + "*a" * 2000
+        assert allows(f"User-agent: *\nDisallow: {bomb}b\n", "/" + "a" * 5000)
+        assert not allows(f"User-agent: *\nDisallow: {bomb}b\n", "/" + "a" * 5000 + "b")
+        assert not allows(f"User-agent: *\nDisallow: {bomb}$\n", "/" + "a" * 5000)
+
+    def test_rule_after_4000_agents(self) -> None:
+        body = _agents_then_rules()
+        assert not allows(body, "/a", "bot-xxx")
+        assert read(body).verdict("bot-xxx", "/a").line == 4002
+        assert allows(body, "/b")
+
+    def test_groups_are_merged(self) -> None:
+        group = read(_groups(15_000)).group("a")
+        assert group is not None
+        assert len(group.rules) == 15_000
+        assert [rule.line for rule in group.rules[:3]] == [2, 4, 6]
+
+    def test_rule_after_a_million_blank_lines(self) -> None:
+        body = b"User-agent: *" + b"\n" * 400_000 + b"Disallow: /\n"
+        verdict = read(body).verdict(TOKEN, "/a")
+        assert (verdict.allowed, verdict.line) == (False, 400_001)
+
+    def test_long_url(self) -> None:
+        body = "User-agent: *\nDisallow: /*x*y$\nAllow: /%20\n"
+        megabyte = "/" + "é%zz x" * 150_000
+        assert not allows(body, megabyte + "y")
+        assert allows(body, megabyte + "yz")
+        assert not allows(body, "/?" + "%78" * 350_000 + "y")
+
+    def test_many_crawlers_on_one_file(self) -> None:
+        """Each has its answer, and not all that was worked out for each is kept."""
+        robots_txt = read("User-agent: bot-a\nDisallow: /a\nUser-agent: *\nDisallow: /b\n")
+        for number in range(1000):
+            token = f"bot-{'abcdefghij'[number % 10]}{'x' * (number // 10)}"
+            assert robots_txt.verdict(token, "/a").allowed is (token != "bot-a")
+            assert robots_txt.verdict(token, "/b").allowed is (token == "bot-a")
+        assert len(robots_txt._selections) < 20
+
+    def test_many_deciding_rules(self) -> None:
+        robots_txt = read(_tiny_rules())
+        for number in range(3000):
+            verdict = robots_txt.verdict(TOKEN, f"/{number:x}")
+            assert verdict.rule is not None
+            assert verdict.rule.path_pattern == f"/{number:x}".encode()
+        assert len(robots_txt._selection(TOKEN)._verdicts) < 1000

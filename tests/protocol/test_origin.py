@@ -1,0 +1,111 @@
+"""semantics.md, part 5, scope: scheme, host and port, in the one form that can be compared."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.protocol.origin import Origin
+
+
+class TestScope:
+    """5: Default ports equal their absence, IDN equals punycode, userinfo and case play no part."""
+
+    @pytest.mark.parametrize(
+        ("uri", "origin"),
+        [
+            ("http://example.com", Origin("http", "example.com", 80)),
+            ("http://example.com:/x", Origin("http", "example.com", 80)),
+            ("https://example.com:443/x", Origin("https", "example.com", 443)),
+            ("ftp://example.com/x", Origin("ftp", "example.com", 21)),
+            ("HTTPS://EXAMPLE.com/", Origin("https", "example.com", 443)),
+            ("http://user:pa@ss@example.com/", Origin("http", "example.com", 80)),
+            ("http://example.com?x", Origin("http", "example.com", 80)),
+            ("http://example.com#x", Origin("http", "example.com", 80)),
+            ("http://bücher.example/", Origin("http", "xn--bcher-kva.example", 80)),
+            ("http://BÜCHER.example/", Origin("http", "xn--bcher-kva.example", 80)),
+            ("http://xn--bcher-kva.example/", Origin("http", "xn--bcher-kva.example", 80)),
+            ("http://例え。example/", Origin("http", "xn--r8jz45g.example", 80)),
+            ("http://127.0.0.1:8080/", Origin("http", "127.0.0.1", 8080)),
+            ("http://[2001:DB8::1]/", Origin("http", "2001:db8::1", 80)),
+            ("http://a_b.example/", Origin("http", "a_b.example", 80)),
+        ],
+    )
+    def test_origin(self, uri: str, origin: Origin) -> None:
+        assert Origin.of(uri) == origin
+        assert Origin.of(str(origin)) == origin
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("http://example.com/", "https://example.com/"),
+            ("http://example.com/", "http://example.com./"),
+            ("http://example.com/", "http://example.com:81/"),
+            ("http://example.com/", "http://www.example.com/"),
+            ("https://example.com:80/", "http://example.com/"),
+            ("http://127.0.0.1/", "http://localhost/"),
+        ],
+    )
+    def test_different_origins(self, one: str, other: str) -> None:
+        assert Origin.of(one) != Origin.of(other)
+
+
+class TestNotJudged:
+    """5: Other schemes are not judged."""
+
+    @pytest.mark.parametrize(
+        "uri",
+        [
+            "data:text/html,x",
+            "file:///etc",
+            "s3://b/k",
+            "about:blank",
+            "javascript:1",
+            "mailto:a@b",
+        ],
+    )
+    def test_other_schemes(self, uri: str) -> None:
+        assert Origin.of(uri) is None
+
+    @pytest.mark.parametrize(
+        "uri", ["", "/x", "example.com/x", "//example.com/x", ":", "httpx://a"]
+    )
+    def test_without_a_judged_scheme(self, uri: str) -> None:
+        assert Origin.of(uri) is None
+
+
+class TestInvalid:
+    """5: A judged scheme without a host or port that can be asked is an error of the caller's."""
+
+    @pytest.mark.parametrize(
+        "uri",
+        [
+            "http:",
+            "http://",
+            "http:///x",
+            "http:/x",
+            "http://:80/",
+            "http://user@/",
+            "http://a:0/",
+            "http://a:65536/",
+            "http://a:-1/",
+            "http://a:x/",
+            "http://a:８０/",
+            "http://[::1/",
+            "http://a b/",
+            "http://a%62/",
+            "http://a\\b/",
+            "http://é..com/",
+            "http://\u00ad/",
+            f"http://{'é' * 80}/",
+        ],
+    )
+    def test_names_no_origin(self, uri: str) -> None:
+        with pytest.raises(InvalidUri, match="names no origin"):
+            Origin.of(uri)
+
+    @pytest.mark.parametrize("uri", ["http://a％b/", "http://a＼b/", "http://a\u3000b/"])
+    def test_host_that_becomes_invalid(self, uri: str) -> None:
+        """Full-width forms become ASCII in the host's ASCII form, and are no better there."""
+        with pytest.raises(InvalidUri, match="names no origin"):
+            Origin.of(uri)

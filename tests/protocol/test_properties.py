@@ -1,0 +1,351 @@
+"""What holds for every file, rule and URL: laws, and agreement with the slow model."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, Kind, clean, records, user_agent_lines
+from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.tokens import is_product_token, token_from_user_agent
+from scrapy_rep.protocol.verdict import Reason, Verdict
+
+from . import model
+from .reading import END, TOKEN, URI, allows, matches, normal_path, normal_pattern, read
+from .strategies import (
+    files,
+    line_ends,
+    paths,
+    patterns,
+    plain_patterns,
+    rules,
+    tame_lines,
+    tokens,
+    urls,
+)
+
+Rules = list[tuple[bool, bytes]]
+
+_rule_lists = st.lists(rules, max_size=8)
+_around_a_star = st.tuples(plain_patterns, st.sampled_from([b"", b"a", b"/b", b"$", b"a$", b"%2F"]))
+
+
+def _body(found: Rules, names: str = "*") -> bytes:
+    head = "".join(f"User-agent: {name}\n" for name in names.split()).encode()
+    return head + b"".join(_line(allow, pattern) for allow, pattern in found)
+
+
+def _line(allow: bool, pattern: bytes) -> bytes:
+    return (b"Allow: " if allow else b"Disallow: ") + pattern + b"\n"
+
+
+def _meaning(verdict: Verdict) -> tuple[bool, Reason, int, bytes]:
+    """All of a verdict but where the rule stands."""
+    rule = verdict.rule
+    pattern, octets = (rule.path_pattern, rule.octets) if rule else (b"", 0)
+    return verdict.allowed, verdict.reason, octets, pattern
+
+
+class TestNothingRaises:
+    """2.3.1.5: Whatever the octets, the token and the URL, every question has an answer."""
+
+    @given(body=files, token=tokens, url=st.one_of(urls, st.text()))
+    def test_document(self, body: bytes, token: str, url: str) -> None:
+        robots_txt = parse(body, URI)
+        verdict = robots_txt.verdict(token, url)
+        assert robots_txt.verdict(token, url) == verdict
+        assert str(verdict)
+        group = robots_txt.group(token)
+        if verdict.reason is not Reason.IMPLICITLY_ALLOWED:
+            assert (group is None) is (verdict.reason is Reason.NO_GROUP)
+        line_count = robots_txt.octets.count(b"\n") + 1
+        assert all(0 < record.line <= line_count for record in robots_txt.records)
+        assert all(0 <= finding.line <= line_count for finding in robots_txt.findings)
+        assert len(set(robots_txt.sitemaps)) == len(robots_txt.sitemaps)
+        delay = robots_txt.crawl_delay(token)
+        assert delay is None or 0 <= delay < float("inf")
+        robots_txt.request_rate(token)
+        robots_txt.visit_time(token)
+
+    @given(body=files)
+    def test_reading_again_is_equal(self, body: bytes) -> None:
+        assert parse(body, URI) == parse(body, URI)
+
+    @given(header=st.text())
+    def test_header(self, header: str) -> None:
+        token = token_from_user_agent(header)
+        assert token is None or token in header
+
+    @given(uri=st.text())
+    def test_path(self, uri: str) -> None:
+        path = normal_path(uri)
+        assert path.startswith(b"/")
+        assert path.endswith(END)
+        assert path.count(END) == 1
+        assert b"*" not in path
+
+
+class TestModel:
+    """2.2: The fast code reads and decides as a slow reading of the text does."""
+
+    @given(found=_rule_lists, path=paths)
+    @example(found=[(True, b"/a/index.html"), (False, b"/")], path="/a/")
+    @example(found=[(False, b"/*?a%2F")], path="/?a/")
+    def test_rules(self, found: Rules, path: str) -> None:
+        assert allows(_body(found), f"http://h{path}") is model.allows(found, path.encode())
+
+    @given(pattern=plain_patterns, path=paths)
+    @example(pattern=b"/*A", path="/*")  # a wildcard is any octets, those of an escape too
+    def test_rule_alone(self, pattern: bytes, path: str) -> None:
+        assert matches(pattern, f"http://h{path}") is model.matches(pattern, path.encode())
+
+    @given(
+        pattern=st.text("ab*$", max_size=9),
+        url=st.text("ab", max_size=12),
+    )
+    def test_wildcards(self, pattern: str, url: str) -> None:
+        """Few letters and many stars, where greedy matching could go wrong."""
+        assert matches(f"/{pattern}", f"/{url}") is model.matches(
+            f"/{pattern}".encode(), f"/{url}".encode()
+        )
+
+    @given(found=st.lists(tame_lines, max_size=16), token=tokens)
+    def test_groups(self, found: list[str], token: str) -> None:
+        body = "\n".join(found).encode()
+        group = parse(body).group(token)
+        own = None if group is None else [(r.allow, r.path_pattern) for r in group.rules]
+        assert own == model.rules_for(body, token)
+
+    @given(body=files, token=tokens, path=paths)
+    def test_files(self, body: bytes, token: str, path: str) -> None:
+        assume(not body.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef")))
+        text = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        found = model.rules_for(text, token) or []
+        assert allows(body, f"http://h{path}", token) is model.allows(found, path.encode())
+
+
+class TestLines:
+    """1: Line ends, letter case, white space and comments mean nothing."""
+
+    @given(found=st.lists(tame_lines, max_size=12), ends=st.lists(line_ends, min_size=12), url=urls)
+    def test_line_ends(self, found: list[str], ends: list[bytes], url: str) -> None:
+        one = "\n".join(found).encode()
+        other = b"".join(line.encode() + end for line, end in zip(found, ends, strict=False))
+        assert _meaning(read(one).verdict("a", url)) == _meaning(read(other).verdict("a", url))
+
+    @given(found=st.lists(tame_lines, max_size=12))
+    def test_numbers(self, found: list[str]) -> None:
+        """LF, CR and CRLF are each one line."""
+        numbered = [[r.line for r in read(end.join(found)).records] for end in ("\n", "\r\n", "\r")]
+        assert numbered[0] == numbered[1] == numbered[2]
+
+    @given(found=_rule_lists, url=urls, upper=st.booleans())
+    def test_case_of_keys_and_tokens(self, found: Rules, url: str, *, upper: bool) -> None:
+        body = _body(found, "ExampleBot")
+        for key in (b"User-agent: ExampleBot", b"Allow:", b"Disallow:"):
+            body = body.replace(key, key.upper() if upper else key.lower())
+        plain = _body(found, "ExampleBot")
+        assert _meaning(read(body).verdict(TOKEN, url)) == _meaning(read(plain).verdict(TOKEN, url))
+
+    @given(found=_rule_lists, url=urls, space=st.text(" \t\v\f", max_size=3))
+    def test_white_space_and_comments(self, found: Rules, url: str, space: str) -> None:
+        body = _body(found)
+        padded = body.replace(b"\n", f"{space}#{space}x\n{space}\n{space}".encode())
+        padded = padded.replace(b": ", f"{space}:{space}".encode())
+        assert _meaning(read(padded).verdict(TOKEN, url)) == _meaning(
+            read(body).verdict(TOKEN, url)
+        )
+
+    @given(body=files)
+    def test_lazy_reading_is_full_reading(self, body: bytes) -> None:
+        octets, _, _ = clean(body)
+        full = [(at, value) for at, kind, _, value in records(octets) if kind is Kind.USER_AGENT]
+        assert [(start, value) for start, _, value in user_agent_lines(octets)] == full
+
+    @given(body=files, split=st.integers(0, 20))
+    def test_reading_in_parts(self, body: bytes, split: int) -> None:
+        octets, _, _ = clean(body)
+        starts = [0, *(at + 1 for at, octet in enumerate(octets) if octet == 0x0A)]
+        middle = starts[split % len(starts)]
+        parts = [*records(octets, 0, middle), *records(octets, middle)]
+        assert parts == list(records(octets))
+
+
+class TestGroups:
+    """2: Where groups stand means nothing; other crawlers' groups mean nothing."""
+
+    @given(one=_rule_lists, other=_rule_lists, url=urls, token=tokens)
+    def test_order_of_groups(self, one: Rules, other: Rules, url: str, token: str) -> None:
+        first, second = (
+            _body([*one, (False, b"/z")], "a MJ12bot"),
+            _body([*other, (True, b"/z")], "*"),
+        )
+        assert _meaning(read(first + second).verdict(token, url)) == _meaning(
+            read(second + first).verdict(token, url)
+        )
+
+    @given(found=_rule_lists, url=urls, split=st.integers(0, 8))
+    def test_groups_of_one_token_are_one(self, found: Rules, url: str, split: int) -> None:
+        parts = _body(found[:split], "a") + _body(found[split:], "a")
+        assert _meaning(read(parts).verdict("a", url)) == _meaning(
+            read(_body(found, "a")).verdict("a", url)
+        )
+
+    @given(found=_rule_lists, others=_rule_lists, url=urls)
+    def test_other_crawlers_groups(self, found: Rules, others: Rules, url: str) -> None:
+        own = _body([*found, (False, b"/z")], "a")
+        body = _body(others, "*") + _body([(True, b"/")], "b") + own + _body(others, "*")
+        assert _meaning(read(body).verdict("a", url)) == _meaning(read(own).verdict("a", url))
+
+
+class TestVerdicts:
+    """3: What rules do to each other."""
+
+    @given(found=_rule_lists, url=urls, order=st.randoms(use_true_random=False))
+    def test_order_of_rules(self, found: Rules, url: str, order: object) -> None:
+        shuffled = list(found)
+        order.shuffle(shuffled)  # type: ignore[attr-defined]
+        assert allows(_body(found), url) is allows(_body(shuffled), url)
+
+    @given(found=_rule_lists, more=rules, url=urls)
+    def test_rule_that_does_not_match(
+        self, found: Rules, more: tuple[bool, bytes], url: str
+    ) -> None:
+        alone = read(_body([more])).verdict(TOKEN, url)
+        assume(alone.rule is None)
+        assert _meaning(read(_body([*found, more])).verdict(TOKEN, url)) == _meaning(
+            read(_body(found)).verdict(TOKEN, url)
+        )
+
+    @given(found=_rule_lists, pattern=plain_patterns, url=urls)
+    def test_allow_wins_ties(self, found: Rules, pattern: bytes, url: str) -> None:
+        """Allowing exactly what is forbidden, whatever else there is, forbids nothing."""
+        without = read(_body([*found, (True, pattern)])).verdict(TOKEN, url)
+        both = read(_body([*found, (False, pattern), (True, pattern)])).verdict(TOKEN, url)
+        assert both.allowed is without.allowed
+
+    @given(found=_rule_lists, url=urls)
+    def test_deciding_rule_decides_alone(self, found: Rules, url: str) -> None:
+        verdict = read(_body(found)).verdict(TOKEN, url)
+        assume(verdict.rule is not None)
+        assert verdict.rule is not None
+        line = _body(found).split(b"\n")[verdict.line - 1]
+        assert line.decode("utf-8", "backslashreplace") == str(verdict.rule)
+        alone = read(b"User-agent: *\n" + line).verdict(TOKEN, url)
+        assert _meaning(alone) == _meaning(verdict)
+
+    @given(found=_rule_lists, url=urls)
+    def test_no_rule_forbids_robots_txt(self, found: Rules, url: str) -> None:
+        assert allows(_body([*found, (False, b"/"), (False, b"*")]), "/robots.txt")
+
+    @given(around=_around_a_star, url=urls, count=st.integers(2, 5))
+    def test_runs_of_stars(self, around: tuple[bytes, bytes], url: str, count: int) -> None:
+        """They match what one star matches; only how specific they are differs."""
+        first, second = around
+        one, many = first + b"*" + second, first + b"*" * count + second
+        assert matches(one, url) is matches(many, url)
+
+    @given(found=st.lists(rules, min_size=256, max_size=300), url=urls)
+    @settings(max_examples=15)
+    def test_many_rules_are_as_few(self, found: Rules, url: str) -> None:
+        """Large sets are kept in another form: it changes nothing."""
+        relevant = [rule for rule in found if read(_body([rule])).verdict(TOKEN, url).rule]
+        assert allows(_body(found), url) is allows(_body(relevant), url)
+
+
+class TestNormalForm:
+    """3: One form, reached at once; equal octets are equal however written."""
+
+    @given(path=st.one_of(paths, st.text().map(lambda text: f"/{text}")))
+    def test_of_paths_is_its_own(self, path: str) -> None:
+        normal = normal_path(f"http://h{path}")
+        assert normal_path(f"http://h{normal.removesuffix(END).decode('ascii')}") == normal
+
+    @given(pattern=st.one_of(patterns, st.binary().map(lambda octets: b"/" + octets)))
+    def test_of_rules_is_its_own(self, pattern: bytes) -> None:
+        normal = normal_pattern(pattern)
+        assert normal_pattern(normal) == normal
+
+    @given(octets=st.binary(max_size=20), lower=st.booleans(), query=st.booleans())
+    def test_escaping_more_changes_nothing(
+        self, octets: bytes, *, lower: bool, query: bool
+    ) -> None:
+        """All octets escaped, in either case, but for those that divide or are wild."""
+        head = "/?" if query else "/"
+        kept = b"%/?" if not query else b"%"
+        text = octets.replace(b"%", b"")
+        escaped = "".join(
+            chr(octet) if octet in kept else f"%{octet:02{'x' if lower else 'X'}}" for octet in text
+        )
+        rule = text.replace(b"*", b"%2a").replace(b"$", b"%24")
+        assert normal_pattern(head.encode() + rule) + END == normal_path(f"http://h{head}{escaped}")
+
+    @given(path=paths)
+    def test_url_as_its_own_rule(self, path: str) -> None:
+        """A rule that spells a URL, with the wildcards escaped, matches it."""
+        rule = path.replace("*", "%2A").replace("$", "%24").replace(" ", "%20")
+        assert matches(rule, f"http://h{path}")
+        assert matches(f"{rule}$", f"http://h{path}")
+        assert not matches(f"{rule}$", f"http://h{path}x")
+
+    @given(path=paths, host=st.sampled_from(["h", "h:80", "u:p@h", "[::1]:8", "h.", ""]))
+    def test_authority_and_fragment(self, path: str, host: str) -> None:
+        assert normal_path(f"http://{host}{path}#a?b") == normal_path(f"ftp://i{path}")
+
+
+class TestParseLimit:
+    """1: Octets past the limit change nothing, and a rule that it cuts is not obeyed by half."""
+
+    @given(past=st.binary(max_size=100), cut=st.integers(1, 14), url=urls)
+    def test_octets_past_it(self, past: bytes, cut: int, url: str) -> None:
+        assume(past[:1] not in (b"\n", b"\r"))
+        head = b"User-agent: *\nDisallow: /a\nAllow: /ab\n"
+        last = b"Disallow: /b/a"[:cut]
+        filler = b"#" * (PARSE_LIMIT_OCTETS - len(head) - len(last) - 1) + b"\n"
+        robots_txt = parse(head + filler + last + (past or b"x"))
+        assert robots_txt.is_cut
+        assert robots_txt.octets == head + filler
+        assert _meaning(robots_txt.verdict(TOKEN, url)) == _meaning(parse(head).verdict(TOKEN, url))
+
+
+class TestOrigins:
+    """5: An origin written out is that origin."""
+
+    @given(
+        scheme=st.sampled_from(["http", "https", "ftp", "HTTP"]),
+        host=st.one_of(
+            st.from_regex(r"[a-z0-9_-]{1,9}(\.[a-z0-9-]{1,9}){0,3}\.?", fullmatch=True),
+            st.ip_addresses(v=4).map(str),
+            st.ip_addresses(v=6).map(lambda address: f"[{address}]"),
+            st.text(min_size=1, max_size=12),
+        ),
+        port=st.one_of(st.none(), st.integers(0, 70_000)),
+    )
+    @example(scheme="http", host="a％b", port=None)
+    def test_round_trip(self, scheme: str, host: str, port: int | None) -> None:
+        uri = f"{scheme}://{host}" if port is None else f"{scheme}://{host}:{port}"
+        try:
+            origin = Origin.of(f"{uri}/x?y")
+        except InvalidUri:
+            return
+        assert origin is not None
+        assert Origin.of(str(origin)) == origin
+        assert Origin.of(origin.robots_txt_uri) == origin
+
+    @given(uri=st.text())
+    def test_any_text(self, uri: str) -> None:
+        for text in (uri, f"http://{uri}"):
+            try:
+                origin = Origin.of(text)
+            except InvalidUri:
+                continue
+            assert origin is None or 1 <= origin.port <= 65_535
+
+
+@pytest.mark.parametrize("name", ["a", "a-B_c", "MJ12bot"])
+def test_model_knows_tokens(name: str) -> None:
+    """The names that these properties use are of both kinds."""
+    assert is_product_token(name) is name.replace("-", "").replace("_", "").isalpha()

@@ -1,0 +1,338 @@
+"""semantics.md, parts 2 and 3: groups and product tokens, paths and matching.
+
+One class per clause; its docstring is the clause in short. See docs/conformance.md.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_rep.protocol.findings import Code
+from scrapy_rep.protocol.verdict import Reason
+
+from .reading import TOKEN, allows, codes, matches, normal_path, normal_pattern, obeys, read, rules
+
+
+class TestGroups:
+    """2: A user-agent line after a rule starts the next group; nothing else ends one. A
+    crawl-delay belongs to the group in which it stands.
+    """
+
+    @pytest.mark.parametrize("between", ["", "\n\n", "# c\n", "Sitemap: /s\n", "Crawl-delay: 1\n"])
+    def test_nothing_else(self, between: str) -> None:
+        body = f"User-agent: a\n{between}User-agent: b\n{between}Disallow: /1\n{between}Allow: /2\n"
+        assert rules(body, "a") == rules(body, "b") == ["Disallow: /1", "Allow: /2"]
+
+    def test_empty_rule_ends_it_too(self) -> None:
+        body = "User-agent: a\nDisallow:\nUser-agent: b\nDisallow: /\n"
+        assert rules(body, "a") == ["Disallow: "]
+
+    def test_crawl_delay_before_the_rules(self) -> None:
+        body = "User-agent: a\nCrawl-delay: 1\nUser-agent: b\nCrawl-delay: 2\nAllow: /\n"
+        assert [read(body).crawl_delay(token) for token in ("a", "b", "c")] == [1, 1, None]
+
+    def test_crawl_delay_after_the_rules(self) -> None:
+        body = "User-agent: a\nAllow: /\nCrawl-delay: 1\nUser-agent: b\nCrawl-delay: 2\n"
+        assert [read(body).crawl_delay(token) for token in ("a", "b")] == [1, 2]
+
+
+class TestRulesBeforeAnyGroup:
+    """2: Rules before the first user-agent line are ignored, with a finding."""
+
+    def test_finding(self) -> None:
+        assert codes("Disallow: /\n\nAllow: /a\nUser-agent: *\nDisallow: /b") == [
+            (Code.RULE_BEFORE_GROUP, 1),
+            (Code.RULE_BEFORE_GROUP, 3),
+        ]
+
+
+class TestLineToken:
+    """2: A line names the longest run of ``A-Za-z_-`` at the start of its value; ``*`` alone or
+    before white space is everyone else; a value with neither names nobody.
+    """
+
+    @pytest.mark.parametrize(
+        "value",
+        ["foobot", "foobot/1.2", "foobot*", "FooBot (a)", "foobot.x", "foobot2", "foobot,b"],
+    )
+    def test_run_at_the_start(self, value: str) -> None:
+        assert obeys(f"User-agent: {value}\nDisallow: /", "foobot")
+
+    @pytest.mark.parametrize(
+        "value", ["a foobot", "foo bot", "foobot_", "2foobot", "*foobot", "“foobot”"]
+    )
+    def test_nothing_else(self, value: str) -> None:
+        assert not obeys(f"User-agent: {value}\nDisallow: /", "foobot")
+
+    @pytest.mark.parametrize("value", ["*", "* ", "* x", "*\tx"])
+    def test_everyone(self, value: str) -> None:
+        assert obeys(f"User-agent: {value}\nDisallow: /", "foobot")
+        assert codes(f"User-agent: {value}\nDisallow: /") == []
+
+    @pytest.mark.parametrize("value", ["", "2bot", "*bot", "**", "*/1", "/"])
+    def test_nobody(self, value: str) -> None:
+        body = f"User-agent: {value}\nDisallow: /"
+        assert rules(body) is None
+        assert codes(body) == [(Code.USER_AGENT_NAMES_NOBODY, 1)]
+
+    def test_who_names_nobody_still_starts_a_group(self) -> None:
+        body = "User-agent: a\nDisallow: /a\nUser-agent: 2\nDisallow: /b\n"
+        assert rules(body, "a") == ["Disallow: /a"]
+
+
+class TestEqualTokens:
+    """2: Our token equals the line's, case aside: no prefix and no substring."""
+
+    @pytest.mark.parametrize("line", ["googlebot-news", "google", "bot", "googlebots", "oglebot"])
+    def test_not_equal(self, line: str) -> None:
+        assert not obeys(f"User-agent: {line}\nDisallow: /", "googlebot")
+
+
+class TestOtherNames:
+    """2: A name that is no product token is also compared, case aside, with the line's first word
+    as written, up to white space or ``/``.
+    """
+
+    @pytest.mark.parametrize(
+        ("line", "name"),
+        [
+            ("MJ12bot", "mj12bot"),
+            ("MJ12bot/1.4", "MJ12bot"),
+            ("mj12bot v1", "MJ12BOT"),
+            ("archive.org_bot", "archive.org_bot"),
+            ("360Spider", "360spider"),
+            ("Львів-bot", "Львів-bot"),
+            ("Äbot", "äBOT"),
+        ],
+    )
+    def test_equal(self, line: str, name: str) -> None:
+        assert obeys(f"User-agent: {line}\nDisallow: /", name)
+
+    @pytest.mark.parametrize(
+        ("line", "name"),
+        [("MJ12bots", "mj12bot"), ("MJ", "mj12bot"), ("MJ12", "mj12bot"), ("x MJ12bot", "mj12bot")],
+    )
+    def test_not_equal(self, line: str, name: str) -> None:
+        assert not obeys(f"User-agent: {line}\nDisallow: /", name)
+
+    def test_tokens_are_not_compared_so(self) -> None:
+        """``foobot.x`` is `foobot` to the token `foobot`, and itself to the name `foobot.x`."""
+        body = "User-agent: foobot.x\nDisallow: /"
+        assert obeys(body, "foobot")
+        assert obeys(body, "foobot.x")
+        assert not obeys(body, "foobot.y")
+
+
+class TestSeveralTokens:
+    """2: The first of our tokens that has a group decides, alone; none: ``*``; none: allowed."""
+
+    body = "User-agent: *\nDisallow: /a\nUser-agent: b\nDisallow: /b\nUser-agent: c\nDisallow: /c\n"
+
+    @pytest.mark.parametrize(
+        ("tokens", "found"),
+        [
+            (["b", "c"], ["Disallow: /b"]),
+            (["c", "b"], ["Disallow: /c"]),
+            (["x", "c"], ["Disallow: /c"]),
+            (["x", "y"], ["Disallow: /a"]),
+            (("x",), ["Disallow: /a"]),
+            ([], ["Disallow: /a"]),
+            ("*", ["Disallow: /a"]),
+            (["*", "b"], ["Disallow: /b"]),
+        ],
+    )
+    def test_order(self, tokens: list[str], found: list[str]) -> None:
+        assert rules(self.body, tokens) == found
+
+    def test_verdict_says_which(self) -> None:
+        assert read(self.body).verdict(["x", "C"], "/c").product_token == "c"
+        assert read(self.body).verdict(["x"], "/a").product_token == "*"
+
+    def test_group_without_rules_decides(self) -> None:
+        """It allows everything: no falling back to ``*``."""
+        body = "User-agent: *\nDisallow: /\nUser-agent: b\n"
+        assert allows(body, "/x", "b")
+
+    def test_group_for_us_and_everyone_is_ours(self) -> None:
+        body = "User-agent: *\nUser-agent: b\nDisallow: /1\nUser-agent: *\nDisallow: /2\n"
+        assert rules(body, "b") == ["Disallow: /1"]
+        assert rules(body, "c") == ["Disallow: /1", "Disallow: /2"]
+
+    def test_own_and_everyones_groups_are_not_merged(self) -> None:
+        body = "User-agent: b\nDisallow: /1\nUser-agent: *\nDisallow: /2\n"
+        assert allows(body, "/2", "b")
+
+    @pytest.mark.parametrize("tokens", [["mj12bot", "mj"], ["archive.org_bot", "archive"]])
+    def test_one_line_can_name_two_of_ours(self, tokens: list[str]) -> None:
+        """By its first word and by its token: the one that we prefer counts."""
+        body = f"User-agent: {tokens[1]}\nAllow: /\nUser-agent: {tokens[0]}\nDisallow: /\n"
+        assert rules(body, tokens) == ["Disallow: /"]
+        assert rules(body, tokens[::-1]) == ["Allow: /", "Disallow: /"]
+
+
+class TestWhatIsMatched:
+    """3: Path, parameters and query; no fragment; an empty path is ``/``."""
+
+    @pytest.mark.parametrize(
+        ("url", "path"),
+        [
+            ("http://h", b"/$"),
+            ("http://h/", b"/$"),
+            ("http://h?x", b"/?x$"),
+            ("http://h#x", b"/$"),
+            ("http://h;p", b"/;p$"),
+            ("http://u:p@h:80/a;p?q#f", b"/a;p?q$"),
+            ("http://h/a#f?q", b"/a$"),
+            ("http://h//a//b", b"//a//b$"),
+            ("http://h/a?b?c", b"/a?b?c$"),
+            ("http://h/a?u=http://i/j", b"/a?u=http://i/j$"),
+            ("/a:b//c", b"/a:b//c$"),
+            ("http://h/a/../b/./c", b"/a/../b/./c$"),
+            ("", b"/$"),
+        ],
+    )
+    def test_path(self, url: str, path: bytes) -> None:
+        assert normal_path(url) == path
+
+
+class TestNormalForm:
+    """3: Reserved and unreserved characters are written as they are, all others percent-encoded in
+    upper case; ``%2F`` and ``%3F`` stay different before the first ``?``; wildcards only bare.
+    """
+
+    @pytest.mark.parametrize(
+        ("url", "path"),
+        [
+            ("/%41%7a%30%2D%2e%5F%7e", b"/Az0-._~$"),
+            ("/%3A%23%5B%5D%40%21%26%27%28%29%2B%2C%3B%3D", b"/:#[]@!&'()+,;=$"),
+            ('/ {}|\\^`<>"', b"/%20%7B%7D%7C%5C%5E%60%3C%3E%22$"),
+            ("/%20%7b%c3%A9", b"/%20%7B%C3%A9$"),
+            ("/\x00\x7f\x80", b"/%00%7F%C2%80$"),
+            ("/%", b"/%25$"),
+            ("/%4", b"/%254$"),
+            ("/%zz%41", b"/%25zzA$"),
+            ("/%%41", b"/%25A$"),
+            ("/%25%2541", b"/%25%2541$"),
+            ("/%2f%3F", b"/%2F%3F$"),
+            ("/?%2f%3F", b"/?/?$"),
+            ("/*$%2a%24", b"/%2A%24%2A%24$"),
+            ("/?*$", b"/?%2A%24$"),
+            ("/\ud800", b"/%ED%A0%80$"),
+        ],
+    )
+    def test_of_urls(self, url: str, path: bytes) -> None:
+        assert normal_path(url) == path
+
+    @pytest.mark.parametrize(
+        ("written", "pattern"),
+        [
+            (b"/%41", b"/A"),
+            (b"/a b", b"/a%20b"),
+            (b"/\xe9", b"/%E9"),
+            (b"/%2f%3f?%2f%3f", b"/%2F%3F?/?"),
+            (b"/*", b"/*"),
+            (b"/%2a", b"/%2A"),
+            (b"/a$", b"/a$"),
+            (b"/a$b", b"/a%24b"),
+            (b"/a$$", b"/a%24$"),
+            (b"/a%24", b"/a%24"),
+            (b"$", b"$"),
+            (b"/?*$", b"/?*$"),
+            (b"", b""),
+        ],
+    )
+    def test_of_rules(self, written: bytes, pattern: bytes) -> None:
+        assert normal_pattern(written) == pattern
+
+    def test_slash_is_no_escape_in_the_path(self) -> None:
+        assert not matches("/a%2Fb", "/a/b")
+        assert not matches("/a/b", "/a%2fb")
+        assert matches("/a?b/c", "/a?b%2Fc")
+        assert not matches("/a%3Fb", "/a?b")
+
+
+class TestOctets:
+    """3: ``*`` is any octets of the normal form, so it may end within an escape."""
+
+    def test_within_an_escape(self) -> None:
+        """As in Google's matcher, which compares what stands in the URL."""
+        assert matches("/*9", "/é")
+        assert matches("/*A", "/%2A")
+        assert not matches("/*é", "/%C3")
+
+
+class TestUnmatchable:
+    """3: A rule that begins with neither ``/`` nor ``*`` matches nothing, with a finding; an
+    absolute URL as a rule likewise.
+    """
+
+    @pytest.mark.parametrize(
+        "pattern", ["a", "https://example.com/a", "?a", "$", "%2Fa", ".", "\\a"]
+    )
+    def test_nothing(self, pattern: str) -> None:
+        body = f"User-agent: *\nDisallow: {pattern}\n"
+        urls = ("/", "/a", "/?a", "/https://example.com/a")
+        assert [url for url in urls if not allows(body, url)] == []
+        assert codes(body) == [(Code.RULE_MATCHES_NOTHING, 2)]
+
+    @pytest.mark.parametrize("pattern", ["/", "*", "*a", "/a", ""])
+    def test_no_finding(self, pattern: str) -> None:
+        assert codes(f"User-agent: *\nDisallow: {pattern}\n") == []
+
+
+class TestMostOctets:
+    """3: Most octets in normal form decide, ``*`` and ``$`` counted; equal length: allow; of equal
+    rules the first line is named; an empty rule is no rule.
+    """
+
+    def test_wildcards_count(self) -> None:
+        assert not allows("User-agent: *\nAllow: /ab\nDisallow: /a**\n", "/ab")
+        assert not allows("User-agent: *\nAllow: /ab\nDisallow: /ab$\n", "/ab")
+
+    def test_escapes_count_as_in_normal_form(self) -> None:
+        """``/%61%62`` has two octets after the slash, not six."""
+        assert not allows("User-agent: *\nAllow: /%61%62\nDisallow: /abc\n", "/abc")
+        assert not allows("User-agent: *\nAllow: /*b\nDisallow: / b\n", "/%20b")
+
+    def test_first_of_equal_rules(self) -> None:
+        body = "User-agent: *\nDisallow: /a\nDisallow: /%61\nAllow: /b\nDisallow: /b\nAllow: /b\n"
+        assert read(body).verdict(TOKEN, "/a").line == 2
+        assert read(body).verdict(TOKEN, "/b").line == 4
+
+    @pytest.mark.parametrize("key", ["Allow", "Disallow"])
+    def test_empty_rule(self, key: str) -> None:
+        verdict = read(f"User-agent: *\n{key}:\n").verdict(TOKEN, "/a")
+        assert (verdict.allowed, verdict.reason) == (True, Reason.EMPTY_RULE)
+        assert not allows(f"User-agent: *\n{key}:\nDisallow: *\n", "/a")
+
+
+class TestIndex:
+    """3: ``Allow: /x/index.htm…`` that does not match is also tried as ``Allow: /x/$``."""
+
+    body = "User-agent: *\nDisallow: /\nAllow: /x/index.html\n"
+
+    def test_allows_the_folder(self) -> None:
+        assert allows(self.body, "/x/")
+        assert allows(self.body, "/x/index.html")
+
+    @pytest.mark.parametrize("url", ["/x", "/x/a", "/x/?a", "/", "/x/index.htm"])
+    def test_and_nothing_else(self, url: str) -> None:
+        assert not allows(self.body, url)
+
+    @pytest.mark.parametrize("name", ["index.htm", "index.html5", "index.htm?a", "index.htm$"])
+    def test_any_ending(self, name: str) -> None:
+        assert allows(f"User-agent: *\nDisallow: /\nAllow: /x/{name}\n", "/x/")
+
+    @pytest.mark.parametrize("path", ["/x/index.php", "/x/aindex.html", "/index.html/x", "/x/"])
+    def test_no_index(self, path: str) -> None:
+        assert not allows(f"User-agent: *\nDisallow: /\nAllow: {path}y\n", "/x/")
+
+    def test_no_disallow(self) -> None:
+        assert allows("User-agent: *\nDisallow: /x/index.html\n", "/x/")
+
+    def test_weighs_as_it_is_tried(self) -> None:
+        """``/x/$`` has four octets, so five of a disallow outweigh it."""
+        assert not allows("User-agent: *\nDisallow: /x/**\nAllow: /x/index.html\n", "/x/")
+        verdict = read(self.body).verdict(TOKEN, "/x/")
+        assert verdict.rule is not None
+        assert (verdict.rule.octets, verdict.line) == (4, 3)

@@ -1,0 +1,167 @@
+"""semantics.md, part 4: sitemaps, and the values of other records.
+
+One class per clause; its docstring is the clause in short. See docs/conformance.md.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.findings import Code
+from scrapy_rep.protocol.records import RequestRate, VisitTime
+
+from .reading import TOKEN, codes, read
+
+
+class TestSitemaps:
+    """4: Anywhere, for all, in order, each once; resolved if relative, left out if not http(s)."""
+
+    def test_anywhere(self) -> None:
+        body = (
+            "Sitemap: http://a/1\nUser-agent: a\nSitemap: http://a/2\nAllow: /\nsitemap:http://a/3"
+        )
+        assert read(body).sitemaps == ("http://a/1", "http://a/2", "http://a/3")
+
+    def test_each_once(self) -> None:
+        body = (
+            "Sitemap: http://a/1\nSitemap: http://a/2\nSitemap: http://a/1\nSitemap: /3\nSitemap: 3"
+        )
+        assert read(body).sitemaps == ("http://a/1", "http://a/2", "https://example.com/3")
+
+    @pytest.mark.parametrize(
+        ("value", "uri"),
+        [
+            ("/a.xml", "https://example.com/a.xml"),
+            ("a.xml?b", "https://example.com/a.xml?b"),
+            ("//cdn.example/a.xml", "https://cdn.example/a.xml"),
+            ("HTTP://Example.com/A.xml", "HTTP://Example.com/A.xml"),
+        ],
+    )
+    def test_resolved(self, value: str, uri: str) -> None:
+        (found,) = read(f"Sitemap: {value}").sitemaps
+        assert found.replace("http://", "HTTP://") == uri.replace("http://", "HTTP://")
+        odd = [(Code.SITEMAP_RELATIVE, 1)] if not value.startswith("HTTP") else []
+        assert codes(f"Sitemap: {value}") == odd
+
+    @pytest.mark.parametrize(
+        "value", ["", "ftp://a/b", "file:///a", "http://", "http://[a/", "data:,"]
+    )
+    def test_left_out(self, value: str) -> None:
+        assert read(f"Sitemap: {value}").sitemaps == ()
+        assert codes(f"Sitemap: {value}") == [(Code.SITEMAP_LEFT_OUT, 1)]
+
+    def test_relative_to_nowhere(self) -> None:
+        """Without the URI of the file there is nothing to resolve against."""
+        assert parse(b"Sitemap: /a\nSitemap: http://a/b").sitemaps == ("http://a/b",)
+
+    def test_octets_that_are_no_utf8(self) -> None:
+        assert read(b"Sitemap: http://a/\xe9").sitemaps == ("http://a/\ufffd",)
+
+
+class TestCrawlDelay:
+    """4: Decimal seconds >= 0, with a decimal comma if need be; the first valid one of the merged
+    group, which is the crawler's own or ``*``, never both.
+    """
+
+    @pytest.mark.parametrize(
+        ("value", "seconds"),
+        [("0", 0), ("1", 1), ("2.5", 2.5), (".5", 0.5), ("3.", 3), ("007", 7), ("2,5", 2.5)],
+    )
+    def test_values(self, value: str, seconds: float) -> None:
+        assert read(f"User-agent: *\nCrawl-delay: {value}").crawl_delay(TOKEN) == seconds
+
+    @pytest.mark.parametrize(
+        "value",
+        ["", "-1", "+1", "1s", "1 2", "inf", "nan", "1e3", "0x1", ".", "1.2.3", "٣", "9" * 400],
+    )
+    def test_no_values(self, value: str) -> None:
+        body = f"User-agent: *\nCrawl-delay: {value}"
+        assert read(body).crawl_delay(TOKEN) is None
+        assert codes(body) == [(Code.VALUE_UNREADABLE, 2)]
+
+    def test_comma_is_a_finding(self) -> None:
+        assert codes("User-agent: *\nCrawl-delay: 1,5") == [(Code.CRAWL_DELAY_COMMA, 2)]
+
+    def test_first_valid(self) -> None:
+        body = (
+            "User-agent: a\nCrawl-delay: x\nCrawl-delay: 3\nAllow: /\nUser-agent: a\nCrawl-delay: 1"
+        )
+        assert read(body).crawl_delay("a") == 3
+
+    def test_not_inherited(self) -> None:
+        body = "User-agent: *\nCrawl-delay: 5\nDisallow: /\nUser-agent: a\nAllow: /"
+        assert read(body).crawl_delay("a") is None
+        assert read(body).crawl_delay("b") == 5
+
+    def test_before_any_group(self) -> None:
+        assert read("Crawl-delay: 5\nUser-agent: *\nAllow: /").crawl_delay(TOKEN) is None
+
+    def test_for_nobody(self) -> None:
+        assert read("User-agent: a\nCrawl-delay: 5").crawl_delay("b") is None
+
+
+class TestRequestRate:
+    """4: ``n/m[s|m|h|d] [hhmm-hhmm]``."""
+
+    @pytest.mark.parametrize(
+        ("value", "rate"),
+        [
+            ("1/5", RequestRate(1, 5)),
+            ("10 / 60s", RequestRate(10, 60)),
+            ("1/2M", RequestRate(1, 120)),
+            ("30/1h", RequestRate(30, 3600)),
+            ("5/1 d", RequestRate(5, 86_400)),
+            ("1/10m 0600-0845", RequestRate(1, 600, VisitTime(360, 525))),
+        ],
+    )
+    def test_values(self, value: str, rate: RequestRate) -> None:
+        assert read(f"User-agent: *\nRequest-rate: {value}").request_rate(TOKEN) == rate
+
+    @pytest.mark.parametrize(
+        "value", ["", "1", "1/", "0/1", "1/0", "-1/2", "1/1w", "1/1 9-17", "1.5/2"]
+    )
+    def test_no_values(self, value: str) -> None:
+        body = f"User-agent: *\nRequest-rate: {value}"
+        assert read(body).request_rate(TOKEN) is None
+        assert codes(body) == [(Code.VALUE_UNREADABLE, 2)]
+
+
+class TestVisitTime:
+    """4: ``hhmm-hhmm``, UTC."""
+
+    @pytest.mark.parametrize(
+        ("value", "window"),
+        [
+            ("0600-0845", VisitTime(360, 525)),
+            ("0000-2400", VisitTime(0, 1440)),
+            ("2200 - 0200", VisitTime(1320, 120)),
+        ],
+    )
+    def test_values(self, value: str, window: VisitTime) -> None:
+        assert read(f"User-agent: *\nVisit-time: {value}").visit_time(TOKEN) == window
+
+    @pytest.mark.parametrize("value", ["", "0600", "6-8", "0660-0700", "2401-0100", "0600-0800-"])
+    def test_no_values(self, value: str) -> None:
+        body = f"User-agent: *\nVisit-time: {value}"
+        assert read(body).visit_time(TOKEN) is None
+        assert codes(body) == [(Code.VALUE_UNREADABLE, 2)]
+
+
+class TestHostAndCleanParam:
+    """4: Kept as they stand, per group and per file."""
+
+    body = "Host: a.example\nUser-agent: a\nClean-param: p&q /x\nAllow: /\nUser-agent: b\nHost: c\n"
+
+    def test_per_file(self) -> None:
+        found = [(r.key, r.value, r.line) for r in read(self.body).records]
+        assert found == [
+            (b"Host", b"a.example", 1),
+            (b"Clean-param", b"p&q /x", 3),
+            (b"Host", b"c", 6),
+        ]
+
+    def test_per_group(self) -> None:
+        group = read(self.body).group("a")
+        assert group is not None
+        assert [(r.key, r.value, r.line) for r in group.records] == [(b"Clean-param", b"p&q /x", 3)]
