@@ -159,12 +159,13 @@ def measure(side: str, number: int) -> int:
     base = f"http://127.0.0.1:{server.server_port}"
     subprocess.run([sys.executable, __file__, side, str(number), base], check=True, timeout=120)
     server.shutdown()
-    robots_txt = handler.asked.count(ROBOTS_TXT)
-    return {
+    robots_txt: int = handler.asked.count(ROBOTS_TXT)
+    counts = {
         "robots.txt": robots_txt,
         "pages": len(handler.asked) - robots_txt,
         "megabytes": round(sum(handler.octets) / 1e6),
-    }[CASES[number].counted]
+    }
+    return counts[CASES[number].counted]
 
 
 def main() -> None:
