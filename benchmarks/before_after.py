@@ -159,11 +159,12 @@ def measure(side: str, number: int) -> int:
     base = f"http://127.0.0.1:{server.server_port}"
     subprocess.run([sys.executable, __file__, side, str(number), base], check=True, timeout=120)
     server.shutdown()
-    robots_txt: int = handler.asked.count(ROBOTS_TXT)
+    asked: list[str] = handler.asked
+    octets: list[int] = handler.octets
     counts = {
-        "robots.txt": robots_txt,
-        "pages": len(handler.asked) - robots_txt,
-        "megabytes": round(sum(handler.octets) / 1e6),
+        "robots.txt": asked.count(ROBOTS_TXT),
+        "pages": len(asked) - asked.count(ROBOTS_TXT),
+        "megabytes": round(sum(octets) / 1e6),
     }
     return counts[CASES[number].counted]
 

@@ -70,8 +70,9 @@ class Exchanges:
         self._answering: Lru[Origin, float] = Lru(_ANSWERING_OCTETS)
 
     def close(self) -> None:
-        """Let go of the store."""
-        self._store.close()
+        """Let go of the store; what is still under way goes on without it."""
+        store, self._store = self._store, MemoryStore(self._settings.memory_octets)
+        store.close()
 
     def saw_answer(self, origin: Origin, status: int) -> None:
         """Take note of a page's answer: below 500 it shows that its origin is up."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ from scrapy.utils.asyncio import run_in_thread
 
 from . import stats
 from .engine import is_closing
-from .protocol.access import Failure
+from .protocol.access import Failure, name_of
 from .protocol.exchange import Answer, Copy
 from .protocol.guard import Guard, is_public_address
 from .protocol.origin import Origin
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MARK = "rep_fetch"
+_SLOW_SECONDS = 5.0
 _PRIORITY = 1000  # as Scrapy's own; nothing schedules these requests, but middlewares may look
 
 _FAILURES: tuple[tuple[type[BaseException], Failure], ...] = (
@@ -88,7 +90,31 @@ class Fetcher:
         known: Callable[[str], Copy | None] = lambda _: None,
         meta: Mapping[str, Any] | None = None,
     ) -> Answer:
-        """Ask for the robots.txt of an origin and follow where it leads. Does not raise.
+        """Ask for the robots.txt of an origin, and say so in the log where that takes long.
+
+        Takes and gives what `_follow` does, and does not raise either.
+        """
+        started = time.monotonic()
+        answer = await self._follow(origin, copy, known, meta or {})
+        seconds = time.monotonic() - started
+        if seconds > _SLOW_SECONDS:
+            logger.warning(
+                "The robots.txt of %s took %.1f seconds (%s)",
+                origin,
+                seconds,
+                name_of(answer.event),
+                extra=self._extra,
+            )
+        return answer
+
+    async def _follow(
+        self,
+        origin: Origin,
+        copy: Copy | None,
+        known: Callable[[str], Copy | None],
+        meta: Mapping[str, Any],
+    ) -> Answer:
+        """Ask for the robots.txt of an origin and follow where it leads.
 
         Args:
             origin: whose file is asked for.
@@ -103,7 +129,7 @@ class Fetcher:
             hops.append(uri)
             validators = copy.validators if copy is not None and copy.hops[-1:] == (uri,) else {}
             try:
-                response, body = await self._ask(uri, {**validators}, meta or {})
+                response, body = await self._ask(uri, {**validators}, meta)
             except Exception as error:  # noqa: BLE001 - every failure is an event, see the table
                 self._count(stats.EXCEPTIONS.format(type(error)))
                 logger.debug("No robots.txt from %s: %r", uri, error, extra=self._extra)

@@ -145,11 +145,20 @@ class Policies:
             )
         finally:
             # Also where this is cancelled, as it is when the loop ends: nobody is left waiting.
-            policy = policy or self._given_up(origin)
+            policy = policy or self._still_usable(origin) or self._given_up(origin)
             self._keep(policy)
             for waiter in self._waiting.pop(origin):
                 if not waiter.called:
                     waiter.callback(policy)
+
+    def _still_usable(self, origin: Origin) -> Policy | None:
+        """The policy that there was, for as long as it may be used; not due for a while."""
+        policy = self._kept.get(origin)
+        now = time.time()
+        if policy is None or now >= policy.usable_until:
+            return None
+        policy.due_at = now + self._settings.rules.limits.retry_first_seconds
+        return policy
 
     async def _policy(self, origin: Origin, request: Request | None, *, is_refresh: bool) -> Policy:
         override = self._settings.overrides.match(origin)

@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from .protocol.access import AccessResult, Event, Meaning, access_result, name_of
 from .protocol.document import RobotsTxt, parse
 from .protocol.exchange import Copy, Knowledge, Standing
+from .protocol.findings import Code, Finding
 from .protocol.origin import Origin
 from .protocol.verdict import Reason, Verdict
 from .robotparser import Rules
 
 _POLICY_OCTETS = 2500  # what a policy costs besides its file, roughly
+
+_OK = 200
 
 _REASONS = {
     AccessResult.SUCCESSFUL: Reason.OVERRIDDEN,
@@ -43,6 +46,7 @@ class Policy:
         robots_txt: the file as a value, with sitemaps, groups, other records and findings; an
             empty file where there is none.
         is_stale: whether it rests on an old copy, since the file is unreachable.
+        content_type: what the answer said the file is; empty if it said nothing.
         hops: the URLs that were asked, in order.
         fetched_at: when the octets of the file came, or the failure; POSIX seconds.
         due_at: when the file should be asked for again; POSIX seconds.
@@ -54,6 +58,7 @@ class Policy:
         "_rules",
         "_tokens",
         "_verdict",
+        "content_type",
         "due_at",
         "fetched_at",
         "hops",
@@ -73,6 +78,7 @@ class Policy:
         tokens: tuple[str, ...],
         *,
         hops: tuple[str, ...] = (),
+        content_type: str = "",
         fetched_at: float = 0.0,
         is_stale: bool = False,
         due_at: float = float("inf"),
@@ -83,6 +89,7 @@ class Policy:
         self.meaning = meaning
         self.robots_txt = reading.robots_txt
         self.hops = hops
+        self.content_type = content_type
         self.fetched_at = fetched_at
         self.is_stale = is_stale
         self.due_at = due_at
@@ -117,6 +124,7 @@ class Policy:
             reading,
             tokens,
             hops=basis.hops if basis else outage.hops if outage else (),
+            content_type=dict(basis.headers).get("content-type", "") if basis else "",
             fetched_at=basis.fetched_at if basis else outage.failed_at if outage else 0.0,
             is_stale=stands.is_stale,
             due_at=stands.due_at,
@@ -160,6 +168,13 @@ class Policy:
     def sitemaps(self) -> tuple[str, ...]:
         """The absolute http(s) URLs of the file's Sitemap lines, in order, each once."""
         return self.robots_txt.sitemaps
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is odd in the answer and in the file."""
+        is_odd = self.access_result is AccessResult.SUCCESSFUL and self.status != _OK
+        odd = (Finding(Code.ODD_STATUS, octets=self.event.encode()),) if is_odd else ()
+        return (*odd, *self.robots_txt.findings)
 
     @property
     def crawl_delay(self) -> float | None:

@@ -16,6 +16,8 @@ class Code(Enum):
     """What can be found; the value is said to people."""
 
     PARSE_LIMIT = "the file is larger than the parse limit; what follows it is ignored"
+    MARKUP = "the file is markup; only lines that read as records count"
+    ODD_STATUS = "the answer is a success, but not a 200; its body is read as the file"
     UTF16 = "the file is in UTF-16 instead of UTF-8"
     RULE_BEFORE_GROUP = "a rule before the first user-agent line is ignored"
     RULE_MATCHES_NOTHING = "a path pattern begins with neither '/' nor '*' and matches nothing"
@@ -54,6 +56,8 @@ def findings(octets: bytes, uri: str, *, is_cut: bool, is_utf16: bool) -> Iterat
         yield Finding(Code.PARSE_LIMIT)
     if is_utf16:
         yield Finding(Code.UTF16)
+    if octets.lstrip()[:1] == b"<":
+        yield Finding(Code.MARKUP)
     has_group = False
     line, counted = 1, 0
     for offset, kind, key, value in records(octets):
