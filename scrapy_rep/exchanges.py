@@ -25,18 +25,8 @@ from .fetcher import Fetcher
 from .loops import result_of, sleep
 from .protocol.access import Failure, name_of
 from .protocol.errors import InvalidUri
-from .protocol.exchange import (
-    Act,
-    Answer,
-    Copy,
-    Knowledge,
-    Rules,
-    Standing,
-    State,
-    is_worth_a_retry,
-    learn,
-    standing,
-)
+from .protocol.exchange import Act, Rules, Standing, State, is_worth_a_retry, learn, standing
+from .protocol.knowledge import Answer, Copy, Knowledge
 from .protocol.origin import Origin
 from .stores import open_store
 

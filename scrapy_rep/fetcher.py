@@ -34,8 +34,8 @@ from scrapy.utils.asyncio import run_in_thread
 from . import stats
 from .engine import is_closing
 from .protocol.access import Failure, name_of
-from .protocol.exchange import Answer, Copy
 from .protocol.guard import Guard, is_public_address
+from .protocol.knowledge import Answer, Copy
 from .protocol.origin import Origin
 from .protocol.redirects import next_hop
 from .transfer import Transfer, UndecodableError

@@ -27,8 +27,9 @@ from .policy import Policy, Reading
 from .protocol.access import AccessPolicy, Failure, Meaning, name_of
 from .protocol.document import parse
 from .protocol.errors import ConfigurationError, InvalidUri
-from .protocol.exchange import Answer, Copy, Knowledge, Standing, learn
 from .protocol.exchange import Rules as ExchangeRules
+from .protocol.exchange import Standing, learn
+from .protocol.knowledge import Answer, Copy, Knowledge
 from .protocol.origin import Origin
 from .robotparser import ParserChoice
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 from .protocol.access import AccessResult, Event, Meaning, access_result, name_of
 from .protocol.document import RobotsTxt, parse
-from .protocol.exchange import Copy, Knowledge, Standing
+from .protocol.exchange import Standing
 from .protocol.findings import Code, Finding
+from .protocol.knowledge import Copy, Knowledge
 from .protocol.origin import Origin
 from .protocol.verdict import Reason, Verdict
 from .robotparser import Rules

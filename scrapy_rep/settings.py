@@ -6,14 +6,14 @@ that goes on with half of its manners is worse than one that does not start.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from scrapy.settings import BaseSettings
 
+from . import checks
 from .overrides import Overrides
 from .protocol.access import PRESETS, AccessPolicy
 from .protocol.errors import ConfigurationError
@@ -38,180 +38,119 @@ class Setting:
     meaning: str
 
 
-def _number(minimum: float, *, whole: bool) -> Callable[[Any], Any]:
-    kind = "a whole number" if whole else "a number"
-
-    def check(value: Any) -> Any:
-        try:
-            number = float("nan") if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError):
-            number = float("nan")
-        if not minimum <= number < float("inf") or (whole and number != int(number)):
-            raise ValueError(f"must be {kind} of {minimum:g} or more")
-        return int(number) if whole else number
-
-    return check
-
-
-def _numbers(value: Any) -> tuple[float, ...]:
-    check = _number(0, whole=False)
-    if isinstance(value, str):
-        value = [part for part in value.split(",") if part.strip()]
-    if isinstance(value, (list, tuple)):
-        return tuple(check(number) for number in value)
-    raise ValueError("must be a list of numbers")
-
-
-def _flag(value: Any) -> bool:
-    flags = {"1": True, "true": True, "0": False, "false": False}
-    if isinstance(value, (bool, int, str)) and str(value).lower() in flags:
-        return flags[str(value).lower()]
-    raise ValueError("must be True or False")
-
-
-def _one_of(*choices: str) -> Callable[[Any], Any]:
-    def check(value: Any) -> Any:
-        if isinstance(value, str) and value in choices:
-            return value
-        raise ValueError(f"must be one of {', '.join(map(repr, choices))}")
-
-    return check
-
-
-def _store(value: Any) -> Any:
-    if value in ("auto", "memory", "sqlite") or callable(value):
-        return value
-    if isinstance(value, str) and "." in value:
-        return value
-    raise ValueError("must be 'auto', 'memory', 'sqlite' or the import path of a store class")
-
-
-def _path(value: Any) -> str:
-    if isinstance(value, (str, os.PathLike)):
-        return os.fspath(value)
-    raise ValueError("must be a path")
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    # Scrapy hands a dict setting over as BaseSettings where it came with a priority.
-    if isinstance(value, (Mapping, BaseSettings)) and all(isinstance(key, str) for key in value):
-        return {key: value[key] for key in value}
-    raise ValueError("must be a dict with strings as keys")
-
-
 SETTINGS = {
     setting.name: setting
     for setting in (
         Setting(
             "REP_POLICY",
             "rfc9309",
-            _one_of(*PRESETS),
+            checks.one_of(*PRESETS),
             "What an answer without rules means: rfc9309, google, strict, lenient or scrapy.",
         ),
         Setting(
             "REP_POLICY_OVERRIDES",
             {},
-            _mapping,
+            checks.mapping,
             "Exceptions from REP_POLICY, as {class of events: 'allow' or 'disallow'}, "
             "such as {'403': 'disallow', 'timeout': 'allow'}; the narrowest class decides.",
         ),
         Setting(
             "REP_FETCH_META",
             {},
-            _mapping,
+            checks.mapping,
             "Merged into the meta of robots.txt requests: proxy, zyte_api, bindaddress, ...",
         ),
         Setting(
             "REP_FETCH_TIMEOUT_SECONDS",
             10.0,
-            _number(0.001, whole=False),
+            checks.number(0.001, whole=False),
             "How long each answer on the way to a robots.txt may take, connection included.",
         ),
         Setting(
             "REP_UNREACHABLE_WAIT_SECONDS",
             90.0,
-            _number(0.001, whole=False),
+            checks.number(0.001, whole=False),
             "How long a request waits for the policy of its origin; after that the robots.txt "
             "counts as unreachable for this request.",
         ),
         Setting(
             "REP_UNREACHABLE_WAIT_COUNT",
             10_000,
-            _number(1, whole=True),
+            checks.number(1, whole=True),
             "How many requests may wait for policies at a time; more are dropped as unreachable.",
         ),
         Setting(
             "REP_REDIRECT_HOPS",
             LEAST_HOPS,
-            _number(LEAST_HOPS, whole=True),
+            checks.number(LEAST_HOPS, whole=True),
             "How many redirects in a row are followed on the way to a robots.txt, at least 5.",
         ),
         Setting(
             "REP_PARSE_LIMIT_OCTETS",
             PARSE_LIMIT_OCTETS,
-            _number(PARSE_LIMIT_OCTETS, whole=True),
+            checks.number(PARSE_LIMIT_OCTETS, whole=True),
             "How much of a robots.txt is downloaded and read, in octets, at least 512,000.",
         ),
         Setting(
             "REP_MEMORY_OCTETS",
             8 * 1024 * 1024,
-            _number(1, whole=True),
+            checks.number(1, whole=True),
             "How much memory the policies that are ready for use may take, roughly, in octets; "
             "with REP_STORE = 'memory' as much again holds what was fetched.",
         ),
         Setting(
             "REP_CACHE_MIN_SECONDS",
             60.0,
-            _number(0, whole=False),
+            checks.number(0, whole=False),
             "How long an answer holds at least, whatever its Cache-Control or Expires says.",
         ),
         Setting(
             "REP_CACHE_MAX_SECONDS",
             DAY_SECONDS,
-            _number(1, whole=False),
+            checks.number(1, whole=False),
             "How long an answer holds at most, and if it says nothing; RFC 9309 has 24 hours. "
             "Under the policy google, an answer may ask for up to 30 days.",
         ),
         Setting(
             "REP_STALE_SECONDS",
             30 * DAY_SECONDS,
-            _number(0, whole=False),
+            checks.number(0, whole=False),
             "How long a copy is used, as stale, while the file is unreachable.",
         ),
         Setting(
             "REP_UNREACHABLE_AFTER_30_DAYS",
             "disallow",
-            _one_of("allow", "disallow"),
+            checks.one_of("allow", "disallow"),
             "What the policy rfc9309 makes of a file that has been unreachable for 30 days.",
         ),
         Setting(
             "REP_QUICK_RETRY_SECONDS",
             (1.0, 4.0),
-            _numbers,
+            checks.numbers,
             "The pauses before an unreachable file is asked for again while requests wait.",
         ),
         Setting(
             "REP_RETRY_FIRST_SECONDS",
             30.0,
-            _number(0.001, whole=False),
+            checks.number(0.001, whole=False),
             "After how long an unreachable file is asked for again; doubles each time.",
         ),
         Setting(
             "REP_RETRY_MAX_SECONDS",
             3600.0,
-            _number(0.001, whole=False),
+            checks.number(0.001, whole=False),
             "Where that doubling ends.",
         ),
         Setting(
             "REP_RETRY_AFTER_MAX_SECONDS",
             3600.0,
-            _number(0, whole=False),
+            checks.number(0, whole=False),
             "How long a Retry-After header of a robots.txt is obeyed at most.",
         ),
         Setting(
             "REP_REDIRECT_GUARD",
             "any",
-            _one_of(*(guard.value for guard in Guard)),
+            checks.one_of(*(guard.value for guard in Guard)),
             "Which other hosts a robots.txt may redirect to: any, same-site (of the same "
             "registrable domain) or public (at addresses of the Internet); what is refused counts "
             "as unreachable.",
@@ -219,27 +158,27 @@ SETTINGS = {
         Setting(
             "REP_STORE",
             "auto",
-            _store,
+            checks.store,
             "Where answers are kept: memory; sqlite, a file that processes share; the import path "
             "of a class; auto is sqlite where a file can be written, else memory.",
         ),
         Setting(
             "REP_STORE_PATH",
             "",
-            _path,
+            checks.path,
             "The SQLite file; by default rep/robots.sqlite in the project's .scrapy folder, else "
             "in the user's cache folder for scrapy-rep.",
         ),
         Setting(
             "REP_STORE_MAX_OCTETS",
             1 << 30,
-            _number(1 << 16, whole=True),
+            checks.number(1 << 16, whole=True),
             "How large the SQLite file may grow before the oldest answers go, in octets.",
         ),
         Setting(
             "REP_OVERRIDES",
             {},
-            _mapping,
+            checks.mapping,
             "Policies by host pattern, such as {'intranet.example': 'ignore', '*.example.org': "
             "'strict', 'example.net': {'robots_txt': 'User-agent: *...'}}; the first that matches "
             "decides.",
@@ -247,7 +186,7 @@ SETTINGS = {
         Setting(
             "REP_DRY_RUN",
             False,
-            _flag,
+            checks.flag,
             "Judge, annotate and count, but drop nothing.",
         ),
     )

@@ -17,7 +17,7 @@ from typing import Any
 
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.protocol.access import Event, Failure
-from scrapy_rep.protocol.exchange import Copy, Knowledge, Outage
+from scrapy_rep.protocol.knowledge import Copy, Knowledge, Outage
 from scrapy_rep.protocol.origin import Origin
 
 MAGIC = b"REP\x01"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scrapy_rep.protocol.exchange import Knowledge
+from scrapy_rep.protocol.knowledge import Knowledge
 from scrapy_rep.protocol.origin import Origin
 
 
