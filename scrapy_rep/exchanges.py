@@ -178,7 +178,7 @@ class Exchanges:
         Only for those asked at exactly `/robots.txt`: what stands at another path of theirs is
         what they say to somebody else's crawlers.
         """
-        if isinstance(answer.event, Failure) or answer.confirms:
+        if isinstance(answer.event, Failure) or answer.confirms or answer.repeats is not None:
             return
         for number, uri in enumerate(answer.hops[1:], start=1):
             target = _origin_of_robots_txt(uri)

@@ -270,7 +270,7 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def _same_answer(copy: Copy, hops: list[str]) -> Answer:
-    return Answer(copy.event, copy.body, (*hops, *copy.hops), dict(copy.headers))
+    return Answer(copy.event, hops=(*hops, *copy.hops), repeats=copy)
 
 
 def _headers(response: Response) -> dict[str, str]:

@@ -88,6 +88,11 @@ class Policies:
         policy = self.peek(origin)
         if policy is not None:
             return policy
+        override = self._settings.overrides.match(origin)
+        if override is not None and override.preset is None:
+            policy = self._overridden(origin, override)
+            self._keep(policy)
+            return policy
         if self._waiting_count >= self._settings.unreachable_wait_count:
             return self._given_up(origin)
         # Each waiter has a Deferred of its own: one that many coroutines await gives its result
@@ -162,9 +167,6 @@ class Policies:
         return policy
 
     async def _policy(self, origin: Origin, request: Request | None, *, is_refresh: bool) -> Policy:
-        override = self._settings.overrides.match(origin)
-        if override is not None and override.preset is None:
-            return self._overridden(origin, override)
         rules = self._rules_for(origin)
         known = await self._exchanges.settle(origin, rules, request, is_refresh=is_refresh)
         stands = self._exchanges.standing(origin, known, rules)

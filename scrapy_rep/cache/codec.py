@@ -11,6 +11,7 @@ A body of markup is half of all octets that sites send as robots.txt; deflating 
 from __future__ import annotations
 
 import json
+import math
 import struct
 import zlib
 from typing import Any
@@ -43,7 +44,15 @@ def decode(octets: bytes, origin: Origin) -> Entry | None:
     """The entry that the octets hold, if they hold one of this origin."""
     try:
         return _decode(octets, origin)
-    except (ValueError, KeyError, TypeError, struct.error, zlib.error, RecursionError):
+    except (
+        ArithmeticError,
+        KeyError,
+        RecursionError,
+        TypeError,
+        ValueError,
+        struct.error,
+        zlib.error,
+    ):
         return None
 
 
@@ -72,6 +81,13 @@ def _decode(octets: bytes, origin: Origin) -> Entry | None:
     )
 
 
+def _instant(value: Any) -> float:
+    instant = float(value)
+    if not math.isfinite(instant):
+        raise ValueError(instant)
+    return instant
+
+
 def _event_name(event: Event) -> int | str:
     return event.value if isinstance(event, Failure) else event
 
@@ -97,9 +113,9 @@ def _copy(header: dict[str, Any], body: bytes) -> Copy:
         body=body,
         hops=tuple(str(hop) for hop in header["hops"]),
         headers=tuple((str(name), str(value)) for name, value in header["headers"]),
-        fetched_at=float(header["fetched_at"]),
-        confirmed_at=float(header["confirmed_at"]),
-        fresh_until=float(header["fresh_until"]),
+        fetched_at=_instant(header["fetched_at"]),
+        confirmed_at=_instant(header["confirmed_at"]),
+        fresh_until=_instant(header["fresh_until"]),
     )
 
 
@@ -118,8 +134,8 @@ def _outage(header: dict[str, Any]) -> Outage:
     return Outage(
         event=_event(header["event"]),
         hops=tuple(str(hop) for hop in header["hops"]),
-        since=float(header["since"]),
-        failed_at=float(header["failed_at"]),
+        since=_instant(header["since"]),
+        failed_at=_instant(header["failed_at"]),
         count=int(header["count"]),
-        retry_at=float(header["retry_at"]),
+        retry_at=_instant(header["retry_at"]),
     )

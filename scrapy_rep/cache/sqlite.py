@@ -74,6 +74,7 @@ class SqliteStore:
     def _open(self) -> None:
         self._writer = self._thread.submit(_connect, self._path).result()
         self._thread.submit(self._writer.executescript, _SCHEMA).result()
+        self._opened = _identity(self._path)
         self._reader = _connect(self._path)
         self._reader.execute(f"pragma busy_timeout = {_READ_BUSY_MILLISECONDS}")
         self._reader.execute("pragma query_only = on")
@@ -83,15 +84,16 @@ class SqliteStore:
         """The entry that is there now."""
         try:
             row = self._reader.execute(
-                "select record from entries_1 where origin = ?", (str(origin),)
+                "select record from entries_1 where origin = ? and typeof(record) = 'blob'",
+                (str(origin),),
             ).fetchone()
         except sqlite3.OperationalError as error:
             if "locked" in str(error) or "busy" in str(error):
                 return None
             raise StoreError(f"{self._path}: {error}") from error
         except sqlite3.Error as error:
-            raise self._damaged(error) from error
-        if row is None or not isinstance(row[0], bytes):
+            raise self._failed(error) from error
+        if row is None:
             return None
         return decode(row[0], origin)
 
@@ -118,7 +120,12 @@ class SqliteStore:
         self._reader.close()
 
     def _write(self, work: Callable[[], Value]) -> Future[Value]:
-        return self._thread.submit(self._transaction, work)
+        try:
+            return self._thread.submit(self._transaction, work)
+        except RuntimeError as error:  # closed
+            failed: Future[Value] = Future()
+            failed.set_exception(StoreError(f"{self._path}: {error}"))
+            return failed
 
     def _transaction(self, work: Callable[[], Value]) -> Value:
         try:
@@ -129,10 +136,8 @@ class SqliteStore:
                 self._writer.execute("rollback")
                 raise
             self._writer.execute("commit")
-        except sqlite3.DatabaseError as error:
-            if _is_damage(error):
-                raise self._damaged(error) from error
-            raise StoreError(f"{self._path}: {error}") from error
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
         return result
 
     def _claim(self, origin: Origin, now: float, seconds: float) -> Lease | None:
@@ -164,9 +169,9 @@ class SqliteStore:
         )
         if lease is not None:
             self._release(lease)
-        self._commits += 1
-        if self._commits % _PRUNE_EVERY == 0:
+        if self._commits % _PRUNE_EVERY == 0:  # the first one too: most crawls are small
             self._prune()
+        self._commits += 1
 
     def _release(self, lease: Lease) -> None:
         self._writer.execute(
@@ -195,8 +200,10 @@ class SqliteStore:
         )
         return int((pages - free) * octets)
 
-    def _damaged(self, error: sqlite3.Error) -> StoreError:
-        set_aside(self._path, error)
+    def _failed(self, error: sqlite3.Error) -> StoreError:
+        """What to raise; a damaged file is set aside, if it is still the one that was opened."""
+        if _is_damage(error) and _identity(self._path) == self._opened:
+            set_aside(self._path, error)
         return StoreError(f"{self._path}: {error}")
 
 
@@ -219,8 +226,21 @@ def _is_damage(error: sqlite3.Error) -> bool:
 def set_aside(path: Path, error: Exception) -> None:
     """Rename a damaged file and its companions, so that it can be looked at and a new one made."""
     mark = f".damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
-    for suffix in ("", "-wal", "-shm"):
-        companion = path.with_name(path.name + suffix)
-        if companion.exists():
-            companion.rename(path.with_name(path.name + mark + suffix))
-    logger.warning("%s is damaged (%s); it is kept as %s", path, error, path.name + mark)
+    try:
+        for suffix in ("", "-wal", "-shm"):
+            companion = path.with_name(path.name + suffix)
+            if companion.exists():
+                companion.rename(path.with_name(path.name + mark + suffix))
+    except OSError as refusal:
+        logger.warning("%s is damaged (%s) and can't be set aside: %s", path, error, refusal)
+    else:
+        logger.warning("%s is damaged (%s); it is kept as %s", path, error, path.name + mark)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """By which to know that a file is still the same, and not one that others put there since."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -253,6 +253,8 @@ def learn(
         return Knowledge(copy=_confirmed(known.copy, answer, now, limits))
     if access_result(answer.event) is AccessResult.UNREACHABLE:
         return replace(known, outage=_outage(known.outage, answer, now, limits, chance=chance))
+    if answer.repeats is not None:
+        return Knowledge(copy=replace(answer.repeats, hops=answer.hops))
     is_file = access_result(answer.event) is AccessResult.SUCCESSFUL
     return Knowledge(
         copy=Copy(

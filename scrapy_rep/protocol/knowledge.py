@@ -71,6 +71,7 @@ class Answer:
     hops: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     confirms: bool = False  # came for the validators of the copy
+    repeats: Copy | None = None  # another origin's copy, which this is, and is no younger than
 
     @property
     def is_confirmation(self) -> bool:
