@@ -4,8 +4,10 @@ Run ``python benchmarks/parsers.py``; it installs nothing. What is measured:
 
 * *parse*: from the octets to a policy. Ours is lazy, so that this says little of it;
 * *parse + first*: that, and the verdict on one URL for one crawler: what a file costs;
-* *warm*: one more verdict of a policy that has given one: what a request costs. Over all files,
-  over those whose rule sets are of median size, and over the 50 largest rule sets;
+* *warm*: one more verdict of a policy that has given one: what a request costs early in a crawl,
+  when most rules decide for the first time. Over all files, over those whose rule sets are of
+  median size, and over the 50 largest rule sets;
+* *hot*: the same once each of those rules has decided before, as late in a crawl;
 * *kept*: bytes that stay allocated per file after parse + first, as tracemalloc counts them, the
   octets of the file included where a policy keeps them. Rust's memory is none of Python's: "-".
 
@@ -250,7 +252,8 @@ def measure_warm(parser: Parser, name: str, files: Sequence[RealFile], figures: 
         for policy, urls in warm:
             parser.ask(policy, urls)
 
-    figures.warm.setdefault(name, []).append(seconds(ask_all))
+    figures.warm.setdefault(f"warm, {name}", []).append(seconds(ask_all))
+    figures.warm.setdefault(f"hot, {name}", []).append(seconds(ask_all))
 
 
 def measure_kept(parser: Parser, files: Sequence[RealFile]) -> float:
@@ -337,17 +340,21 @@ def report(
     measured: dict[str, Figures], bare: dict[str, float], warm_files: dict[str, list[RealFile]]
 ) -> None:
     count = len(warm_files["all"])
-    urls = {name: sum(len(file.urls) for file in chosen) for name, chosen in warm_files.items()}
+    urls = {
+        f"{heat}, {name}": sum(len(file.urls) for file in chosen)
+        for heat in ("warm", "hot")
+        for name, chosen in warm_files.items()
+    }
     own = measured[OURS]
     head = ["", "parse", "ratio", "parse + first", "ratio"]
-    for name in warm_files:
-        head += [f"warm, {name}", "ratio"]
+    for name in urls:
+        head += [name, "ratio"]
     rows = [[*head, "kept", "ratio"]]
     for name, figures in measured.items():
         row = [name, *_cells(figures.parse, own.parse, count)]
         row += _cells(figures.first, own.first, count)
-        for chosen in warm_files:
-            row += _cells(figures.warm[chosen], own.warm[chosen], urls[chosen])
+        for chosen, asked in urls.items():
+            row += _cells(figures.warm[chosen], own.warm[chosen], asked)
         if figures.kept is None or own.kept is None:
             row += ["-", "-"]
         else:
@@ -358,7 +365,7 @@ def report(
         rows.append([name, f"{taken / count * 1e6:.2f} us", ratio] + ["-"] * (len(head) - 1))
     print(f"\nper file, per verdict, per file:\n{table(rows)}")
     per_second = [
-        ["verdicts per second", *warm_files],
+        ["verdicts per second", *urls],
         *(
             [name, *(f"{urls[chosen] / median(figures.warm[chosen]):,.0f}" for chosen in urls)]
             for name, figures in measured.items()
@@ -381,13 +388,15 @@ def targets(measured: dict[str, Figures]) -> None:
         rows.append([name, f"{least:g}", f"{ratio:.2f}", "met" if ratio >= least else "MISSED"])
 
     target("parse + first: protego / ours", 6, median(theirs.first), median(own.first))
-    for chosen, least in (("all", 5), ("largest", 20)):
-        name = f"warm, {chosen}: protego / ours"
-        target(name, least, median(theirs.warm[chosen]), median(own.warm[chosen]))
+    for heat in ("warm", "hot"):
+        for chosen, least in ((f"{heat}, all", 5), (f"{heat}, largest", 20)):
+            name = f"{chosen}: protego / ours"
+            target(name, least, median(theirs.warm[chosen]), median(own.warm[chosen]))
     fast = measured.get(FASTROBOTS)
     if fast is not None:
-        name = "warm, all: fastrobots / ours"
-        target(name, 1, median(fast.warm["all"]), median(own.warm["all"]))
+        for chosen in ("warm, all", "hot, all"):
+            name = f"{chosen}: fastrobots / ours"
+            target(name, 1, median(fast.warm[chosen]), median(own.warm[chosen]))
     if theirs.kept is not None and own.kept is not None:
         target("kept: protego / ours", 5, theirs.kept, own.kept)
     print(f"\n{table(rows)}")

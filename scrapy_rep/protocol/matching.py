@@ -118,8 +118,8 @@ class RuleSet:
     def __init__(self, disallow: Mapping[str, int], allow: Mapping[str, int]) -> None:
         """Take path patterns as written, octets as characters, with the offset of their line.
 
-        A pattern that begins with neither ``/`` nor ``*`` matches nothing (RFC 9309, 2.2.2: paths
-        begin with ``/``). An empty one forbids nothing, and any rule that matches outranks it; it
+        A pattern that begins with neither ``/`` nor ``*`` matches nothing, since paths begin with
+        ``/`` (RFC 9309, 2.2.2): it is no prefix of any. An empty one forbids nothing, and any rule that matches outranks it; it
         has a rank so that a verdict can name the line that leaves everything allowed.
         """
         ranks: dict[str, int] = {}
@@ -130,8 +130,9 @@ class RuleSet:
             for pattern, offset in patterns.items():  # `rank_of`, without the cost of the calls
                 octets = len(pattern) << 1 | is_allow_rule
                 ranks[pattern] = octets << _OFFSET_BITS | (_OFFSET_MASK - offset)
-        self.needs_escapes = _MEETS_ESCAPES.search("".join(ranks)) is not None
-        wild = _take_wild(ranks)
+        text = "".join(ranks)
+        self.needs_escapes = _MEETS_ESCAPES.search(text) is not None
+        wild = _take_wild(ranks) if "*" in text else {}
         prefixes = sorted(ranks)
         parents = _parents(prefixes)
         best = list(map(ranks.__getitem__, prefixes))
@@ -183,14 +184,11 @@ def _fit(path: str, parts: tuple[str, ...], at: int) -> bool:
 
 
 def _normal_patterns(written: Mapping[str, int]) -> dict[str, int]:
-    """The patterns in normal form that can match, each with the first line that has it."""
-    patterns = {
-        pattern: offset for pattern, offset in written.items() if pattern[:1] in ("/", "*", "")
-    }
-    if is_plain("".join(patterns)):  # one look at all of them: nearly always it is enough
-        return patterns
+    """The patterns in normal form, each with the first line that has it."""
+    if is_plain("".join(written)):  # one look at all of them: nearly always it is enough
+        return dict(written)
     normal: dict[str, int] = {}
-    for pattern, offset in patterns.items():
+    for pattern, offset in written.items():
         normal.setdefault(normal_pattern(pattern), offset)
     return normal
 
