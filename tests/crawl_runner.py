@@ -34,6 +34,18 @@ _LOOP: dict[str, dict[str, Any]] = {
 }
 
 
+def _peak_octets() -> int:
+    """The most memory that this process has had; 0 where the system does not tell.
+
+    Not `ru_maxrss`, which a process inherits from whoever starts it, here from all of pytest.
+    """
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
 class Record:
     """Everything of a crawl that its signals and warnings tell."""
 
@@ -120,7 +132,7 @@ def run(job: dict[str, Any], log: Path) -> Record:
         process.start()
     # A crawl that failed early has none, and says so in one of two ways.
     with contextlib.suppress(RuntimeError, AttributeError):
-        record.stats = dict(crawler.stats.get_stats())
+        record.stats = {**crawler.stats.get_stats(), "test/peak_octets": _peak_octets()}
     return record
 
 

@@ -119,8 +119,9 @@ class RuleSet:
         """Take path patterns as written, octets as characters, with the offset of their line.
 
         A pattern that begins with neither ``/`` nor ``*`` matches nothing, since paths begin with
-        ``/`` (RFC 9309, 2.2.2): it is no prefix of any. An empty one forbids nothing, and any rule that matches outranks it; it
-        has a rank so that a verdict can name the line that leaves everything allowed.
+        ``/`` (RFC 9309, 2.2.2): it is no prefix of any. An empty one forbids nothing, and any rule
+        that matches outranks it; it has a rank so that a verdict can name the line that leaves
+        everything allowed.
         """
         ranks: dict[str, int] = {}
         for is_allow_rule, written in ((False, disallow), (True, allow)):

@@ -16,8 +16,6 @@ from scrapy_rep.protocol.exchange import (
     STATES,
     TRANSITIONS,
     Act,
-    Answer,
-    Knowledge,
     Rules,
     Standing,
     State,
@@ -25,6 +23,7 @@ from scrapy_rep.protocol.exchange import (
     learn,
     standing,
 )
+from scrapy_rep.protocol.knowledge import Answer, Knowledge
 from scrapy_rep.protocol.lifetime import Limits
 
 START = 1_800_000_000.0
@@ -41,11 +40,11 @@ def rules(preset: str = "rfc9309", **overrides: str) -> Rules:
     return Rules(access=AccessPolicy(preset, overrides))
 
 
-def after(*history: tuple[float, Answer], limits: Limits = Rules().limits) -> Knowledge:
+def after(*history: tuple[float, Answer]) -> Knowledge:
     """What is known after answers at instants, counted from START."""
     known = Knowledge()
     for at, answer in history:
-        known = learn(known, answer, START + at, limits)
+        known = learn(known, answer, START + at, Limits())
     return known
 
 
@@ -57,39 +56,35 @@ class TestStates:
     """Each state, what leads there, and what a request does."""
 
     @pytest.mark.parametrize(
-        ("known", "seconds", "state", "act", "meaning", "is_stale"),
+        ("known", "seconds", "stands"),
         [
-            (Knowledge(), 0, State.UNKNOWN, Act.FETCH, None, False),
-            (after((0, FILE)), 0, State.FRESH, Act.USE, RULES, False),
-            (after((0, FILE)), 0.899 * DAY, State.FRESH, Act.USE, RULES, False),
-            (after((0, FILE)), 0.901 * DAY, State.DUE, Act.REFRESH, RULES, False),
-            (after((0, FILE)), DAY - 1, State.DUE, Act.REFRESH, RULES, False),
-            (after((0, FILE)), DAY, State.EXPIRED, Act.FETCH, None, False),
-            (after((0, FILE)), 999 * DAY, State.EXPIRED, Act.FETCH, None, False),
-            (after((0, GONE)), 1, State.FRESH, Act.USE, ALLOW, False),
-            (after((0, GONE)), DAY, State.EXPIRED, Act.FETCH, None, False),
-            (after((0, FILE), (DAY, DOWN)), DAY + 29, State.STALE, Act.USE, RULES, True),
-            (after((0, FILE), (DAY, DOWN)), DAY + 31, State.STALE_DUE, Act.REFRESH, RULES, True),
-            (after((0, DOWN)), 29, State.UNREACHABLE, Act.USE, DISALLOW, False),
-            (after((0, DOWN)), 31, State.UNREACHABLE_DUE, Act.FETCH, DISALLOW, False),
+            (Knowledge(), 0, (State.UNKNOWN, Act.FETCH, None, False)),
+            (after((0, FILE)), 0, (State.FRESH, Act.USE, RULES, False)),
+            (after((0, FILE)), 0.899 * DAY, (State.FRESH, Act.USE, RULES, False)),
+            (after((0, FILE)), 0.901 * DAY, (State.DUE, Act.REFRESH, RULES, False)),
+            (after((0, FILE)), DAY - 1, (State.DUE, Act.REFRESH, RULES, False)),
+            (after((0, FILE)), DAY, (State.EXPIRED, Act.FETCH, None, False)),
+            (after((0, FILE)), 999 * DAY, (State.EXPIRED, Act.FETCH, None, False)),
+            (after((0, GONE)), 1, (State.FRESH, Act.USE, ALLOW, False)),
+            (after((0, GONE)), DAY, (State.EXPIRED, Act.FETCH, None, False)),
+            (after((0, FILE), (DAY, DOWN)), DAY + 29, (State.STALE, Act.USE, RULES, True)),
+            (after((0, FILE), (DAY, DOWN)), DAY + 31, (State.STALE_DUE, Act.REFRESH, RULES, True)),
+            (after((0, DOWN)), 29, (State.UNREACHABLE, Act.USE, DISALLOW, False)),
+            (after((0, DOWN)), 31, (State.UNREACHABLE_DUE, Act.FETCH, DISALLOW, False)),
         ],
     )
     def test_each(
         self,
         known: Knowledge,
         seconds: float,
-        state: State,
-        act: Act,
-        meaning: Meaning | None,
-        is_stale: bool,
+        stands: tuple[State, Act, Meaning | None, bool],
     ) -> None:
-        stands = at(known, seconds)
-        assert (stands.state, stands.act, stands.meaning) == (state, act, meaning)
-        assert stands.is_stale is is_stale
+        came = at(known, seconds)
+        assert (came.state, came.act, came.meaning, came.is_stale) == stands
 
     def test_every_state_is_in_the_table_and_in_the_test_above(self) -> None:
         mark = next(m for m in TestStates.test_each.pytestmark if m.name == "parametrize")  # type: ignore[attr-defined]
-        assert set(STATES) == set(State) == {row[2] for row in mark.args[1]}
+        assert set(STATES) == set(State) == {row[2][0] for row in mark.args[1]}
 
     def test_a_short_lived_file_is_used_for_a_day_while_it_is_confirmed(self) -> None:
         known = after((0, Answer(200, headers={"cache-control": "max-age=100"})))

@@ -12,19 +12,21 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol.access import AccessPolicy, Event, Failure, Meaning
-from scrapy_rep.protocol.exchange import Answer, Knowledge, Rules, learn, standing
+from scrapy_rep.protocol.exchange import Rules, learn, standing
+from scrapy_rep.protocol.knowledge import Answer, Knowledge
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 PRESETS = ("rfc9309", "google", "strict", "lenient", "scrapy")
 START = 0.0
 
-_FAILURES: list[Event] = [429, 500, 503, 599, 304, 100, 604]
-_FAILURES += [
+_FAILURES: list[Event] = [
+    *[429, 500, 503, 599, 304, 100, 604],
     *[Failure.DNS, Failure.REFUSED, Failure.RESET, Failure.TLS, Failure.TIMEOUT],
     *[Failure.TRUNCATED, Failure.UNDECODABLE, Failure.GUARD, Failure.LOCAL, Failure.NETWORK],
 ]
 _GUARDED: list[Event] = [
-    *[401, 403, 302, Failure.REDIRECT_LIMIT, Failure.REDIRECT_LOOP, Failure.REDIRECT_TARGET]
+    *[401, 403, 302],
+    *[Failure.REDIRECT_LIMIT, Failure.REDIRECT_LOOP, Failure.REDIRECT_TARGET],
 ]
 _GONE: list[Event] = [404, 410, 451]
 

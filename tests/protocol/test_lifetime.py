@@ -1,4 +1,4 @@
-"""How long answers hold and failures are left alone: RFC 9309, 2.4; RFC 9111, 4.2; RFC 9110, 10.2.3."""
+"""How long answers hold, and failures are left alone: RFC 9309, 2.4; RFC 9111, 4.2; RFC 9110."""
 
 from __future__ import annotations
 

@@ -1,0 +1,120 @@
+"""Prints states.md: the life of a policy, drawn from the tables that the code uses.
+
+::
+
+    python docs/make_states.py > docs/states.md
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from scrapy_rep.protocol.exchange import FOREVER, PHASES, STATES, TRANSITIONS, State
+
+_DAY_SECONDS = 86_400
+_HOUR_SECONDS = 3600
+
+_INTRODUCTION = """\
+# The states of a policy
+
+Made by `python docs/make_states.py` from the tables of `scrapy_rep.protocol.exchange`, which are
+what the code uses; change those, not this page. What the times are, and by which settings, is told
+in [caching.md](caching.md).
+
+What is known of an origin's robots.txt is the last answer that said something (a file, or that
+there is none: the *copy*), and the *outage*, if the file has been unreachable since. At any
+instant that comes to one of these states."""
+
+_DIAGRAM = """\
+## What leads where
+
+A file that is *unreachable* could not be had: an error of the server or the network, or an answer
+that can't be read. *Unavailable* is a file that is not there. A confirmed copy (304) is a success.
+Where one event leads to two states, the policy decides: see the phases below."""
+
+_PHASES = """\
+## The phases of an outage
+
+What an unreachable file means, by how long it has been so, per `REP_POLICY`. A copy can be used
+for `REP_STALE_SECONDS` after it was last confirmed. An entry of `REP_POLICY_OVERRIDES` that names
+the failure stands in front of this table, and knows no phases."""
+
+
+def _page() -> Iterator[str]:
+    yield _INTRODUCTION
+    yield ""
+    yield from _table(
+        ("state", "how things stand", "what a request finds"),
+        [(_name(state), state.value, act.value) for state, act in STATES.items()],
+    )
+    yield ""
+    yield _DIAGRAM
+    yield ""
+    yield from _diagram()
+    yield ""
+    yield from _table(
+        ("from", "what happens", "to"),
+        [(_name(before), event, _name(after)) for before, event, after in TRANSITIONS],
+    )
+    yield ""
+    yield _PHASES
+    yield ""
+    yield from _table(
+        ("policy", "the outage has lasted", "with a copy", "without"),
+        [row for preset in PHASES for row in _phases(preset)],
+    )
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+    for cells in (head, ("---",) * len(head), *rows):
+        yield f"| {' | '.join(cells)} |"
+
+
+def _diagram() -> Iterator[str]:
+    """As Mermaid draws it, which GitHub does; the arrows between two states are one."""
+    events: defaultdict[tuple[State, State], list[str]] = defaultdict(list)
+    for before, event, after in TRANSITIONS:
+        events[before, after].append(event)
+    yield "```mermaid"
+    yield "stateDiagram-v2"
+    yield f"    [*] --> {next(iter(STATES)).name}"
+    for (before, after), labels in events.items():
+        yield f"    {before.name} --> {after.name}: {' / '.join(labels)}"
+    yield "```"
+
+
+def _phases(preset: str) -> Iterator[tuple[str, ...]]:
+    start = 0.0
+    for end, with_copy, without_copy in PHASES[preset]:
+        yield (f"`{preset}`", _span(start, end), with_copy.value, without_copy.value)
+        start = end
+
+
+def _span(start: float, end: float) -> str:
+    if end == FOREVER:
+        return f"{_time(start)} or more" if start else "any time"
+    return f"{_time(start)} to {_time(end)}" if start else f"less than {_time(end)}"
+
+
+def _time(seconds: float) -> str:
+    if seconds % _DAY_SECONDS == 0:
+        return f"{seconds / _DAY_SECONDS:g} days"
+    return f"{seconds / _HOUR_SECONDS:g} hours"
+
+
+def _name(state: State) -> str:
+    return f"`{state.name}`"
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join(_page()) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

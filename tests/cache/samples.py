@@ -1,0 +1,72 @@
+"""Entries for the tests of stores, and hypothesis strategies for any entry there is."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from scrapy_rep.cache.entry import Entry
+from scrapy_rep.protocol.access import Event, Failure
+from scrapy_rep.protocol.knowledge import Copy, Knowledge, Outage
+from scrapy_rep.protocol.origin import Origin
+
+NOW = 1_800_000_000.0
+ORIGIN = Origin("https", "example.com", 443)
+OTHER = Origin("http", "example.com", 80)
+BODY = b"User-agent: *\nDisallow: /private\n"
+
+
+def file_entry(origin: Origin = ORIGIN, *, at: float = NOW, body: bytes = BODY) -> Entry:
+    """A file that was fetched at an instant."""
+    return Entry(
+        origin,
+        Knowledge(
+            Copy(200, body, (origin.robots_txt_uri,), (("etag", '"1"'),), at, at, at + 86_400)
+        ),
+    )
+
+
+def outage_entry(origin: Origin = ORIGIN, *, at: float = NOW, event: Event = 503) -> Entry:
+    """A file that could not be reached at an instant."""
+    return Entry(
+        origin, Knowledge(outage=Outage(event, (origin.robots_txt_uri,), at, at, 1, at + 30))
+    )
+
+
+def body_of(entry: Entry | None) -> bytes | None:
+    """The octets of an entry's file."""
+    if entry is None or entry.known.copy is None:
+        return None
+    return entry.known.copy.body
+
+
+_instants = st.floats(0, 4e9)
+_events = st.one_of(st.integers(100, 999), st.sampled_from(Failure))
+_texts = st.text(max_size=20)
+_hops = st.lists(_texts, max_size=3).map(tuple)
+
+origins = st.builds(
+    Origin,
+    st.sampled_from(["http", "https", "ftp"]),
+    st.sampled_from(["example.com", "xn--bcher-kva.example", "::1", "127.0.0.1", "example.com."]),
+    st.integers(1, 65_535),
+)
+copies = st.builds(
+    Copy,
+    event=_events,
+    body=st.binary(max_size=300),
+    hops=_hops,
+    headers=st.lists(st.tuples(_texts, _texts), max_size=3).map(tuple),
+    fetched_at=_instants,
+    confirmed_at=_instants,
+    fresh_until=_instants,
+)
+outages = st.builds(
+    Outage,
+    event=_events,
+    hops=_hops,
+    since=_instants,
+    failed_at=_instants,
+    count=st.integers(1, 10**9),
+    retry_at=_instants,
+)
+entries = st.builds(Entry, origins, st.builds(Knowledge, st.none() | copies, st.none() | outages))

@@ -1,0 +1,125 @@
+"""Several processes on one SQLite file: nothing is lost, nothing is torn, nobody asks twice."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+from scrapy_rep.cache.sqlite import SqliteStore
+from tests.cache.workers import LIMIT_OCTETS, ORIGINS, number_in, origin_of
+from tests.crawling import REPOSITORY, Crawl, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.servers.handle import Answer, Site
+
+_ROUNDS = 6
+_WRITERS = 4
+_FETCHERS = 8
+_FETCHED = 500
+_CRAWLS = 4
+_HOSTS = 25
+
+
+def start(*arguments: object) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.cache.workers", *map(str, arguments)]
+    return subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE)
+
+
+def acknowledged(log: Path) -> list[int]:
+    """The numbers of the lines that were written whole."""
+    return [int(line) for line in log.read_text().split("\n")[:-1]] if log.exists() else []
+
+
+def check(path: Path, logs: Sequence[Path]) -> int:
+    """Every acknowledged entry, or a later one of its origin, is there; how many were."""
+    with closing(sqlite3.connect(path)) as plain:
+        assert plain.execute("pragma integrity_check").fetchall() == [("ok",)]
+    store = SqliteStore(path, LIMIT_OCTETS)
+    newest: dict[tuple[int, int], int] = {}
+    for writer, log in enumerate(logs):
+        for number in acknowledged(log):
+            newest[writer, number % ORIGINS] = number
+    for (writer, _), number in newest.items():
+        entry = store.peek(origin_of(writer, number))
+        assert entry is not None, f"{origin_of(writer, number)} {number} is lost"
+        assert number_in(entry) >= number
+    store.close()
+    return len(newest)
+
+
+def wait_until_each_has_written(logs: Sequence[Path], counts: Sequence[int]) -> None:
+    patience = time.monotonic() + 60
+    while not all(len(acknowledged(log)) > n for log, n in zip(logs, counts, strict=True)):
+        assert time.monotonic() < patience, "the writers do not write"
+        time.sleep(0.02)
+
+
+def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    path, lots = tmp_path / "robots.sqlite", random.Random(9)
+    logs = [tmp_path / f"log-{writer}" for writer in range(_WRITERS)]
+    writers = [start("write", path, log, writer, 1) for writer, log in enumerate(logs)]
+    try:
+        for round_number in range(_ROUNDS):
+            wait_until_each_has_written(logs, [len(acknowledged(log)) + 5 for log in logs])
+            time.sleep(lots.uniform(0, 0.2))
+            victim = round_number % _WRITERS
+            writers[victim].kill()
+            writers[victim].communicate()
+            assert check(path, logs) > 0
+            assert all(w.poll() is None for n, w in enumerate(writers) if n != victim)
+            first = max(acknowledged(logs[victim])) + 1
+            writers[victim] = start("write", path, logs[victim], victim, first)
+        wait_until_each_has_written(logs, [len(acknowledged(log)) for log in logs])
+    finally:
+        for writer in writers:
+            writer.communicate()  # standard input ends, and with it the writer
+    assert [writer.returncode for writer in writers] == [0] * _WRITERS
+    assert check(path, logs) == _WRITERS * ORIGINS
+    assert list(tmp_path.glob("*.damaged-*")) == []
+
+
+def test_eight_processes_fetch_each_origin_once(tmp_path: Path) -> None:
+    path, log = tmp_path / "robots.sqlite", tmp_path / "log"
+    processes = [start("fetch", path, log, seed, _FETCHED) for seed in range(_FETCHERS)]
+    for process in processes:
+        process.communicate(timeout=120)
+    assert [process.returncode for process in processes] == [0] * _FETCHERS
+    fetched = Counter(log.read_text().split())
+    assert len(fetched) == _FETCHED
+    assert fetched.total() == _FETCHED
+
+
+def test_crawls_of_four_processes_fetch_each_origin_once(tmp_path: Path) -> None:
+    """Through Scrapy, with a site as the proxy for all hosts; each robots.txt takes a while."""
+    slow = Answer(body="User-agent: *\nDisallow: /private\n", delay_seconds=1.5)
+    hosts = [f"http://h{number}.example" for number in range(_HOSTS)]
+    with Site({f"{host}/robots.txt": slow for host in hosts}) as proxy:
+        meta = {"proxy": proxy.url("")}
+        settings = {
+            **ADDON,
+            "REP_STORE": "sqlite",
+            "REP_STORE_PATH": str(tmp_path / "robots.sqlite"),
+            "REP_FETCH_META": meta,
+        }
+
+        def one(seed: int) -> Crawl:
+            urls = [f"{host}{page}" for host in hosts for page in ("/public", "/private")]
+            random.Random(seed).shuffle(urls)
+            return crawl(URLS_SPIDER, settings=settings, urls=urls, meta=meta)
+
+        with ThreadPoolExecutor(_CRAWLS) as pool:
+            crawls = list(pool.map(one, range(_CRAWLS)))
+        paths = Counter(proxy.paths())
+    asked = {path: count for path, count in paths.items() if path.endswith("/robots.txt")}
+    assert asked == {f"{host}/robots.txt": 1 for host in hosts}
+    assert sum(crawl.stats.get("robotstxt/request_count", 0) for crawl in crawls) == _HOSTS
+    pages = {path: count for path, count in paths.items() if path.endswith("/public")}
+    assert pages == {f"{host}/public": _CRAWLS for host in hosts}
+    assert not any(path.endswith("/private") for path in paths)

@@ -1,0 +1,340 @@
+"""The SQLite store on its own ground: files that are large, broken, locked, full or forbidden."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.cache import sqlite
+from scrapy_rep.cache.base import StoreError
+from scrapy_rep.cache.codec import encode
+from scrapy_rep.cache.sqlite import SqliteStore
+from scrapy_rep.protocol.origin import Origin
+from tests.cache.samples import NOW, ORIGIN, OTHER, body_of, file_entry
+
+LARGE = 1 << 30
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "robots.sqlite"
+
+
+@contextmanager
+def opened(path: Path, limit_octets: int = LARGE) -> Iterator[SqliteStore]:
+    store = SqliteStore(path, limit_octets)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def fill(store: SqliteStore, count: int, octets: int = 10, first: int = 0) -> None:
+    lots = random.Random(first)
+    for number in range(first, first + count):
+        entry = file_entry(
+            Origin("http", f"h{number}", 80), at=NOW + number, body=lots.randbytes(octets)
+        )
+        store.commit(entry, None).result()
+
+
+def kept(store: SqliteStore, count: int) -> list[int]:
+    return [n for n in range(count) if store.peek(Origin("http", f"h{n}", 80)) is not None]
+
+
+def aside(path: Path) -> list[Path]:
+    """The damaged files that were kept, without their logs."""
+    files = (file for file in path.parent.iterdir() if ".damaged-" in file.name)
+    return sorted(file for file in files if not file.name.endswith(("-wal", "-shm")))
+
+
+def spoilt(path: Path) -> bytes:
+    """What a file holds once its second half, behind the inner pages, is overwritten in place."""
+    half = path.stat().st_size // 2
+    with path.open("r+b") as file:
+        file.seek(half)
+        file.write(b"\x5a" * half)
+    return path.read_bytes()
+
+
+class TestLife:
+    """Opening, sharing, closing."""
+
+    def test_entries_outlive_the_store(self, path: Path) -> None:
+        with opened(path) as store:
+            store.commit(file_entry(), None)  # closing writes what is to be written
+        with opened(path) as store:
+            assert store.peek(ORIGIN) == file_entry()
+
+    def test_two_stores_share_a_file(self, path: Path) -> None:
+        with opened(path) as one, opened(path) as two:
+            assert two.peek(ORIGIN) is None
+            lease = one.claim(ORIGIN, NOW, 15).result()
+            assert two.claim(ORIGIN, NOW, 15).result() is None
+            one.commit(file_entry(), lease).result()
+            assert two.peek(ORIGIN) == file_entry()
+            assert two.claim(ORIGIN, NOW, 15).result() is not None
+
+    def test_many_threads_may_write(self, path: Path) -> None:
+        with opened(path) as store:
+            threads = [
+                threading.Thread(target=fill, args=(store, 50), kwargs={"first": 50 * n})
+                for n in range(6)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert len(kept(store, 300)) == 300
+
+    def test_the_tables_of_another_version_are_left_alone(self, path: Path) -> None:
+        with closing(sqlite3.connect(path)) as newer:
+            newer.execute("create table entries_2 (origin text, whatever blob)")
+            newer.execute("insert into entries_2 values ('http://h', x'00')")
+            newer.execute("pragma user_version = 2")
+            newer.commit()
+        with opened(path) as store:
+            store.commit(file_entry(), None).result()
+            assert store.peek(ORIGIN) == file_entry()
+        with closing(sqlite3.connect(path)) as newer:
+            assert newer.execute("select * from entries_2").fetchall() == [("http://h", b"\0")]
+
+    @pytest.mark.parametrize("record", [b"", b"REP\x02whatever", "text", 5, None, b"\0" * 99])
+    def test_a_record_that_cannot_be_read_is_a_miss(self, path: Path, record: object) -> None:
+        with opened(path) as store:
+            _put(path, str(ORIGIN), b"" if record is None else record)
+            assert store.peek(ORIGIN) is None
+            store.commit(file_entry(), None).result()
+            assert store.peek(ORIGIN) == file_entry()
+
+    def test_a_record_that_is_no_text_either_is_a_miss(self, path: Path) -> None:
+        with opened(path) as store:
+            _put(path, str(ORIGIN), encode(file_entry()))
+            with closing(sqlite3.connect(path)) as plain:
+                plain.execute("update entries_1 set record = cast(record as text)")
+                plain.commit()
+            assert store.peek(ORIGIN) is None
+
+    def test_a_record_under_another_origin_is_a_miss(self, path: Path) -> None:
+        with opened(path) as store:
+            _put(path, str(OTHER), encode(file_entry(ORIGIN)))
+            assert store.peek(OTHER) is None
+
+    def test_a_store_that_is_closed_is_no_damaged_one(self, path: Path) -> None:
+        """What is under way when a crawl ends may still look: a miss, or `StoreError`."""
+        store = SqliteStore(path, LARGE)
+        store.commit(file_entry(), None).result()
+        store.close()
+        with pytest.raises(StoreError):
+            store.peek(ORIGIN)
+        assert aside(path) == []
+        with pytest.raises(StoreError):
+            store.commit(file_entry(), None).result()
+        assert path.exists()
+
+
+class TestBound:
+    """`REP_STORE_MAX_OCTETS`."""
+
+    def test_the_oldest_go_first(self, path: Path) -> None:
+        with opened(path, 1 << 20) as store:
+            fill(store, 1024, octets=3000)
+            left = kept(store, 1024)
+            assert left == list(range(1024 - len(left), 1024))
+            assert 100 < len(left) < 600
+        assert path.stat().st_size < 3 << 20
+
+    def test_one_that_was_just_renewed_is_no_old_one(self, path: Path) -> None:
+        with opened(path, 1 << 20) as store:
+            fill(store, 255, octets=3000)
+            store.commit(file_entry(Origin("http", "h0", 80), at=NOW + 9999), None).result()
+            fill(store, 256, octets=3000, first=256)
+            assert 0 in kept(store, 1)
+            assert 1 not in kept(store, 2)
+
+    def test_crawls_that_write_little_keep_to_it_as_well(self, path: Path) -> None:
+        for crawl in range(40):
+            with opened(path, 1 << 18) as store:
+                fill(store, 20, octets=3000, first=20 * crawl)
+        assert path.stat().st_size < 1 << 20
+
+    def test_leases_of_the_dead_go_too(self, path: Path) -> None:
+        with opened(path) as store:
+            for number in range(300):
+                store.claim(Origin("http", f"h{number}", 80), NOW - 10**8, 15).result()
+            fill(store, 256)
+        with closing(sqlite3.connect(path)) as plain:
+            assert plain.execute("select count(*) from leases_1").fetchone() == (0,)
+
+
+class TestDamage:
+    """A file that is broken is set aside, not deleted, and a new one made."""
+
+    @pytest.mark.parametrize(
+        "octets", [b"this is no database at all" * 99, b"SQLite format 3\0" + b"\xff" * 4080]
+    )
+    def test_at_the_start(
+        self, path: Path, octets: bytes, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        path.write_bytes(octets)
+        with opened(path) as store:
+            store.commit(file_entry(), None).result()
+            assert store.peek(ORIGIN) == file_entry()
+        (damaged,) = aside(path)
+        assert damaged.read_bytes() == octets
+        assert [record.levelno for record in caplog.records] == [logging.WARNING]
+        assert damaged.name in caplog.text
+
+    def test_while_it_is_used(self, path: Path) -> None:
+        with opened(path) as store:
+            fill(store, 500, octets=2000)
+        with opened(path) as store:
+            octets = spoilt(path)
+            with pytest.raises(StoreError):
+                kept(store, 500)
+            assert [file.read_bytes() for file in aside(path)] == [octets]
+        with opened(path) as store:
+            fill(store, 3)
+            assert kept(store, 500) == [0, 1, 2]
+
+    def test_while_it_is_written(self, path: Path) -> None:
+        with opened(path) as store:
+            fill(store, 500, octets=2000)
+        with opened(path) as store:
+            octets = spoilt(path)
+            with pytest.raises(StoreError):
+                fill(store, 500, octets=2000)
+            assert octets[: 1 << 16] in [file.read_bytes()[: 1 << 16] for file in aside(path)]
+        with opened(path) as store:
+            fill(store, 3)
+            assert kept(store, 500) == [0, 1, 2]
+
+    def test_what_another_process_made_new_is_not_set_aside(self, path: Path) -> None:
+        with opened(path) as store:
+            fill(store, 500, octets=2000)
+        with opened(path) as one, opened(path) as two:
+            octets = spoilt(path)
+            with pytest.raises(StoreError):
+                kept(one, 500)
+            with opened(path) as new:
+                new.commit(file_entry(), None).result()
+            with pytest.raises(StoreError):
+                kept(two, 500)
+            with opened(path) as new:
+                assert new.peek(ORIGIN) == file_entry()
+        assert [file.read_bytes() for file in aside(path)] == [octets]
+
+    def test_where_it_cannot_be_set_aside(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def forbidden(self: Path, target: Path) -> Path:
+            raise PermissionError(13, "Permission denied", str(target))
+
+        with opened(path) as store:
+            fill(store, 500, octets=2000)
+        monkeypatch.setattr(Path, "rename", forbidden)
+        with opened(path) as store:
+            spoilt(path)
+            with pytest.raises(StoreError):
+                kept(store, 500)
+            with pytest.raises(StoreError):
+                fill(store, 500, octets=2000)
+
+
+class TestTrouble:
+    """What keeps a file from being used without being broken: `StoreError`, and no file is lost."""
+
+    def test_a_folder_in_its_place(self, path: Path) -> None:
+        path.mkdir()
+        with pytest.raises(StoreError, match="robots"):
+            SqliteStore(path, LARGE)
+
+    def test_a_file_in_its_folder_s_place(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(StoreError):
+            SqliteStore(tmp_path / "file" / "robots.sqlite", LARGE)
+
+    def test_a_folder_that_cannot_be_written(self) -> None:
+        with pytest.raises(StoreError):
+            SqliteStore(Path("/proc/self/robots.sqlite"), LARGE)
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+    def test_a_file_that_cannot_be_written(self, path: Path) -> None:
+        SqliteStore(path, LARGE).close()
+        path.chmod(0o400)
+        path.parent.chmod(0o500)
+        with pytest.raises(StoreError):
+            SqliteStore(path, LARGE)
+        path.parent.chmod(0o700)
+
+    def test_locked(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sqlite, "_BUSY_MILLISECONDS", 50)
+        with opened(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+            store.commit(file_entry(), None).result()
+            other.execute("begin exclusive")
+            began = time.monotonic()
+            assert store.peek(ORIGIN) == file_entry(), "readers do not wait for writers"
+            assert time.monotonic() - began < 1
+            with pytest.raises(StoreError, match="locked"):
+                store.commit(file_entry(OTHER), None).result()
+            other.execute("commit")
+            store.commit(file_entry(OTHER), None).result()
+            assert store.peek(OTHER) == file_entry(OTHER)
+        assert aside(path) == []
+
+    def test_full(self, path: Path) -> None:
+        with opened(path) as store:
+            store.commit(file_entry(), None).result()
+            store._thread.submit(store._writer.execute, "pragma max_page_count = 8").result()
+            with pytest.raises(StoreError, match="full"):
+                fill(store, 50, octets=4000)
+            assert store.peek(ORIGIN) == file_entry()
+        assert aside(path) == []
+        with opened(path) as store:
+            assert body_of(store.peek(ORIGIN)) is not None
+
+    def test_a_disk_that_takes_no_more(self, path: Path) -> None:
+        """A limit to the size of files is as near to a full disk as a test can come."""
+        code = (
+            "import resource, signal, sys; from pathlib import Path;"
+            "from tests.cache.test_sqlite import fill, file_entry, ORIGIN, SqliteStore;"
+            "from scrapy_rep.cache.base import StoreError;"
+            "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+            "store = SqliteStore(Path(sys.argv[1]), 1 << 30);"
+            "store.commit(file_entry(), None).result();"
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 19, 1 << 19))\n"
+            "try: fill(store, 500, octets=4000)\n"
+            "except StoreError as error: print('StoreError', error)\n"
+            "assert store.peek(ORIGIN) == file_entry()\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(path)],
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.stdout.startswith("StoreError"), done.stderr
+        assert done.returncode == 0, done.stderr
+        assert aside(path) == []
+        with opened(path) as store:
+            assert store.peek(ORIGIN) == file_entry()
+
+
+def _put(path: Path, key: str, record: object) -> None:
+    with closing(sqlite3.connect(path)) as plain:
+        plain.execute("insert or replace into entries_1 values (?, ?, ?)", (key, 1.0, record))
+        plain.commit()

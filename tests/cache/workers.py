@@ -1,0 +1,113 @@
+"""Processes that share one SQLite store: ``python -m tests.cache.workers <what> <file> <log> ...``.
+
+``write`` writes entries, and reads those of others, until it is killed or its standard input ends;
+every entry that was acknowledged becomes a line of its log. ``fetch`` gets a policy for every
+origin in the way of `scrapy_rep.exchanges`, with a line of the common log in the place of a fetch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import select
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from scrapy_rep.cache.entry import Entry
+from scrapy_rep.cache.sqlite import SqliteStore
+from scrapy_rep.protocol.exchange import Act, Rules, learn, standing
+from scrapy_rep.protocol.knowledge import Answer
+from scrapy_rep.protocol.origin import Origin
+from tests.cache.samples import body_of, file_entry
+
+ORIGINS = 40  # of each writer: few enough that entries are replaced, many enough for many pages
+LIMIT_OCTETS = 1 << 30
+
+
+def origin_of(writer: int, number: int) -> Origin:
+    """One of a writer's origins."""
+    return Origin("http", f"w{writer}-{number % ORIGINS}", 80)
+
+
+def body_for(origin: Origin, number: int) -> bytes:
+    """A body that shows whether it is whole, and whose it is; of many sizes."""
+    filling = random.Random(f"{origin}{number}").randbytes((number * 977) % 20_000)
+    text = b"%s %d " % (str(origin).encode(), number)
+    return hashlib.sha256(text + filling).digest() + text + filling
+
+
+def number_in(entry: Entry) -> int:
+    """The number in a body; ValueError if the body is not exactly what was written."""
+    body = body_of(entry) or b""
+    name, number, _ = body[32:].split(b" ", 2)
+    if name.decode() != str(entry.origin) or body != body_for(entry.origin, int(number)):
+        raise ValueError(f"{entry.origin}: torn")
+    return int(number)
+
+
+def write(path: Path, log: int, writer: int, first: int) -> None:
+    """Write, acknowledge, and look at what others wrote."""
+    store = SqliteStore(path, LIMIT_OCTETS)
+    lots = random.Random()
+    number = first
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        origin = origin_of(writer, number)
+        entry = file_entry(origin, at=float(number), body=body_for(origin, number))
+        store.commit(entry, None).result()
+        os.write(log, b"%d\n" % number)
+        number += 1
+        seen = store.peek(origin_of(lots.randrange(4), lots.randrange(ORIGINS)))
+        if seen is not None:
+            number_in(seen)
+    store.close()
+
+
+def fetch(path: Path, log: int, seed: int, count: int) -> None:
+    """Come to a policy for every origin, in an order of one's own."""
+    store = SqliteStore(path, LIMIT_OCTETS)
+    origins = [Origin("http", f"h{number}", 80) for number in range(count)]
+    random.Random(seed).shuffle(origins)
+    for origin in origins:
+        _settle(store, origin, lambda origin=origin: os.write(log, f"{origin}\n".encode()))  # type: ignore[misc]
+    store.close()
+
+
+def _settle(store: SqliteStore, origin: Origin, ask: Callable[[], object]) -> None:
+    rules, pause = Rules(), 0.002
+    while True:
+        if _is_known(store, origin, rules):
+            return
+        lease = store.claim(origin, time.time(), 15).result()
+        if lease is not None:
+            break
+        time.sleep(pause)
+        pause = min(2 * pause, 0.1)
+    if _is_known(store, origin, rules):
+        store.release(lease).result()
+        return
+    ask()
+    time.sleep(0.001)
+    entry = store.peek(origin)
+    known = entry.known if entry is not None else file_entry(origin).known
+    answer = Answer(200, b"User-agent: *\n", (origin.robots_txt_uri,))
+    known = learn(known, answer, time.time(), rules.limits)
+    store.commit(Entry(origin, known), lease).result()
+
+
+def _is_known(store: SqliteStore, origin: Origin, rules: Rules) -> bool:
+    entry = store.peek(origin)
+    return entry is not None and standing(entry.known, time.time(), rules).act is Act.USE
+
+
+def main() -> None:
+    """See the module."""
+    what, path, log_path, first, second = sys.argv[1:]
+    log = os.open(log_path, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+    {"write": write, "fetch": fetch}[what](Path(path), log, int(first), int(second))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+"""The table of faults, written out by hand: what goes wrong, and what then holds.
+
+There are three pages, and four outcomes that differ: the file that is served disallows `/new`, the
+copy that is kept disallows `/old`, and nobody disallows `/free`.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.faults.sites import Plan
+from tests.servers.answers import Answer, Sequence, redirect
+
+PAGES = ("/new", "/old", "/free")
+SERVED = "User-agent: *\nDisallow: /new\n"
+KEPT = b"User-agent: *\nDisallow: /old\n"
+KEPT_ETAG = '"kept"'
+
+OUTCOMES = {
+    "served": {"/old", "/free"},
+    "kept": {"/new", "/free"},
+    "allow": {"/new", "/old", "/free"},
+    "disallow": set[str](),
+}
+PRESETS = ("rfc9309", "google", "strict", "lenient", "scrapy")
+STATES = ("never fetched", "fresh copy", "stale copy")
+
+# Kind of fault -> what holds with a file never fetched, and with a stale copy; by preset. A fresh
+# copy is used, and nobody asks.
+EXPECTED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    #            rfc9309     google      strict      lenient   scrapy
+    "file": (
+        ("served", "served", "served", "served", "served"),
+        ("served", "served", "served", "served", "served"),
+    ),
+    "same": (
+        ("served", "served", "served", "served", "served"),
+        ("kept", "kept", "kept", "kept", "kept"),
+    ),
+    "unasked": (
+        ("disallow", "disallow", "disallow", "allow", "allow"),
+        ("kept", "kept", "kept", "kept", "kept"),
+    ),
+    "empty": (
+        ("allow", "allow", "allow", "allow", "allow"),
+        ("allow", "allow", "allow", "allow", "allow"),
+    ),
+    "gone": (
+        ("allow", "allow", "allow", "allow", "allow"),
+        ("allow", "allow", "allow", "allow", "allow"),
+    ),
+    "guarded": (
+        ("allow", "allow", "disallow", "allow", "allow"),
+        ("allow", "allow", "disallow", "allow", "allow"),
+    ),
+    "down": (
+        ("disallow", "disallow", "disallow", "allow", "allow"),
+        ("kept", "disallow", "disallow", "kept", "kept"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong with a robots.txt: its kind, and the sites that do it.
+
+    Attributes:
+        kind: a row of EXPECTED.
+        plan: the site; given a name by which a redirect finds its second site.
+        other: the second site, if there is one.
+    """
+
+    kind: str
+    plan: Callable[[str], Plan]
+    other: Plan | None = None
+
+
+def answers(kind: str, answer: Answer | Sequence) -> Fault:
+    """A site whose robots.txt is so."""
+    return Fault(kind, lambda _: Plan({"/robots.txt": answer}))
+
+
+def leads(kind: str, location: str, other: Plan) -> Fault:
+    """A site whose robots.txt is elsewhere."""
+    return Fault(
+        kind,
+        lambda name: Plan({"/robots.txt": redirect(location.replace("{other}", f"{{{name}}}"))}),
+        other,
+    )
+
+
+def chain(kind: str, length: int) -> Fault:
+    """A site that redirects so often, and then has a file."""
+    routes: dict[str, Answer] = {"/robots.txt": redirect("/hop1")}
+    routes |= {f"/hop{n}": redirect(f"/hop{n + 1}", 302 + n % 2 * 5) for n in range(1, length)}
+    routes[f"/hop{length}"] = Answer(body=SERVED)
+    return Fault(kind, lambda _: Plan(dict(routes)))
+
+
+_FILE = Answer(body=SERVED)
+_LENIENT_FILE = "User-agent: *\nAllow: /\n"
+_LONG = _LENIENT_FILE + "# padding\n" * 200
+_BOMB_OCTETS = 20_000_000
+_GZIPPED = gzip.compress(_LENIENT_FILE.encode() * 200)
+
+FAULTS: dict[str, Fault] = {
+    "none": answers("file", _FILE),
+    "none: slow, but in time": answers("file", Answer(body=SERVED, drip=(10, 0.05))),
+    "none: gzip": answers("file", Answer(body=SERVED, content_encoding="gzip")),
+    "none: deflate": answers("file", Answer(body=SERVED, content_encoding="deflate")),
+    "none: br": answers("file", Answer(body=SERVED, content_encoding="br")),
+    "none: zstd": answers("file", Answer(body=SERVED, content_encoding="zstd")),
+    "none: 206": answers("file", Answer(body=SERVED, status=206)),
+    "bomb: gzip": answers(
+        "file", Answer(body=SERVED, content_encoding="gzip", bomb_octets=_BOMB_OCTETS)
+    ),
+    "bomb: deflate": answers(
+        "file", Answer(body=SERVED, content_encoding="deflate", bomb_octets=_BOMB_OCTETS)
+    ),
+    "bomb: br": answers(
+        "file", Answer(body=SERVED, content_encoding="br", bomb_octets=_BOMB_OCTETS)
+    ),
+    "bomb: zstd": answers(
+        "file", Answer(body=SERVED, content_encoding="zstd", bomb_octets=_BOMB_OCTETS)
+    ),
+    "endless": answers("file", Answer(body=SERVED, fault="endless")),
+    "endless gzip": answers("file", Answer(body=SERVED, fault="endless", content_encoding="gzip")),
+    "five redirects": chain("file", 5),
+    "redirect to another origin's robots.txt": leads(
+        "file", "{other}/robots.txt", Plan({"/robots.txt": _FILE})
+    ),
+    "redirect to another path of another origin": leads(
+        "file", "{other}/policy?a=b", Plan({"/policy?a=b": _FILE})
+    ),
+    "good, then 503": answers("file", Sequence([_FILE, Answer(status=503)], cycle=True)),
+    "304 to the validators": answers("same", Answer(body=SERVED, etag=KEPT_ETAG)),
+    "an empty file": answers("empty", Answer()),
+    "204": answers("empty", Answer(status=204)),
+    "nothing but markup": answers("empty", Answer(body="<html><p>No such page</p></html>")),
+    "404": answers("gone", Answer(status=404)),
+    "404 whose body disallows": answers(
+        "gone", Answer(status=404, body="User-agent: *\nDisallow: /")
+    ),
+    "410": answers("gone", Answer(status=410)),
+    "redirect to another origin's 404": leads(
+        "gone", "{other}/robots.txt", Plan({"/robots.txt": Answer(status=404)})
+    ),
+    "401": answers("guarded", Answer(status=401)),
+    "403": answers("guarded", Answer(status=403)),
+    "six redirects": chain("guarded", 6),
+    "redirect to itself": answers("guarded", redirect("/robots.txt")),
+    "redirect in a circle": Fault(
+        "guarded",
+        lambda _: Plan({"/robots.txt": redirect("/a-hop"), "/a-hop": redirect("/robots.txt")}),
+    ),
+    "redirect to nowhere": answers("guarded", Answer(status=302)),
+    "redirect to a file": answers("guarded", redirect("file:///etc/hostname")),
+    "redirect to data": answers("guarded", redirect("data:text/plain,User-agent:*%0AAllow:/")),
+    "redirect to no URL": answers("guarded", redirect("http://[broken")),
+    "429": answers("down", Answer(status=429, body=_LENIENT_FILE)),
+    "429 with Retry-After": answers("down", Answer(status=429, headers=[("Retry-After", "1")])),
+    "500": answers("down", Answer(status=500, body=_LENIENT_FILE)),
+    "503": answers("down", Answer(status=503)),
+    "503 with Retry-After": answers("down", Answer(status=503, headers=[("Retry-After", "9999")])),
+    "604": answers("down", Answer(status=604, body=_LENIENT_FILE)),
+    "304 whatever was asked": answers("unasked", Answer(status=304)),
+    "503, then good": answers("down", Sequence([Answer(status=503), Answer(body=_LENIENT_FILE)])),
+    "empty reply": answers("down", Answer(fault="close_before_answer")),
+    "reset before the answer": answers("down", Answer(fault="reset_before_answer")),
+    "reset in the headers": answers("down", Answer(fault="reset_in_headers")),
+    "reset in the body": answers("down", Answer(body=_LONG, fault="reset_in_body")),
+    "wrong length": answers("down", Answer(body=_LONG, fault="truncated_length")),
+    "chunks without an end": answers("down", Answer(body=_LONG, fault="truncated_chunked")),
+    "a wrong chunk": answers("down", Answer(body=_LONG, fault="wrong_chunk")),
+    "no HTTP": answers("down", Answer(body=_LENIENT_FILE, fault="garbage")),
+    "no answer": answers("down", Answer(fault="hang")),
+    "an answer after the timeout": answers("down", Answer(body=_LENIENT_FILE, delay_seconds=60)),
+    "a body slower than the timeout": answers("down", Answer(body=_LONG, drip=(9, 1.0))),
+    "gzip that is none": answers(
+        "down", Answer(body=_LENIENT_FILE, headers=[("Content-Encoding", "gzip")])
+    ),
+    "gzip cut short": answers(
+        "down",
+        Answer(body=_GZIPPED[: len(_GZIPPED) // 2], headers=[("Content-Encoding", "gzip")]),
+    ),
+    "an unknown encoding": answers(
+        "down", Answer(body=_LENIENT_FILE, headers=[("Content-Encoding", "rot13")])
+    ),
+    "refused": Fault("down", lambda _: Plan(is_open=False)),
+    "no such host": Fault("down", lambda _: Plan(host="nobody.invalid")),
+    "TLS with a server of plain HTTP": Fault(
+        "down", lambda _: Plan(scheme="https", greets="HTTP/1.1 400 Bad Request\r\n\r\n")
+    ),
+    "redirect to another origin's 503": leads(
+        "down", "{other}/robots.txt", Plan({"/robots.txt": Answer(status=503)})
+    ),
+    "redirect to where nobody listens": leads("down", "{other}/robots.txt", Plan(is_open=False)),
+    "redirect that the guard refuses": Fault(
+        "down", lambda _: Plan({"/robots.txt": redirect("http://localhost:9/robots.txt")})
+    ),
+}
+
+CELLS = len(FAULTS) * len(STATES) * len(PRESETS)
+"""The size of the table: fault x state x preset."""
+
+
+def expected(fault: str, state: str, preset: str) -> str:
+    """The outcome of a cell."""
+    if state == "fresh copy":
+        return "kept"
+    never_fetched, stale = EXPECTED[FAULTS[fault].kind]
+    return (never_fetched if state == "never fetched" else stale)[PRESETS.index(preset)]
+
+
+def is_failure(fault: str, state: str) -> bool:
+    """Whether the robots.txt is asked for, and is unreachable."""
+    kinds = {"never fetched": ("down", "unasked"), "fresh copy": (), "stale copy": ("down",)}
+    return FAULTS[fault].kind in kinds[state]

@@ -1,0 +1,192 @@
+"""A crawl that is to end does, though a robots.txt hangs; and asks for nothing more."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crawling import LOOPS, REPOSITORY, Loop, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.servers.handle import Answer, Sequence, Site
+
+_TIMEOUT_SECONDS = 3
+_SHUTDOWN_SECONDS = _TIMEOUT_SECONDS + 2
+_START_UP_SECONDS = 4  # of the process, which a loaded machine may take
+_PACED = "tests.faults.spiders:PacedSpider"
+_CLOSING = "tests.faults.spiders:ClosingSpider"
+SETTINGS: dict[str, Any] = {**ADDON, "REP_FETCH_TIMEOUT_SECONDS": _TIMEOUT_SECONDS}
+HANG = Answer(fault="hang")
+_LOOPS_AND_STORES: list[tuple[Loop, str]] = [(loop, "sqlite") for loop in LOOPS]
+_LOOPS_AND_STORES += [("asyncio", "memory")]
+
+
+@contextmanager
+def started(
+    folder: Path,
+    loop: Loop,
+    settings: Mapping[str, Any],
+    urls: list[str],
+    spider: str = URLS_SPIDER,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A crawl in a process that the test can send signals to."""
+    arguments = {"urls": urls}
+    job = {"spider": spider, "loop": loop, "settings": dict(settings), "arguments": arguments}
+    (folder / "job.json").write_text(json.dumps(job))
+    command = [sys.executable, "-m", "tests.crawl_runner", str(folder)]
+    with (folder / "streams").open("wb") as streams:
+        process = subprocess.Popen(command, cwd=REPOSITORY, stdout=streams, stderr=streams)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def wait_for(site: Site, path: str) -> None:
+    patience = time.monotonic() + 30
+    while path not in site.paths():
+        assert time.monotonic() < patience
+        time.sleep(0.02)
+
+
+def log_of(folder: Path) -> str:
+    return "".join(
+        (folder / name).read_text(errors="replace")
+        for name in ("log", "streams")
+        if (folder / name).exists()
+    )
+
+
+def assert_clean(log: str) -> None:
+    for word in ("Traceback", "never awaited", "Unhandled", "was destroyed", "could not be dealt"):
+        assert word not in log, log
+
+
+@pytest.mark.parametrize(("loop", "store"), _LOOPS_AND_STORES)
+def test_sigterm_while_a_robots_txt_hangs(loop: Loop, store: str, tmp_path: Path) -> None:
+    settings = {**SETTINGS, "REP_STORE": store, "REP_STORE_PATH": str(tmp_path / "a.sqlite")}
+    settings["REP_QUICK_RETRY_SECONDS"] = [1, 4]
+    with (
+        Site({"/robots.txt": HANG}) as site,
+        started(tmp_path, loop, settings, [site.url("/a"), site.url("/b")]) as process,
+    ):
+        wait_for(site, "/robots.txt")
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)
+        assert time.monotonic() - began < _SHUTDOWN_SECONDS
+        assert site.paths() == ["/robots.txt"], "nothing is asked for while closing"
+    log = log_of(tmp_path)
+    assert "Spider closed (shutdown)" in log
+    assert_clean(log)
+    assert process.returncode == 0, log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_close_spider_while_a_robots_txt_hangs(loop: Loop) -> None:
+    with Site({"/robots.txt": HANG}) as hanging, Site() as good:
+        began = time.monotonic()
+        result = crawl(
+            _CLOSING,
+            loop=loop,
+            settings={**SETTINGS, "REP_QUICK_RETRY_SECONDS": [1, 4]},
+            urls=[hanging.url("/a"), good.url("/a")],
+        )
+        assert time.monotonic() - began < _SHUTDOWN_SECONDS + _START_UP_SECONDS
+        assert hanging.paths() == ["/robots.txt"]
+    assert result.finish_reason == "enough"
+    assert_clean(result.log)
+    # The request that waited was judged all the same, and dropped.
+    assert result.stats["robotstxt/forbidden"] == 1
+
+
+def test_close_spider_during_the_pause_before_a_quick_retry() -> None:
+    with Site({"/robots.txt": Answer(status=503)}) as down, Site() as good:
+        began = time.monotonic()
+        result = crawl(
+            _CLOSING,
+            settings={**SETTINGS, "REP_QUICK_RETRY_SECONDS": [50]},
+            urls=[down.url("/a"), good.url("/a")],
+            timeout_seconds=55,
+        )
+        assert time.monotonic() - began < _SHUTDOWN_SECONDS + _START_UP_SECONDS
+        assert down.paths() == ["/robots.txt"]
+    assert result.finish_reason == "enough"
+    assert_clean(result.log)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_close_spider_while_another_process_holds_the_lease(loop: Loop, tmp_path: Path) -> None:
+    from scrapy_rep.cache.sqlite import SqliteStore
+    from scrapy_rep.protocol.origin import Origin
+
+    path = tmp_path / "robots.sqlite"
+    with Site() as waited_for, Site() as good:
+        origin = Origin.of(waited_for.url())
+        assert origin is not None
+        store = SqliteStore(path, 1 << 30)
+        store.claim(origin, time.time(), 3600).result()
+        began = time.monotonic()
+        result = crawl(
+            _CLOSING,
+            loop=loop,
+            settings={**SETTINGS, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)},
+            urls=[waited_for.url("/a"), good.url("/a")],
+            timeout_seconds=55,
+        )
+        assert time.monotonic() - began < _SHUTDOWN_SECONDS + _START_UP_SECONDS
+        assert waited_for.paths() == []
+        assert store.peek(origin) is None, "a failure of our own is nobody else's"
+        store.close()
+    assert_clean(result.log)
+
+
+@pytest.mark.parametrize(("loop", "store"), _LOOPS_AND_STORES)
+def test_the_end_of_a_crawl_during_a_refresh(loop: Loop, store: str, tmp_path: Path) -> None:
+    """All pages are done while a robots.txt is asked for in the background."""
+    path = tmp_path / "robots.sqlite"
+    first = Answer(headers=[("Cache-Control", "max-age=1")])
+    with Site({"/robots.txt": Sequence([first, HANG])}) as site:
+        result = crawl(
+            _PACED,
+            loop=loop,
+            settings={
+                **SETTINGS,
+                "REP_CACHE_MIN_SECONDS": 0.2,
+                "REP_STORE": store,
+                "REP_STORE_PATH": str(path),
+            },
+            urls=[site.url(f"/{number}") for number in range(15)],
+        )
+        assert site.paths().count("/robots.txt") == 2
+    assert result.finish_reason == "finished"
+    assert result.exit_code == 0, result.error
+    assert_clean(result.log)
+    assert "rep/store/failed" not in result.stats
+    assert path.exists() == (store == "sqlite")
+    assert list(tmp_path.glob("*.damaged-*")) == [], "a store that is closed is no damaged one"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals as on POSIX")
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_second_sigterm_ends_it_at_once(loop: Loop, tmp_path: Path) -> None:
+    settings = {**SETTINGS, "REP_FETCH_TIMEOUT_SECONDS": 50}
+    with (
+        Site({"/robots.txt": HANG}) as site,
+        started(tmp_path, loop, settings, [site.url("/a")]) as process,
+    ):
+        wait_for(site, "/robots.txt")
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=20)

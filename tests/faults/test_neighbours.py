@@ -1,0 +1,213 @@
+"""8: with everything else that Scrapy and its users put between a crawl and a site."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
+from tests.faults.ftp import Ftp
+from tests.servers.handle import Answer, Sequence, Site, redirect
+
+_RULES = Answer(body="User-agent: *\nDisallow: /private\n")
+_MINE = "tests.faults.middlewares"
+
+
+def run(site: Site, loop: Loop, *paths: str, **settings: Any) -> Crawl:
+    urls = [site.url(path) for path in paths]
+    return crawl(URLS_SPIDER, loop=loop, settings={**ADDON, **settings}, urls=urls)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_http_cache_freezes_no_policy(loop: Loop, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {
+        "HTTPCACHE_ENABLED": True,
+        "HTTPCACHE_DIR": str(tmp_path),
+        "HTTPCACHE_POLICY": "scrapy.extensions.httpcache.DummyPolicy",
+    }
+    with Site({"/robots.txt": [Answer(), Answer(body=DISALLOW_ALL)]}) as site:
+        first = run(site, loop, "/a", **settings)
+        second = run(site, loop, "/a", **settings)
+        assert Counter(site.paths()) == {"/robots.txt": 2, "/a": 1}
+    assert first.items[0]["status"] == 200
+    assert second.items[0]["error"] == "RobotsTxtDisallowed", "though the page is in the cache"
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_http_proxy(loop: Loop) -> None:
+    routes = {"http://h.example/robots.txt": _RULES}
+    with Site(routes) as proxy:
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings=ADDON,
+            environment={"http_proxy": proxy.url("")},
+            urls=["http://h.example/a", "http://h.example/private"],
+        )
+        assert proxy.paths() == ["http://h.example/robots.txt", "http://h.example/a"], result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_offsite(loop: Loop) -> None:
+    """A redirect of robots.txt may leave the allowed domains."""
+    with Site({"/robots.txt": _RULES}) as elsewhere:
+        there = elsewhere.url("/robots.txt", "localhost")
+        with Site({"/robots.txt": redirect(there)}) as site:
+            result = crawl(
+                URLS_SPIDER,
+                loop=loop,
+                settings=ADDON,
+                urls=[site.url("/a"), site.url("/private")],
+                allowed_domains=["127.0.0.1"],
+            )
+            assert sorted(site.paths()) == ["/a", "/robots.txt"], result.log
+        assert elsewhere.paths() == ["/robots.txt"]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_retry_is_for_pages(loop: Loop) -> None:
+    page = [Answer(status=503), Answer(status=503), Answer()]
+    with Site({"/robots.txt": _RULES, "/a": page}) as site:
+        result = run(site, loop, "/a", "/private")
+        assert Counter(site.paths()) == {"/robots.txt": 1, "/a": 3}
+    assert result.stats["retry/count"] == 2
+    with Site({"/robots.txt": Answer(status=503)}) as site:
+        result = run(site, loop, "/a")
+        assert site.paths() == ["/robots.txt"], "with pauses of its own, not with Retry's"
+    assert "retry/count" not in result.stats
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_cookies(loop: Loop) -> None:
+    """What robots.txt sets is not kept, and what pages set is not sent for it."""
+    routes = {
+        "/robots.txt": Answer(headers=[("Set-Cookie", "robots=1"), ("Cache-Control", "max-age=1")]),
+        "/*": Answer(headers=[("Set-Cookie", "page=1")]),
+    }
+    with Site(routes) as site:
+        crawl(
+            "tests.faults.spiders:PacedSpider",
+            loop=loop,
+            settings={**ADDON, "REP_CACHE_MIN_SECONDS": 0.1},
+            urls=[site.url(f"/{number}") for number in range(25)],
+        )
+        cookies = {seen.path: seen.headers.get("cookie") for seen in site.requests()}
+        assert site.paths().count("/robots.txt") > 1
+    assert cookies.pop("/robots.txt") is None
+    assert set(cookies.values()) == {None, "page=1"}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_job_that_is_resumed_judges_what_it_has_left(loop: Loop, tmp_path: Path) -> None:
+    settings = {"JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_PAGECOUNT": 2}
+    paths = [f"/{number}" for number in range(6)]
+    with Site({"/robots.txt": [Answer(), Answer(body=DISALLOW_ALL)]}) as site:
+        first = run(site, loop, *paths, **settings)
+        before = len(site.paths())
+        assert first.finish_reason == "closespider_pagecount"
+        second = crawl(
+            "tests.faults.spiders:ResumedSpider",
+            loop=loop,
+            settings={**ADDON, "JOBDIR": str(tmp_path)},
+        )
+        assert site.paths()[before:] == ["/robots.txt"], second.log
+    assert second.exit_code == 0, second.error
+    assert second.stats["robotstxt/forbidden"] >= 1
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_robots_txt_files_count_as_pages_for_the_page_count(loop: Loop) -> None:
+    """As with Scrapy's own middleware: the engine tells extensions of every answer."""
+    with Site() as one, Site() as two:
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={**ADDON, "CLOSESPIDER_PAGECOUNT": 4, "CONCURRENT_REQUESTS": 1},
+            urls=[site.url(f"/{number}") for number in range(8) for site in (one, two)],
+        )
+        paths = one.paths() + two.paths()
+    assert result.finish_reason == "closespider_pagecount"
+    assert paths.count("/robots.txt") == 2
+    assert 2 <= len(paths) - 2 <= 4
+    assert result.stats["response_received_count"] == len(paths)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("middleware", ["AskAgain", "LogIn"])
+def test_a_middleware_that_answers_with_a_request_stops_nothing(
+    loop: Loop, middleware: str
+) -> None:
+    """The new request is judged, so it waits for the file that waits for it: all waits end."""
+    with Site({"/robots.txt": _RULES}) as site:
+        result = run(
+            site,
+            loop,
+            *["/a", "/private"],
+            DOWNLOADER_MIDDLEWARES={f"{_MINE}.{middleware}": 50},
+            REP_UNREACHABLE_WAIT_SECONDS=1.5,
+            REP_FETCH_TIMEOUT_SECONDS=20,
+        )
+        assert "/private" not in site.paths()
+        if middleware == "AskAgain":
+            assert Counter(site.paths()) == {"/robots.txt": 2, "/a": 1}, result.log
+    assert result.finish_reason == "finished"
+    assert len(result.items) == 2
+    assert result.exit_code == 0, result.error
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(("middleware", "event"), [("Refuse", "local"), ("Break", "network")])
+def test_a_middleware_that_fails_permits_nothing(loop: Loop, middleware: str, event: str) -> None:
+    with Site() as site:
+        settings = {"DOWNLOADER_MIDDLEWARES": {f"{_MINE}.{middleware}": 950}}
+        result = run(site, loop, "/a", "/b", **settings)
+        assert set(site.paths()) <= {"/robots.txt"}
+    assert [item["error"] for item in result.items] == ["RobotsTxtUnreachable"] * 2
+    assert result.stats[f"rep/event/{event}"] == 1
+
+
+_PAGE = {"a.txt": "page", "private.txt": "page"}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({**_PAGE, "robots.txt": "User-agent: *\nDisallow: /private\n"}, ["a.txt"]),
+        (_PAGE, ["a.txt", "private.txt"]),
+    ],
+    ids=["a file", "550"],
+)
+def test_ftp(loop: Loop, files: dict[str, str], expected: list[str]) -> None:
+    with Ftp(files) as server:
+        urls = [server.url(name) for name in ("a.txt", "private.txt")]
+        settings = {**ADDON, "REP_FETCH_TIMEOUT_SECONDS": 5, "RETRY_ENABLED": False}
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        asked = server.asked()
+    if loop == "reactorless":  # where Scrapy has no FTP
+        assert asked == []
+        assert [item["error"] for item in result.items] == ["RobotsTxtUnreachable"] * 2
+    else:
+        assert asked[0] == "robots.txt"
+        assert sorted(asked[1:]) == expected, result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_data_and_files_pass(loop: Loop, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("page")
+    urls = ["data:,hello", (tmp_path / "page.html").as_uri()]
+    result = crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls)
+    assert [item["status"] for item in result.items] == [200, 200]
+    assert result.stats["rep/not_judged"] == 2
+    assert "robotstxt/request_count" not in result.stats
+
+
+def test_a_flapping_site_is_asked_once_per_lifetime() -> None:
+    with Site({"/robots.txt": Sequence([_RULES, Answer(status=503)], cycle=True)}) as site:
+        run(site, "asyncio", *[f"/{number}" for number in range(20)], "/private")
+        assert Counter(site.paths())["/robots.txt"] == 1
+        assert "/private" not in site.paths()

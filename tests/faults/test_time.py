@@ -1,0 +1,285 @@
+"""Crawls that last: revalidation, retries, and who waits for how long."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.cache.entry import Entry
+from scrapy_rep.cache.sqlite import SqliteStore
+from scrapy_rep.protocol.knowledge import Copy, Knowledge
+from scrapy_rep.protocol.origin import Origin
+from tests.crawling import LOOPS, Loop, crawl
+from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
+from tests.servers.handle import Answer, Seen, Sequence, Site, free_port, redirect
+
+_RULES = "User-agent: *\nDisallow: /private\n"
+_DOWN = Answer(status=503)
+
+
+def pages(site: Site, count: int, host: str = "127.0.0.1") -> list[str]:
+    return [site.url(f"/{number}", host) for number in range(count)]
+
+
+def robots(site: Site) -> list[Seen]:
+    return [seen for seen in site.requests() if seen.path == "/robots.txt"]
+
+
+def longest_gap(site: Site) -> float:
+    """Between the arrivals of pages."""
+    instants = [seen.at for seen in site.requests() if seen.path != "/robots.txt"]
+    return max(after - before for before, after in pairwise(instants))
+
+
+PACED_SPIDER = "tests.faults.spiders:PacedSpider"
+_IN_ORDER = {"CONCURRENT_REQUESTS": 1, "DOWNLOAD_DELAY": 0.1}
+
+
+class TestRevalidation:
+    """1: "revalidated in the background while it is still usable, without holding requests"."""
+
+    @pytest.mark.parametrize("loop", LOOPS)
+    def test_pages_flow_while_a_304_is_on_its_way(self, loop: Loop) -> None:
+        first = Answer(body=_RULES, etag='"1"', headers=[("Cache-Control", "max-age=1")])
+        slow = Answer(body=_RULES, etag='"1"', delay_seconds=1.5)
+        with Site({"/robots.txt": Sequence([first, slow])}) as site:
+            settings = {**ADDON, "REP_CACHE_MIN_SECONDS": 0.2}
+            urls = [*pages(site, 30), site.url("/private")]
+            result = crawl(PACED_SPIDER, loop=loop, settings=settings, urls=urls)
+            asked = robots(site)
+            assert [item["status"] for item in result.items if "status" in item] == [200] * 30
+            assert "/private" not in site.paths()
+            assert longest_gap(site) < 0.75
+        assert len(asked) >= 2
+        assert [one.headers.get("if-none-match") for one in asked[:2]] == [None, '"1"']
+        assert result.stats["rep/cache/refreshed"] >= 1
+        assert result.stats["rep/event/304"] >= 1
+        assert "rep/access/unreachable" not in result.stats
+        assert result.stats["rep/cache/miss"] == 1
+        assert result.exit_code == 0, result.error
+
+    @pytest.mark.parametrize("retries", [[], [0.1, 0.1]])
+    def test_a_304_is_an_answer_and_not_asked_for_again(self, retries: list[float]) -> None:
+        answer = Answer(body=_RULES, etag='"1"', headers=[("Cache-Control", "max-age=1")])
+        kept = Answer(body=_RULES, etag='"1"', headers=[("Cache-Control", "max-age=3600")])
+        with Site({"/robots.txt": Sequence([answer, kept])}) as site:
+            settings = {
+                **ADDON,
+                "REP_CACHE_MIN_SECONDS": 0.2,
+                "REP_QUICK_RETRY_SECONDS": retries,
+            }
+            result = crawl(PACED_SPIDER, settings=settings, urls=pages(site, 30))
+            assert len(robots(site)) == 2
+        assert "rep/quick_retries" not in result.stats
+        assert result.stats["rep/access/successful"] == 2
+
+    def test_new_rules_hold_once_they_are_there(self) -> None:
+        old = Answer(body="", headers=[("Cache-Control", "max-age=1")])
+        with Site({"/robots.txt": [old, Answer(body=DISALLOW_ALL)]}) as site:
+            settings = {**ADDON, "REP_CACHE_MIN_SECONDS": 0.2}
+            result = crawl(PACED_SPIDER, settings=settings, urls=pages(site, 40))
+            fetched = len(site.paths()) - len(robots(site))
+        assert 5 <= fetched <= 35
+        assert result.stats["robotstxt/forbidden"] == 40 - fetched
+
+    def test_a_failure_in_the_background_leaves_the_copy_in_use(self) -> None:
+        good = Answer(body=_RULES, headers=[("Cache-Control", "max-age=1")])
+        with Site({"/robots.txt": Sequence([good, _DOWN])}) as site:
+            settings = {**ADDON, "REP_CACHE_MIN_SECONDS": 0.2}
+            urls = [*pages(site, 30), site.url("/private")]
+            result = crawl(PACED_SPIDER, settings=settings, urls=urls)
+            assert len(robots(site)) == 2
+            assert len(site.paths()) == 32
+        assert result.stats["rep/stale"] == 1
+        assert "a stale copy is obeyed" in result.log
+
+
+class TestNegative:
+    """1: "negative results have lifetimes of their own, so that no host is asked per URL"."""
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            Answer(status=404),
+            Answer(status=403),
+            _DOWN,
+            Answer(status=429),
+            redirect("/robots.txt"),
+        ],
+    )
+    def test_a_file_that_is_not_there_is_asked_for_once(self, answer: Answer) -> None:
+        with Site({"/robots.txt": answer}) as site:
+            crawl(PACED_SPIDER, settings=ADDON, urls=pages(site, 5))
+            assert len(robots(site)) == 1
+
+    def test_and_in_the_next_crawl_neither(self, tmp_path: Path) -> None:
+        settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "a.sqlite")}
+        for answer, count in ((Answer(status=404), 2), (_DOWN, 0)):
+            with Site({"/robots.txt": answer}) as site:
+                for _ in range(2):
+                    crawl(PACED_SPIDER, settings=settings, urls=pages(site, 1))
+                assert site.paths().count("/0") == count
+                assert len(robots(site)) == 1
+
+
+class TestRetries:
+    """2: "retried with exponential backoff and jitter, Retry-After honoured and capped"."""
+
+    @pytest.mark.parametrize("loop", LOOPS)
+    def test_a_quick_retry_finds_the_file(self, loop: Loop) -> None:
+        flapping = Sequence([_DOWN, Answer(fault="close_before_answer"), Answer(body=_RULES)])
+        with Site({"/robots.txt": flapping}) as site:
+            settings = {**ADDON, "REP_QUICK_RETRY_SECONDS": [0.3, 0.3, 0.3]}
+            urls = [*pages(site, 3), site.url("/private")]
+            result = crawl(PACED_SPIDER, loop=loop, settings=settings, urls=urls)
+            fetched = {path for path in site.paths() if path != "/robots.txt"}
+        assert fetched == {"/0", "/1", "/2"}, result.log
+        assert result.stats["rep/quick_retries"] >= 1
+
+    def test_quick_retries_end(self) -> None:
+        with Site({"/robots.txt": _DOWN}) as site:
+            settings = {**ADDON, "REP_QUICK_RETRY_SECONDS": [0.1, 0.2]}
+            result = crawl(PACED_SPIDER, settings=settings, urls=pages(site, 3))
+            assert site.paths() == ["/robots.txt"] * 3
+        assert result.stats["rep/quick_retries"] == 2
+        assert result.stats["rep/access/unreachable"] == 1
+
+    def test_the_backoff_doubles(self) -> None:
+        with Site({"/robots.txt": _DOWN}) as site:
+            settings = {**ADDON, "REP_RETRY_FIRST_SECONDS": 0.3}
+            crawl(PACED_SPIDER, settings=settings, urls=pages(site, 40))
+            instants = [seen.at for seen in robots(site)]
+        waits = [b - a for a, b in pairwise(instants)]
+        assert len(waits) >= 2
+        assert all(wait >= 0.3 * 2**n for n, wait in enumerate(waits))
+
+    @pytest.mark.parametrize("status", [429, 503])
+    def test_retry_after_is_honoured(self, status: int) -> None:
+        later = Answer(status=status, headers=[("Retry-After", "2")])
+        with Site({"/robots.txt": Sequence([later, Answer(body=_RULES)])}) as site:
+            settings = {
+                **ADDON,
+                "REP_RETRY_FIRST_SECONDS": 0.1,
+                "REP_QUICK_RETRY_SECONDS": [0.1, 0.1],
+            }
+            result = crawl(PACED_SPIDER, settings=settings, urls=pages(site, 40))
+            instants = [seen.at for seen in robots(site)]
+        assert len(instants) == 2
+        assert instants[1] - instants[0] >= 2
+        assert "rep/quick_retries" not in result.stats
+
+    def test_retry_after_is_capped(self) -> None:
+        later = Answer(status=503, headers=[("Retry-After", "99999999")])
+        with Site({"/robots.txt": Sequence([later, Answer(body=_RULES)])}) as site:
+            settings = {
+                **ADDON,
+                "REP_RETRY_FIRST_SECONDS": 0.1,
+                "REP_RETRY_AFTER_MAX_SECONDS": 1,
+            }
+            crawl(PACED_SPIDER, settings=settings, urls=pages(site, 25))
+            assert len(robots(site)) == 2
+
+
+class TestWaiting:
+    """2: "requests that wait are bounded in number and time"."""
+
+    @pytest.mark.parametrize("loop", LOOPS)
+    def test_in_time(self, loop: Loop) -> None:
+        with Site({"/robots.txt": Answer(fault="hang")}) as site:
+            settings = {
+                **ADDON,
+                "REP_FETCH_TIMEOUT_SECONDS": 3,
+                "REP_UNREACHABLE_WAIT_SECONDS": 0.5,
+            }
+            result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=pages(site, 5))
+            assert site.paths() == ["/robots.txt"]
+        assert [item["error"] for item in result.items] == ["RobotsTxtUnreachable"] * 5
+        assert result.stats["rep/cache/gave_up"] == 5
+        assert result.stats["robotstxt/forbidden"] == 5
+
+    def test_in_number(self) -> None:
+        with Site({"/robots.txt": Answer(body=_RULES, delay_seconds=2)}) as site:
+            settings = {**ADDON, "REP_UNREACHABLE_WAIT_COUNT": 2}
+            result = crawl(URLS_SPIDER, settings=settings, urls=pages(site, 6))
+            assert len(site.paths()) == 3
+        assert result.stats["rep/cache/gave_up"] == 4
+        errors = [item["error"] for item in result.items if "error" in item]
+        assert errors == ["RobotsTxtUnreachable"] * 4
+
+    def test_a_user_s_own_policy_needs_no_wait(self) -> None:
+        with Site({"/robots.txt": Answer(fault="hang")}) as site:
+            settings = {
+                **ADDON,
+                "REP_FETCH_TIMEOUT_SECONDS": 3,
+                "REP_UNREACHABLE_WAIT_COUNT": 1,
+                "REP_OVERRIDES": {"localhost": "ignore"},
+            }
+            urls = [site.url("/a"), site.url("/b", "localhost")]
+            crawl(URLS_SPIDER, settings=settings, urls=urls)
+            assert "/b" in site.paths()
+
+
+class TestTargets:
+    """3: a target's own entry is read and filled only where its path is exactly /robots.txt."""
+
+    @pytest.mark.parametrize(
+        ("location", "asked"),
+        [("/robots.txt", 1), ("/robots.txt?a", 2), ("//robots.txt", 2)],
+    )
+    def test_filled(self, location: str, asked: int) -> None:
+        with Site({"/robots.txt*": Answer(body=_RULES), "//robots.txt": Answer()}) as target:
+            with Site({"/robots.txt": redirect(target.url(location))}) as site:
+                settings = {**ADDON, **_IN_ORDER}
+                urls = [site.url("/a"), target.url("/a")]
+                result = crawl(URLS_SPIDER, settings=settings, urls=urls)
+            assert sum("robots.txt" in path for path in target.paths()) == asked
+        assert result.stats.get("rep/store/hit", 0) == 2 - asked
+
+    def test_read(self) -> None:
+        with Site({"/robots.txt": Answer(body=_RULES)}) as target:
+            with Site({"/robots.txt": redirect(target.url("/robots.txt"))}) as site:
+                settings = {**ADDON, **_IN_ORDER}
+                urls = [target.url("/a"), site.url("/private"), site.url("/a")]
+                crawl(URLS_SPIDER, settings=settings, urls=urls)
+                assert site.paths() == ["/robots.txt", "/a"]
+            assert target.paths() == ["/robots.txt", "/a"]
+
+    def test_what_is_read_does_not_grow_younger(self, tmp_path: Path) -> None:
+        """RFC 9309, 2.4: 24 hours from when it was fetched, by however many origins it is used."""
+        path, now = tmp_path / "robots.sqlite", time.time()
+        with Site() as target, Site({"/robots.txt": redirect(target.url("/robots.txt"))}) as site:
+            origins = [Origin.of(one.url()) for one in (target, site)]
+            assert origins[0] is not None
+            assert origins[1] is not None
+            hops = (origins[0].robots_txt_uri,)
+            then = now - 20 * 3600
+            copy = Copy(200, _RULES.encode(), hops, (), then, then, then + 86_400)
+            store = SqliteStore(path, 1 << 30)
+            store.commit(Entry(origins[0], Knowledge(copy)), None).result()
+            settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
+            crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a"), site.url("/private")])
+            assert site.paths() == ["/robots.txt", "/a"]
+            assert target.paths() == []
+            theirs, ours = (store.peek(origin) for origin in origins if origin is not None)
+            store.close()
+        assert theirs == Entry(origins[0], Knowledge(copy))
+        assert ours is not None
+        assert ours.known.copy is not None
+        assert ours.known.copy.confirmed_at == pytest.approx(then)
+        assert ours.known.copy.fresh_until <= then + 86_400
+
+
+def test_a_host_that_is_down_holds_no_other_up() -> None:
+    with Site({"/robots.txt": Answer(fault="hang")}) as down, Site() as up:
+        settings: dict[str, Any] = {**ADDON, "REP_FETCH_TIMEOUT_SECONDS": 4}
+        began = time.monotonic()
+        urls = [down.url("/a"), f"http://127.0.0.1:{free_port()}/a", *pages(up, 5)]
+        crawl(URLS_SPIDER, settings=settings, urls=urls)
+        instants = [seen.at for seen in up.requests()]
+        asked = robots(down)[0].at
+    assert len(instants) == 6
+    assert max(instants) - asked < 3.9, f"{time.monotonic() - began} seconds in all"

@@ -1,0 +1,160 @@
+"""7: policies that the user sets for hosts, and the dry run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_rep.overrides import Override, Overrides
+from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.protocol.origin import Origin
+from tests.crawling import LOOPS, Loop, crawl
+from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
+from tests.servers.handle import Answer, Site
+
+_HTTP = Origin("http", "www.example.com", 80)
+_OWN = "User-agent: *\nDisallow: /own\n"
+
+
+class TestPatterns:
+    """Which host a pattern is for."""
+
+    @pytest.mark.parametrize(
+        "pattern",
+        [
+            "www.example.com",
+            "WWW.Example.COM",
+            "*.example.com",
+            "*example.com",
+            "www.*",
+            "*",
+            "www.example.???",
+            "http://www.example.com",
+            "*://www.example.com",
+            "http://*",
+        ],
+    )
+    def test_that_match(self, pattern: str) -> None:
+        assert Overrides.of({pattern: "ignore"}).match(_HTTP) == Override(ignore=True)
+
+    @pytest.mark.parametrize(
+        "pattern",
+        [
+            "",
+            "example.com",
+            "www.example.com.",
+            "www.example.comm",
+            "www.example",
+            "*.www.example.com",
+            "https://www.example.com",
+            "http://www.example.com/",
+            "http://www.example.com:8080",
+            "www.example.com:80",
+            "www-example-com",
+        ],
+    )
+    def test_that_do_not(self, pattern: str) -> None:
+        assert Overrides.of({pattern: "ignore"}).match(_HTTP) is None
+
+    def test_a_whole_origin_has_its_port_where_it_is_not_the_usual_one(self) -> None:
+        overrides = Overrides.of({"https://h:8443": "strict", "https://h": "lenient"})
+        assert overrides.match(Origin("https", "h", 8443)) == Override(preset="strict")
+        assert overrides.match(Origin("https", "h", 443)) == Override(preset="lenient")
+        assert overrides.match(Origin("http", "h", 80)) is None
+
+    def test_the_first_that_matches_decides(self) -> None:
+        overrides = Overrides.of({"www.*": "strict", "*": "ignore", "www.example.com": "lenient"})
+        assert overrides.match(_HTTP) == Override(preset="strict")
+
+    def test_none(self) -> None:
+        assert Overrides.of({}).match(_HTTP) is None
+
+    @given(st.text(max_size=20))
+    def test_any_pattern_can_be_read(self, pattern: str) -> None:
+        Overrides.of({pattern: "ignore"}).match(_HTTP)
+
+
+class TestValues:
+    """What a pattern can be given."""
+
+    @pytest.mark.parametrize(
+        ("value", "expected"),
+        [
+            ("ignore", Override(ignore=True)),
+            ("strict", Override(preset="strict")),
+            ("google", Override(preset="google")),
+            ({"robots_txt": _OWN}, Override(text=_OWN.encode())),
+            ({"robots_txt": ""}, Override(text=b"")),
+        ],
+    )
+    def test_right(self, value: Any, expected: Override) -> None:
+        assert Overrides.of({"*": value}).match(_HTTP) == expected
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            *["", "Ignore", "allow", "obey", None, True, 0, []],
+            *[{}, {"robots_txt": None}, {"robots_txt": b""}, {"robots.txt": ""}],
+            {"robots_txt": "", "policy": "strict"},
+        ],
+    )
+    def test_wrong(self, value: Any) -> None:
+        with pytest.raises(ConfigurationError, match="h\\.example"):
+            Overrides.of({"h.example": value})
+
+
+class TestCrawls:
+    """The same in whole crawls: `localhost` and `127.0.0.1` are two origins of one site."""
+
+    @pytest.mark.parametrize("loop", LOOPS)
+    @pytest.mark.parametrize(
+        ("value", "fetched", "asked"),
+        [
+            ("ignore", {"/own", "/a"}, 0),
+            ({"robots_txt": _OWN}, {"/a"}, 0),
+            ({"robots_txt": ""}, {"/own", "/a"}, 0),
+            ("strict", set(), 1),
+            ("lenient", {"/own", "/a"}, 1),
+        ],
+        ids=["ignore", "text", "empty text", "strict", "lenient"],
+    )
+    def test_one_host(self, value: Any, fetched: set[str], asked: int, loop: Loop) -> None:
+        with Site({"/robots.txt": Answer(status=503, body=DISALLOW_ALL)}) as site:
+            urls = [site.url(path, host) for path in ("/own", "/a") for host in _HOSTS]
+            settings = {**ADDON, "REP_OVERRIDES": {"localhost": value}}
+            result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+            seen = [(one.headers["host"].partition(":")[0], one.path) for one in site.requests()]
+        assert {path for host, path in seen if host == "localhost"} - _ROBOTS == fetched
+        assert {path for host, path in seen if host == "127.0.0.1"} == _ROBOTS
+        assert seen.count(("localhost", "/robots.txt")) == asked, result.log
+
+    def test_a_wrong_one_stops_the_crawl(self) -> None:
+        with Site() as site:
+            settings = {**ADDON, "REP_OVERRIDES": {"localhost": "obey"}}
+            result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a")])
+            assert site.paths() == []
+        assert "REP_OVERRIDES: 'localhost' can't be 'obey'" in result.error
+
+    @pytest.mark.parametrize("loop", LOOPS)
+    @pytest.mark.parametrize(
+        ("answer", "reason"),
+        [(Answer(body=DISALLOW_ALL), "RULE"), (Answer(status=503), "UNREACHABLE")],
+    )
+    def test_dry_run(self, answer: Answer, reason: str, loop: Loop) -> None:
+        with Site({"/robots.txt": answer}) as site:
+            settings = {**ADDON, "REP_DRY_RUN": True}
+            urls = [site.url("/a"), site.url("/b")]
+            result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+            assert sorted(site.paths()) == ["/a", "/b", "/robots.txt"]
+        assert all("allowed=False" in item["verdict"] for item in result.items)
+        assert all(reason in item["verdict"] for item in result.items), result.items
+        assert result.stats["rep/dry_run/would_drop"] == 2
+        assert result.stats["rep/verdict/disallowed"] == 2
+        assert "robotstxt/forbidden" not in result.stats
+
+
+_HOSTS = ("localhost", "127.0.0.1")
+_ROBOTS = {"/robots.txt"}

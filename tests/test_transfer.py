@@ -1,0 +1,189 @@
+"""4: the octets of an answer: decoded, never more than the limit, never the half of a file."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import tracemalloc
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import brotli
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy.exceptions import ResponseDataLossError
+from scrapy.http import Response
+
+try:
+    from compression import zstd  # type: ignore[import-not-found,unused-ignore]
+except ImportError:
+    from backports import zstd
+
+from scrapy_rep.transfer import Transfer, UndecodableError
+
+LIMIT = 512_000
+BODY = b"User-agent: *\nDisallow: /private\n" * 50
+
+
+def _raw_deflate(body: bytes) -> bytes:
+    compressor = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return compressor.compress(body) + compressor.flush()
+
+
+ENCODERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "gzip": ("gzip", gzip.compress),
+    "x-gzip": ("x-gzip", gzip.compress),
+    "deflate": ("deflate", zlib.compress),
+    "raw deflate": ("deflate", _raw_deflate),
+    "br": ("br", brotli.compress),
+    "zstd": ("zstd", zstd.compress),
+}
+_every_encoding = pytest.mark.parametrize(("name", "encode"), ENCODERS.values(), ids=ENCODERS)
+
+
+def body_of(
+    body: bytes,
+    encoding: str = "",
+    *,
+    status: int = 200,
+    limit: int = LIMIT,
+    received: int | None = None,
+) -> bytes:
+    """What the transfer makes of an answer of which so many octets were received."""
+    headers: Any = {"Content-Encoding": encoding} if encoding else {}
+    transfer = Transfer(limit)
+    stopped = transfer.has_enough_after(body if received is None else body[:received])
+    came = body if received is None else body[:received]
+    assert stopped == (len(came) > limit)
+    response = Response("http://h/robots.txt", status=status, headers=headers, body=came)
+    transfer.response = response
+    assert transfer.is_compressed == bool(encoding and encoding != "identity")
+    return transfer.body_of(response)
+
+
+class TestPlain:
+    """As they came."""
+
+    @pytest.mark.parametrize("octets", [0, 1, LIMIT - 1, LIMIT, LIMIT + 1])
+    def test_up_to_one_more_than_the_limit(self, octets: int) -> None:
+        assert body_of(b"#" * octets) == b"#" * octets
+
+    def test_no_more(self) -> None:
+        assert body_of(b"#" * (LIMIT + 2)) == b"#" * (LIMIT + 1)
+
+    def test_enough_is_more_than_the_limit_over_all_pieces(self) -> None:
+        transfer = Transfer(10)
+        assert [transfer.has_enough_after(b"12345") for _ in range(4)] == [False, False, True, True]
+
+    @pytest.mark.parametrize("encoding", ["identity", "Identity", " , identity"])
+    def test_identity_is_none(self, encoding: str) -> None:
+        transfer = Transfer(LIMIT)
+        headers = {"Content-Encoding": encoding}
+        transfer.response = Response("http://h/", headers=headers, body=BODY)
+        assert not transfer.is_compressed
+        assert transfer.body_of(transfer.response) == BODY
+
+
+class TestCompressed:
+    """Though we asked for none."""
+
+    @_every_encoding
+    def test_whole(self, name: str, encode: Callable[[bytes], bytes]) -> None:
+        assert body_of(encode(BODY), name) == BODY
+        assert body_of(encode(BODY), name.upper()) == BODY
+        assert body_of(encode(b""), name) == b""
+
+    @_every_encoding
+    def test_empty(self, name: str, encode: Callable[[bytes], bytes]) -> None:
+        assert body_of(b"", name) == b"", "an empty body is an empty file, whatever the header"
+
+    @_every_encoding
+    def test_more_than_the_limit(self, name: str, encode: Callable[[bytes], bytes]) -> None:
+        body = BODY * 1000
+        assert body_of(encode(body), name) == body[: LIMIT + 1]
+
+    @_every_encoding
+    @pytest.mark.parametrize("octets", [LIMIT - 1, LIMIT, LIMIT + 1])
+    def test_at_the_limit(self, octets: int, name: str, encode: Callable[[bytes], bytes]) -> None:
+        assert body_of(encode(b"#" * octets), name) == b"#" * octets
+
+    @_every_encoding
+    def test_a_transfer_that_we_stopped_is_read_as_far_as_it_goes(
+        self, name: str, encode: Callable[[bytes], bytes]
+    ) -> None:
+        body = random.Random(4).randbytes(LIMIT * 2)
+        read = body_of(encode(body), name, received=LIMIT + 1000)
+        assert len(read) > LIMIT - 200_000
+        assert body.startswith(read[:-1])
+
+    @_every_encoding
+    def test_every_truncation_by_accident_is_an_error(
+        self, name: str, encode: Callable[[bytes], bytes]
+    ) -> None:
+        whole = encode(random.Random(5).randbytes(300))
+        for octets in range(1, len(whole)):
+            with pytest.raises((ResponseDataLossError, UndecodableError)):
+                body_of(whole, name, received=octets)
+
+    @given(st.sampled_from(["gzip", "deflate", "br", "zstd"]), st.binary(min_size=1, max_size=100))
+    def test_any_octets(self, name: str, octets: bytes) -> None:
+        with suppress(ResponseDataLossError, UndecodableError):
+            assert len(body_of(octets, name)) <= LIMIT + 1
+
+    @pytest.mark.parametrize("name", ["rot13", "compress", "gzip, rot13", "none"])
+    def test_an_encoding_that_nobody_knows(self, name: str) -> None:
+        with pytest.raises(UndecodableError):
+            body_of(gzip.compress(BODY), name)
+
+    def test_several_encodings(self) -> None:
+        assert body_of(brotli.compress(gzip.compress(BODY)), "gzip, br") == BODY
+        with pytest.raises((ResponseDataLossError, UndecodableError)):
+            body_of(brotli.compress(gzip.compress(BODY)), "br, gzip")
+
+    def test_several_members_of_gzip(self) -> None:
+        assert body_of(gzip.compress(b"one\n") + gzip.compress(b"two\n"), "gzip") == b"one\ntwo\n"
+
+    def test_several_frames_of_zstd(self) -> None:
+        assert body_of(zstd.compress(b"one\n") + zstd.compress(b"two\n"), "zstd") == b"one\ntwo\n"
+
+    @pytest.mark.parametrize("status", [301, 404, 503])
+    def test_other_bodies_are_not_read(self, status: int) -> None:
+        body_of(b"no gzip at all", "gzip", status=status)
+
+    @_every_encoding
+    def test_a_bomb_takes_little_memory(self, name: str, encode: Callable[[bytes], bytes]) -> None:
+        bomb = encode(BODY + bytes(100_000_000))
+        tracemalloc.start()
+        try:
+            body = body_of(bomb, name)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert body == (BODY + bytes(LIMIT))[: LIMIT + 1]
+        assert peak < 10_000_000
+
+    def test_a_bomb_in_a_bomb_takes_little_memory(self) -> None:
+        bomb = gzip.compress(gzip.compress(bytes(200_000_000)))
+        tracemalloc.start()
+        try:
+            body = body_of(bomb, "gzip, gzip")
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert body == bytes(LIMIT + 1)
+        assert peak < 10_000_000
+
+    @pytest.mark.parametrize("count", [10, 1000])
+    def test_many_encodings_end(self, count: int) -> None:
+        body = BODY
+        for _ in range(10):
+            body = gzip.compress(body)
+        names = ", ".join(["gzip"] * count)
+        if count == 10:
+            assert body_of(body, names) == BODY
+        else:
+            with pytest.raises((ResponseDataLossError, UndecodableError)):
+                body_of(body, names)
