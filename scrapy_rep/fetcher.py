@@ -42,7 +42,7 @@ from .transfer import Transfer, UndecodableError
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
+    from scrapy.http import Headers, Response
 
     from .identity import Identity
     from .settings import RepSettings
@@ -79,6 +79,7 @@ class Fetcher:
         self._crawler = crawler
         self._settings = settings
         self._identity = identity
+        crawler.signals.connect(self._headers_received, signal=signals.headers_received)
         crawler.signals.connect(self._bytes_received, signal=signals.bytes_received)
         crawler.signals.connect(self._response_downloaded, signal=signals.response_downloaded)
 
@@ -222,6 +223,11 @@ class Fetcher:
             meta={**usual, **meta, **self._settings.fetch_meta, **needed},
             priority=_PRIORITY,
         )
+
+    def _headers_received(self, headers: Headers, request: Request) -> None:
+        transfer = request.meta.get(_MARK)
+        if isinstance(transfer, Transfer):
+            transfer.begin(headers)
 
     def _bytes_received(self, data: bytes, request: Request) -> None:
         transfer = request.meta.get(_MARK)

@@ -56,7 +56,7 @@ class RepMiddleware:
         self.policies = Policies(crawler, settings, self._identity)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
-        if settings.rules.access.preset == "google":  # the one that asks whether pages answer
+        if settings.asks_whether_pages_answer:
             crawler.signals.connect(self._response_received, signal=signals.response_received)
 
     @classmethod

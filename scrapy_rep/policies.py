@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
@@ -24,7 +23,7 @@ from .engine import is_closing
 from .exchanges import Exchanges
 from .overrides import Override
 from .policy import Policy, Reading
-from .protocol.access import AccessPolicy, Failure, Meaning, name_of
+from .protocol.access import Failure, Meaning, name_of
 from .protocol.document import parse
 from .protocol.errors import ConfigurationError, InvalidUri
 from .protocol.exchange import Rules as ExchangeRules
@@ -182,7 +181,7 @@ class Policies:
         override = self._settings.overrides.match(origin)
         if override is None or override.preset is None:
             return self._settings.rules
-        return replace(self._settings.rules, access=AccessPolicy(override.preset))
+        return self._settings.rules_under(override.preset)
 
     async def _read(self, origin: Origin, copy: Copy, request: Request | None) -> Reading:
         """The file as a value, and what decides by it; read again only if it was fetched again."""

@@ -7,7 +7,7 @@ that goes on with half of its manners is worse than one that does not start.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ from .protocol.redirects import LEAST_HOPS
 
 Value = TypeVar("Value")
 
+_GOOGLE = "google"
 _GOOGLE_SECONDS = 30 * DAY_SECONDS  # Google's documentation lets max-age lengthen, without a limit
 
 
@@ -213,6 +214,21 @@ class RepSettings:
     store_path: str
     store_max_octets: int
 
+    def rules_under(self, preset: str) -> Rules:
+        """What decides for a host that has a policy of its own by `REP_OVERRIDES`."""
+        limits = self.rules.limits
+        return replace(
+            self.rules,
+            access=AccessPolicy(preset),
+            limits=replace(limits, asked_max_seconds=_asked_max(preset, limits.max_seconds)),
+        )
+
+    @property
+    def asks_whether_pages_answer(self) -> bool:
+        """Whether any policy in use asks that: Google's does."""
+        presets = {override.preset for *_, override in self.overrides.patterns}
+        return _GOOGLE in presets | {self.rules.access.preset}
+
     @classmethod
     def of(cls, settings: BaseSettings) -> RepSettings:
         """Read and check a crawl's settings.
@@ -260,7 +276,7 @@ def _rules(value: dict[str, Any]) -> Rules:
     limits = Limits(
         min_seconds=value["REP_CACHE_MIN_SECONDS"],
         max_seconds=max_seconds,
-        asked_max_seconds=max(max_seconds, _GOOGLE_SECONDS) if preset == "google" else max_seconds,
+        asked_max_seconds=_asked_max(preset, max_seconds),
         stale_seconds=value["REP_STALE_SECONDS"],
         retry_first_seconds=value["REP_RETRY_FIRST_SECONDS"],
         retry_max_seconds=value["REP_RETRY_MAX_SECONDS"],
@@ -271,6 +287,10 @@ def _rules(value: dict[str, Any]) -> Rules:
         limits=limits,
         allow_after_30_days=value["REP_UNREACHABLE_AFTER_30_DAYS"] == "allow",
     )
+
+
+def _asked_max(preset: str, max_seconds: float) -> float:
+    return max(max_seconds, _GOOGLE_SECONDS) if preset == _GOOGLE else max_seconds
 
 
 def _named(name: str, build: Callable[[], Value]) -> Value:

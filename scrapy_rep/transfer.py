@@ -9,14 +9,15 @@ short by accident would not be, and is an error.
 
 from __future__ import annotations
 
+import io
 import zlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import ResponseDataLossError
 
 if TYPE_CHECKING:
-    from scrapy.http import Response
+    from scrapy.http import Headers, Response
 
 _PIECE_OCTETS = 1 << 16
 _DEFLATE = 8  # RFC 1950, 2.2: the compression method in a zlib frame
@@ -34,24 +35,49 @@ class Transfer:
         response: the answer as it came, before Scrapy's middlewares.
     """
 
-    __slots__ = ("_is_stopped", "_octets", "limit_octets", "response")
+    __slots__ = ("_grown", "_is_stopped", "_octets", "limit_octets", "response")
 
     def __init__(self, limit_octets: int) -> None:
         self.limit_octets = limit_octets
         self.response: Response | None = None
         self._octets = 0
         self._is_stopped = False
+        self._grown: Grown | None = None
+
+    def begin(self, headers: Headers) -> None:
+        """Take note of how the body is compressed, so that what it grows to can be counted."""
+        encodings = _encodings(headers)
+        if len(encodings) == 1 and encodings[0] in _METERS:
+            self._grown = _METERS[encodings[0]]()
 
     def has_enough_after(self, data: bytes) -> bool:
-        """Whether nothing more is needed once these octets have come."""
-        self._octets += len(data)
-        self._is_stopped = self._is_stopped or self._octets > self.limit_octets
+        """Whether nothing more is needed once these octets have come.
+
+        Counted is what they grow to, where that is known, and what came in any case.
+        """
+        if not self._is_stopped:
+            came = self._octets + len(data)
+            self._octets += self._grown_octets(data)
+            self._is_stopped = max(came, self._octets) > self.limit_octets
         return self._is_stopped
+
+    def _grown_octets(self, data: bytes) -> int:
+        if self._grown is None:
+            return len(data)
+        count = 0
+        try:
+            for octets in self._grown(data):
+                count += octets
+                if self._octets + count > self.limit_octets:
+                    break
+        except Exception:  # noqa: BLE001 - what can't be read is found out when it is read
+            self._grown = None
+        return count
 
     @property
     def is_compressed(self) -> bool:
         """Whether the answer came compressed."""
-        return self.response is not None and bool(_encodings(self.response))
+        return self.response is not None and bool(_encodings(self.response.headers))
 
     def body_of(self, response: Response) -> bytes:
         """The octets of the file in an answer, one more than the limit at most.
@@ -61,7 +87,7 @@ class Transfer:
             ResponseDataLossError: they end before their compression does.
         """
         came = self.response if self.response is not None else response
-        encodings = _encodings(came)
+        encodings = _encodings(came.headers)
         is_file = response.status // 100 == 2  # noqa: PLR2004 - other bodies are not read
         if not encodings or not came.body or not is_file:
             return response.body[: self.limit_octets + 1]
@@ -88,8 +114,8 @@ class Transfer:
         return bytes(octets)
 
 
-def _encodings(response: Response) -> list[str]:
-    values = b",".join(response.headers.getlist(b"Content-Encoding")).decode("latin-1").lower()
+def _encodings(headers: Headers) -> list[str]:
+    values = b",".join(headers.getlist(b"Content-Encoding")).decode("latin-1").lower()
     names = (name.strip() for name in values.split(","))
     return [name for name in names if name not in ("", "identity")]
 
@@ -118,12 +144,7 @@ def _deflated(body: bytes) -> Iterator[bytes]:
 
 
 def _unbrotlied(body: bytes) -> Iterator[bytes]:
-    try:
-        import brotli
-    except ImportError:
-        import brotlicffi as brotli
-
-    decompressor = brotli.Decompressor()
+    decompressor = _brotli().Decompressor()
     piece = decompressor.process(body, output_buffer_limit=_PIECE_OCTETS)
     while True:
         yield piece
@@ -135,16 +156,25 @@ def _unbrotlied(body: bytes) -> Iterator[bytes]:
 
 
 def _unzstded(body: bytes) -> Iterator[bytes]:
-    import io
+    with _zstd().ZstdFile(io.BytesIO(body)) as file:
+        while piece := file.read(_PIECE_OCTETS):
+            yield piece
 
+
+def _brotli() -> Any:
+    try:
+        import brotli
+    except ImportError:
+        import brotlicffi as brotli
+    return brotli
+
+
+def _zstd() -> Any:
     try:
         from compression import zstd  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         from backports import zstd
-
-    with zstd.ZstdFile(io.BytesIO(body)) as file:
-        while piece := file.read(_PIECE_OCTETS):
-            yield piece
+    return zstd
 
 
 _DECOMPRESSORS: dict[str, Callable[[bytes], Iterator[bytes]]] = {
@@ -153,4 +183,54 @@ _DECOMPRESSORS: dict[str, Callable[[bytes], Iterator[bytes]]] = {
     "deflate": _deflated,
     "br": _unbrotlied,
     "zstd": _unzstded,
+}
+
+
+Grown = Callable[[bytes], Iterator[int]]
+"""Takes the next octets of a compressed body; gives the lengths of the pieces they grow to."""
+
+
+def _inflated_lengths() -> Grown:
+    inflater = zlib.decompressobj(zlib.MAX_WBITS | 32)  # either frame
+
+    def grown(data: bytes) -> Iterator[int]:
+        while True:
+            piece = inflater.decompress(data, _PIECE_OCTETS)
+            data = inflater.unconsumed_tail
+            yield len(piece)
+            if not data and len(piece) < _PIECE_OCTETS:
+                return
+
+    return grown
+
+
+def _unbrotlied_lengths() -> Grown:
+    decompressor = _brotli().Decompressor()
+
+    def grown(data: bytes) -> Iterator[int]:
+        piece = decompressor.process(data, output_buffer_limit=_PIECE_OCTETS)
+        while piece:
+            yield len(piece)
+            piece = decompressor.process(b"", output_buffer_limit=_PIECE_OCTETS)
+
+    return grown
+
+
+def _unzstded_lengths() -> Grown:
+    decompressor = _zstd().ZstdDecompressor()
+
+    def grown(data: bytes) -> Iterator[int]:
+        yield len(decompressor.decompress(data, _PIECE_OCTETS))
+        while not decompressor.needs_input and not decompressor.eof:
+            yield len(decompressor.decompress(b"", _PIECE_OCTETS))
+
+    return grown
+
+
+_METERS: dict[str, Callable[[], Grown]] = {
+    "gzip": _inflated_lengths,
+    "x-gzip": _inflated_lengths,
+    "deflate": _inflated_lengths,
+    "br": _unbrotlied_lengths,
+    "zstd": _unzstded_lengths,
 }

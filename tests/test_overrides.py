@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_rep.cache.entry import Entry
+from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.overrides import Override, Overrides
 from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.protocol.knowledge import Knowledge, Outage
 from scrapy_rep.protocol.origin import Origin
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
@@ -130,6 +135,60 @@ class TestCrawls:
         assert {path for host, path in seen if host == "localhost"} - _ROBOTS == fetched
         assert {path for host, path in seen if host == "127.0.0.1"} == _ROBOTS
         assert seen.count(("localhost", "/robots.txt")) == asked, result.log
+
+    @pytest.mark.parametrize(
+        ("preset", "override", "days"),
+        [("google", "rfc9309", (2, 1)), ("rfc9309", "google", (1, 2))],
+    )
+    def test_a_preset_brings_its_lifetimes(
+        self, preset: str, override: str, days: tuple[int, int], tmp_path: Path
+    ) -> None:
+        """Under google a site may ask for two days; under any other for one (RFC 9309, 2.4)."""
+        path = tmp_path / "a.sqlite"
+        answer = Answer(headers=[("Cache-Control", "max-age=172800")])
+        with Site({"/robots.txt": answer}) as site:
+            settings = {
+                **ADDON,
+                "REP_STORE": "sqlite",
+                "REP_STORE_PATH": str(path),
+                "REP_POLICY": preset,
+                "REP_OVERRIDES": {"localhost": override},
+            }
+            urls = [site.url("/a", host) for host in ("127.0.0.1", "localhost")]
+            crawl(URLS_SPIDER, settings=settings, urls=urls)
+        store = SqliteStore(path, 1 << 30)
+        lifetimes = []
+        for url in urls:
+            origin = Origin.of(url)
+            entry = store.peek(origin) if origin is not None else None
+            assert entry is not None
+            assert entry.known.copy is not None
+            lifetimes.append(entry.known.copy.fresh_until - entry.known.copy.confirmed_at)
+        store.close()
+        assert lifetimes == [pytest.approx(86_400 * n) for n in days]
+
+    def test_google_for_one_host_asks_whether_its_pages_answer(self, tmp_path: Path) -> None:
+        """The file has been unreachable for 31 days; a page that is exempt answers."""
+        path, now = tmp_path / "a.sqlite", time.time()
+        with Site({"/robots.txt": Answer(status=503)}) as site:
+            origin = Origin.of(site.url())
+            assert origin is not None
+            since = now - 31 * 86_400
+            outage = Outage(503, (origin.robots_txt_uri,), since, now - 10, 9, now - 5)
+            store = SqliteStore(path, 1 << 30)
+            store.commit(Entry(origin, Knowledge(outage=outage)), None).result()
+            store.close()
+            base = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
+            base |= {"REP_RETRY_FIRST_SECONDS": 0.2, "REP_RETRY_MAX_SECONDS": 0.2}
+            for settings in ({"REP_POLICY": "google"}, {"REP_OVERRIDES": {"*": "google"}}):
+                before = len(site.paths())
+                crawl(
+                    "tests.faults.spiders:ExemptFirstSpider",
+                    settings={**base, **settings},
+                    urls=[site.url("/exempt"), site.url("/a")],
+                    pause_seconds=1,
+                )
+                assert site.paths()[before:].count("/a") == 1, settings
 
     def test_a_wrong_one_stops_the_crawl(self) -> None:
         with Site() as site:

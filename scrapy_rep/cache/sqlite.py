@@ -57,6 +57,7 @@ class SqliteStore:
         self._path = path
         self._limit_octets = limit_octets
         self._commits = 0
+        self._failure: StoreError | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rep-store")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -128,6 +129,9 @@ class SqliteStore:
             return failed
 
     def _transaction(self, work: Callable[[], Value]) -> Value:
+        # One write that waited for a lock in vain is enough: those behind it would wait as long.
+        if self._failure is not None:
+            raise self._failure
         try:
             self._writer.execute("begin immediate")
             try:
@@ -137,7 +141,8 @@ class SqliteStore:
                 raise
             self._writer.execute("commit")
         except sqlite3.Error as error:
-            raise self._failed(error) from error
+            self._failure = self._failed(error)
+            raise self._failure from error
         return result
 
     def _claim(self, origin: Origin, now: float, seconds: float) -> Lease | None:
@@ -227,7 +232,7 @@ def set_aside(path: Path, error: Exception) -> None:
     """Rename a damaged file and its companions, so that it can be looked at and a new one made."""
     mark = f".damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
     try:
-        for suffix in ("", "-wal", "-shm"):
+        for suffix in ("-wal", "-shm", ""):  # so that nobody finds the file with the wrong log
             companion = path.with_name(path.name + suffix)
             if companion.exists():
                 companion.rename(path.with_name(path.name + mark + suffix))

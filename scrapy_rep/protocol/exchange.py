@@ -202,7 +202,9 @@ def standing(known: Knowledge, now: float, rules: Rules, *, is_answering: bool =
 def _standing_in_outage(
     outage: Outage, copy: Copy | None, now: float, rules: Rules, *, is_answering: bool
 ) -> Standing:
-    stale_until = copy.confirmed_at + rules.limits.stale_seconds if copy is not None else -FOREVER
+    # Only a file is a copy to go by: that there was none says nothing while there is no answer.
+    is_file = copy is not None and access_result(copy.event) is AccessResult.SUCCESSFUL
+    stale_until = copy.confirmed_at + rules.limits.stale_seconds if copy and is_file else -FOREVER
     has_copy = now < stale_until
     until, remedy = _remedy(outage, now, rules, has_copy=has_copy)
     is_due = now >= outage.retry_at

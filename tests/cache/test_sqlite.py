@@ -290,6 +290,9 @@ class TestTrouble:
             with pytest.raises(StoreError, match="locked"):
                 store.commit(file_entry(OTHER), None).result()
             other.execute("commit")
+            with pytest.raises(StoreError, match="locked"):  # at once: it is given up
+                store.commit(file_entry(OTHER), None).result()
+        with opened(path) as store:
             store.commit(file_entry(OTHER), None).result()
             assert store.peek(OTHER) == file_entry(OTHER)
         assert aside(path) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+from scrapy import Request
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 from scrapy.utils.asyncio import sleep
@@ -33,6 +34,15 @@ class ClosingSpider(UrlsSpider):
     def parse(self, response: Response, asked: str) -> dict[str, Any]:
         """Raises."""
         raise CloseSpider("enough")
+
+
+class ExemptFirstSpider(PacedSpider):
+    """Asks for its first URL whatever robots.txt says."""
+
+    def _request(self, url: str) -> Request:
+        request = super()._request(url)
+        request.meta["dont_obey_robotstxt"] = url == self.urls[0]
+        return request
 
 
 class ResumedSpider(UrlsSpider):

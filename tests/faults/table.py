@@ -126,7 +126,7 @@ FAULTS: dict[str, Fault] = {
         "file", Answer(body=SERVED, content_encoding="zstd", bomb_octets=_BOMB_OCTETS)
     ),
     "endless": answers("file", Answer(body=SERVED, fault="endless")),
-    "endless gzip": answers("file", Answer(body=SERVED, fault="endless", content_encoding="gzip")),
+    "none: rules after markup": answers("file", Answer(body=f"<html>\n<p>Welcome\n{SERVED}")),
     "five redirects": chain("file", 5),
     "redirect to another origin's robots.txt": leads(
         "file", "{other}/robots.txt", Plan({"/robots.txt": _FILE})

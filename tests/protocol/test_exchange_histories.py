@@ -60,6 +60,7 @@ def permitted(history: list[Happened], rest: float, choice: Choice) -> str | Non
     """What holds so long after the last event; None where the file is to be asked for first."""
     now = 0.0
     good: tuple[str, float] | None = None  # its meaning, and when it was last confirmed
+    is_file = False  # that there is no file is no copy to go by while there is no answer
     outage: tuple[Event, float] | None = None  # the last failure, and when the first came
     for happened in history:
         now += happened.pause
@@ -69,6 +70,7 @@ def permitted(history: list[Happened], rest: float, choice: Choice) -> str | Non
             outage = (happened.event, outage[1] if outage else now)
         else:
             good, outage = (_good(happened.event, choice), now), None
+            is_file = happened.event in range(200, 300)
     now += rest
     if outage is None:
         return good[0] if good and now < good[1] + DAY else None
@@ -76,7 +78,7 @@ def permitted(history: list[Happened], rest: float, choice: Choice) -> str | Non
     named = choice.overrides.get(event.value if isinstance(event, Failure) else str(event))
     if named is not None:
         return named
-    copy = good[0] if good and now < good[1] + 30 * DAY else None
+    copy = good[0] if good and is_file and now < good[1] + 30 * DAY else None
     lasted = now - since
     if choice.preset == "strict" or (choice.preset == "google" and lasted < 12 * HOUR):
         return "disallow"
