@@ -241,7 +241,9 @@ class Fetcher:
     def _response_downloaded(self, response: Response, request: Request) -> None:
         transfer = request.meta.get(_MARK)
         if isinstance(transfer, Transfer):
-            transfer.response = response
+            # A copy: Scrapy's decompression empties the Content-Encoding of the original, and a
+            # body that was cut short would pass for a whole one.
+            transfer.response = response.copy()
 
     def _count(self, name: str) -> None:
         self._crawler.stats.inc_value(name)

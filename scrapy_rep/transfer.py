@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import ResponseDataLossError
@@ -48,7 +49,8 @@ class Transfer:
         """Take note of how the body is compressed, so that what it grows to can be counted."""
         encodings = _encodings(headers)
         if len(encodings) == 1 and encodings[0] in _METERS:
-            self._grown = _METERS[encodings[0]]()
+            with suppress(ImportError):  # of a library that older versions of Scrapy do not bring
+                self._grown = _METERS[encodings[0]]()
 
     def has_enough_after(self, data: bytes) -> bool:
         """Whether nothing more is needed once these octets have come.

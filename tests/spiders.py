@@ -7,10 +7,12 @@ from typing import Any
 
 from scrapy import Request, Spider
 from scrapy.http import Response
-from scrapy.utils.asyncio import call_later, sleep
+from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
+
+from scrapy_rep.loops import sleep
 
 # Long enough for a request to be under way, and to be cancelled well after that.
 _HEAD_START_SECONDS = 0.05

@@ -39,7 +39,9 @@ class PolicySpider(Spider):
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.robots_parsed, signal=signals.robots_parsed)
+        robots_parsed = getattr(signals, "robots_parsed", None)  # a name of Scrapy 2.18
+        if robots_parsed is not None:
+            crawler.signals.connect(spider.robots_parsed, signal=robots_parsed)
         return spider
 
     def robots_parsed(self, robotparser: Any, request: Request) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import random
 from typing import Any
 
 import pytest
@@ -25,6 +27,14 @@ ALLOWED: dict[str, Any] = {
     "a redirect to a file": redirect("file:///etc/passwd"),
     "a redirect to no URL": redirect("http://[broken"),
 }
+
+
+def random_text() -> str:
+    """Comment lines that do not compress well, so that what is cut is the half of a file."""
+    draw = random.Random(1)
+    return "".join(f"# {draw.getrandbits(256):x}\n" for _ in range(60))
+
+
 DISALLOWED: dict[str, Any] = {
     "503 without a body": Answer(status=503),
     "503 whose body allows": Answer(status=503, body="User-agent: *\nAllow: /\n"),
@@ -41,6 +51,10 @@ DISALLOWED: dict[str, Any] = {
     "no answer in time": Answer(fault="hang"),
     "octets that do not decompress": Answer(
         body="User-agent: *\nAllow: /", headers=(("Content-Encoding", "gzip"),)
+    ),
+    "a compressed body cut short": Answer(
+        body=gzip.compress(f"User-agent: *\nAllow: /\n{random_text()}".encode())[:-900],
+        headers=(("Content-Encoding", "gzip"),),
     ),
     "an encoding that nobody knows": Answer(
         body="User-agent: *\nAllow: /", headers=(("Content-Encoding", "rot13"),)
