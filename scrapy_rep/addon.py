@@ -8,6 +8,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.misc import load_object
 
 from .middleware import RepMiddleware
+from .protocol.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -24,7 +25,18 @@ class Addon:
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Change the settings of a crawl, at the add-on's priority."""
+        """Change the settings of a crawl, at the add-on's priority.
+
+        Raises:
+            ConfigurationError: the user switched `RepMiddleware` off.
+        """
+        for component, order in (settings[_MIDDLEWARES] or {}).items():
+            if order is None and load_object(component) is RepMiddleware:
+                raise ConfigurationError(
+                    f"{_MIDDLEWARES} switches RepMiddleware off, and scrapy_rep.Addon takes the "
+                    "place of Scrapy's own: nobody would judge. Remove one of the two, or set "
+                    "ROBOTSTXT_OBEY = False"
+                )
         merged = settings.get_component_priority_dict_with_base(_MIDDLEWARES)
         orders = {load_object(component): order for component, order in merged.items()}
         order = orders.get(RobotsTxtMiddleware)

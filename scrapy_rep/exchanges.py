@@ -87,11 +87,10 @@ class Exchanges:
             request: for whom it is asked, if for anybody.
             is_refresh: whether what may still be used, but should be confirmed, does not do.
         """
-        enough = {Act.USE} if is_refresh else {Act.USE, Act.REFRESH}
         pause, longest = _POLL_SECONDS
         while True:
             known = self._peek(origin)
-            if self.standing(origin, known, rules).act in enough:
+            if self._is_enough(origin, known, rules, is_refresh=is_refresh):
                 self._count(stats.STORE_HIT)
                 return known
             lease = await self._claim(origin)
@@ -103,10 +102,24 @@ class Exchanges:
             await sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
             pause = min(2 * pause, longest)
         known = self._peek(origin)
-        if self.standing(origin, known, rules).act in enough:
+        if self._is_enough(origin, known, rules, is_refresh=is_refresh):
             await self._do(lambda store: store.release(lease))
             return known
         return await self._ask(origin, known, rules, lease, request)
+
+    def _is_enough(
+        self, origin: Origin, known: Knowledge, rules: Rules, *, is_refresh: bool
+    ) -> bool:
+        """Whether what the store knows does.
+
+        What this crawl uses already may be used while it is confirmed; what it has not used yet
+        has to be fresh, or every crawl of a short life would use what the last one left.
+        """
+        act = self.standing(origin, known, rules).act
+        if act is Act.REFRESH and not is_refresh:
+            copy = known.copy
+            return known.outage is not None or copy is None or time.time() < copy.fresh_until
+        return act is Act.USE
 
     async def _ask(
         self,
@@ -127,7 +140,7 @@ class Exchanges:
             self._count(stats.ACCESS.format(answer.access_result.value))
             self._count(stats.EVENT.format(name_of(answer.event)))
             # A failure of our own says nothing of the site: others should not believe it.
-            is_kept = answer.event is not Failure.LOCAL
+            is_kept = answer.event not in (Failure.LOCAL, Failure.GUARD)
             if is_kept:
                 await self._do(lambda store: store.commit(Entry(origin, known), lease))
                 await self._keep_for_targets(origin, answer, now, rules)

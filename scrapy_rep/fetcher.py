@@ -79,6 +79,7 @@ class Fetcher:
         self._crawler = crawler
         self._settings = settings
         self._identity = identity
+        crawler.signals.connect(self._begun, signal=signals.request_reached_downloader)
         crawler.signals.connect(self._headers_received, signal=signals.headers_received)
         crawler.signals.connect(self._bytes_received, signal=signals.bytes_received)
         crawler.signals.connect(self._response_downloaded, signal=signals.response_downloaded)
@@ -171,7 +172,7 @@ class Fetcher:
             return None if _site(target.host) == _site(origin.host) else Failure.GUARD
         try:
             found = await run_in_thread(socket.getaddrinfo, target.host, target.port)
-        except OSError:
+        except (OSError, UnicodeError):
             return Failure.DNS
         addresses = {str(address[4][0]) for address in found}
         return None if all(map(is_public_address, addresses)) else Failure.GUARD
@@ -188,11 +189,14 @@ class Fetcher:
         transfer: Transfer = request.meta[_MARK]
         try:
             response = await engine.download_async(request)
-        except IgnoreRequest:
+        except IgnoreRequest as error:
             # Scrapy's decompression gives up on what grows too large; its beginning is enough.
-            if transfer.response is None or not transfer.is_compressed:
+            # Whoever else refuses the answer has been heard: there is none.
+            if transfer.response is None or not _is_too_large(error):
                 raise
             response = transfer.response
+        if "download_stopped" in response.flags and not transfer.is_stopped:
+            raise DownloadCancelledError(f"somebody else stopped the download of {uri}")
         if "dataloss" in response.flags:
             raise ResponseDataLossError(uri)
         return response, transfer.body_of(response)
@@ -208,14 +212,13 @@ class Fetcher:
             "download_timeout": self._settings.fetch_timeout_seconds,
         }
         needed = {
-            "dont_obey_robotstxt": True,
             "dont_redirect": True,
             "download_fail_on_dataloss": True,
             "download_maxsize": 0,  # the transfer is stopped by us, and what came is used
             "handle_httpstatus_all": True,
             _MARK: Transfer(self._settings.parse_limit_octets),
         }
-        return Request(
+        request = Request(
             uri,
             callback=NO_CALLBACK,
             dont_filter=True,
@@ -223,6 +226,13 @@ class Fetcher:
             meta={**usual, **meta, **self._settings.fetch_meta, **needed},
             priority=_PRIORITY,
         )
+        request.meta[_MARK].uri = request.url
+        return request
+
+    def _begun(self, request: Request) -> None:
+        transfer = request.meta.get(_MARK)
+        if isinstance(transfer, Transfer):
+            transfer.restart()
 
     def _headers_received(self, headers: Headers, request: Request) -> None:
         transfer = request.meta.get(_MARK)
@@ -254,8 +264,14 @@ class Fetcher:
 
 
 def is_own(request: Request) -> bool:
-    """Whether a request is one of the fetcher's."""
-    return isinstance(request.meta.get(_MARK), Transfer)
+    """Whether a request is one of the fetcher's, and not one that has taken over its meta."""
+    transfer = request.meta.get(_MARK)
+    return isinstance(transfer, Transfer) and transfer.uri == request.url
+
+
+def _is_too_large(error: IgnoreRequest) -> bool:
+    """Whether this is how Scrapy says that a body grew beyond `download_maxsize`."""
+    return type(error.__cause__).__name__ == "_DecompressionMaxSizeExceeded"
 
 
 def failure_of(error: BaseException) -> Failure:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from scrapy.http import Headers
+
 from .protocol.errors import ConfigurationError
 from .protocol.tokens import as_product_tokens, is_product_token
 from .robotparser import tokens_of
@@ -73,10 +75,9 @@ class Identity:
     def header(self) -> str:
         """The User-Agent header of requests that bring none, as Scrapy's middlewares set it."""
         settings, spider = self._crawler.settings, self._crawler.spider
-        for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items():
-            if name.lower() == "user-agent" and value:
-                return str(value)
-        return str(getattr(spider, "user_agent", None) or settings.get("USER_AGENT") or "")
+        usual = Headers(settings.getdict("DEFAULT_REQUEST_HEADERS")).get(b"User-Agent")
+        header = usual or getattr(spider, "user_agent", None) or settings.get("USER_AGENT") or ""
+        return header.decode("utf-8", "replace") if isinstance(header, bytes) else str(header)
 
     @property
     def fetch_header(self) -> str | None:

@@ -137,9 +137,23 @@ class Policies:
         known = learn(Knowledge(), Answer(Failure.LOCAL), time.time(), rules.limits)
         return self._without_file(known, self._exchanges.standing(origin, known, rules), origin)
 
+    def _refused(self, origin: Origin) -> Policy:
+        """What holds where we could not deal with a file: nothing, whatever errors mean."""
+        policy = self._given_up(origin)
+        return Policy(
+            origin,
+            Failure.LOCAL,
+            Meaning.DISALLOW,
+            Reading.of_nothing(origin),
+            self._identity.tokens,
+            due_at=policy.due_at,
+            usable_until=policy.usable_until,
+        )
+
     async def _settle(self, origin: Origin, request: Request | None, *, is_refresh: bool) -> None:
         """Come to a policy, keep it, and give it to all who wait. Does not raise."""
         policy: Policy | None = None
+        otherwise = self._given_up
         try:
             policy = await self._policy(origin, request, is_refresh=is_refresh)
         except Exception:
@@ -148,9 +162,10 @@ class Policies:
                 origin,
                 extra=self._extra,
             )
+            otherwise = self._refused
         finally:
             # Also where this is cancelled, as it is when the loop ends: nobody is left waiting.
-            policy = policy or self._still_usable(origin) or self._given_up(origin)
+            policy = policy or self._still_usable(origin) or otherwise(origin)
             self._keep(policy)
             for waiter in self._waiting.pop(origin):
                 if not waiter.called:
@@ -253,7 +268,8 @@ class Policies:
 async def policy_for(crawler: Crawler, url: str) -> Policy:
     """The policy of a URL's origin, from the crawl's cache or from one fetch.
 
-    To be awaited in callbacks and `start` of spiders, in pipelines and in middlewares.
+    To be awaited in callbacks and `start` of spiders, and in pipelines. Not where the fetch itself
+    waits for the answer: in handlers of `robots_parsed`, or in `process_request` of middlewares.
 
     Raises:
         ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.

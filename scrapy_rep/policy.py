@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
+from urllib.parse import urljoin
 
 from .protocol.access import AccessResult, Event, Meaning, access_result, name_of
 from .protocol.document import RobotsTxt, parse
@@ -36,6 +38,17 @@ class Reading:
         """That of an empty file."""
         empty = parse(b"", origin.robots_txt_uri)
         return cls(empty, empty)
+
+
+# Dot segments, plain or escaped (RFC 3986, 5.2.4). Rules are matched against the path as it is
+# written; but some clients resolve such a path before they send it, and most servers after.
+_DOTS = re.compile(r"/(?:\.|%2e){1,2}(?:[/?#]|$)", re.IGNORECASE)
+_DOT = re.compile("%2e", re.IGNORECASE)
+
+
+def _without_dots(url: str) -> str:
+    path, mark, query = url.partition("?")
+    return urljoin(url, _DOT.sub(".", path)) + mark + query
 
 
 class Policy:
@@ -138,6 +151,8 @@ class Policy:
             return self._verdict
         tokens = self._tokens if product_tokens is None else product_tokens
         verdict = self._rules.verdict(tokens, url)
+        if verdict.allowed and _DOTS.search(url):
+            verdict = self._rules.verdict(tokens, _without_dots(url))
         return replace(verdict, is_stale=True) if self.is_stale else verdict
 
     @property

@@ -33,17 +33,28 @@ class Transfer:
 
     Attributes:
         limit_octets: the parse limit.
+        uri: the URI of the request that this belongs to.
         response: the answer as it came, before Scrapy's middlewares.
     """
 
-    __slots__ = ("_grown", "_is_stopped", "_octets", "limit_octets", "response")
+    __slots__ = ("_grown", "_is_stopped", "_octets", "limit_octets", "response", "uri")
 
     def __init__(self, limit_octets: int) -> None:
         self.limit_octets = limit_octets
+        self.uri = ""
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget what came: the request is sent, perhaps not for the first time."""
         self.response: Response | None = None
         self._octets = 0
         self._is_stopped = False
         self._grown: Grown | None = None
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether enough came, so that the transfer was stopped."""
+        return self._is_stopped
 
     def begin(self, headers: Headers) -> None:
         """Take note of how the body is compressed, so that what it grows to can be counted."""

@@ -147,7 +147,9 @@ class SqliteStore:
 
     def _claim(self, origin: Origin, now: float, seconds: float) -> Lease | None:
         held = self._writer.execute(
-            "select 1 from leases_1 where origin = ? and until > ?", (str(origin), now)
+            # One that ends much later than any does was made by a clock that was wrong.
+            "select 1 from leases_1 where origin = ? and until > ? and until <= ?",
+            (str(origin), now, now + _LEASE_KEPT_SECONDS),
         ).fetchone()
         if held is not None:
             return None
@@ -169,7 +171,7 @@ class SqliteStore:
         self._writer.execute(
             "insert into entries_1 values (?, ?, ?) on conflict (origin) do update "
             "set changed_at = excluded.changed_at, record = excluded.record "
-            "where excluded.changed_at >= changed_at",
+            "where excluded.changed_at >= changed_at or changed_at > excluded.changed_at + 86400",
             (str(entry.origin), entry.changed_at, encode(entry)),
         )
         if lease is not None:

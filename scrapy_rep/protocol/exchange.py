@@ -203,7 +203,11 @@ def _standing_in_outage(
     outage: Outage, copy: Copy | None, now: float, rules: Rules, *, is_answering: bool
 ) -> Standing:
     # Only a file is a copy to go by: that there was none says nothing while there is no answer.
-    is_file = copy is not None and access_result(copy.event) is AccessResult.SUCCESSFUL
+    is_file = (
+        copy is not None
+        and access_result(copy.event) is AccessResult.SUCCESSFUL
+        and now >= copy.confirmed_at - DAY_SECONDS
+    )
     stale_until = copy.confirmed_at + rules.limits.stale_seconds if copy and is_file else -FOREVER
     has_copy = now < stale_until
     until, remedy = _remedy(outage, now, rules, has_copy=has_copy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -10,6 +11,7 @@ from .errors import InvalidUri
 DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
 """The schemes whose URIs are judged, and the ports that equal their absence."""
 
+_ODD = re.compile(r"[\x00-\x1f\x7f]|^ +| +$")
 _NO_HOST = frozenset("\\ %/?#@<>^|")  # none of these is in a host (RFC 3986, 3.2.2; URL standard)
 
 
@@ -34,10 +36,13 @@ class Origin:
         Raises:
             InvalidUri: the scheme is judged, but there is no host, or no port in 1..65535.
         """
-        scheme, colon, _ = uri.partition(":")
+        is_odd = _ODD.search(uri) is not None
+        scheme, colon, _ = (_ODD.sub("", uri) if is_odd else uri).partition(":")
         scheme = scheme.lower()
         if not colon or scheme not in DEFAULT_PORTS:
             return None
+        if is_odd:  # clients drop such octets, each in its own way: what would be asked for?
+            raise InvalidUri(f"{uri!r} names no origin: it holds control characters or blanks")
         try:
             parts = urlsplit(uri)
             host, port = parts.hostname, parts.port

@@ -42,7 +42,10 @@ class Rule:
     def __str__(self) -> str:
         """The rule as a robots.txt would spell it, octets that are no text escaped."""
         key = "Allow" if self.allow else "Disallow"
-        return f"{key}: {self.path_pattern.decode('utf-8', 'backslashreplace')}"
+        text = self.path_pattern.decode("utf-8", "backslashreplace")
+        # What a terminal would obey is not for logs.
+        shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+        return f"{key}: {''.join(shown)}"
 
 
 @dataclass(frozen=True, slots=True)
