@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from urllib.parse import urljoin
 
 from .protocol.access import AccessResult, Event, Meaning, access_result, name_of
 from .protocol.document import RobotsTxt, parse
@@ -12,6 +11,7 @@ from .protocol.exchange import Standing
 from .protocol.findings import Code, Finding
 from .protocol.knowledge import Copy, Knowledge
 from .protocol.origin import Origin
+from .protocol.paths import path_of
 from .protocol.verdict import Reason, Verdict
 from .robotparser import Rules
 
@@ -47,8 +47,18 @@ _DOT = re.compile("%2e", re.IGNORECASE)
 
 
 def _without_dots(url: str) -> str:
-    path, mark, query = url.partition("?")
-    return urljoin(url, _DOT.sub(".", path)) + mark + query
+    """The path and query of a URL, dot segments resolved."""
+    path, mark, query = path_of(url).partition("?")
+    kept: list[str] = []
+    segments = _DOT.sub(".", path.partition("#")[0]).split("/")[1:]
+    for segment in segments:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    if segments[-1] in (".", ".."):
+        kept.append("")
+    return "/" + "/".join(kept) + mark + query
 
 
 class Policy:

@@ -55,3 +55,8 @@ def test_two_judges_are_refused(rival: Any) -> None:
     )
     with pytest.raises(ConfigurationError, match="is enabled besides RepMiddleware"):
         RepMiddleware.from_crawler(crawler)
+
+
+def test_an_addon_without_its_middleware_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="nobody would judge"):
+        orders({"scrapy_rep.RepMiddleware": None})

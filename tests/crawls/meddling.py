@@ -1,0 +1,57 @@
+"""Components of a user's that meddle with robots.txt requests, as some in real projects do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy.http import Headers, Response
+from typing_extensions import Self
+
+
+class HtmlOnly:
+    """An extension that stops every download but those of pages."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        extension = cls()
+        crawler.signals.connect(extension.headers_received, signal=signals.headers_received)
+        return extension
+
+    def headers_received(self, headers: Headers) -> None:
+        if b"html" not in (headers.get(b"Content-Type") or b""):
+            raise StopDownload(fail=False)
+
+
+class Refusing:
+    """A downloader middleware that refuses answers of a kind."""
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        if response.headers.get(b"X-Challenge"):
+            raise IgnoreRequest("a challenge")
+        return response
+
+
+class LogsInWithOurMeta:
+    """A downloader middleware that answers robots.txt requests with a request for another page."""
+
+    def process_response(self, request: Request, response: Response) -> Any:
+        login = response.headers.get(b"X-Login")
+        return request.replace(url=login.decode()) if login else response
+
+
+class RaisingParser:
+    """A parser that can read nothing but the empty file that it is tried on."""
+
+    def __init__(self, body: bytes) -> None:
+        if body:
+            raise RuntimeError("unreadable")
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> Self:
+        return cls(robotstxt_body)
+
+    def allowed(self, url: str, user_agent: str) -> bool:
+        return True

@@ -1,0 +1,94 @@
+"""What other components do to our requests, and odd URLs: nothing of it is read as permission."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crawling import LOOPS, Loop, crawl
+from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
+from tests.servers.handle import Answer, Site, redirect
+
+HERE = "tests.crawls.meddling"
+RULES = Answer(body="User-agent: *\nDisallow: /private\n")
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_somebody_else_stops_the_download(loop: Loop) -> None:
+    with Site({"/robots.txt": RULES}) as site:
+        settings = {**ADDON, "EXTENSIONS": {f"{HERE}.HtmlOnly": 0}}
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[site.url("/private/x")])
+        assert site.paths() == ["/robots.txt"], result.log
+
+
+@pytest.mark.parametrize("encoding", ["gzip", None])
+def test_a_middleware_refuses_the_answer(encoding: str | None) -> None:
+    answer = Answer(
+        body=b"User-agent: *\n",
+        headers=(("X-Challenge", "1"),),
+        content_encoding="gzip" if encoding else None,
+    )
+    with Site({"/robots.txt": answer}) as site:
+        settings = {**ADDON, "DOWNLOADER_MIDDLEWARES": {f"{HERE}.Refusing": 800}}
+        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/private/x")])
+        assert site.paths() == ["/robots.txt"], result.log
+    assert result.stats["rep/event/local"] == 1
+
+
+def test_whoever_takes_our_meta_is_judged_all_the_same() -> None:
+    with Site({"/robots.txt": Answer(body=DISALLOW_ALL)}) as other:
+        answer = Answer(headers=(("X-Login", other.url("/private/login")),))
+        with Site({"/robots.txt": answer}) as site:
+            settings = {**ADDON, "DOWNLOADER_MIDDLEWARES": {f"{HERE}.LogsInWithOurMeta": 800}}
+            result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/private/x")])
+            assert site.paths() == ["/robots.txt"], result.log
+        assert other.paths() == ["/robots.txt"]
+
+
+@pytest.mark.parametrize("policy", ["rfc9309", "lenient"])
+def test_a_parser_that_cannot_read_the_file_permits_nothing(policy: str) -> None:
+    with Site({"/robots.txt": RULES}) as site:
+        settings = {**ADDON, "REP_POLICY": policy, "ROBOTSTXT_PARSER": f"{HERE}.RaisingParser"}
+        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/private/x")])
+        assert site.paths() == ["/robots.txt"], result.log
+
+
+def test_a_retry_begins_anew() -> None:
+    filler = "# filler\n" * 40_000
+    answers = [
+        Answer(status=503, body=filler * 2),
+        Answer(body=f"User-agent: *\n{filler}Disallow: /private\n"),
+    ]
+    with Site({"/robots.txt": answers}) as site:
+        settings = {**ADDON, "REP_FETCH_META": {"dont_retry": False}}
+        urls = [site.url("/private/x"), site.url("/public")]
+        result = crawl(URLS_SPIDER, settings=settings, urls=urls)
+        assert sorted(set(site.paths())) == ["/public", "/robots.txt"], result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_paths_are_judged_as_written_and_as_resolved(loop: Loop) -> None:
+    with Site({"/robots.txt": RULES}) as site:
+        paths = ["/public/../private/x", "/public/%2e%2E/private/y", "/./private/z", "/ok/../yes"]
+        crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=[site.url(path) for path in paths])
+        fetched = [path for path in site.paths() if path != "/robots.txt"]
+    assert len(fetched) == 1
+    assert fetched[0].endswith("/yes")
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("shape", [" {}", "{} ", "\t{}", "ht\ntp{}"])
+def test_urls_with_blanks_are_not_let_by(loop: Loop, shape: str) -> None:
+    with Site({"/robots.txt": RULES}) as site:
+        url = site.url("/private/x")
+        odd = shape.format(url.removeprefix("http") if "tp" in shape else url)
+        crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=[odd], meta={"verbatim_url": True})
+        assert [path for path in site.paths() if path != "/robots.txt"] == []
+
+
+def test_a_hop_to_a_host_that_no_name_server_takes() -> None:
+    with Site({"/robots.txt": redirect(f"http://{'a' * 70}.example/robots.txt")}) as site:
+        settings = {**ADDON, "REP_REDIRECT_GUARD": "public"}
+        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/x")])
+        assert site.paths() == ["/robots.txt"]
+    assert result.stats["rep/event/dns"] == 1
+    assert "log_count/ERROR" not in result.stats
