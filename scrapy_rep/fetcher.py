@@ -33,6 +33,7 @@ from scrapy.utils.asyncio import run_in_thread
 
 from . import stats
 from .engine import is_closing
+from .loops import within
 from .protocol.access import Failure, name_of
 from .protocol.guard import Guard, is_public_address
 from .protocol.knowledge import Answer, Copy
@@ -187,8 +188,11 @@ class Fetcher:
         assert engine is not None  # noqa: S101 - or it would be closing
         request = self._request(uri, headers, meta)
         transfer: Transfer = request.meta[_MARK]
+        download = engine.download_async(request)
+        if request.url.startswith("ftp:"):  # whose handler in Scrapy knows no timeout
+            download = within(self._settings.fetch_timeout_seconds, download)
         try:
-            response = await engine.download_async(request)
+            response = await download
         except IgnoreRequest as error:
             # Scrapy's decompression gives up on what grows too large; its beginning is enough.
             # Whoever else refuses the answer has been heard: there is none.

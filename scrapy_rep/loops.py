@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import CancelledError, Deferred
 
 Value = TypeVar("Value")
 
@@ -22,13 +24,36 @@ async def sleep(seconds: float) -> None:
         alarm.cancel()
 
 
+async def within(seconds: float, work: Coroutine[Any, Any, Value]) -> Value:
+    """The result of some work; what takes longer is cancelled.
+
+    Raises:
+        TimeoutError: it took longer.
+    """
+    running: Deferred[Value] = deferred_from_coro(work)
+    is_late = False
+
+    def give_up() -> None:
+        nonlocal is_late
+        is_late = True
+        running.cancel()
+
+    alarm = call_later(seconds, give_up)
+    try:
+        return await maybe_deferred_to_future(running)
+    except (asyncio.CancelledError, CancelledError):
+        if is_late:
+            raise TimeoutError(f"it took more than {seconds:g} seconds") from None
+        raise
+    finally:
+        alarm.cancel()
+
+
 async def result_of(future: Future[Value]) -> Value:
     """The result of work in a thread, or what it raised."""
     if not future.done():
         waiter: Deferred[None] = Deferred()
         if is_asyncio_available():
-            import asyncio
-
             call_from_thread = asyncio.get_running_loop().call_soon_threadsafe
         else:
             from twisted.internet import reactor
