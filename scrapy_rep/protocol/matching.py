@@ -35,7 +35,7 @@ from .paths import END, is_plain, normal_pattern
 _OFFSET_BITS = 40
 _OFFSET_MASK = (1 << _OFFSET_BITS) - 1
 _PACKED_FROM = 1024  # prefixes
-_PACKED_FROM_OCTETS = 1 << 14  # of wildcard rules behind one prefix
+_PACKED_FROM_OCTETS = 1 << 13  # of what follows the prefixes in wildcard rules
 
 # An escape itself, or a literal that may begin at one of an escape's digits, as in ``/*9``.
 _MEETS_ESCAPES = re.compile(r"%|\*[0-9A-F]")
@@ -113,7 +113,15 @@ class RuleSet:
             paths have to be in normal form; else, odd characters match nothing, escaped or not.
     """
 
-    __slots__ = ("_parents", "_prefixes", "_ranks", "_wild", "_wild_nodes", "needs_escapes")
+    __slots__ = (
+        "_parents",
+        "_prefixes",
+        "_ranks",
+        "_wild",
+        "_wild_nodes",
+        "_wild_starts",
+        "needs_escapes",
+    )
 
     def __init__(self, disallow: Mapping[str, int], allow: Mapping[str, int]) -> None:
         """Take path patterns as written, octets as characters, with the offset of their line.
@@ -144,7 +152,7 @@ class RuleSet:
         self._parents = array("i", parents)
         is_large = len(prefixes) >= _PACKED_FROM
         self._prefixes: Sequence[str] = _Packed(prefixes) if is_large else prefixes
-        self._wild, self._wild_nodes = _wild_nodes(prefixes, parents, wild)
+        self._wild, self._wild_starts, self._wild_nodes = _wild_nodes(prefixes, parents, wild)
 
     def match(self, path: str) -> int:
         """The rank of the rule that decides for a path in normal form, or `NO_MATCH`."""
@@ -158,21 +166,22 @@ class RuleSet:
         if self._wild_nodes:
             node = self._wild_nodes[node]
             while node >= 0:
-                best = _match_wild(path, len(prefixes[node]), self._wild[node], best)
+                best = self._match_wild(path, node, best)
                 parent = self._parents[node]
                 node = self._wild_nodes[parent] if parent >= 0 else -1
         return best
 
-
-def _match_wild(path: str, start: int, wild: Sequence[Wild], best: int) -> int:
-    for rank, part, more in wild:
-        if rank < best:
-            return best
-        if part in path:  # mostly it is not, and "in" is faster than "find"
-            at = path.find(part, start)
-            if at >= 0 and (not more or _fit(path, more, at + len(part))):
-                return rank
-    return best
+    def _match_wild(self, path: str, node: int, best: int) -> int:
+        wild, start = self._wild, len(self._prefixes[node])
+        for index in range(self._wild_starts[node], self._wild_starts[node + 1]):
+            rank, part, more = wild[index]
+            if rank < best:
+                return best
+            if part in path:  # mostly it is not, and "in" is faster than "find"
+                at = path.find(part, start)
+                if at >= 0 and (not more or _fit(path, more, at + len(part))):
+                    return rank
+        return best
 
 
 def _fit(path: str, parts: tuple[str, ...], at: int) -> bool:
@@ -222,21 +231,21 @@ def _take_wild(ranks: dict[str, int]) -> dict[str, list[tuple[int, str]]]:
 
 def _wild_nodes(
     prefixes: Sequence[str], parents: Sequence[int], wild: Mapping[str, list[tuple[int, str]]]
-) -> tuple[dict[int, Sequence[Wild]], Sequence[int]]:
-    """The wildcard rules by node, and for each node the nearest on its way that has some."""
-    by_node: dict[int, Sequence[Wild]] = {}
-    nodes = array("i")
+) -> tuple[Sequence[Wild], Sequence[int], Sequence[int]]:
+    """The wildcard rules of all nodes, in turn; where each node's start; its nearest with some."""
+    rules: list[tuple[int, str]] = []
+    starts, nodes = array("I", [0]), array("i")
     if not wild:
-        return by_node, nodes
+        return (), starts, nodes
     for node, prefix in enumerate(prefixes):
         if prefix in wild:
-            rules = sorted(wild[prefix], reverse=True)
-            is_large = sum(len(tail) for _, tail in rules) >= _PACKED_FROM_OCTETS
-            by_node[node] = _PackedWild(rules) if is_large else [_wild(*rule) for rule in rules]
+            rules += sorted(wild[prefix], reverse=True)
             nodes.append(node)
         else:
             nodes.append(nodes[parents[node]] if parents[node] >= 0 else -1)
-    return by_node, nodes
+        starts.append(len(rules))
+    is_large = sum(len(tail) for _, tail in rules) >= _PACKED_FROM_OCTETS
+    return _PackedWild(rules) if is_large else [_wild(*rule) for rule in rules], starts, nodes
 
 
 def _parents(prefixes: Sequence[str]) -> list[int]:
