@@ -24,7 +24,7 @@ from .paths import normal_pattern
 from .records import OtherRecord, RequestRate, VisitTime
 from .selection import Selection
 from .sitemaps import sitemap_uris
-from .tokens import ProductTokens, as_product_tokens
+from .tokens import ProductTokens, names_of
 from .verdict import Rule, Verdict
 
 _SELECTIONS_KEPT = 8  # a crawler has one name; whoever changes it all the time pays with time
@@ -140,7 +140,7 @@ class RobotsTxt:
         key = product_tokens if isinstance(product_tokens, str) else tuple(product_tokens)
         selection = self._selections.get(key)
         if selection is None:
-            selection = Selection(self.octets, self.uri, as_product_tokens(key))
+            selection = Selection(self.octets, self.uri, names_of(key))
             if len(self._selections) >= _SELECTIONS_KEPT:
                 self._selections.clear()
             self._selections[key] = selection

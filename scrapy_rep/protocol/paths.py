@@ -23,7 +23,8 @@ from collections.abc import Mapping
 
 _UNRESERVED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 _RESERVED = b":/?#[]@!$&'()*+,;="
-_PLAIN_IN_PATTERN = bytes(sorted({*_UNRESERVED, *_RESERVED} - {*b"$"})).decode("ascii")
+_PLAIN_OCTETS = bytes(sorted({*_UNRESERVED, *_RESERVED} - {*b"$"}))
+_PLAIN_IN_PATTERN = _PLAIN_OCTETS.decode("ascii")
 
 _ODD = re.compile(f"[^{re.escape(_PLAIN_IN_PATTERN)}]")
 _ESCAPE_OR_ODD = re.compile(
@@ -86,14 +87,21 @@ def normal_path(path: str) -> str:
     return path + END
 
 
-def is_plain(patterns: str) -> bool:
-    """Whether path patterns, octets as characters, are in normal form as they stand."""
-    return _ODD.search(patterns) is None
+def is_normal(text: str, *patterns: list[str]) -> bool:
+    """Whether lists of path patterns, octets as characters, are in normal form as they stand.
+
+    `text` is all of them together, and one look at it is enough: nearly always, nothing is odd but
+    a final "$" here and there. To delete what is plain takes a fifth of the time of searching for
+    what is not.
+    """
+    odd = text.encode("latin-1").translate(None, _PLAIN_OCTETS)
+    ends = [pattern[-1:] for some in patterns for pattern in some] if odd else []
+    return odd == END.encode() * ends.count(END)
 
 
 def normal_pattern(pattern: str) -> str:
     """A path pattern, octets as characters, in normal form; a final bare ``$`` is the end."""
-    if is_plain(pattern):
+    if not _ODD.search(pattern):
         return pattern
     stem, end = (pattern[:-1], END) if pattern.endswith(END) else (pattern, "")
     return _normal(stem, _PATTERN_PATH_TABLE, _PATTERN_QUERY_TABLE) + end

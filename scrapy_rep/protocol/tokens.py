@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from .errors import InvalidProductToken
 
@@ -74,6 +75,7 @@ _FURNITURE = frozenset(
 _COMMENT = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _COMPATIBLE = re.compile(r"compatible;\s*([^\s/;,()]+)", re.IGNORECASE)
 _PRODUCT = re.compile(r"(?<![^\s])([^\s/;,()]+)/([^\s;,()]*)")
+_WHITE_SPACE = (b" ", b"\t", b"\v", b"\f")
 _HEADER_LIMIT = 4096  # characters of a User-Agent header that are looked at
 
 
@@ -134,12 +136,19 @@ def _blank(match: re.Match[str]) -> str:
 
 
 class Names:
-    """Which of a crawler's product tokens the user-agent lines of a group name."""
+    """Which of a crawler's product tokens the user-agent lines of a group name.
 
-    __slots__ = ("_tokens", "_words", "rank_of_everyone")
+    Attributes:
+        tokens: the tokens in lower case, most preferred first.
+        rank_of_everyone: what `ranks` gives for ``*``.
+        openings: how the value of every line starts that names one of them, in lower case.
+    """
+
+    __slots__ = ("_tokens", "_words", "openings", "rank_of_everyone", "tokens")
 
     def __init__(self, tokens: tuple[str, ...]) -> None:
         """Take tokens in lower case, most preferred first."""
+        self.tokens = tokens
         self._tokens: dict[bytes, int] = {}
         self._words: dict[str, int] = {}
         for rank, token in enumerate(tokens):
@@ -148,6 +157,9 @@ class Names:
             else:
                 self._words[token] = rank
         self.rank_of_everyone = len(tokens)
+        # Octets know no lower case beyond ASCII: who has such a name, looks at every line.
+        names = [token.encode() for token in tokens] if all(map(str.isascii, tokens)) else [b""]
+        self.openings = (EVERYONE.encode(), *_WHITE_SPACE, *names)
 
     def ranks(self, value: bytes) -> Iterator[int]:
         """The places of the tokens that a user-agent line's value names."""
@@ -163,3 +175,13 @@ class Names:
             name = word[0].decode("utf-8", "replace").lower()
             if name in self._words:
                 yield self._words[name]
+
+
+@lru_cache(maxsize=64)
+def names_of(product_tokens: str | tuple[str, ...]) -> Names:
+    """The names of a crawler, which are the same for every file.
+
+    Raises:
+        InvalidProductToken: as `as_product_tokens` does.
+    """
+    return Names(as_product_tokens(product_tokens))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+
+RuleFacts = tuple[bool, bytes, int, int]
+"""Whether it allows, its value, the number of its line, its octets in normal form."""
 
 
 class Reason(Enum):
@@ -23,9 +27,10 @@ class Reason(Enum):
     INVALID_URI = "the URI names no origin that could be asked"
 
 
-@dataclass(frozen=True, slots=True)
 class Rule:
     """One allow or disallow line.
+
+    That of a verdict is read from the file when somebody looks at it, as few do.
 
     Attributes:
         allow: whether it is an allow rule.
@@ -34,10 +39,59 @@ class Rule:
         octets: its length in normal form, wildcards counted: how specific it is (2.2.2).
     """
 
-    allow: bool
-    path_pattern: bytes
-    line: int
-    octets: int
+    __slots__ = ("_found",)
+
+    def __init__(self, allow: bool, path_pattern: bytes, line: int, octets: int) -> None:
+        self._found: RuleFacts | Callable[[], RuleFacts] = (allow, path_pattern, line, octets)
+
+    @classmethod
+    def to_be_read(cls, read: Callable[[], RuleFacts]) -> Rule:
+        """A rule of which `read` tells everything, in the order of the attributes."""
+        rule = cls.__new__(cls)
+        rule._found = read  # noqa: SLF001 - its own
+        return rule
+
+    def _facts(self) -> RuleFacts:
+        if not isinstance(self._found, tuple):
+            self._found = self._found()
+        return self._found
+
+    @property
+    def allow(self) -> bool:
+        """Whether it is an allow rule."""
+        return self._facts()[0]
+
+    @property
+    def path_pattern(self) -> bytes:
+        """Its value, octets as written."""
+        return self._facts()[1]
+
+    @property
+    def line(self) -> int:
+        """The number of its line, from 1."""
+        return self._facts()[2]
+
+    @property
+    def octets(self) -> int:
+        """Its length in normal form."""
+        return self._facts()[3]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same line."""
+        return isinstance(other, Rule) and self._facts() == other._facts()
+
+    def __hash__(self) -> int:
+        """That of what it says."""
+        return hash(self._facts())
+
+    def __reduce__(self) -> tuple[type[Rule], RuleFacts]:
+        """Copies and pickles are independent of the file."""
+        return Rule, self._facts()
+
+    def __repr__(self) -> str:
+        """As it would be made."""
+        allow, path_pattern, line, octets = self._facts()
+        return f"Rule({allow=}, {path_pattern=}, {line=}, {octets=})"
 
     def __str__(self) -> str:
         """The rule as a robots.txt would spell it, octets that are no text escaped."""
@@ -56,7 +110,6 @@ class Verdict:
         allowed: the answer.
         reason: why.
         rule: the deciding rule, if one decided.
-        line: the number of its line in the file, from 1; 0 if no line decided.
         product_token: the group that decided, as a token in lower case; ``*``; or empty if none.
         robots_txt: the URI of the robots.txt that was asked for; empty if it is not known.
         is_stale: whether this rests on an old copy, since the file is unreachable.
@@ -65,10 +118,14 @@ class Verdict:
     allowed: bool
     reason: Reason
     rule: Rule | None = None
-    line: int = 0
     product_token: str = ""
     robots_txt: str = ""
     is_stale: bool = False
+
+    @property
+    def line(self) -> int:
+        """The number of the deciding rule's line in the file, from 1; 0 if no line decided."""
+        return self.rule.line if self.rule is not None else 0
 
     def __str__(self) -> str:
         """One line that says everything."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.errors import InvalidUri
-from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, Kind, clean, records, user_agent_lines
+from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, Kind, UserAgentLines, clean, records
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.tokens import is_product_token, token_from_user_agent
 from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -163,7 +163,7 @@ class TestLines:
     def test_lazy_reading_is_full_reading(self, body: bytes) -> None:
         octets, _, _ = clean(body)
         full = [(at, value) for at, kind, _, value in records(octets) if kind is Kind.USER_AGENT]
-        assert [(start, value) for start, _, value in user_agent_lines(octets)] == full
+        assert [(start, value) for start, _, value in UserAgentLines(octets).after()] == full
 
     @given(body=files, split=st.integers(0, 20))
     def test_reading_in_parts(self, body: bytes, split: int) -> None:

@@ -1,0 +1,54 @@
+"""The rules of one group, made ready to decide in the form that suits their number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .matching import FewRules, Rules
+from .packed import PackedRules
+from .paths import END, is_normal, normal_pattern
+
+# An escape itself, or a literal that may begin at one of an escape's digits, as in ``/*9``.
+_MEETS_ESCAPES = re.compile(r"%|\*[0-9A-F]")
+
+_PACKED_FROM = 1024  # rules
+
+
+def prepared(disallow: list[str], allow: list[str]) -> tuple[Rules, bool]:
+    """The rules of a group, from its path patterns as written, octets as characters.
+
+    A pattern that begins with neither ``/`` nor ``*`` matches nothing, since paths begin with
+    ``/`` (RFC 9309, 2.2.2): it is no prefix of any. An empty one forbids nothing, and any rule
+    that matches outranks it; it has a key so that a verdict can name the line that leaves
+    everything allowed.
+
+    Returns:
+        The rules; and whether some pattern could match within the escapes of a path, so that
+        paths have to be in normal form: else, odd characters match nothing, escaped or not.
+    """
+    text = "".join(disallow) + "".join(allow)
+    if not is_normal(text, disallow, allow):
+        disallow = [normal_pattern(pattern) for pattern in disallow]
+        allow = [normal_pattern(pattern) for pattern in allow]
+        text = "".join(disallow) + "".join(allow)
+    has_wild = "*" in text
+    meets_escapes = "%" in text or (has_wild and _MEETS_ESCAPES.search(text) is not None)
+    form = FewRules if len(disallow) + len(allow) < _PACKED_FROM else PackedRules
+    return form(disallow, places_of_allow(allow), has_wild=has_wild), meets_escapes
+
+
+def places_of_allow(allow: Sequence[str]) -> dict[str, int]:
+    """Each pattern of the allow rules with the place of the first that has it.
+
+    Google reads ``Allow: /x/index.htm`` as ``Allow: /x/$`` besides.
+    """
+    places: dict[str, int] = {}
+    for place, pattern in enumerate(allow):
+        places.setdefault(pattern, place)
+    for pattern in [pattern for pattern in places if "/index.htm" in pattern]:
+        folder, slash, name = pattern.rpartition("/")
+        if name.startswith("index.htm"):
+            index = folder + slash + END
+            places[index] = min(places[pattern], places.get(index, places[pattern]))
+    return places
