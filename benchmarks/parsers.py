@@ -1,6 +1,7 @@
 """Ours and every other robots.txt parser that can be imported, over real files, in one process.
 
-Run ``python benchmarks/parsers.py``; it installs nothing. What is measured:
+Run ``python benchmarks/parsers.py``; it installs nothing; with ``--readme`` it writes the README's
+table. What is measured:
 
 * *parse*: from the octets to a policy. Ours is lazy, so that this says little of it;
 * *parse + first*: that, and the verdict on one URL for one crawler: what a file costs;
@@ -48,6 +49,8 @@ from scrapy_rep.protocol import document  # noqa: E402
 AGENT = "ZyxwvBot"  # a crawler that no file names: it obeys the group for everyone, as most do
 LARGEST = 50
 MEDIAN_FILES = 500
+
+README_START, README_END = "<!-- parsers: start -->", "<!-- parsers: end -->"
 
 OURS, PROTEGO, FASTROBOTS = "scrapy-rep", "protego", "fastrobots (Rust)"
 
@@ -292,6 +295,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description="Compare robots.txt parsers over real files.")
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--parsers", nargs="*", default=[], help="parts of names; default: all")
+    options.add_argument("--readme", action="store_true", help="write the README's table")
     given = options.parse_args()
 
     files = real_files()
@@ -325,6 +329,46 @@ def main() -> None:
     report(measured, {name: median(taken) for name, taken in bare_seconds.items()}, warm_files)
     if {OURS, PROTEGO} <= measured.keys():
         targets(measured)
+    if given.readme:
+        write_readme(measured, files, warm_files)
+
+
+def write_readme(
+    measured: dict[str, Figures],
+    files: Sequence[RealFile],
+    warm_files: dict[str, list[RealFile]],
+) -> None:
+    """Put the figures where the README shows them."""
+    own = measured[OURS]
+    named = ["all", "largest"]
+    head = [
+        "",
+        "a file and its first verdict",
+        "a later verdict",
+        f"over the {LARGEST} largest",
+        "kept",
+    ]
+    rows = [head, ["---"] * len(head)]
+    for name, figures in measured.items():
+        first = median(figures.first) / len(files) * 1e6
+        row = [name, f"{first:.1f} µs ({median(figures.first) / median(own.first):.1f}x)"]
+        for chosen in named:
+            count = sum(len(file.urls) for file in warm_files[chosen])
+            taken, ours_taken = (median(each.warm[f"hot, {chosen}"]) for each in (figures, own))
+            row.append(f"{taken / count * 1e6:.2f} µs ({taken / ours_taken:.1f}x)")
+        row.append(f"{figures.kept / 1000:.1f} kB" if figures.kept is not None else "")
+        rows.append(row)
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    lines.append(
+        f"\nCPython {platform.python_version()}, {len(files)} files of real sites, medians of "
+        f"{len(own.first)} rounds; in brackets, how many times as long as ours it takes."
+    )
+    readme = ROOT / "README.md"
+    before, start, rest = readme.read_text(encoding="utf-8").partition(README_START)
+    _, end, after = rest.partition(README_END)
+    readme.write_text(
+        "".join([before, start, "\n\n", "\n".join(lines), "\n\n", end, after]), encoding="utf-8"
+    )
 
 
 def describe(files: Sequence[RealFile], warm_files: dict[str, list[RealFile]]) -> None:
