@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from scrapy_rep.protocol.exchange import PHASES, STATES, TRANSITIONS
+from scrapy_rep.protocol.exchange import STATES, TRANSITIONS
+from scrapy_rep.protocol.phases import PHASES
 
 _DOCS = Path(__file__).parents[1] / "docs"
 

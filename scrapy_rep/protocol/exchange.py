@@ -24,8 +24,8 @@ from .lifetime import (
     retry_after_seconds,
     retry_seconds,
 )
+from .phases import FOREVER, Remedy, remedy_at
 
-FOREVER = float("inf")
 _REFRESH_AT = 0.9  # of a lifetime: asked for again by then, a copy in use never runs out
 
 
@@ -94,37 +94,6 @@ TRANSITIONS: tuple[tuple[State, str, State], ...] = (
 Where a row has a rival, the policy decides: `google`, for one, does not use a copy for the first
 twelve hours of an outage, and does then. A test walks all policies and finds these rows, no other.
 """
-
-
-class Remedy(Enum):
-    """What an unreachable file means in one phase of its outage."""
-
-    COPY = "the copy's policy"
-    ALLOW = "allow"
-    DISALLOW = "disallow"
-    IF_ANSWERING = "allow if other pages of the origin answer, else disallow"
-    AFTER_30_DAYS = "what REP_UNREACHABLE_AFTER_30_DAYS says"
-
-
-_MONTH = 30 * DAY_SECONDS
-
-# Per preset: until how many seconds after the outage began, what is done with a usable copy, and
-# what without one. RFC 9309, 2.3.1.4 knows the copy and the 30 days; Google's documentation the
-# twelve hours in which nothing is crawled; the draft of 1994, as "strict" reads it, neither.
-PHASES: dict[str, tuple[tuple[float, Remedy, Remedy], ...]] = {
-    "rfc9309": (
-        (_MONTH, Remedy.COPY, Remedy.DISALLOW),
-        (FOREVER, Remedy.AFTER_30_DAYS, Remedy.AFTER_30_DAYS),
-    ),
-    "google": (
-        (DAY_SECONDS / 2, Remedy.DISALLOW, Remedy.DISALLOW),
-        (_MONTH, Remedy.COPY, Remedy.ALLOW),
-        (FOREVER, Remedy.IF_ANSWERING, Remedy.IF_ANSWERING),
-    ),
-    "strict": ((FOREVER, Remedy.DISALLOW, Remedy.DISALLOW),),
-    "lenient": ((FOREVER, Remedy.COPY, Remedy.ALLOW),),
-    "scrapy": ((FOREVER, Remedy.COPY, Remedy.ALLOW),),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +179,7 @@ def _standing_in_outage(
     )
     stale_until = copy.confirmed_at + rules.limits.stale_seconds if copy and is_file else -FOREVER
     has_copy = now < stale_until
-    until, remedy = _remedy(outage, now, rules, has_copy=has_copy)
+    until, remedy = remedy_at(now, outage, rules.access, has_copy=has_copy)
     is_due = now >= outage.retry_at
     if remedy is Remedy.COPY and copy is not None:
         return Standing(
@@ -234,18 +203,6 @@ def _standing_in_outage(
         due_at=outage.retry_at,
         usable_until=min(outage.retry_at, until),
     )
-
-
-def _remedy(outage: Outage, now: float, rules: Rules, *, has_copy: bool) -> tuple[float, Remedy]:
-    """What the outage means now, and until when. A user's override knows no phases."""
-    overridden = rules.access.override(outage.event)
-    if overridden is not None:
-        return FOREVER, Remedy(overridden.value)
-    lasted = now - outage.since
-    for seconds, with_copy, without_copy in PHASES[rules.access.preset]:
-        if lasted < seconds:
-            return outage.since + seconds, with_copy if has_copy else without_copy
-    raise AssertionError("every preset's last phase is without end")  # pragma: no cover
 
 
 def learn(
