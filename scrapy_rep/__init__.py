@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .protocol.findings import Finding
     from .protocol.origin import Origin
     from .protocol.verdict import Reason, Rule, Verdict
+    from .queue import RepPriorityQueue
     from .robotparser import RepRobotParser
 
 # Where each public name lives. They are loaded when they are asked for, so that reading a
@@ -35,6 +36,7 @@ _HOMES = {
     "Reason": "protocol.verdict",
     "RepError": "protocol.errors",
     "RepMiddleware": "middleware",
+    "RepPriorityQueue": "queue",
     "RepRobotParser": "robotparser",
     "RobotsTxt": "protocol.document",
     "RobotsTxtDisallowed": "exceptions",
@@ -59,6 +61,7 @@ __all__ = [
     "Reason",
     "RepError",
     "RepMiddleware",
+    "RepPriorityQueue",
     "RepRobotParser",
     "RobotsTxt",
     "RobotsTxtDisallowed",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy.core.scheduler import Scheduler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.misc import load_object
 
@@ -13,15 +14,17 @@ from .protocol.errors import ConfigurationError
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
+_QUEUE = "SCHEDULER_PRIORITY_QUEUE"
 _MIDDLEWARES = "DOWNLOADER_MIDDLEWARES"
 _ORDER = 100  # that of Scrapy's own robots.txt middleware
 
 
 class Addon:
-    """Puts `RepMiddleware` in the place of Scrapy's own robots.txt middleware.
+    """Puts `RepMiddleware` and `RepPriorityQueue` in the place of Scrapy's own.
 
-    The order the user gave to either is kept. Nothing else is changed, and whether robots.txt is
-    obeyed at all stays with `ROBOTSTXT_OBEY`.
+    The order the user gave to either middleware is kept, and so is a queue or a scheduler that the
+    user chose. Nothing else is changed, and whether robots.txt is obeyed at all stays with
+    `ROBOTSTXT_OBEY`.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
@@ -44,3 +47,6 @@ class Addon:
         settings.setdefault_in_component_priority_dict(
             _MIDDLEWARES, RepMiddleware, _ORDER if order is None else order
         )
+        # Another scheduler may have queues of another kind; one that the user set is kept anyway.
+        if load_object(settings["SCHEDULER"]) is Scheduler:
+            settings.set(_QUEUE, "scrapy_rep.RepPriorityQueue", priority="addon")

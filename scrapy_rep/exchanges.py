@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from .identity import Identity
     from .settings import RepSettings
+    from .slots import Slots
 
 logger = logging.getLogger(__name__)
 
@@ -52,10 +53,12 @@ _CREDENTIALS = ("ftp_user", "ftp_password")
 class Exchanges:
     """The exchanges of one crawl, and its store."""
 
-    def __init__(self, crawler: Crawler, settings: RepSettings, identity: Identity) -> None:
+    def __init__(
+        self, crawler: Crawler, settings: RepSettings, identity: Identity, slots: Slots
+    ) -> None:
         self._crawler = crawler
         self._settings = settings
-        self._fetcher = Fetcher(crawler, settings, identity)
+        self._fetcher = Fetcher(crawler, settings, identity, slots)
         self._store: Store = open_store(crawler, settings)
         self._answering: Lru[Origin, float] = Lru(_ANSWERING_OCTETS)
 
@@ -63,6 +66,10 @@ class Exchanges:
         """Let go of the store; what is still under way goes on without it."""
         store, self._store = self._store, MemoryStore(self._settings.memory_octets)
         store.close()
+
+    def is_in_line(self, origin: Origin) -> bool:
+        """Whether an origin's file stands in a line of ours, and has not been asked for yet."""
+        return self._fetcher.is_in_line(origin)
 
     def saw_answer(self, origin: Origin, status: int) -> None:
         """Take note of a page's answer: below 500 it shows that its origin is up."""

@@ -33,7 +33,7 @@ from scrapy.utils.asyncio import run_in_thread
 
 from . import stats
 from .engine import is_closing
-from .loops import within
+from .loops import Places, within
 from .protocol.access import Failure, name_of
 from .protocol.guard import Guard, is_public_address
 from .protocol.knowledge import Answer, Copy
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from .identity import Identity
     from .settings import RepSettings
+    from .slots import Slots
 
 logger = logging.getLogger(__name__)
 
@@ -76,10 +77,15 @@ _FAILURE_WORDS = (("ssl", Failure.TLS), ("tls", Failure.TLS), ("reset", Failure.
 class Fetcher:
     """Asks for robots.txt files."""
 
-    def __init__(self, crawler: Crawler, settings: RepSettings, identity: Identity) -> None:
+    def __init__(
+        self, crawler: Crawler, settings: RepSettings, identity: Identity, slots: Slots
+    ) -> None:
         self._crawler = crawler
         self._settings = settings
         self._identity = identity
+        self._slots = slots
+        self._places = Places(settings.concurrent_fetches)
+        self._asking: dict[Origin, Request | None] = {}
         crawler.signals.connect(self._begun, signal=signals.request_reached_downloader)
         crawler.signals.connect(self._headers_received, signal=signals.headers_received)
         crawler.signals.connect(self._bytes_received, signal=signals.bytes_received)
@@ -95,11 +101,17 @@ class Fetcher:
     ) -> Answer:
         """Ask for the robots.txt of an origin, and say so in the log where that takes long.
 
-        Takes and gives what `_follow` does, and does not raise either.
+        Takes and gives what `_follow` does, and does not raise either. Waits for one of the places
+        of `REP_CONCURRENT_FETCHES`.
         """
-        started = time.monotonic()
-        answer = await self._follow(origin, copy, known, meta or {})
-        seconds = time.monotonic() - started
+        self._asking[origin] = None
+        try:
+            async with self._places.one():
+                started = time.monotonic()
+                answer = await self._follow(origin, copy, known, meta or {})
+                seconds = time.monotonic() - started
+        finally:
+            del self._asking[origin]
         if seconds > _SLOW_SECONDS:
             logger.warning(
                 "The robots.txt of %s took %.1f seconds (%s)",
@@ -109,6 +121,13 @@ class Fetcher:
                 extra=self._extra,
             )
         return answer
+
+    def is_in_line(self, origin: Origin) -> bool:
+        """Whether an origin's file waits for a place, or in the slot of the host to be asked."""
+        if origin not in self._asking:
+            return False
+        request = self._asking[origin]
+        return request is None or self._slots.is_waiting(request)
 
     async def _follow(
         self,
@@ -132,7 +151,7 @@ class Fetcher:
             hops.append(uri)
             validators = copy.validators if copy is not None and copy.hops[-1:] == (uri,) else {}
             try:
-                response, body = await self._ask(uri, {**validators}, meta)
+                response, body = await self._ask(origin, uri, {**validators}, meta)
             except Exception as error:  # noqa: BLE001 - every failure is an event, see the table
                 self._count(stats.EXCEPTIONS.format(type(error)))
                 logger.debug("No robots.txt from %s: %r", uri, error, extra=self._extra)
@@ -179,7 +198,7 @@ class Fetcher:
         return None if all(map(is_public_address, addresses)) else Failure.GUARD
 
     async def _ask(
-        self, uri: str, headers: dict[str, str], meta: Mapping[str, Any]
+        self, origin: Origin, uri: str, headers: dict[str, str], meta: Mapping[str, Any]
     ) -> tuple[Response, bytes]:
         """An answer, and its body decompressed and cut."""
         if is_closing(self._crawler):
@@ -188,11 +207,13 @@ class Fetcher:
         assert engine is not None  # noqa: S101 - or it would be closing
         request = self._request(uri, headers, meta)
         transfer: Transfer = request.meta[_MARK]
+        self._asking[origin] = request
         download = engine.download_async(request)
         if request.url.startswith("ftp:"):  # whose handler in Scrapy knows no timeout
             download = within(self._settings.fetch_timeout_seconds, download)
         try:
-            response = await download
+            with self._slots.place_of_its_own():
+                response = await download
         except IgnoreRequest as error:
             # Scrapy's decompression gives up on what grows too large; its beginning is enough.
             # Whoever else refuses the answer has been heard: there is none.
@@ -242,6 +263,7 @@ class Fetcher:
         transfer = request.meta.get(_MARK)
         if isinstance(transfer, Transfer):
             transfer.begin(headers)
+            self._slots.count_from_now(request)  # the file may say which delay holds
 
     def _bytes_received(self, data: bytes, request: Request) -> None:
         transfer = request.meta.get(_MARK)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections import deque
+from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import Future
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
@@ -47,6 +49,42 @@ async def within(seconds: float, work: Coroutine[Any, Any, Value]) -> Value:
         raise
     finally:
         alarm.cancel()
+
+
+class Places:
+    """So many at a time, the others in order of arrival."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._line: deque[Deferred[None]] = deque()
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[None]:
+        """Hold a place, once there is one."""
+        if self._free:
+            self._free -= 1
+        else:
+            turn: Deferred[None] = Deferred()
+            self._line.append(turn)
+            try:
+                await maybe_deferred_to_future(turn)
+            except BaseException:
+                if turn in self._line:
+                    self._line.remove(turn)
+                else:  # its turn had come when it was cancelled
+                    self._leave()
+                raise
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Give the place to the next in line."""
+        if self._line:
+            _wake(self._line.popleft())
+        else:
+            self._free += 1
 
 
 async def result_of(future: Future[Value]) -> Value:

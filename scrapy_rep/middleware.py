@@ -14,11 +14,15 @@ from . import stats
 from .exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
 from .fetcher import is_own
 from .identity import Identity
+from .pacing import Pacing
 from .policies import Policies
+from .policy import Policy
 from .protocol.errors import ConfigurationError, InvalidUri
 from .protocol.origin import Origin
 from .protocol.verdict import Reason, Verdict
+from .readiness import Readiness
 from .settings import RepSettings
+from .slots import Slots, leave_inherited_slot, slot_key
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -36,6 +40,7 @@ class RepMiddleware:
 
     Attributes:
         policies: the policies of this crawl, by origin.
+        readiness: whose requests may be handed out, for the queue.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -53,7 +58,10 @@ class RepMiddleware:
         self._identity = Identity(crawler)
         settings = RepSettings.of(crawler.settings)
         self._dry_run = settings.dry_run
-        self.policies = Policies(crawler, settings, self._identity)
+        slots = Slots(crawler)
+        self.policies = Policies(crawler, settings, self._identity, slots)
+        self._pacing = Pacing(crawler, settings, slots)
+        self.readiness = Readiness(crawler, slots, settings, self.policies, self._pacing)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
         if settings.asks_whether_pages_answer:
@@ -84,7 +92,8 @@ class RepMiddleware:
         if is_own(request):
             return
         request.meta.pop(VERDICT, None)
-        if _is_exempt(request):
+        leave_inherited_slot(request)
+        if is_exempt(request):
             self._count(stats.EXEMPT)
             return
         verdict = await self._judge(request)
@@ -113,7 +122,20 @@ class RepMiddleware:
             policy = await self.policies.get(origin, request)
         else:
             self._count(stats.CACHE_HIT)
-        return policy.verdict(request.url, self._identity.tokens_for(request))
+        return await self._admit(policy, request)
+
+    async def _admit(self, policy: Policy, request: Request) -> Verdict:
+        """The verdict of a policy; an allowed request waits for its site's visit time."""
+        verdict = policy.verdict(request.url, self._identity.tokens_for(request))
+        pace = self._pacing.apply(policy, slot_key(request))
+        if not verdict.allowed:
+            return verdict
+        if pace.is_skipped:
+            self._count(stats.SKIPPED)
+            return Verdict(allowed=False, reason=Reason.CRAWL_DELAY, robots_txt=verdict.robots_txt)
+        if not await self._pacing.wait(policy):
+            return Verdict(allowed=False, reason=Reason.VISIT_TIME, robots_txt=verdict.robots_txt)
+        return verdict
 
     def _drop(self, request: Request, verdict: Verdict) -> NoReturn:
         self._count(stats.FORBIDDEN)
@@ -130,7 +152,7 @@ class RepMiddleware:
         self.crawler.stats.inc_value(name)
 
 
-def _is_exempt(request: Request) -> bool:
+def is_exempt(request: Request) -> bool:
     """Whether a request carries `dont_obey_robotstxt` of its own.
 
     Scrapy copies meta to the request for a redirect's target, which may be any page of any host:

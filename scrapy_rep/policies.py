@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from .identity import Identity
     from .settings import RepSettings
+    from .slots import Slots
 
 logger = logging.getLogger(__name__)
 
@@ -44,16 +46,19 @@ logger = logging.getLogger(__name__)
 class Policies:
     """The policies of one crawl."""
 
-    def __init__(self, crawler: Crawler, settings: RepSettings, identity: Identity) -> None:
+    def __init__(
+        self, crawler: Crawler, settings: RepSettings, identity: Identity, slots: Slots
+    ) -> None:
         self._crawler = crawler
         self._settings = settings
         self._identity = identity
         self._parser = ParserChoice(crawler)
-        self._exchanges = Exchanges(crawler, settings, identity)
+        self._exchanges = Exchanges(crawler, settings, identity, slots)
         self._kept: Lru[Origin, Policy] = Lru(settings.memory_octets)
         self._waiting: dict[Origin, list[Deferred[Policy]]] = {}
         self._waiting_count = 0
         self._tasks: set[Deferred[None]] = set()
+        self._listeners: list[Callable[[Origin], None]] = []
 
     def close(self) -> None:
         """Let go of the store; to be called once nothing is asked for any more."""
@@ -84,13 +89,8 @@ class Policies:
         That work belongs to nobody who waits for it: cancelling any of them does not end it.
         `request` is the one on whose behalf the policy is asked for, if any.
         """
-        policy = self.peek(origin)
+        policy = self.peek(origin) or self._unasked(origin)
         if policy is not None:
-            return policy
-        override = self._settings.overrides.match(origin)
-        if override is not None and override.preset is None:
-            policy = self._overridden(origin, override)
-            self._keep(policy)
             return policy
         if self._waiting_count >= self._settings.unreachable_wait_count:
             return self._given_up(origin)
@@ -102,10 +102,11 @@ class Policies:
             self._waiting[origin].append(waiter)
         else:
             self._count(stats.CACHE_MISS)
-            self._start(origin, request, [waiter])
+            self._start(origin, request, [waiter], is_refresh=False)
         # A request that serves the exchange itself, a log-in of some middleware's, would wait for
         # ever; it can't be told from others, so every wait ends.
-        alarm = call_later(self._settings.unreachable_wait_seconds, self._give_up, waiter, origin)
+        alarm = _Alarm(self._settings.unreachable_wait_seconds)
+        alarm.set(self._give_up, waiter, origin, alarm)
         self._waiting_count += 1
         try:
             return await maybe_deferred_to_future(waiter)
@@ -113,21 +114,60 @@ class Policies:
             self._waiting_count -= 1
             alarm.cancel()
 
+    def listen(self, listener: Callable[[Origin], None]) -> None:
+        """Have a function called with each origin whose policy has just come into memory."""
+        self._listeners.append(listener)
+
+    def is_asking(self, origin: Origin) -> bool:
+        """Whether work on the origin's policy is under way; it always ends, and is told of."""
+        return origin in self._waiting
+
+    def ask(self, origin: Origin, request: Request | None) -> None:
+        """Have a policy come into memory, for requests that wait elsewhere; `listen` tells when.
+
+        `request` is one of those.
+        """
+        if origin in self._waiting or is_closing(self._crawler):
+            return
+        if self._unasked(origin) is not None:
+            self._tell_listeners(origin)
+            return
+        self._count(stats.PREFETCHED)
+        self._start(origin, request, [], is_refresh=False)
+
+    def _unasked(self, origin: Origin) -> Policy | None:
+        """The policy that the user says instead of the origin, if so."""
+        override = self._settings.overrides.match(origin)
+        if override is None or override.preset is not None:
+            return None
+        policy = self._overridden(origin, override)
+        self._keep(policy)
+        return policy
+
     def _refresh(self, origin: Origin) -> None:
         if origin not in self._waiting and not is_closing(self._crawler):
             self._count(stats.CACHE_REFRESHED)
-            self._start(origin, None, [])
+            self._start(origin, None, [], is_refresh=True)
 
     def _start(
-        self, origin: Origin, request: Request | None, waiters: list[Deferred[Policy]]
+        self,
+        origin: Origin,
+        request: Request | None,
+        waiters: list[Deferred[Policy]],
+        *,
+        is_refresh: bool,
     ) -> None:
         self._waiting[origin] = waiters
-        task = deferred_from_coro(self._settle(origin, request, is_refresh=not waiters))
+        task = deferred_from_coro(self._settle(origin, request, is_refresh=is_refresh))
         self._tasks.add(task)  # or it would be collected while it runs
         task.addBoth(lambda _: self._tasks.discard(task))
 
-    def _give_up(self, waiter: Deferred[Policy], origin: Origin) -> None:
-        if not waiter.called:
+    def _give_up(self, waiter: Deferred[Policy], origin: Origin, alarm: _Alarm) -> None:
+        if self._exchanges.is_in_line(origin):
+            # Nobody has been asked yet, so nobody can be said to be unreachable. The line moves:
+            # whoever is in front of it answers, or takes too long.
+            alarm.set(self._give_up, waiter, origin, alarm)
+        elif not waiter.called:
             waiter.callback(self._given_up(origin))
 
     def _given_up(self, origin: Origin) -> Policy:
@@ -170,6 +210,11 @@ class Policies:
             for waiter in self._waiting.pop(origin):
                 if not waiter.called:
                     waiter.callback(policy)
+            self._tell_listeners(origin)
+
+    def _tell_listeners(self, origin: Origin) -> None:
+        for listener in self._listeners:
+            listener(origin)
 
     def _still_usable(self, origin: Origin) -> Policy | None:
         """The policy that there was, for as long as it may be used; not due for a while."""
@@ -263,6 +308,19 @@ class Policies:
     @property
     def _extra(self) -> dict[str, Any]:
         return {"spider": self._crawler.spider}
+
+
+class _Alarm:
+    """A call after so many seconds, that may be set again."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def set(self, func: Callable[..., None], *args: Any) -> None:
+        self._call = call_later(self._seconds, func, *args)
+
+    def cancel(self) -> None:
+        self._call.cancel()
 
 
 async def policy_for(crawler: Crawler, url: str) -> Policy:

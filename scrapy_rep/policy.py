@@ -11,6 +11,7 @@ from .protocol.exchange import Standing
 from .protocol.findings import Code, Finding
 from .protocol.knowledge import Copy, Knowledge
 from .protocol.origin import Origin
+from .protocol.pace import Asked
 from .protocol.paths import path_of
 from .protocol.verdict import Reason, Verdict
 from .robotparser import Rules
@@ -78,6 +79,7 @@ class Policy:
     """
 
     __slots__ = (
+        "_asked",
         "_event",
         "_rules",
         "_tokens",
@@ -118,6 +120,7 @@ class Policy:
         self.is_stale = is_stale
         self.due_at = due_at
         self.usable_until = usable_until
+        self._asked: Asked | None = None
         self._event = event
         self._rules = reading.rules
         self._tokens = tokens
@@ -206,6 +209,22 @@ class Policy:
     def crawl_delay(self) -> float | None:
         """Seconds between requests that the site asks this crawl for."""
         return self._rules.crawl_delay(self._tokens)
+
+    @property
+    def asked(self) -> Asked:
+        """How fast and when the site asks this crawl to come; read once.
+
+        Where another parser stands in for our reading and knows no Crawl-delay, ours counts.
+        """
+        if self._asked is None:
+            tokens, file = self._tokens, self.robots_txt
+            delay = self.crawl_delay
+            self._asked = Asked(
+                file.crawl_delay(tokens) if delay is None else delay,
+                file.request_rate(tokens),
+                file.visit_time(tokens),
+            )
+        return self._asked
 
     @property
     def reading(self) -> Reading:

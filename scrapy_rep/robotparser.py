@@ -7,6 +7,7 @@ other class of that interface stand in for our reading.
 from __future__ import annotations
 
 import logging
+import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -99,10 +100,26 @@ class ParserRules:
         return Verdict(allowed=allowed, reason=Reason.OTHER_PARSER, robots_txt=self._uri)
 
     def crawl_delay(self, product_tokens: tuple[str, ...]) -> float | None:
-        """The parser's answer; None from a parser that knows no delays."""
+        """The parser's answer; None from a parser that knows no delays.
+
+        Where it raises, or says what is no number of seconds, there is no answer either.
+        """
         ask = getattr(self._parser, "crawl_delay", None)
-        delay = ask(_asker(product_tokens)) if ask else None
-        return None if delay is None else float(delay)
+        if ask is None:
+            return None
+        try:
+            answer = ask(_asker(product_tokens))
+            seconds = 0.0 if answer is None else float(answer)
+        except Exception:
+            logger.exception(
+                "The parser %s raised on the Crawl-delay of %s",
+                type(self._parser).__name__,
+                self._uri,
+                extra={"spider": self._crawler.spider},
+            )
+            self._crawler.stats.inc_value(stats.PARSER_FAILED)
+            return None
+        return None if answer is None or not 0 <= seconds < math.inf else seconds
 
 
 def _asker(product_tokens: tuple[str, ...]) -> str:

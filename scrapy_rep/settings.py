@@ -21,6 +21,7 @@ from .protocol.exchange import Rules
 from .protocol.guard import Guard
 from .protocol.lifetime import DAY_SECONDS, Limits
 from .protocol.lines import PARSE_LIMIT_OCTETS
+from .protocol.pace import Excess
 from .protocol.redirects import LEAST_HOPS
 
 Value = TypeVar("Value")
@@ -177,6 +178,44 @@ SETTINGS = {
             "How large the SQLite file may grow before the oldest answers go, in octets.",
         ),
         Setting(
+            "REP_CRAWL_DELAY_MAX_SECONDS",
+            300.0,
+            checks.number(0, whole=False),
+            "The longest delay between requests that a site is granted as it asks for it.",
+        ),
+        Setting(
+            "REP_CRAWL_DELAY_EXCESS",
+            Excess.SKIP.value,
+            checks.one_of(*(excess.value for excess in Excess)),
+            "What is done about a longer one: skip (drop the requests), cap (leave the longest "
+            "delay) or ignore (leave none but your own).",
+        ),
+        Setting(
+            "REP_VISIT_TIME_OBEY",
+            False,
+            checks.flag,
+            "Ask for pages only in the part of the day (UTC) that the site's Visit-time names.",
+        ),
+        Setting(
+            "REP_CONCURRENT_FETCHES",
+            64,
+            checks.number(1, whole=True),
+            "How many robots.txt are asked for at a time; they come on top of CONCURRENT_REQUESTS.",
+        ),
+        Setting(
+            "REP_PREFETCH_ORIGINS",
+            16,
+            checks.number(0, whole=True),
+            "For how many origins RepPriorityQueue asks ahead of need; 0 for none.",
+        ),
+        Setting(
+            "REP_UNREACHABLE_HOLD_SECONDS",
+            60.0,
+            checks.number(0, whole=False),
+            "How long RepPriorityQueue keeps the requests of an origin whose robots.txt is "
+            "unreachable, if it is asked for again by then; after that they are dropped.",
+        ),
+        Setting(
             "REP_OVERRIDES",
             {},
             checks.mapping,
@@ -210,6 +249,12 @@ class RepSettings:
     redirect_guard: Guard
     parse_limit_octets: int
     memory_octets: int
+    crawl_delay_max_seconds: float
+    crawl_delay_excess: Excess
+    visit_time_obey: bool
+    concurrent_fetches: int
+    prefetch_origins: int
+    unreachable_hold_seconds: float
     store: Any
     store_path: str
     store_max_octets: int
@@ -257,6 +302,12 @@ class RepSettings:
             redirect_guard=Guard(value["REP_REDIRECT_GUARD"]),
             parse_limit_octets=value["REP_PARSE_LIMIT_OCTETS"],
             memory_octets=value["REP_MEMORY_OCTETS"],
+            crawl_delay_max_seconds=value["REP_CRAWL_DELAY_MAX_SECONDS"],
+            crawl_delay_excess=Excess(value["REP_CRAWL_DELAY_EXCESS"]),
+            visit_time_obey=value["REP_VISIT_TIME_OBEY"],
+            concurrent_fetches=value["REP_CONCURRENT_FETCHES"],
+            prefetch_origins=value["REP_PREFETCH_ORIGINS"],
+            unreachable_hold_seconds=value["REP_UNREACHABLE_HOLD_SECONDS"],
             store=value["REP_STORE"],
             store_path=value["REP_STORE_PATH"],
             store_max_octets=value["REP_STORE_MAX_OCTETS"],

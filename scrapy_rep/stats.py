@@ -21,6 +21,12 @@ CACHE_WAITED = "rep/cache/waited"
 CACHE_GAVE_UP = "rep/cache/gave_up"
 CACHE_EVICTED = "rep/cache/evicted"
 CACHE_REFRESHED = "rep/cache/refreshed"
+DELAYED_ORIGINS = "rep/pace/delayed_origins"
+CAPPED = "rep/pace/capped"
+IGNORED = "rep/pace/ignored"
+SKIPPED = "rep/pace/skipped"
+PREFETCHED = "rep/queue/asked"
+HELD = "rep/queue/held"
 STORE_HIT = "rep/store/hit"
 STORE_FAILED = "rep/store/failed"
 LEASE_WAITED = "rep/store/lease_waited"
@@ -49,6 +55,12 @@ MEANINGS = {
     CACHE_GAVE_UP: "requests that could not wait, or no longer, for the policy of their origin",
     CACHE_EVICTED: "policies dropped from memory to make room",
     CACHE_REFRESHED: "policies asked for again in the background while they were used",
+    DELAYED_ORIGINS: "origins that ask for a delay between requests",
+    CAPPED: "origins whose delay was cut by REP_CRAWL_DELAY_EXCESS = 'cap'",
+    IGNORED: "origins whose delay was ignored by REP_CRAWL_DELAY_EXCESS = 'ignore'",
+    SKIPPED: "requests dropped by REP_CRAWL_DELAY_EXCESS = 'skip'",
+    PREFETCHED: "policies asked for by the queue, so that no request waited for them",
+    HELD: "times that the queue kept an origin's requests since its robots.txt is unreachable",
     STORE_HIT: "policies that the store knew, so that nothing was fetched",
     STORE_FAILED: "times that the store was given up for memory: 0 or 1",
     LEASE_WAITED: "looks at the store for what another process was fetching",

@@ -21,6 +21,8 @@ class Reason(Enum):
     OVERRIDDEN = "REP_OVERRIDES or REP_POLICY_OVERRIDES says so"
     UNAVAILABLE = "the file is unavailable"
     UNREACHABLE = "the file is unreachable"
+    CRAWL_DELAY = "the site asks for a longer delay than REP_CRAWL_DELAY_MAX_SECONDS"
+    VISIT_TIME = "the crawl ended before the site's visit time"
     OTHER_PARSER = "the parser of ROBOTSTXT_PARSER says so"
     PARSER_FAILED = "the parser of ROBOTSTXT_PARSER failed"
     NOT_JUDGED = "robots.txt does not govern this scheme"

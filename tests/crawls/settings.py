@@ -10,6 +10,7 @@ ADDON: dict[str, Any] = {
     # Ports are used again by other tests; and nobody should wait for pauses that are not tested.
     "REP_STORE": "memory",
     "REP_QUICK_RETRY_SECONDS": [],
+    "REP_UNREACHABLE_HOLD_SECONDS": 0,
 }
 
 BY_HAND: dict[str, Any] = {

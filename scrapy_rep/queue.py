@@ -1,0 +1,437 @@
+"""The queue that knows who is ready: requests that would have to wait stay in it.
+
+Scrapy's own queue hands out a request whether or not its host may be asked, and the request waits
+in the downloader, in a place that somebody else could use. Here a request is handed out once its
+robots.txt is known and the delay of its host has passed; until then it holds no place, and is on
+disk if the crawl is.
+
+There are two levels. A slot, in general a host, has its turn when the downloader could send
+another request to it; within a slot, the origins whose robots.txt is known take turns. Nothing is
+looked for: whoever waits is told by an event, or stands in a heap by the time that it waits for. So
+handing out a request costs O(log n) in the number of slots and origins.
+
+Nobody waits for ever. What an origin waits for is the table `readiness.State`. A slot waits for a
+time, or while its places are taken for a request that leaves it, which every request does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
+from hashlib import md5
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy import Request, signals
+from scrapy.pqueues import QueueProtocol, ScrapyPriorityQueue
+from scrapy.utils.asyncio import call_later
+
+from .engine import is_closing, wake
+from .middleware import RepMiddleware, is_exempt
+from .protocol.errors import ConfigurationError, InvalidUri
+from .protocol.origin import Origin
+from .readiness import Readiness, State
+from .slots import Slots, leave_inherited_slot, slot_key
+from .turns import Later, Turns
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.utils.asyncio import CallLaterResult
+    from typing_extensions import Self
+
+_FOLDER_CHARACTERS = 100  # names of folders are bounded, those of hosts nearly are not
+
+
+class _Line:
+    """The requests of one origin that go through one slot."""
+
+    __slots__ = ("due_at", "is_fresh", "name", "origin", "requests", "slot")
+
+    def __init__(
+        self, name: str, origin: Origin | None, slot: _Slot, requests: ScrapyPriorityQueue
+    ) -> None:
+        self.name = name
+        self.origin = origin
+        self.slot = slot
+        self.requests = requests
+        self.due_at: float | None = None
+        self.is_fresh = False  # asked for ahead of need, and not served since
+
+
+class _Slot:
+    """The lines of one slot, and those of them that are ready, in turn."""
+
+    __slots__ = ("due_at", "key", "line_count", "ready")
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.line_count = 0
+        self.ready: deque[_Line] = deque()
+        self.due_at: float | None = None
+
+
+class RepPriorityQueue:
+    """For `SCHEDULER_PRIORITY_QUEUE`, in the place of Scrapy's downloader-aware queue.
+
+    Priorities are kept within an origin. Without `RepMiddleware` it knows no robots.txt, and minds
+    the delays of the downloader only.
+
+    On disk there is one folder for each origin and slot, in each of which Scrapy's queue for one
+    host keeps its files. What Scrapy's downloader-aware queue left there is taken over.
+    """
+
+    @classmethod
+    def from_crawler(
+        cls,
+        crawler: Crawler,
+        downstream_queue_cls: type[QueueProtocol],
+        key: str,
+        startprios: dict[str, Iterable[int]] | None = None,
+        *,
+        start_queue_cls: type[QueueProtocol] | None = None,
+    ) -> Self:
+        """Build from a crawler, as Scrapy's scheduler does."""
+        return cls(crawler, downstream_queue_cls, key, startprios, start_queue_cls=start_queue_cls)
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        downstream_queue_cls: type[QueueProtocol],
+        key: str,
+        startprios: dict[str, Iterable[int]] | None = None,
+        *,
+        start_queue_cls: type[QueueProtocol] | None = None,
+        readiness: Readiness | None = None,
+    ) -> None:
+        """Take the crawler, the kind of queue below, the folder, and what `close` gave for it.
+
+        Raises:
+            ConfigurationError: CONCURRENT_REQUESTS_PER_IP is set, or the folder was left by
+                another kind of queue.
+        """
+        if crawler.settings.getint("CONCURRENT_REQUESTS_PER_IP") != 0:
+            raise ConfigurationError(
+                "RepPriorityQueue paces hosts, not addresses: leave CONCURRENT_REQUESTS_PER_IP "
+                "out, or set SCHEDULER_PRIORITY_QUEUE to another queue"
+            )
+        if startprios and not isinstance(startprios, dict):
+            raise ConfigurationError(
+                f"{key!r} was left by a crawl with another SCHEDULER_PRIORITY_QUEUE, and can't be "
+                "read by RepPriorityQueue: resume it with that queue, or start with a new JOBDIR"
+            )
+        self.crawler = crawler
+        self.key = key
+        self._downstream_queue_cls = downstream_queue_cls
+        self._start_queue_cls = start_queue_cls
+        self._readiness = readiness or _readiness_of(crawler)
+        self._slots = self._readiness.slots
+        self._slots.listen(self._slot_changed)
+        if self._readiness.policies is not None:
+            self._readiness.policies.listen(self._origin_settled)
+        self._count = 0
+        self._lines: dict[str, _Line] = {}
+        self._by_key: dict[str, _Slot] = {}
+        self._turns: Turns[_Slot] = Turns()
+        self._later = Later()
+        self._unasked: deque[_Line] = deque()
+        self._asked: dict[Origin, list[_Line]] = {}
+        self._fresh_count = 0
+        self._changed: set[str] = set()
+        self._settled: list[Origin] = []
+        self._alarm: CallLaterResult | None = None
+        self._alarm_at = 0.0
+        crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
+        for name, priorities in (startprios or {}).items():
+            origin, slot = _parts(name)
+            line = self._line(name, origin, slot, priorities)
+            if len(line.requests):
+                self._enter(line)
+
+    # Scrapy's interface
+
+    def push(self, request: Request) -> None:
+        """Take a request in.
+
+        Raises:
+            ValueError: it can't be written to disk.
+        """
+        leave_inherited_slot(request)
+        origin, key = _origin_of(request), slot_key(request)
+        name = f"{origin or ''} {key}"
+        line = self._lines.get(name)
+        if line is not None:
+            line.requests.push(request)
+            self._count += 1
+            return
+        line = self._line(name, origin, key)
+        try:
+            line.requests.push(request)
+        except BaseException:
+            line.requests.close()
+            raise
+        self._enter(line)
+        if len(self._asked) + self._fresh_count < self._readiness.prefetch_origins:
+            self._ask_first(request)
+
+    def pop(self) -> Request | None:
+        """Hand out the next request; None while nobody is ready, of whom there may be many."""
+        self._slots.take_stock()
+        self._catch_up()
+        self._ask_ahead()
+        line = self._next()
+        if line is None:
+            self._set_alarm()
+            return None
+        before = len(line.requests)
+        request = line.requests.pop()
+        self._count -= before - len(line.requests)
+        if request is not None:
+            self._slots.hand_out(request, line.slot.key)
+        self._serve(line)
+        return request
+
+    def peek(self) -> Request | None:
+        """What `pop` would hand out now.
+
+        Raises:
+            NotImplementedError: the queues below can't tell.
+        """
+        self._catch_up()
+        line = self._next()
+        return None if line is None else line.requests.peek()
+
+    def close(self) -> dict[str, list[int]]:
+        """Close all files; gives what is needed to open them again."""
+        self._spider_closed()
+        state = {name: line.requests.close() for name, line in self._lines.items()}
+        for line in self._lines.values():
+            line.slot.ready.clear()
+        self._lines.clear()
+        self._by_key.clear()
+        self._turns, self._later = Turns(), Later()
+        self._unasked.clear()
+        self._asked.clear()
+        self._count = 0
+        return state
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, slot: str) -> bool:
+        return slot in self._by_key
+
+    # What changes, from elsewhere
+
+    def _slot_changed(self, key: str) -> None:
+        if key in self._by_key:
+            self._changed.add(key)
+
+    def _origin_settled(self, origin: Origin) -> None:
+        if origin in self._asked:
+            self._settled.append(origin)
+            wake(self.crawler)
+
+    def _wake(self) -> None:
+        self._alarm = None
+        wake(self.crawler)
+
+    def _set_alarm(self) -> None:
+        at = self._later.next_at
+        if at is None or is_closing(self.crawler) or (self._alarm and self._alarm_at <= at):
+            return
+        self._spider_closed()
+        self._alarm_at = at
+        self._alarm = call_later(max(0.0, at - time.monotonic()), self._wake)
+
+    def _spider_closed(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    # Lines and slots
+
+    def _line(
+        self, name: str, origin: Origin | None, key: str, priorities: Iterable[int] = ()
+    ) -> _Line:
+        slot = self._by_key.get(key) or _Slot(key)
+        requests = ScrapyPriorityQueue(
+            self.crawler,
+            self._downstream_queue_cls,
+            f"{self.key}/{_folder(name)}",
+            priorities,
+            start_queue_cls=self._start_queue_cls,
+        )
+        return _Line(name, origin, slot, requests)
+
+    def _enter(self, line: _Line) -> None:
+        self._lines[line.name] = line
+        self._by_key.setdefault(line.slot.key, line.slot).line_count += 1
+        self._count += len(line.requests)
+        self._look_at(line)
+
+    def _serve(self, line: _Line) -> None:
+        """After a request was taken from the line that was first: the next one's turn."""
+        slot = line.slot
+        self._age(line)
+        slot.ready.popleft()
+        self._turns.drop(slot)
+        if len(line.requests):
+            slot.ready.append(line)
+        else:
+            self._remove(line)
+        if slot.ready:
+            self._place(slot)
+
+    def _remove(self, line: _Line) -> None:
+        slot = line.slot
+        del self._lines[line.name]
+        line.requests.close()
+        slot.line_count -= 1
+        if not slot.line_count:
+            del self._by_key[slot.key]
+        if self.key:
+            # As Scrapy does; a folder that is not empty stays.
+            with suppress(OSError):
+                Path(self.key, _folder(line.name)).rmdir()
+
+    def _age(self, line: _Line) -> None:
+        self._fresh_count -= line.is_fresh
+        line.is_fresh = False
+
+    def _look_at(self, line: _Line) -> None:
+        """Have a line wait for what it waits for, which is nothing if it is ready."""
+        state, until = self._readiness.of(line.origin, line.slot.key)
+        if state is State.READY:
+            line.slot.ready.append(line)
+            self._place(line.slot)
+            return
+        self._age(line)
+        if state is State.UNASKED:
+            self._unasked.append(line)
+        elif state is State.ASKED:
+            self._wait_for_robots_txt(line)
+        else:
+            self._later.put(line, time.monotonic() + until - time.time())
+
+    def _wait_for_robots_txt(self, line: _Line) -> None:
+        assert line.origin is not None  # noqa: S101 - others are always ready
+        self._asked.setdefault(line.origin, []).append(line)
+
+    def _place(self, slot: _Slot) -> None:
+        """Have a slot wait for its turn, for a time, or for an event."""
+        at = self._slots.ready_at(slot.key) if slot.ready else float("inf")
+        if at <= time.monotonic():
+            self._turns.put(slot, self._slots.active_count(slot.key))
+            return
+        self._turns.drop(slot)
+        if at < float("inf"):
+            self._later.put(slot, at)
+
+    def _catch_up(self) -> None:
+        """Deal with what has changed, and whose time has come."""
+        changed, self._changed = self._changed, set()
+        for key in changed:
+            if key in self._by_key:
+                self._place(self._by_key[key])
+        settled, self._settled = self._settled, []
+        for origin in settled:
+            for line in self._asked.pop(origin, ()):
+                line.is_fresh = True
+                self._fresh_count += 1
+                self._look_at(line)
+        now = time.monotonic()
+        while (item := self._later.pop(now)) is not None:
+            if isinstance(item, _Line):
+                self._look_at(item)
+            elif isinstance(item, _Slot):
+                self._place(item)
+
+    def _next(self) -> _Line | None:
+        """The line that is first, if it is still ready; else its slot goes where it belongs."""
+        while (slot := self._turns.first()) is not None:
+            line = slot.ready[0]
+            if self._readiness.of(line.origin, slot.key).state is not State.READY:
+                slot.ready.popleft()
+                self._look_at(line)
+                self._place(slot)
+            elif self._slots.ready_at(slot.key) > time.monotonic():
+                self._place(slot)
+            else:
+                return line
+        return None
+
+    # robots.txt, ahead of need
+
+    def _ask_ahead(self) -> None:
+        """Ask for as many robots.txt as should be on their way.
+
+        Those of the next origins in any case; and more while nobody else is ready and idle, so
+        that places are free for which nobody can be found.
+        """
+        while self._unasked and len(self._asked) < self._readiness.concurrent_fetches:
+            is_ahead = len(self._asked) + self._fresh_count >= self._readiness.prefetch_origins
+            if is_ahead and self._turns.least_active == 0:
+                return
+            self._ask_first()
+            if self._settled:
+                self._catch_up()
+
+    def _ask_first(self, last: Request | None = None) -> None:
+        """Ask for the robots.txt of the first line that needs it, if it still does.
+
+        `last` is the request that was taken in last, if that is the occasion.
+        """
+        if not self._unasked:
+            return
+        line = self._unasked.popleft()
+        if self._readiness.of(line.origin, line.slot.key).state is not State.UNASKED:
+            self._look_at(line)
+            return
+        self._wait_for_robots_txt(line)
+        request = None
+        if last is not None and _origin_of(last) == line.origin:
+            request = last
+        else:
+            with suppress(NotImplementedError):
+                request = line.requests.peek()
+        assert line.origin is not None  # noqa: S101 - others are always ready
+        self._readiness.ask(line.origin, request)
+
+
+def _readiness_of(crawler: Crawler) -> Readiness:
+    """That of the middleware; without one, that of somebody who knows no robots.txt."""
+    middleware = crawler.get_downloader_middleware(RepMiddleware)
+    return Readiness(crawler, Slots(crawler)) if middleware is None else middleware.readiness
+
+
+def _origin_of(request: Request) -> Origin | None:
+    """The origin whose robots.txt judges a request; None if none does."""
+    if is_exempt(request):
+        return None
+    with suppress(InvalidUri):
+        origin = Origin.of(request.url)
+        if origin is not None and request.url != origin.robots_txt_uri:
+            return origin
+    return None
+
+
+def _parts(name: str) -> tuple[Origin | None, str]:
+    """The origin and the slot of a line's name; Scrapy's queue has names of slots alone."""
+    text, space, key = name.partition(" ")
+    if space and not text:
+        return None, key
+    with suppress(InvalidUri):
+        origin = Origin.of(text)
+        if space and str(origin) == text:
+            return origin, key
+    return None, name
+
+
+def _folder(name: str) -> str:
+    """The folder of a line: as Scrapy makes it of a slot, but not too long for file systems."""
+    safe = "".join(c if c.isalnum() or c in "-._" else "_" for c in name)
+    if " " in name:
+        safe = safe[:_FOLDER_CHARACTERS]
+    return f"{safe}-{md5(name.encode(), usedforsecurity=False).hexdigest()}"
