@@ -20,9 +20,10 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import lru_cache
 from hashlib import md5
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import Request, signals
 from scrapy.pqueues import QueueProtocol, ScrapyPriorityQueue
@@ -33,7 +34,7 @@ from .middleware import RepMiddleware, is_exempt
 from .protocol.errors import ConfigurationError, InvalidUri
 from .protocol.origin import Origin
 from .readiness import Readiness, State
-from .slots import Slots, leave_inherited_slot, slot_key
+from .slots import Slots, leave_inherited_slot, own_slot, slot_key
 from .turns import Later, Turns
 
 if TYPE_CHECKING:
@@ -41,21 +42,24 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
     from typing_extensions import Self
 
+_BASE_CHARACTERS = 1000  # of what is kept: a longer origin has no robots.txt that could be had
 _FOLDER_CHARACTERS = 100  # names of folders are bounded, those of hosts nearly are not
 
 
 class _Line:
     """The requests of one origin that go through one slot."""
 
-    __slots__ = ("due_at", "is_fresh", "name", "origin", "requests", "slot")
+    __slots__ = ("base", "count", "due_at", "is_fresh", "name", "origin", "requests", "slot")
 
     def __init__(
-        self, name: str, origin: Origin | None, slot: _Slot, requests: ScrapyPriorityQueue
+        self, target: _Target, base: str, slot: _Slot, requests: ScrapyPriorityQueue
     ) -> None:
-        self.name = name
-        self.origin = origin
+        self.name = target.name
+        self.base = base
+        self.origin = target.origin
         self.slot = slot
         self.requests = requests
+        self.count = len(requests)
         self.due_at: float | None = None
         self.is_fresh = False  # asked for ahead of need, and not served since
 
@@ -132,6 +136,7 @@ class RepPriorityQueue:
             self._readiness.policies.listen(self._origin_settled)
         self._count = 0
         self._lines: dict[str, _Line] = {}
+        self._by_base: dict[str, _Line] = {}
         self._by_key: dict[str, _Slot] = {}
         self._turns: Turns[_Slot] = Turns()
         self._later = Later()
@@ -144,9 +149,8 @@ class RepPriorityQueue:
         self._alarm_at = 0.0
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
         for name, priorities in (startprios or {}).items():
-            origin, slot = _parts(name)
-            line = self._line(name, origin, slot, priorities)
-            if len(line.requests):
+            line = self._line(_target_named(name), priorities=priorities)
+            if line.count:
                 self._enter(line)
 
     # Scrapy's interface
@@ -158,19 +162,23 @@ class RepPriorityQueue:
             ValueError: it can't be written to disk.
         """
         leave_inherited_slot(request)
-        origin, key = _origin_of(request), slot_key(request)
-        name = f"{origin or ''} {key}"
-        line = self._lines.get(name)
+        base = _base_of(request)
+        line = self._by_base.get(base)
+        if line is None:
+            target = _target_of(request, base)
+            line = self._lines.get(target.name)
         if line is not None:
             line.requests.push(request)
+            line.count += 1
             self._count += 1
             return
-        line = self._line(name, origin, key)
+        line = self._line(target, base)
         try:
             line.requests.push(request)
         except BaseException:
             line.requests.close()
             raise
+        line.count = 1
         self._enter(line)
         if len(self._asked) + self._fresh_count < self._readiness.prefetch_origins:
             self._ask_first(request)
@@ -184,10 +192,13 @@ class RepPriorityQueue:
         if line is None:
             self._set_alarm()
             return None
-        before = len(line.requests)
         request = line.requests.pop()
-        self._count -= before - len(line.requests)
-        if request is not None:
+        if request is None:  # some queue on disk is damaged, and counts what it can't give
+            self._count -= line.count - len(line.requests)
+            line.count = len(line.requests)
+        else:
+            self._count -= 1
+            line.count -= 1
             self._slots.hand_out(request, line.slot.key)
         self._serve(line)
         return request
@@ -209,6 +220,7 @@ class RepPriorityQueue:
         for line in self._lines.values():
             line.slot.ready.clear()
         self._lines.clear()
+        self._by_base.clear()
         self._by_key.clear()
         self._turns, self._later = Turns(), Later()
         self._unasked.clear()
@@ -252,23 +264,23 @@ class RepPriorityQueue:
 
     # Lines and slots
 
-    def _line(
-        self, name: str, origin: Origin | None, key: str, priorities: Iterable[int] = ()
-    ) -> _Line:
-        slot = self._by_key.get(key) or _Slot(key)
+    def _line(self, target: _Target, base: str = "", *, priorities: Iterable[int] = ()) -> _Line:
+        slot = self._by_key.get(target.key) or _Slot(target.key)
         requests = ScrapyPriorityQueue(
             self.crawler,
             self._downstream_queue_cls,
-            f"{self.key}/{_folder(name)}",
+            f"{self.key}/{_folder(target.name)}" if self.key else "",
             priorities,
             start_queue_cls=self._start_queue_cls,
         )
-        return _Line(name, origin, slot, requests)
+        return _Line(target, base, slot, requests)
 
     def _enter(self, line: _Line) -> None:
         self._lines[line.name] = line
+        if line.base:
+            self._by_base[line.base] = line
         self._by_key.setdefault(line.slot.key, line.slot).line_count += 1
-        self._count += len(line.requests)
+        self._count += line.count
         self._look_at(line)
 
     def _serve(self, line: _Line) -> None:
@@ -277,16 +289,17 @@ class RepPriorityQueue:
         self._age(line)
         slot.ready.popleft()
         self._turns.drop(slot)
-        if len(line.requests):
+        if line.count:
             slot.ready.append(line)
         else:
             self._remove(line)
         if slot.ready:
-            self._place(slot)
+            self._changed.add(slot.key)  # it has one more under way
 
     def _remove(self, line: _Line) -> None:
         slot = line.slot
         del self._lines[line.name]
+        self._by_base.pop(line.base, None)
         line.requests.close()
         slot.line_count -= 1
         if not slot.line_count:
@@ -391,7 +404,7 @@ class RepPriorityQueue:
             return
         self._wait_for_robots_txt(line)
         request = None
-        if last is not None and _origin_of(last) == line.origin:
+        if last is not None and _target_of(last, _base_of(last)).name == line.name:
             request = last
         else:
             with suppress(NotImplementedError):
@@ -406,27 +419,70 @@ def _readiness_of(crawler: Crawler) -> Readiness:
     return Readiness(crawler, Slots(crawler)) if middleware is None else middleware.readiness
 
 
-def _origin_of(request: Request) -> Origin | None:
-    """The origin whose robots.txt judges a request; None if none does."""
-    if is_exempt(request):
-        return None
+class _Target(NamedTuple):
+    """Where a request goes: whose robots.txt judges it, if any, through which slot, in which line.
+
+    The name of the line is what is written to disk, and tells the other two.
+    """
+
+    origin: Origin | None
+    key: str
+    name: str
+
+    @classmethod
+    def of(cls, origin: Origin | None, key: str) -> _Target:
+        return cls(origin, key, f"{origin or ''} {key}")
+
+
+def _base_of(request: Request) -> str:
+    """What a request's URL begins with, up to the path; empty if that does not say where it goes.
+
+    Few origins make most requests, and this is all that needs to be looked at then.
+    """
+    url = request.url
+    base = url[: url.find("/", 8) + 1]  # the third slash
+    is_odd = (
+        len(base) > _BASE_CHARACTERS
+        or own_slot(request) is not None
+        or is_exempt(request)
+        or (url.endswith("/robots.txt") and url == f"{base}robots.txt")
+    )
+    return "" if is_odd else base
+
+
+def _target_of(request: Request, base: str) -> _Target:
+    if base:
+        target = _target(base)
+        if target.origin is not None:
+            return target
+    origin = None
+    if not is_exempt(request):
+        with suppress(InvalidUri):
+            origin = Origin.of(request.url)
+    if origin is not None and request.url == origin.robots_txt_uri:
+        origin = None
+    return _Target.of(origin, slot_key(request))
+
+
+@lru_cache(maxsize=1 << 10)
+def _target(base: str) -> _Target:
+    """Where requests go whose URLs begin like this."""
     with suppress(InvalidUri):
-        origin = Origin.of(request.url)
-        if origin is not None and request.url != origin.robots_txt_uri:
-            return origin
-    return None
+        origin = Origin.of(base)
+        return _Target.of(origin, "" if origin is None else origin.host)
+    return _Target.of(None, "")
 
 
-def _parts(name: str) -> tuple[Origin | None, str]:
-    """The origin and the slot of a line's name; Scrapy's queue has names of slots alone."""
+def _target_named(name: str) -> _Target:
+    """That of a line by its name; Scrapy's queue has names of slots alone."""
     text, space, key = name.partition(" ")
     if space and not text:
-        return None, key
+        return _Target(None, key, name)
     with suppress(InvalidUri):
         origin = Origin.of(text)
         if space and str(origin) == text:
-            return origin, key
-    return None, name
+            return _Target(origin, key, name)
+    return _Target(None, name, name)
 
 
 def _folder(name: str) -> str:

@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
@@ -89,13 +90,18 @@ class Slots:
         """Have a function called with the key of each slot in which something changed."""
         self._listeners.append(listener)
 
-    @property
+    # Asked for once, and late: the engine is made after us.
+
+    @cached_property
     def _downloader(self) -> Any:
-        engine: Any = self._crawler.engine
-        return getattr(engine, "downloader", None)
+        return getattr(self._crawler.engine, "downloader", None)
+
+    @cached_property
+    def _by_key(self) -> Any:
+        return getattr(self._downloader, "slots", {})
 
     def _slot(self, key: str) -> Any:
-        return getattr(self._downloader, "slots", {}).get(key)
+        return self._by_key.get(key)
 
     # How fast
 
@@ -191,9 +197,12 @@ class Slots:
 
         Infinite while all its places are taken: something will be told to those who listen.
         """
-        downloader, slot = self._downloader, self._slot(key)
+        slot = self._slot(key)
         floor = self._floors.get(key)
-        out_count = self._out_counts[key]
+        out_count = self._out_counts.get(key, 0)
+        if slot is None and floor is None and not out_count:
+            return _NEVER
+        downloader = self._downloader
         least = floor.seconds() if floor is not None else 0.0
         if slot is None:
             own = getattr(downloader, "per_slot_settings", {}).get(key, {})
@@ -217,7 +226,7 @@ class Slots:
     def active_count(self, key: str) -> int:
         """How many requests of a slot are under way, from those in the middlewares on."""
         slot = self._slot(key)
-        return self._out_counts[key] + (0 if slot is None else len(slot.active))
+        return self._out_counts.get(key, 0) + (0 if slot is None else len(slot.active))
 
     def is_waiting(self, request: Request) -> bool:
         """Whether a request stands in the line of its slot: nobody has been asked yet."""
@@ -233,6 +242,8 @@ class Slots:
 
     def take_stock(self) -> None:
         """Find the requests that came to an end in the middlewares, of which no signal tells."""
+        if not self._out:
+            return
         active = getattr(self._downloader, "active", ())
         for request in [request for request in self._out if request not in active]:
             self._tell(self._come_back(request))
@@ -248,22 +259,24 @@ class Slots:
         key = request.meta.get(_SLOT, "")
         self._apply(key)
         if request in self._out:
-            self._let_go(key)
             self._tell(self._come_back(request))
+            self._let_go(key)
         self._tell(key)
 
     def _let_go(self, key: str) -> None:
-        """Have a slot send what waited elsewhere for as long as the slot's delay was drawn.
+        """Have a slot send what waited elsewhere, until the time that `ready_at` told.
 
-        It would draw again, and hold the request and its place for what is longer.
+        The slot would draw another delay, and hold the request and its place if that is longer.
+        And it waits for a time of its own, set when the request before was let go.
         """
         slot = self._slot(key)
-        jitter = 0.0 if slot is None else _jitter(slot)
-        if not jitter or slot.queue:
+        if slot is None or slot.queue or self.ready_at(key) > time.monotonic():
             return
-        now = time.monotonic()
-        if now >= slot.lastseen + slot.delay * (1 + jitter * _chance(key, slot.lastseen)):
-            slot.lastseen = min(slot.lastseen, now - slot.delay * (1 + jitter))
+        if getattr(slot, "latercall", None) is not None:
+            slot.latercall.cancel()
+            slot.latercall = None
+        longest = slot.delay * (1 + _jitter(slot))
+        slot.lastseen = min(slot.lastseen, time.monotonic() - longest)
 
     def _left(self, request: Request) -> None:
         self._tell(request.meta.get(_SLOT, ""))
@@ -286,10 +299,16 @@ class Slots:
             downloader.total_concurrency -= has_limit
 
 
+def own_slot(request: Request) -> str | None:
+    """The slot that the user, or Scrapy before, chose for a request; None: that of its host."""
+    own = request.meta.get(_SLOT)
+    return None if own is None else str(own)
+
+
 def slot_key(request: Request) -> str:
     """The key of the slot that a request goes through: its host, unless the user says another."""
-    own = request.meta.get(_SLOT)
-    return (urlparse_cached(request).hostname or "") if own is None else str(own)
+    own = own_slot(request)
+    return (urlparse_cached(request).hostname or "") if own is None else own
 
 
 def leave_inherited_slot(request: Request) -> None:

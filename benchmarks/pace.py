@@ -1,0 +1,319 @@
+"""Pace and the queue against Scrapy's own, with the targets that they were built for.
+
+    python benchmarks/pace.py [slow] [delays] [gaps] [cost]
+
+A site of many hosts (127.0.0.1 and its neighbours, one port) runs in a process of its own and notes
+when it is asked for what; each crawl is another process. Prints a table with the targets met or
+missed. All crawls have CONCURRENT_REQUESTS = 16.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROBOTS_TXT = "/robots.txt"
+SCRAPY_QUEUE = "scrapy.pqueues.DownloaderAwarePriorityQueue"
+OURS = {"ADDONS": {"scrapy_rep.Addon": 500}}
+SIDES: dict[str, dict[str, Any]] = {
+    "scrapy-rep": OURS,
+    "without places of their own": OURS | {"BENCHMARK_PLAIN_PLACES": True},
+    "with Scrapy's queue": OURS | {"SCHEDULER_PRIORITY_QUEUE": SCRAPY_QUEUE},
+    "Scrapy's own": {},
+}
+RUN_SECONDS = 25
+OTHERS_SECONDS = 5.0
+HANG_SECONDS = 1000.0
+
+
+@dataclass(frozen=True)
+class Web:
+    """Hosts by number: how long each robots.txt takes, and which Crawl-delay it names."""
+
+    hosts: int
+    pages: int
+    slow: dict[int, float] = field(default_factory=dict)
+    delays: dict[int, float] = field(default_factory=dict)
+
+    def host(self, number: int) -> str:
+        return f"127.0.{1 + number // 250}.{1 + number % 250}"
+
+
+# The site
+
+
+async def serve(web: Web) -> None:
+    """Answer until standard input ends; then write down what was asked for, and when."""
+    seen: list[tuple[str, str, float]] = []
+    numbers = {web.host(number): number for number in range(web.hosts)}
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                now = time.monotonic()
+                path = head.split(" ", 2)[1]
+                host = head.lower().split("\r\nhost: ", 1)[1].split("\r\n", 1)[0].split(":")[0]
+                seen.append((host, path, now))
+                body = "a page"
+                if path == ROBOTS_TXT:
+                    number = numbers[host]
+                    await asyncio.sleep(web.slow.get(number, 0))
+                    delay = web.delays.get(number)
+                    body = "User-agent: *\n" + (f"Crawl-delay: {delay:g}\n" if delay else "")
+                lines = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+                writer.write(f"{lines}Content-Length: {len(body)}\r\n\r\n{body}".encode())
+        except (asyncio.IncompleteReadError, OSError):
+            writer.close()
+
+    server = await asyncio.start_server(connected, "0.0.0.0", 0, backlog=2048)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await asyncio.to_thread(sys.stdin.readline)
+    print(json.dumps(seen), flush=True)
+
+
+# The crawl
+
+
+def crawl(side: str, web: Web, port: int, settings: dict[str, Any]) -> None:
+    import scrapy
+    from scrapy.crawler import AsyncCrawlerProcess
+
+    class Spider(scrapy.Spider):
+        name = "pace"
+
+        async def start(self) -> Any:
+            for page in range(web.pages):
+                for number in range(web.hosts):
+                    url = f"http://{web.host(number)}:{port}/{page}"
+                    yield scrapy.Request(url, dont_filter=True, errback=lambda _: None)
+
+        def parse(self, response: Any) -> None:
+            """Nothing."""
+
+    common = {
+        "ROBOTSTXT_OBEY": True,
+        "LOG_LEVEL": "ERROR",
+        "TELNETCONSOLE_ENABLED": False,
+        "REP_STORE": "memory",
+        "CONCURRENT_REQUESTS": 16,
+    }
+    if SIDES[side].get("BENCHMARK_PLAIN_PLACES"):
+        from contextlib import nullcontext
+
+        from scrapy_rep.slots import Slots
+
+        Slots.place_of_its_own = lambda _: nullcontext()  # type: ignore[assignment, method-assign, return-value]
+    process = AsyncCrawlerProcess({**common, **SIDES[side], **settings})
+    process.crawl(Spider)
+    process.start()
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the site saw, with times from its first request on, and how long the crawl took."""
+
+    requests: list[tuple[str, str, float]]
+    seconds: float
+
+    def pages(self, hosts: set[str] | None = None, until: float = float("inf")) -> list[float]:
+        return [
+            at
+            for host, path, at in self.requests
+            if path != ROBOTS_TXT and at <= until and (hosts is None or host in hosts)
+        ]
+
+    def gaps(self) -> Iterator[tuple[str, float]]:
+        last: dict[str, float] = {}
+        for host, _, at in self.requests:
+            if host in last:
+                yield host, at - last[host]
+            last[host] = at
+
+
+def measure(side: str, web: Web, **settings: Any) -> Seen:
+    """One crawl."""
+    job = json.dumps(
+        {"hosts": web.hosts, "pages": web.pages, "slow": web.slow, "delays": web.delays}
+    )
+    site = subprocess.Popen(
+        [sys.executable, __file__, "--serve", job],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert site.stdin is not None
+    assert site.stdout is not None
+    try:
+        port = site.stdout.readline().strip()
+        began = time.monotonic()
+        command = [sys.executable, __file__, "--crawl", side, job, port, json.dumps(settings)]
+        subprocess.run(command, check=True, timeout=300)
+        seconds = time.monotonic() - began
+        site.stdin.write("\n")
+        site.stdin.flush()
+        seen = json.loads(site.stdout.readline())
+    finally:
+        site.kill()
+        site.wait()
+    first = min(at for _, _, at in seen)
+    return Seen(sorted(((h, p, at - first) for h, p, at in seen), key=lambda s: s[2]), seconds)
+
+
+# What is measured
+
+
+def report(what: str, value: str, target: str = "", *, is_met: bool | None = None) -> None:
+    verdict = "" if is_met is None else "met" if is_met else "MISSED"
+    print(f"| {what} | {value} | {target} | {verdict} |", flush=True)
+
+
+def slow() -> None:
+    """200 origins of which 20 have a slow robots.txt: when the others are done."""
+    web = Web(200, 10)
+    slow_ones = range(0, 200, 10)
+    others = {web.host(number) for number in range(200)} - {web.host(n) for n in slow_ones}
+    for side in SIDES:
+        if side == "with Scrapy's queue":
+            continue
+        base = min(max(measure(side, web).pages(others)) for _ in range(2))
+        for seconds in (OTHERS_SECONDS, HANG_SECONDS):
+            hanging = Web(200, 10, slow=dict.fromkeys(slow_ones, seconds))
+            settings = {"REP_QUICK_RETRY_SECONDS": [], "REP_UNREACHABLE_HOLD_SECONDS": 0}
+            if side == "Scrapy's own":
+                if seconds == HANG_SECONDS:
+                    continue  # it would wait for three times three minutes
+                settings = {}
+            seen = measure(side, hanging, **settings)
+            done = max(seen.pages(others))
+            report(
+                f"{side}: 180 of 200 origins, the others' robots.txt takes "
+                f"{'5 s' if seconds == OTHERS_SECONDS else 'until its timeout'}",
+                f"{done:.1f} s, {base:.1f} s without: {done / base:.2f}x",
+                "1.1x" if side == "scrapy-rep" else "",
+                is_met=done / base <= 1.1 if side == "scrapy-rep" else None,
+            )
+
+
+def delays() -> None:
+    """150 origins, two thirds with 10 s and one third with 0.5 s: pages in 25 s."""
+    mixed = Web(150, 60, delays={n: 0.5 if n % 3 == 0 else 10.0 for n in range(150)})
+    ceiling = sum(int(RUN_SECONDS / delay) for delay in mixed.delays.values())
+    for side in ("scrapy-rep", "with Scrapy's queue"):
+        seen = measure(side, mixed, CLOSESPIDER_TIMEOUT=RUN_SECONDS + 1)
+        got = len(seen.pages(until=RUN_SECONDS))
+        shortest = {0.5: 99.0, 10.0: 99.0}
+        numbers = {mixed.host(number): number for number in range(150)}
+        for host, gap in seen.gaps():
+            delay = mixed.delays[numbers[host]]
+            shortest[delay] = min(shortest[delay], gap)
+        report(
+            f"{side}: pages in 25 s of 150 origins, delays of 10 s and 0.5 s",
+            f"{got} of {ceiling}: {got / ceiling:.1%}",
+            "95 %" if side == "scrapy-rep" else "",
+            is_met=got / ceiling >= 0.95 if side == "scrapy-rep" else None,
+        )
+        report(
+            f"{side}: the shortest gaps in it",
+            ", ".join(f"{gap:.3f} s of {delay:g}" for delay, gap in shortest.items()),
+            "not under the delay",
+            is_met=all(gap >= delay - 0.02 for delay, gap in shortest.items()),
+        )
+    equal = Web(150, 20, delays=dict.fromkeys(range(150), 0.5))
+    plain = Web(150, 20)
+    one = Web(1, 1500)
+    for web, words in ((equal, "0.5 s each"), (plain, "no delay"), (one, "one origin, no delay")):
+        ends: dict[str, list[float]] = defaultdict(list)
+        for _ in range(3):
+            for side in ("scrapy-rep", "with Scrapy's queue"):
+                ends[side].append(max(measure(side, web).pages()))
+        ours, theirs = (min(ends[side]) for side in ("scrapy-rep", "with Scrapy's queue"))
+        report(
+            f"scrapy-rep: {web.hosts} origins, {web.pages} pages each, {words}: speed",
+            f"{ours:.2f} s, {theirs:.2f} s with Scrapy's queue: {theirs / ours:.2f}x",
+            "0.95x",
+            is_met=theirs / ours >= 0.95,
+        )
+
+
+def cost() -> None:
+    """Push and pop, without downloads."""
+    from types import SimpleNamespace
+
+    from scrapy import Request
+    from scrapy.core.downloader import Downloader
+    from scrapy.pqueues import DownloaderAwarePriorityQueue
+    from scrapy.squeues import LifoMemoryQueue
+    from scrapy.utils.test import get_crawler
+
+    from scrapy_rep import RepPriorityQueue
+
+    def spent(kind: Any, origins: int, requests: int = 100_000) -> float:
+        crawler = get_crawler(settings_dict={"CONCURRENT_REQUESTS_PER_DOMAIN": 10**9})
+        downloader = Downloader(crawler)
+        engine = SimpleNamespace(downloader=downloader, spider=object(), _slot=None)
+        crawler.engine = engine  # type: ignore[assignment]
+        queue = kind.from_crawler(crawler, LifoMemoryQueue, "")
+        made = [Request(f"http://h{n % origins}.example/{n}") for n in range(requests)]
+        began = time.perf_counter()
+        for request in made:
+            queue.push(request)
+        while queue.pop() is not None:
+            pass
+        seconds = time.perf_counter() - began
+        assert len(queue) == 0
+        return seconds / requests * 1e6
+
+    base = min(spent(DownloaderAwarePriorityQueue, 1) for _ in range(3))
+    report("Scrapy's queue: push + pop, 100,000 requests of one origin", f"{base:.1f} us")
+    for origins in (1, 1000, 100_000):
+        took = min(spent(RepPriorityQueue, origins) for _ in range(3))
+        report(
+            f"scrapy-rep: push + pop, 100,000 requests of {origins:,} origins",
+            f"{took:.1f} us: {took / base:.2f}x",
+            "2x",
+            is_met=took / base <= 2,
+        )
+    report(
+        "Scrapy's queue: push + pop, 2,000 requests of 1,000 origins",
+        f"{spent(DownloaderAwarePriorityQueue, 1000, 2000):.1f} us",
+    )
+
+
+PARTS: dict[str, Callable[[], None]] = {"slow": slow, "delays": delays, "cost": cost}
+
+
+def main() -> None:
+    """Serve, crawl, or measure and print the table."""
+    if sys.argv[1:2] == ["--serve"]:
+        asyncio.run(serve(_web(sys.argv[2])))
+        return
+    if sys.argv[1:2] == ["--crawl"]:
+        side, job, port, settings = sys.argv[2:]
+        with tempfile.TemporaryDirectory() as folder:
+            crawl(side, _web(job), int(port), json.loads(settings))
+            Path(folder)
+        return
+    print("| measured | value | target | |")
+    print("| --- | --- | --- | --- |")
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()
+
+
+def _web(text: str) -> Web:
+    job = json.loads(text)
+    slow, delays = ({int(n): s for n, s in job[name].items()} for name in ("slow", "delays"))
+    return Web(job["hosts"], job["pages"], slow, delays)
+
+
+if __name__ == "__main__":
+    main()
