@@ -8,6 +8,7 @@ A store that fails is left for memory, with one warning: its failures are misses
 from __future__ import annotations
 
 import logging
+import math
 import random
 import time
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from .cache.entry import Entry
 from .cache.memory import Lru, MemoryStore
 from .engine import is_closing
 from .fetcher import Fetcher
-from .loops import result_of, sleep
+from .loops import Places, result_of, sleep
 from .protocol.access import Failure, name_of
 from .protocol.errors import InvalidUri
 from .protocol.exchange import Act, Rules, Standing, State, is_worth_a_retry, learn, standing
@@ -60,6 +61,9 @@ class Exchanges:
         self._settings = settings
         self._fetcher = Fetcher(crawler, settings, identity, slots)
         self._store: Store = open_store(crawler, settings)
+        self._places = Places(settings.concurrent_fetches)
+        self._in_line: set[Origin] = set()
+        self._asked_at: dict[Origin, float] = {}
         self._answering: Lru[Origin, float] = Lru(_ANSWERING_OCTETS)
 
     def close(self) -> None:
@@ -67,9 +71,14 @@ class Exchanges:
         store, self._store = self._store, MemoryStore(self._settings.memory_octets)
         store.close()
 
-    def is_in_line(self, origin: Origin) -> bool:
-        """Whether an origin's file stands in a line of ours, and has not been asked for yet."""
-        return self._fetcher.is_in_line(origin)
+    def asked_seconds(self, origin: Origin) -> float:
+        """For how long somebody has been asked for an origin's file; infinite if it is not known.
+
+        Time in a line of ours does not count, before the first is asked or in the slot of a host.
+        """
+        if origin in self._in_line or self._fetcher.is_in_line(origin):
+            return 0.0
+        return time.monotonic() - self._asked_at.get(origin, -math.inf)
 
     def saw_answer(self, origin: Origin, status: int) -> None:
         """Take note of a page's answer: below 500 it shows that its origin is up."""
@@ -152,6 +161,7 @@ class Exchanges:
                 await self._do(lambda store: store.commit(Entry(origin, known), lease))
                 await self._keep_for_targets(origin, answer, now, rules)
         finally:
+            self._asked_at.pop(origin, None)
             heartbeat.stop()
             if not is_kept:
                 await self._do(lambda store: store.release(lease))
@@ -162,16 +172,25 @@ class Exchanges:
         meta = {} if request is None else request.meta
         credentials = {key: meta[key] for key in _CREDENTIALS if key in meta}
         for pause in self._settings.quick_retry_seconds:
-            answer = await self._fetcher.fetch(
-                origin, copy, known=self._fresh_copy, meta=credentials
-            )
+            answer = await self._fetch(origin, copy, credentials)
             if not is_worth_a_retry(answer, time.time(), pause):
                 return answer
             self._count(stats.QUICK_RETRIES)
             await self._pause(pause)
             if is_closing(self._crawler):
                 return answer
-        return await self._fetcher.fetch(origin, copy, known=self._fresh_copy, meta=credentials)
+        return await self._fetch(origin, copy, credentials)
+
+    async def _fetch(self, origin: Origin, copy: Copy | None, meta: dict[str, Any]) -> Answer:
+        """One attempt, in one of the places of `REP_CONCURRENT_FETCHES`."""
+        self._in_line.add(origin)
+        try:
+            async with self._places.one():
+                self._in_line.discard(origin)
+                self._asked_at.setdefault(origin, time.monotonic())
+                return await self._fetcher.fetch(origin, copy, known=self._fresh_copy, meta=meta)
+        finally:
+            self._in_line.discard(origin)
 
     async def _pause(self, seconds: float) -> None:
         until = time.monotonic() + seconds

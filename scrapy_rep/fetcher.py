@@ -33,7 +33,7 @@ from scrapy.utils.asyncio import run_in_thread
 
 from . import stats
 from .engine import is_closing
-from .loops import Places, within
+from .loops import within
 from .protocol.access import Failure, name_of
 from .protocol.guard import Guard, is_public_address
 from .protocol.knowledge import Answer, Copy
@@ -84,8 +84,7 @@ class Fetcher:
         self._settings = settings
         self._identity = identity
         self._slots = slots
-        self._places = Places(settings.concurrent_fetches)
-        self._asking: dict[Origin, Request | None] = {}
+        self._asking: dict[Origin, Request] = {}
         crawler.signals.connect(self._begun, signal=signals.request_reached_downloader)
         crawler.signals.connect(self._headers_received, signal=signals.headers_received)
         crawler.signals.connect(self._bytes_received, signal=signals.bytes_received)
@@ -101,17 +100,14 @@ class Fetcher:
     ) -> Answer:
         """Ask for the robots.txt of an origin, and say so in the log where that takes long.
 
-        Takes and gives what `_follow` does, and does not raise either. Waits for one of the places
-        of `REP_CONCURRENT_FETCHES`.
+        Takes and gives what `_follow` does, and does not raise either.
         """
-        self._asking[origin] = None
+        started = time.monotonic()
         try:
-            async with self._places.one():
-                started = time.monotonic()
-                answer = await self._follow(origin, copy, known, meta or {})
-                seconds = time.monotonic() - started
+            answer = await self._follow(origin, copy, known, meta or {})
         finally:
-            del self._asking[origin]
+            self._asking.pop(origin, None)
+        seconds = time.monotonic() - started
         if seconds > _SLOW_SECONDS:
             logger.warning(
                 "The robots.txt of %s took %.1f seconds (%s)",
@@ -123,11 +119,9 @@ class Fetcher:
         return answer
 
     def is_in_line(self, origin: Origin) -> bool:
-        """Whether an origin's file waits for a place, or in the slot of the host to be asked."""
-        if origin not in self._asking:
-            return False
-        request = self._asking[origin]
-        return request is None or self._slots.is_waiting(request)
+        """Whether the request for an origin's file waits in the slot of the host to be asked."""
+        request = self._asking.get(origin)
+        return request is not None and self._slots.is_waiting(request)
 
     async def _follow(
         self,

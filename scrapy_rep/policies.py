@@ -35,6 +35,7 @@ from .robotparser import ParserChoice
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+    from scrapy.utils.asyncio import CallLaterResult
 
     from .identity import Identity
     from .settings import RepSettings
@@ -105,14 +106,14 @@ class Policies:
             self._start(origin, request, [waiter], is_refresh=False)
         # A request that serves the exchange itself, a log-in of some middleware's, would wait for
         # ever; it can't be told from others, so every wait ends.
-        alarm = _Alarm(self._settings.unreachable_wait_seconds)
-        alarm.set(self._give_up, waiter, origin, alarm)
+        alarm = _Alarm()
+        self._set(alarm, self._settings.unreachable_wait_seconds, waiter, origin)
         self._waiting_count += 1
         try:
             return await maybe_deferred_to_future(waiter)
         finally:
             self._waiting_count -= 1
-            alarm.cancel()
+            alarm.call.cancel()
 
     def listen(self, listener: Callable[[Origin], None]) -> None:
         """Have a function called with each origin whose policy has just come into memory."""
@@ -162,11 +163,19 @@ class Policies:
         self._tasks.add(task)  # or it would be collected while it runs
         task.addBoth(lambda _: self._tasks.discard(task))
 
-    def _give_up(self, waiter: Deferred[Policy], origin: Origin, alarm: _Alarm) -> None:
-        if self._exchanges.is_in_line(origin):
-            # Nobody has been asked yet, so nobody can be said to be unreachable. The line moves:
-            # whoever is in front of it answers, or takes too long.
-            alarm.set(self._give_up, waiter, origin, alarm)
+    def _set(self, alarm: _Alarm, seconds: float, waiter: Deferred[Policy], origin: Origin) -> None:
+        alarm.call = call_later(seconds, self._give_up, alarm, waiter, origin)
+
+    def _give_up(self, alarm: _Alarm, waiter: Deferred[Policy], origin: Origin) -> None:
+        """Wait no longer; except where nobody has been asked for so long.
+
+        Nobody can be said to be unreachable then. A line of ours moves on: whoever is in front
+        answers, or takes too long.
+        """
+        asked_seconds = self._exchanges.asked_seconds(origin)
+        left = self._settings.unreachable_wait_seconds - asked_seconds
+        if left > 0:
+            self._set(alarm, left, waiter, origin)
         elif not waiter.called:
             waiter.callback(self._given_up(origin))
 
@@ -311,16 +320,9 @@ class Policies:
 
 
 class _Alarm:
-    """A call after so many seconds, that may be set again."""
+    """The call that ends a wait; another takes its place while nobody has been asked."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-
-    def set(self, func: Callable[..., None], *args: Any) -> None:
-        self._call = call_later(self._seconds, func, *args)
-
-    def cancel(self) -> None:
-        self._call.cancel()
+    call: CallLaterResult
 
 
 async def policy_for(crawler: Crawler, url: str) -> Policy:

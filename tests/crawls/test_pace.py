@@ -1,0 +1,252 @@
+"""Crawl-delay, as the site sees it, and that nobody waits for somebody else's."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crawling import LOOPS, Loop, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.faults.test_closing import assert_clean
+from tests.servers.handle import Answer, Seen, Site, redirect
+
+TOLERANCE_SECONDS = 0.02
+SCRAPY_QUEUE = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue"}
+FORGETFUL = "tests.crawls.pace_spider:ForgetfulSpider"
+CLOSING = "tests.faults.spiders:ClosingSpider"
+SLOW_PAGE = Answer(body="page", delay_seconds=0.4)  # longer than the shortest delay
+
+
+def asks(seconds: float, **answer: Any) -> Answer:
+    return Answer(body=f"User-agent: *\nCrawl-delay: {seconds:g}\n", **answer)
+
+
+def assert_paced(requests: list[Seen], seconds: float) -> None:
+    assert len(requests) > 2
+    times = sorted(request.at for request in requests)
+    gaps = [after - before for before, after in itertools.pairwise(times)]
+    assert min(gaps) >= seconds - TOLERANCE_SECONDS, gaps
+
+
+_CASES: list[tuple[Loop, bool, dict[str, Any]]] = [
+    (loop, throttled, {}) for loop in LOOPS for throttled in (False, True)
+]
+_CASES += [("asyncio", True, SCRAPY_QUEUE), ("select", False, SCRAPY_QUEUE)]
+
+
+@pytest.mark.parametrize(("loop", "throttled", "settings"), _CASES)
+def test_gaps(loop: Loop, throttled: bool, settings: dict[str, Any]) -> None:
+    """Two ports of localhost share a slot; redirects lead to another host, and back."""
+    with (
+        Site({"/robots.txt": asks(1)}) as one,
+        Site({"/robots.txt": asks(0.3), "/1": redirect("/2")}, default=SLOW_PAGE) as two,
+    ):
+        home = {"/robots.txt": asks(2.5), "/1": redirect(two.url("/back", host="localhost"))}
+        with Site(home) as three:
+            urls = [three.url("/1")]
+            urls += [one.url(f"/{number}", host="localhost") for number in range(2)]
+            urls += [two.url(f"/{number}", host="localhost") for number in range(2)]
+            result = crawl(
+                FORGETFUL,
+                loop=loop,
+                urls=[*urls, three.url("/0")],
+                settings={
+                    **ADDON,
+                    **settings,
+                    "AUTOTHROTTLE_ENABLED": throttled,
+                    "AUTOTHROTTLE_START_DELAY": 0.01,
+                },
+            )
+            assert result.exit_code == 0, result.error
+            assert len(result.items) == len(urls) + 1
+            assert_paced(one.requests(), 1)
+            assert_paced(two.requests(), 0.3)
+            assert_paced(three.requests(), 2.5)
+    assert all(item["left"] == [] for item in result.items), "slots were collected"
+    assert result.stats["rep/pace/delayed_origins"] == 3
+    assert result.deprecations == []
+    assert_clean(result.log)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("settings", [{}, SCRAPY_QUEUE])
+def test_a_delay_shorter_than_the_answers(loop: Loop, settings: dict[str, Any]) -> None:
+    """Several requests are under way at a time; DOWNLOAD_DELAY's jitter takes nothing away."""
+    with Site({"/robots.txt": asks(0.3)}, default=SLOW_PAGE) as site:
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={**ADDON, **settings, "DOWNLOAD_DELAY": 0.2},
+            urls=[site.url(f"/{number}") for number in range(7)],
+        )
+        assert len(result.items) == 7
+        assert_paced(site.requests(), 0.3)
+    assert result.deprecations == []
+
+
+@pytest.fixture(scope="module")
+def ten_sites() -> Iterator[list[Site]]:
+    with ExitStack() as stack:
+        plain = [stack.enter_context(Site()) for _ in range(9)]
+        yield [*plain, stack.enter_context(Site({"/robots.txt": asks(86400)}))]
+
+
+def crawl_ten(sites: list[Site], loop: Loop, **settings: Any) -> tuple[Any, list[Seen]]:
+    """The result, and what the one of the ten saw that asks for a day between requests."""
+    before = len(sites[-1].requests())
+    urls = [site.url(f"/{number}") for site in sites[:-1] for number in range(4)]
+    urls += [sites[-1].url(f"/{number}", host="localhost") for number in range(4)]
+    result = crawl(URLS_SPIDER, loop=loop, settings={**ADDON, **settings}, urls=urls)
+    assert result.exit_code == 0, result.error
+    assert result.finish_reason == "finished"
+    assert len(result.items) == 40
+    return result, sites[-1].requests()[before:]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_delay_that_is_too_long(loop: Loop, ten_sites: list[Site]) -> None:
+    result, seen = crawl_ten(ten_sites, loop)
+    assert [request.path for request in seen] == ["/robots.txt"]
+    dropped = [item for item in result.items if "error" in item]
+    assert {item["error"] for item in dropped} == {"RobotsTxtDisallowed"}
+    assert [item["verdict"]["reason"] for item in dropped] == ["CRAWL_DELAY"] * 4
+    assert result.stats["rep/pace/skipped"] == 4
+    assert result.log.count("asks for 86400 seconds between requests") == 1
+
+    longest = {"REP_CRAWL_DELAY_MAX_SECONDS": 0.5}
+    result, seen = crawl_ten(ten_sites, loop, **longest, REP_CRAWL_DELAY_EXCESS="cap")
+    assert len(seen) == 5
+    assert_paced(seen, 0.5)
+    assert result.stats["rep/pace/capped"] == 1
+
+    result, seen = crawl_ten(ten_sites, loop, **longest, REP_CRAWL_DELAY_EXCESS="ignore")
+    assert len(seen) == 5
+    assert result.stats["rep/pace/ignored"] == 1
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_who_waits_holds_no_place(loop: Loop) -> None:
+    """More origins wait, for a robots.txt or a delay, than there are places."""
+    with ExitStack() as stack:
+        hang = Answer(fault="hang")
+        hanging = [stack.enter_context(Site({"/robots.txt": hang})) for _ in range(3)]
+        delayed = stack.enter_context(Site({"/robots.txt": asks(3)}))
+        quick = stack.enter_context(Site())
+        first = [site.url(f"/{number}") for site in hanging for number in range(3)]
+        first += [delayed.url(f"/{number}", host="localhost") for number in range(2)]
+        last = [quick.url(f"/{number}") for number in range(30)]
+        settings = {**ADDON, "CONCURRENT_REQUESTS": 2, "REP_FETCH_TIMEOUT_SECONDS": 3}
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=first + last)
+        assert [site.paths() for site in hanging] == [["/robots.txt"]] * 3
+    assert result.exit_code == 0, result.error
+    done = [item["url"] for item in result.items]
+    assert set(done[: len(last)]) == set(last), "the others were done while these waited"
+    assert set(done[len(last) :]) == set(first)
+    assert "rep/cache/waited" not in result.stats
+    assert_clean(result.log)
+
+
+@pytest.mark.parametrize("prefetched", [0, 16])
+def test_a_broad_crawl_asks_for_no_robots_txt_after_another(prefetched: int) -> None:
+    with ExitStack() as stack:
+        slow = Answer(delay_seconds=0.5)
+        sites = [stack.enter_context(Site({"/robots.txt": slow})) for _ in range(6)]
+        settings = {**ADDON, "CONCURRENT_REQUESTS": 1, "REP_PREFETCH_ORIGINS": prefetched}
+        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a") for site in sites])
+        assert len(result.items) == 6
+        asked = [site.requests()[0] for site in sites]
+        pages = [site.requests()[1] for site in sites]
+        assert {request.path for request in asked} == {"/robots.txt"}
+        assert max(request.at for request in asked) < min(request.at for request in pages)
+    assert result.stats["rep/queue/asked"] == 6
+
+
+@pytest.mark.parametrize("settings", [{}, SCRAPY_QUEUE])
+def test_a_line_for_robots_txt_is_no_failure_of_the_site(settings: dict[str, Any]) -> None:
+    """One at a time: the last is asked for after more time than a request waits for a site."""
+    with ExitStack() as stack:
+        slow = Answer(delay_seconds=0.6)
+        sites = [stack.enter_context(Site({"/robots.txt": slow})) for _ in range(4)]
+        result = crawl(
+            URLS_SPIDER,
+            settings={
+                **ADDON,
+                **settings,
+                "REP_CONCURRENT_FETCHES": 1,
+                "REP_UNREACHABLE_WAIT_SECONDS": 1,
+            },
+            urls=[site.url("/a") for site in sites],
+        )
+        assert [site.paths() for site in sites] == [["/robots.txt", "/a"]] * 4
+    assert [item.get("status") for item in result.items] == [200] * 4
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_an_unreachable_robots_txt_is_asked_for_again_while_its_requests_are_kept(
+    loop: Loop,
+) -> None:
+    down = Answer(status=503)
+    with (
+        Site({"/robots.txt": [down, down, Answer()]}) as recovers,
+        Site({"/robots.txt": down}) as stays,
+    ):
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={
+                **ADDON,
+                "REP_UNREACHABLE_HOLD_SECONDS": 3,
+                "REP_RETRY_FIRST_SECONDS": 0.6,
+            },
+            urls=[recovers.url("/a"), stays.url("/a"), recovers.url("/b")],
+        )
+        assert sorted(recovers.paths()) == ["/a", "/b", *["/robots.txt"] * 3]
+        assert set(stays.paths()) == {"/robots.txt"}
+        assert len(stays.paths()) >= 2
+    assert result.finish_reason == "finished"
+    assert {item["url"]: item.get("error") for item in result.items} == {
+        recovers.url("/a"): None,
+        recovers.url("/b"): None,
+        stays.url("/a"): "RobotsTxtUnreachable",
+    }
+    assert result.stats["rep/queue/held"] == 2
+
+
+def visit_time(from_hours: int, to_hours: int) -> Answer:
+    """A window from so many hours on, up to so many."""
+    clock = [
+        time.strftime("%H%M", time.gmtime(time.time() + 3600 * hours))
+        for hours in (from_hours, to_hours)
+    ]
+    return Answer(body=f"User-agent: *\nVisit-time: {clock[0]}-{clock[1]}\n")
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_visit_time(loop: Loop, tmp_path: Path) -> None:
+    """Requests outside of it wait, on disk if the crawl is, and do not keep it from closing."""
+    with (
+        Site({"/robots.txt": visit_time(2, 4)}) as shut,
+        Site({"/robots.txt": visit_time(-2, 2)}) as good,
+    ):
+        urls = [shut.url("/a"), good.url("/a")]
+        settings = {**ADDON, "REP_VISIT_TIME_OBEY": True}
+        result = crawl(
+            CLOSING, loop=loop, settings={**settings, "JOBDIR": str(tmp_path)}, urls=urls
+        )
+        assert result.finish_reason == "enough"
+        assert (shut.paths(), good.paths()) == (["/robots.txt"], ["/robots.txt", "/a"])
+        assert result.stats["scheduler/enqueued/disk"] == 2
+        assert result.stats["scheduler/dequeued/disk"] == 1
+        assert_clean(result.log)
+
+        result = crawl(CLOSING, loop=loop, settings={**settings, **SCRAPY_QUEUE}, urls=urls)
+        assert shut.paths() == ["/robots.txt"] * 2
+        dropped = [item["verdict"]["reason"] for item in result.items if "error" in item]
+        assert dropped == ["VISIT_TIME"]
+        assert_clean(result.log)
