@@ -115,7 +115,7 @@ class RepPriorityQueue:
             ConfigurationError: CONCURRENT_REQUESTS_PER_IP is set, or the folder was left by
                 another kind of queue.
         """
-        if crawler.settings.getint("CONCURRENT_REQUESTS_PER_IP") != 0:
+        if int(crawler.settings["CONCURRENT_REQUESTS_PER_IP"] or 0):  # get() would warn for us
             raise ConfigurationError(
                 "RepPriorityQueue paces hosts, not addresses: leave CONCURRENT_REQUESTS_PER_IP "
                 "out, or set SCHEDULER_PRIORITY_QUEUE to another queue"

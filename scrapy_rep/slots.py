@@ -306,12 +306,14 @@ class Slots:
     def place_of_its_own(self) -> Iterator[None]:
         """Let the downloader take one request more for a while: what comes takes nobody's place."""
         downloader = self._downloader
-        has_limit = getattr(downloader, "total_concurrency", 0) > 0
-        downloader.total_concurrency += has_limit
+        if getattr(downloader, "total_concurrency", 0) <= 0:  # 0: as many as there are
+            yield
+            return
+        downloader.total_concurrency += 1
         try:
             yield
         finally:
-            downloader.total_concurrency -= has_limit
+            downloader.total_concurrency -= 1
 
 
 def own_slot(request: Request) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from scrapy.core.scheduler import Scheduler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
@@ -12,6 +13,7 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_rep import Addon, ConfigurationError, RepMiddleware
 
+OTHER_QUEUE = "scrapy.pqueues.ScrapyPriorityQueue"
 BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 
 
@@ -60,3 +62,21 @@ def test_two_judges_are_refused(rival: Any) -> None:
 def test_an_addon_without_its_middleware_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="nobody would judge"):
         orders({"scrapy_rep.RepMiddleware": None})
+
+
+class OwnScheduler(Scheduler):
+    """A user's own."""
+
+
+@pytest.mark.parametrize(
+    ("user", "queue"),
+    [
+        ({}, "scrapy_rep.RepPriorityQueue"),
+        ({"SCHEDULER_PRIORITY_QUEUE": OTHER_QUEUE}, OTHER_QUEUE),
+        ({"SCHEDULER": OwnScheduler}, Settings()["SCHEDULER_PRIORITY_QUEUE"]),
+    ],
+)
+def test_our_queue_unless_the_user_chose_another(user: dict[str, Any], queue: str) -> None:
+    settings = Settings(user, priority="project")
+    Addon().update_settings(settings)
+    assert settings["SCHEDULER_PRIORITY_QUEUE"] == queue
