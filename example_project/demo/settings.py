@@ -15,6 +15,9 @@ HTTPPROXY_ENABLED = False
 # out where the web is the real one, and what was fetched is kept for a day, for all your crawls.
 REP_STORE = "memory"
 
+# The site that is unreachable stays so: do not keep its requests until it is asked for again.
+REP_UNREACHABLE_HOLD_SECONDS = 0
+
 # Many requests at once, so that they race for the slow robots.txt, and a quiet log, so that the
 # summary is what one sees.
 CONCURRENT_REQUESTS = 32
