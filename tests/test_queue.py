@@ -265,8 +265,3 @@ def test_addresses_are_not_paced() -> None:
     crawler = get_crawler(settings_dict={"CONCURRENT_REQUESTS_PER_IP": 1})
     with pytest.raises(ConfigurationError, match="CONCURRENT_REQUESTS_PER_IP"):
         RepPriorityQueue.from_crawler(crawler, FifoMemoryQueue, "")
-
-
-def test_every_state_of_an_origin_ends() -> None:
-    for state in State:
-        assert state.value
