@@ -8,6 +8,7 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.misc import load_object
 
+from .components import MIDDLEWARES, middleware_orders
 from .middleware import RepMiddleware
 from .protocol.errors import ConfigurationError
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 _QUEUE = "SCHEDULER_PRIORITY_QUEUE"
-_MIDDLEWARES = "DOWNLOADER_MIDDLEWARES"
 _ORDER = 100  # that of Scrapy's own robots.txt middleware
 
 
@@ -33,19 +33,17 @@ class Addon:
         Raises:
             ConfigurationError: the user switched `RepMiddleware` off.
         """
-        for component, order in (settings[_MIDDLEWARES] or {}).items():
+        for component, order in (settings[MIDDLEWARES] or {}).items():
             if order is None and load_object(component) is RepMiddleware:
                 raise ConfigurationError(
-                    f"{_MIDDLEWARES} switches RepMiddleware off, and scrapy_rep.Addon takes the "
+                    f"{MIDDLEWARES} switches RepMiddleware off, and scrapy_rep.Addon takes the "
                     "place of Scrapy's own: nobody would judge. Remove one of the two, or set "
                     "ROBOTSTXT_OBEY = False"
                 )
-        merged = settings.get_component_priority_dict_with_base(_MIDDLEWARES)
-        orders = {load_object(component): order for component, order in merged.items()}
-        order = orders.get(RobotsTxtMiddleware)
-        settings.set_in_component_priority_dict(_MIDDLEWARES, RobotsTxtMiddleware, None)
+        order = middleware_orders(settings).get(RobotsTxtMiddleware)
+        settings.set_in_component_priority_dict(MIDDLEWARES, RobotsTxtMiddleware, None)
         settings.setdefault_in_component_priority_dict(
-            _MIDDLEWARES, RepMiddleware, _ORDER if order is None else order
+            MIDDLEWARES, RepMiddleware, _ORDER if order is None else order
         )
         # Another scheduler may have queues of another kind; one that the user set is kept anyway.
         if load_object(settings["SCHEDULER"]) is Scheduler:

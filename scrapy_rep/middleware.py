@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NoReturn
 from scrapy import Request, Spider, signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.misc import load_object
 
 from . import stats
+from .components import middleware_orders
 from .exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
 from .fetcher import is_own
 from .identity import Identity
@@ -162,12 +162,10 @@ def is_exempt(request: Request) -> bool:
 
 
 def _refuse_a_second_judge(crawler: Crawler) -> None:
-    enabled = crawler.settings.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")
-    for component, order in enabled.items():
-        if order is None:
+    for loaded, order in middleware_orders(crawler.settings).items():
+        if order is None or not isinstance(loaded, type):
             continue
-        loaded = load_object(component)
-        if isinstance(loaded, type) and issubclass(loaded, RobotsTxtMiddleware):
+        if issubclass(loaded, RobotsTxtMiddleware):
             raise ConfigurationError(
                 f"DOWNLOADER_MIDDLEWARES: {loaded.__name__} is enabled besides RepMiddleware, and "
                 "would ask for every robots.txt again. Switch it off with "

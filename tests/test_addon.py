@@ -8,10 +8,10 @@ import pytest
 from scrapy.core.scheduler import Scheduler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import Settings
-from scrapy.utils.misc import load_object
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import Addon, ConfigurationError, RepMiddleware
+from scrapy_rep.components import middleware_orders
 
 OTHER_QUEUE = "scrapy.pqueues.ScrapyPriorityQueue"
 BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
@@ -25,8 +25,7 @@ def orders(user: dict[Any, Any]) -> dict[Any, Any]:
     settings = Settings()
     settings.set("DOWNLOADER_MIDDLEWARES", user, priority="project")
     Addon().update_settings(settings)
-    merged = settings.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")
-    return {load_object(component): order for component, order in merged.items()}
+    return middleware_orders(settings)
 
 
 @pytest.mark.parametrize(
