@@ -26,6 +26,7 @@ class Code(Enum):
     VALUE_UNREADABLE = "the value can't be read; the record is ignored"
     SITEMAP_RELATIVE = "the sitemap's address is relative; it is resolved against this file's"
     SITEMAP_LEFT_OUT = "the sitemap's address is no http(s) URL"
+    SITEMAP_REPEATED = "the sitemap is named before; it counts once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +60,19 @@ def findings(octets: bytes, uri: str, *, is_cut: bool, is_utf16: bool) -> Iterat
     if octets.lstrip()[:1] == b"<":
         yield Finding(Code.MARKUP)
     has_group = False
+    sitemaps: set[str] = set()
     line, counted = 1, 0
     for offset, kind, key, value in records(octets):
         has_group = has_group or kind is Kind.USER_AGENT
-        for code in _codes(kind, key, value, uri, has_group=has_group):
+        for code in _codes(kind, key, value, uri, sitemaps, has_group=has_group):
             line += octets.count(b"\n", counted, offset)
             counted = offset
             yield Finding(code, line, value)
 
 
-def _codes(kind: Kind, key: bytes, value: bytes, uri: str, *, has_group: bool) -> Iterator[Code]:
+def _codes(
+    kind: Kind, key: bytes, value: bytes, uri: str, sitemaps: set[str], *, has_group: bool
+) -> Iterator[Code]:
     if kind in RULES:
         if not has_group:
             yield Code.RULE_BEFORE_GROUP
@@ -78,10 +82,15 @@ def _codes(kind: Kind, key: bytes, value: bytes, uri: str, *, has_group: bool) -
         if not re.match(rb"[A-Za-z_-]|\*(?:\s|$)", value):
             yield Code.USER_AGENT_NAMES_NOBODY
     elif kind is Kind.SITEMAP:
-        if sitemap_uri(value, uri) is None:
+        sitemap = sitemap_uri(value, uri)
+        if sitemap is None:
             yield Code.SITEMAP_LEFT_OUT
-        elif sitemap_uri(value, "") is None:
+            return
+        if sitemap_uri(value, "") is None:
             yield Code.SITEMAP_RELATIVE
+        if sitemap in sitemaps:
+            yield Code.SITEMAP_REPEATED
+        sitemaps.add(sitemap)
     else:
         yield from _codes_of_value(key.lower(), value)
 

@@ -15,6 +15,7 @@ _RATE = re.compile(
     rb"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)(?:\s+(\d{4})\s*-\s*(\d{4}))?", re.IGNORECASE
 )
 _VISIT_TIME = re.compile(rb"(\d{4})\s*-\s*(\d{4})")
+_HOST = re.compile(r"(?:https?://)?[^\W_][\w.-]*(?::\d{1,5})?(?=/?$)", re.IGNORECASE)
 _UNIT_SECONDS = {b"": 1, b"s": 1, b"m": 60, b"h": 3600, b"d": 86400}
 _MINUTES_A_DAY = 24 * 60
 
@@ -72,6 +73,12 @@ def visit_time(value: bytes) -> VisitTime | None:
     """``hhmm-hhmm``, UTC."""
     match = _VISIT_TIME.fullmatch(value)
     return _window(match[1], match[2]) if match else None
+
+
+def host(value: bytes) -> str | None:
+    """Yandex's main mirror: a host, perhaps with ``http(s)://`` and a port, in lower case."""
+    match = _HOST.match(value.decode("utf-8", "replace"))
+    return match[0].lower() if match else None
 
 
 def _window(start: bytes, stop: bytes) -> VisitTime | None:

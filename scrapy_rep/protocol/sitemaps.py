@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
+
+from .errors import InvalidUri
+from .origin import Origin
+
+_SCHEMES = ("http", "https")
 
 
 def sitemap_uris(values: Iterable[bytes], robots_txt: str) -> tuple[str, ...]:
@@ -17,14 +22,13 @@ def sitemap_uris(values: Iterable[bytes], robots_txt: str) -> tuple[str, ...]:
 
 
 def sitemap_uri(value: bytes, robots_txt: str) -> str | None:
-    """One value as an absolute http(s) URI; None if it is none."""
+    """One value as an absolute http(s) URI whose origin could be asked; None if it is none."""
     text = value.decode("utf-8", "replace")
     if not text:
         return None
     try:
         uri = urljoin(robots_txt, text)
-        parts = urlsplit(uri)
-        is_web = parts.scheme in ("http", "https") and parts.hostname is not None
-    except ValueError:
+        origin = Origin.of(uri)
+    except (ValueError, InvalidUri):
         return None
-    return uri if is_web else None
+    return uri if origin is not None and origin.scheme in _SCHEMES else None

@@ -13,6 +13,8 @@ from scrapy_rep.protocol.records import RequestRate, VisitTime
 
 from .reading import TOKEN, codes, read
 
+SIXTH = "https://a/6"  # the only colon is that of the URL: what follows it is the value
+
 
 class TestSitemaps:
     """4: Anywhere, for all, in order, each once; resolved if relative, left out if not http(s)."""
@@ -28,6 +30,25 @@ class TestSitemaps:
             "Sitemap: http://a/1\nSitemap: http://a/2\nSitemap: http://a/1\nSitemap: /3\nSitemap: 3"
         )
         assert read(body).sitemaps == ("http://a/1", "http://a/2", "https://example.com/3")
+        assert codes(body) == [
+            (Code.SITEMAP_REPEATED, 3),
+            (Code.SITEMAP_RELATIVE, 4),
+            (Code.SITEMAP_RELATIVE, 5),
+            (Code.SITEMAP_REPEATED, 5),
+        ]
+
+    def test_however_written(self) -> None:
+        """After a byte order mark, with CR line ends, in upper case, indented, in and between."""
+        lines = [
+            *["Sitemap: http://a/1", "SITEMAP: http://a/2", "  \tsitemap : http://a/3 # here"],
+            *["User-agent: *", "Sitemap: http://a/4", "Disallow: /x", "Site-Map:http://a/5", ""],
+            *["sitemap http://a/6", "User-agent: b", "Disallow: /", "Sitemaps: http://a/7"],
+        ]
+        found = tuple(f"http://a/{number}" for number in (1, 2, 3, 4, 5, 7))
+        for end in ("\n", "\r", "\r\n"):
+            body = b"\xef\xbb\xbf" + end.join(lines).encode()
+            assert read(body).sitemaps == (*found[:5], SIXTH, found[5]), end
+            assert not read(body).verdict("a", "/x").allowed
 
     @pytest.mark.parametrize(
         ("value", "uri"),
@@ -45,7 +66,11 @@ class TestSitemaps:
         assert codes(f"Sitemap: {value}") == odd
 
     @pytest.mark.parametrize(
-        "value", ["", "ftp://a/b", "file:///a", "http://", "http://[a/", "data:,"]
+        "value",
+        [
+            *["", "ftp://a/b", "file:///a", "http://", "http://[a/", "data:,", "http:///a"],
+            *["http://a:99999/b", "http://a:x/b", "http://a b/c", "http://a/\x01", "http://a\\b/"],
+        ],
     )
     def test_left_out(self, value: str) -> None:
         assert read(f"Sitemap: {value}").sitemaps == ()
