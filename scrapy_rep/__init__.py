@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import signals as signals
     from .addon import Addon
     from .exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
     from .middleware import RepMiddleware
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .protocol.verdict import Reason, Rule, Verdict
     from .queue import RepPriorityQueue
     from .robotparser import RepRobotParser
+    from .spiders import RobotsSitemapMixin, RobotsSitemapSpider
 
 # Where each public name lives. They are loaded when they are asked for, so that reading a
 # robots.txt does not load Scrapy, and `scrapy` does not load what a command does not use.
@@ -38,6 +40,8 @@ _HOMES = {
     "RepMiddleware": "middleware",
     "RepPriorityQueue": "queue",
     "RepRobotParser": "robotparser",
+    "RobotsSitemapMixin": "spiders",
+    "RobotsSitemapSpider": "spiders",
     "RobotsTxt": "protocol.document",
     "RobotsTxtDisallowed": "exceptions",
     "RobotsTxtUnreachable": "exceptions",
@@ -63,6 +67,8 @@ __all__ = [
     "RepMiddleware",
     "RepPriorityQueue",
     "RepRobotParser",
+    "RobotsSitemapMixin",
+    "RobotsSitemapSpider",
     "RobotsTxt",
     "RobotsTxtDisallowed",
     "RobotsTxtUnreachable",
@@ -74,6 +80,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "signals":
+        return import_module(f"{__name__}.signals")
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pydispatch.dispatcher import getAllReceivers, liveReceivers
+
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
@@ -29,3 +31,8 @@ def wake(crawler: Crawler) -> None:
     nextcall = getattr(slot, "nextcall", None)
     if nextcall is not None and not is_closing(crawler):
         nextcall.schedule()
+
+
+def has_listeners(crawler: Crawler, signal: object) -> bool:
+    """Whether anything is connected to a signal of the crawl, or to all signals."""
+    return any(True for _ in liveReceivers(getAllReceivers(crawler.signals.sender, signal)))

@@ -33,6 +33,7 @@ from scrapy.utils.asyncio import run_in_thread
 
 from . import stats
 from .engine import is_closing
+from .hosts import site_of
 from .loops import within
 from .protocol.access import Failure, name_of
 from .protocol.guard import Guard, is_public_address
@@ -183,7 +184,7 @@ class Fetcher:
         if guard is Guard.ANY or target is None or target.host == origin.host:
             return None
         if guard is Guard.SAME_SITE:
-            return None if _site(target.host) == _site(origin.host) else Failure.GUARD
+            return None if site_of(target.host) == site_of(origin.host) else Failure.GUARD
         try:
             found = await run_in_thread(socket.getaddrinfo, target.host, target.port)
         except (OSError, UnicodeError):
@@ -322,11 +323,3 @@ def _headers(response: Response) -> dict[str, str]:
         name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
         for name, values in response.headers.items()
     }
-
-
-def _site(host: str) -> str:
-    """The registrable domain of a host, by the list that is installed: nothing is downloaded."""
-    from tldextract import TLDExtract
-
-    extract = TLDExtract(suffix_list_urls=(), cache_dir=None)
-    return extract(host).top_domain_under_public_suffix or host

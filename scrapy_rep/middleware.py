@@ -14,6 +14,7 @@ from .components import middleware_orders
 from .exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
 from .fetcher import is_own
 from .identity import Identity
+from .notices import Notices
 from .pacing import Pacing
 from .policies import Policies
 from .policy import Policy
@@ -22,6 +23,7 @@ from .protocol.origin import Origin
 from .protocol.verdict import Reason, Verdict
 from .readiness import Readiness
 from .settings import RepSettings
+from .signals import request_disallowed
 from .slots import Slots, leave_inherited_slot, slot_key
 
 if TYPE_CHECKING:
@@ -59,11 +61,14 @@ class RepMiddleware:
         settings = RepSettings.of(crawler.settings)
         self._dry_run = settings.dry_run
         slots = Slots(crawler)
-        self.policies = Policies(crawler, settings, self._identity, slots)
+        self._notices = Notices(crawler)
+        self.policies = Policies(crawler, settings, self._identity, slots, self._notices)
         self._pacing = Pacing(crawler, settings, slots)
         self.readiness = Readiness(crawler, slots, settings, self.policies, self._pacing)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
+        if settings.filter_links and not settings.dry_run:
+            crawler.signals.connect(self._request_scheduled, signal=signals.request_scheduled)
         if settings.asks_whether_pages_answer:
             crawler.signals.connect(self._response_received, signal=signals.response_received)
 
@@ -75,13 +80,42 @@ class RepMiddleware:
     def _spider_opened(self) -> None:
         self._identity.open()
 
-    def _spider_closed(self) -> None:
+    async def _spider_closed(self) -> None:
+        await self._notices.finish()
         self.policies.close()
 
     def _response_received(self, response: Response, request: Request) -> None:
         origin = Origin.of(request.url)
         if origin is not None and request.url != origin.robots_txt_uri:
             self.policies.saw_answer(origin, response.status)
+
+    def _request_scheduled(self, request: Request) -> None:
+        """Drop what is known to be disallowed before it is queued (`REP_FILTER_LINKS`).
+
+        Nothing is asked for here. What waits for an origin that is unreachable is queued: by the
+        time that it is due, the file may be there.
+        """
+        if is_own(request) or is_exempt(request):
+            return
+        verdict = self._known_verdict(request)
+        if verdict is None or verdict.allowed or verdict.reason is Reason.UNREACHABLE:
+            return
+        self._count(stats.VERDICT_DISALLOWED)
+        self._count(stats.FILTERED)
+        self._drop(request, verdict)
+
+    def _known_verdict(self, request: Request) -> Verdict | None:
+        """The verdict by a policy that is in memory; None without one."""
+        try:
+            origin = Origin.of(request.url)
+        except InvalidUri:
+            return None
+        if origin is None or request.url == origin.robots_txt_uri:
+            return None
+        policy = self.policies.peek(origin, renew=False)
+        if policy is None:
+            return None
+        return policy.verdict(request.url, self._identity.tokens_for(request))
 
     async def process_request(self, request: Request, spider: Spider | None = None) -> None:  # noqa: ARG002
         """Let a request through with its verdict in meta, or drop it.
@@ -144,6 +178,7 @@ class RepMiddleware:
             {"request": request, "verdict": verdict},
             extra={"spider": self.crawler.spider},
         )
+        self._notices.send(request_disallowed, request=request, verdict=verdict)
         if verdict.reason is Reason.UNREACHABLE:
             raise RobotsTxtUnreachable(verdict)
         raise RobotsTxtDisallowed(verdict)

@@ -22,6 +22,7 @@ from . import stats
 from .cache.memory import Lru
 from .engine import is_closing
 from .exchanges import Exchanges
+from .notices import Notices
 from .overrides import Override
 from .policy import Policy, Reading
 from .protocol.access import Failure, Meaning, name_of
@@ -32,6 +33,7 @@ from .protocol.exchange import Standing, learn
 from .protocol.knowledge import Answer, Copy, Knowledge
 from .protocol.origin import Origin
 from .robotparser import ParserChoice
+from .signals import sitemaps_discovered
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -43,12 +45,20 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_ANNOUNCED_OCTETS = 1 << 24  # the sitemaps of some 80,000 origins; who is forgotten is told again
+_ANNOUNCEMENT_OCTETS = 200
+
 
 class Policies:
     """The policies of one crawl."""
 
     def __init__(
-        self, crawler: Crawler, settings: RepSettings, identity: Identity, slots: Slots
+        self,
+        crawler: Crawler,
+        settings: RepSettings,
+        identity: Identity,
+        slots: Slots,
+        notices: Notices,
     ) -> None:
         self._crawler = crawler
         self._settings = settings
@@ -60,6 +70,8 @@ class Policies:
         self._waiting_count = 0
         self._tasks: set[Deferred[None]] = set()
         self._listeners: list[Callable[[Origin], None]] = []
+        self._notices = notices
+        self._announced: Lru[Origin, int] = Lru(_ANNOUNCED_OCTETS)
 
     def close(self) -> None:
         """Let go of the store; to be called once nothing is asked for any more."""
@@ -69,10 +81,10 @@ class Policies:
         """Take note that a page of an origin was answered, for policies that ask for that."""
         self._exchanges.saw_answer(origin, status)
 
-    def peek(self, origin: Origin) -> Policy | None:
+    def peek(self, origin: Origin, *, renew: bool = True) -> Policy | None:
         """The policy if it is in memory and may be used; never waits.
 
-        One that should be confirmed is asked for in the background meanwhile.
+        One that should be confirmed is asked for in the background meanwhile, if `renew` says so.
         """
         policy = self._kept.get(origin)
         if policy is None:
@@ -81,7 +93,8 @@ class Policies:
         if now >= policy.due_at:
             if now >= policy.usable_until:
                 return None
-            self._refresh(origin)
+            if renew:
+                self._refresh(origin)
         return policy
 
     async def get(self, origin: Origin, request: Request | None = None) -> Policy:
@@ -143,6 +156,7 @@ class Policies:
             return None
         policy = self._overridden(origin, override)
         self._keep(policy)
+        self._announce(policy)
         return policy
 
     def _refresh(self, origin: Origin) -> None:
@@ -220,10 +234,24 @@ class Policies:
                 if not waiter.called:
                     waiter.callback(policy)
             self._tell_listeners(origin)
+        self._announce(policy)
 
     def _tell_listeners(self, origin: Origin) -> None:
         for listener in self._listeners:
             listener(origin)
+
+    def _announce(self, policy: Policy) -> None:
+        """Tell of the sitemaps, if they are others than the last ones that were told."""
+        if not self._notices.has_listeners(sitemaps_discovered):
+            return
+        sitemaps = policy.sitemaps
+        content = hash(sitemaps)
+        if not sitemaps or self._announced.get(policy.origin) == content:
+            return
+        self._announced.put(policy.origin, content, _ANNOUNCEMENT_OCTETS)
+        self._notices.send(
+            sitemaps_discovered, origin=policy.origin, sitemaps=sitemaps, policy=policy
+        )
 
     def _still_usable(self, origin: Origin) -> Policy | None:
         """The policy that there was, for as long as it may be used; not due for a while."""
@@ -288,9 +316,15 @@ class Policies:
         return Policy(origin, None, meaning, reading, self._identity.tokens)
 
     def _keep(self, policy: Policy) -> None:
+        policy.grown = self._recount
         evicted_before = self._kept.evicted_count
         self._kept.put(policy.origin, policy, policy.octets)
         self._count(stats.CACHE_EVICTED, self._kept.evicted_count - evicted_before)
+
+    def _recount(self, policy: Policy) -> None:
+        """Count what a policy has come to cost; others make room for it."""
+        if self._kept.get(policy.origin) is policy:
+            self._keep(policy)
 
     def _tell(self, policy: Policy, known: Knowledge) -> None:
         """Say in the log that a file is unreachable, each time that this has been found."""
@@ -335,15 +369,26 @@ async def policy_for(crawler: Crawler, url: str) -> Policy:
         ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
         InvalidUri: the URL's scheme is not governed by robots.txt, or it has no host.
     """
+    policies = policies_of(crawler, "policy_for")
+    origin = Origin.of(url)
+    if origin is None:
+        raise InvalidUri(f"{url!r}: robots.txt governs http, https and ftp URLs only")
+    return await policies.get(origin)
+
+
+def policies_of(crawler: Crawler, asker: str) -> Policies:
+    """The policies of a crawl that has begun.
+
+    Raises:
+        ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`, which is
+            what `asker` needs.
+    """
     from .middleware import RepMiddleware
 
     middleware = crawler.get_downloader_middleware(RepMiddleware)
     if middleware is None:
         raise ConfigurationError(
-            "policy_for needs RepMiddleware: set ROBOTSTXT_OBEY = True and "
+            f"{asker} needs RepMiddleware: set ROBOTSTXT_OBEY = True and "
             'ADDONS = {"scrapy_rep.Addon": 500}'
         )
-    origin = Origin.of(url)
-    if origin is None:
-        raise InvalidUri(f"{url!r}: robots.txt governs http, https and ftp URLs only")
-    return await middleware.policies.get(origin)
+    return middleware.policies

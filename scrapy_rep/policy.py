@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from .protocol.access import AccessResult, Event, Meaning, access_result, name_of
+from .protocol.clean_params import CleanParams
 from .protocol.document import RobotsTxt, parse
 from .protocol.exchange import Standing
 from .protocol.findings import Code, Finding
@@ -13,10 +16,13 @@ from .protocol.knowledge import Copy, Knowledge
 from .protocol.origin import Origin
 from .protocol.pace import Asked
 from .protocol.paths import path_of
+from .protocol.records import OtherRecord, host
 from .protocol.verdict import Reason, Verdict
 from .robotparser import Rules
 
 _POLICY_OCTETS = 2500  # what a policy costs besides its file, roughly
+
+_VIEWED_OCTETS = 300  # what each value of a view costs besides its text, roughly
 
 _OK = 200
 
@@ -29,16 +35,44 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A file as a value, and what decides by it: the value itself, or another parser."""
+    """A file as a value, and what decides by it: the value itself, or another parser.
+
+    What else is asked of the file, its *views*, is read once and kept: reading a hostile file of
+    500 KiB takes up to a second. Such a file's views take up to 100 times its octets; typical ones
+    take a kilobyte or two.
+    """
 
     robots_txt: RobotsTxt
     rules: Rules
+    _views: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def of_nothing(cls, origin: Origin) -> Reading:
         """That of an empty file."""
         empty = parse(b"", origin.robots_txt_uri)
         return cls(empty, empty)
+
+    def view(self, name: str, grown: Callable[[], None]) -> Any:
+        """What one of `_VIEWS` reads from the file; `grown` is told that it is kept from now on."""
+        if name not in self._views:
+            self._views[name] = _VIEWS[name](self)
+            grown()
+        return self._views[name]
+
+    @property
+    def octets(self) -> int:
+        """Roughly what is kept: the file, its rules ready for use, and its views."""
+        count = len(self.robots_txt.octets)
+        views = sum(count + _VIEWED_OCTETS * len(view) for view in self._views.values())
+        return 3 * count + views
+
+
+_VIEWS: dict[str, Callable[[Reading], Any]] = {
+    "sitemaps": lambda reading: reading.robots_txt.sitemaps,
+    "findings": lambda reading: reading.robots_txt.findings,
+    "other_records": lambda reading: reading.robots_txt.records,
+    "clean_params": lambda reading: CleanParams.of(reading.robots_txt.records),
+}
 
 
 # Dot segments, plain or escaped (RFC 3986, 5.2.4). Rules are matched against the path as it is
@@ -73,6 +107,8 @@ class Policy:
         is_stale: whether it rests on an old copy, since the file is unreachable.
         content_type: what the answer said the file is; empty if it said nothing.
         hops: the URLs that were asked, in order.
+        reading: the file and what decides by it.
+        grown: called with this once it has read, and keeps, more of its file.
         fetched_at: when the octets of the file came, or the failure; POSIX seconds.
         due_at: when the file should be asked for again; POSIX seconds.
         usable_until: until when this holds; POSIX seconds.
@@ -87,10 +123,12 @@ class Policy:
         "content_type",
         "due_at",
         "fetched_at",
+        "grown",
         "hops",
         "is_stale",
         "meaning",
         "origin",
+        "reading",
         "robots_txt",
         "usable_until",
     )
@@ -113,7 +151,9 @@ class Policy:
         """Take the facts; `event` None where nothing was asked for, by the user's override."""
         self.origin = origin
         self.meaning = meaning
+        self.reading = reading
         self.robots_txt = reading.robots_txt
+        self.grown: Callable[[Policy], None] = _ignore
         self.hops = hops
         self.content_type = content_type
         self.fetched_at = fetched_at
@@ -196,14 +236,21 @@ class Policy:
     @property
     def sitemaps(self) -> tuple[str, ...]:
         """The absolute http(s) URLs of the file's Sitemap lines, in order, each once."""
-        return self.robots_txt.sitemaps
+        found: tuple[str, ...] = self._view("sitemaps")
+        return found
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What is odd in the answer and in the file."""
         is_odd = self.access_result is AccessResult.SUCCESSFUL and self.status != _OK
         odd = (Finding(Code.ODD_STATUS, octets=self.event.encode()),) if is_odd else ()
-        return (*odd, *self.robots_txt.findings)
+        return (*odd, *self._view("findings"))
+
+    @property
+    def other_records(self) -> tuple[OtherRecord, ...]:
+        """Every record of the file that is no user-agent line, rule or Sitemap, in file order."""
+        found: tuple[OtherRecord, ...] = self._view("other_records")
+        return found
 
     @property
     def crawl_delay(self) -> float | None:
@@ -227,15 +274,33 @@ class Policy:
         return self._asked
 
     @property
-    def reading(self) -> Reading:
-        """The file and what decides by it."""
-        return Reading(self.robots_txt, self._rules)
+    def host(self) -> str | None:
+        """The main mirror by the file's first valid Host record (Yandex), in lower case."""
+        values = (one.value for one in self.other_records if one.key.lower() == b"host")
+        return next(filter(None, map(host, values)), None)
+
+    def clean_params(self, url: str) -> frozenset[str]:
+        """The query parameters that do not change the page of a URL: Clean-param (Yandex)."""
+        found: CleanParams = self._view("clean_params")
+        return found.parameters(url)
+
+    def canonical(self, url: str) -> str:
+        """The URL without these parameters: one URL for what is one page."""
+        found: CleanParams = self._view("clean_params")
+        return found.canonical(url)
 
     @property
     def octets(self) -> int:
-        """Roughly what keeping this policy costs: the file, and its rules ready for use."""
-        return _POLICY_OCTETS + 3 * len(self.robots_txt.octets)
+        """Roughly what keeping this policy costs."""
+        return _POLICY_OCTETS + self.reading.octets
+
+    def _view(self, name: str) -> Any:
+        return self.reading.view(name, lambda: self.grown(self))
 
     def __repr__(self) -> str:
         """The origin, what came of its robots.txt, and what that means."""
         return f"<Policy {self.origin} {self.event} {self.meaning.value}>"
+
+
+def _ignore(policy: Policy) -> None:
+    pass

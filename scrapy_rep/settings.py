@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from scrapy.settings import BaseSettings
 
 from . import checks
+from .hosts import HostScope
 from .overrides import Overrides
 from .protocol.access import PRESETS, AccessPolicy
 from .protocol.errors import ConfigurationError
@@ -229,6 +230,33 @@ SETTINGS = {
             checks.flag,
             "Judge, annotate and count, but drop nothing.",
         ),
+        Setting(
+            "REP_FILTER_LINKS",
+            False,
+            checks.flag,
+            "Drop requests that a policy in memory disallows before they are queued; no errback is "
+            "called then.",
+        ),
+        Setting(
+            "REP_SITEMAP_CROSS_HOST",
+            "any",
+            checks.one_of(*(scope.value for scope in HostScope)),
+            "Which hosts the sitemaps of an origin may lie on, seen from it: any, same-site (of "
+            "the same registrable domain) or same-host.",
+        ),
+        Setting(
+            "REP_SITEMAP_MAX",
+            1000,
+            checks.number(1, whole=True),
+            "How many sitemaps are asked for per origin, index files and redirects included.",
+        ),
+        Setting(
+            "REP_SITEMAP_PROBE",
+            False,
+            checks.flag,
+            "Whether sitemaps are looked for in well-known places, such as /sitemap.xml, where a "
+            "robots.txt names none.",
+        ),
     )
 }
 
@@ -258,6 +286,10 @@ class RepSettings:
     store: Any
     store_path: str
     store_max_octets: int
+    filter_links: bool
+    sitemap_cross_host: HostScope
+    sitemap_max: int
+    sitemap_probe: bool
 
     def rules_under(self, preset: str) -> Rules:
         """What decides for a host that has a policy of its own by `REP_OVERRIDES`."""
@@ -311,6 +343,10 @@ class RepSettings:
             store=value["REP_STORE"],
             store_path=value["REP_STORE_PATH"],
             store_max_octets=value["REP_STORE_MAX_OCTETS"],
+            filter_links=value["REP_FILTER_LINKS"],
+            sitemap_cross_host=HostScope(value["REP_SITEMAP_CROSS_HOST"]),
+            sitemap_max=value["REP_SITEMAP_MAX"],
+            sitemap_probe=value["REP_SITEMAP_PROBE"],
         )
 
 

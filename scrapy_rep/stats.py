@@ -33,6 +33,13 @@ LEASE_WAITED = "rep/store/lease_waited"
 QUICK_RETRIES = "rep/quick_retries"
 STALE = "rep/stale"
 WOULD_DROP = "rep/dry_run/would_drop"
+FILTERED = "rep/filtered_links"
+SITEMAP_REQUESTS = "rep/sitemap/request_count"
+SITEMAP_READ = "rep/sitemap/read/{}"
+SITEMAP_INVALID = "rep/sitemap/invalid"
+SITEMAP_CUT = "rep/sitemap/cut"
+SITEMAP_LEFT_OUT = "rep/sitemap/left_out/{}"
+SITEMAP_PAGES = "rep/sitemap/pages"
 ACCESS = "rep/access/{}"
 EVENT = "rep/event/{}"
 REDIRECT_HOPS = "rep/redirect_hops"
@@ -67,6 +74,13 @@ MEANINGS = {
     QUICK_RETRIES: "fetches repeated after a short pause",
     STALE: "times that a stale copy was taken for lack of a newer one",
     WOULD_DROP: "requests let through by REP_DRY_RUN that would have been dropped",
+    FILTERED: "requests dropped by REP_FILTER_LINKS before they were queued",
+    SITEMAP_REQUESTS: "sitemaps that spiders asked for, index files included",
+    SITEMAP_READ: "sitemaps read, by kind: index, urlset, feed, text",
+    SITEMAP_INVALID: "answers to sitemap requests that were no sitemaps",
+    SITEMAP_CUT: "sitemaps of which only the beginning was read, for they were too large",
+    SITEMAP_LEFT_OUT: "sitemaps not asked for: another-host, too-many, invalid",
+    SITEMAP_PAGES: "pages that spiders asked for since sitemaps list them",
     ACCESS: "fetches by access result: successful, unavailable, unreachable",
     EVENT: "fetches by what happened: a status, or dns, timeout, redirect-loop, ...",
     REDIRECT_HOPS: "redirects of robots.txt that were followed",

@@ -67,6 +67,9 @@ class CleanParams:
         read = (clean_param(value.replace(b"\t", b" ")) for value in values)
         return cls(tuple(islice((one for one in read if one is not None), _LIMIT_RECORDS)))
 
+    def __len__(self) -> int:
+        return len(self.records)
+
     def parameters(self, url: str) -> frozenset[str]:
         """The names of the parameters that do not change the page of a URL, decoded."""
         if not self.records:

@@ -1,0 +1,110 @@
+"""Spiders that begin with sitemaps, and tell what the signals told."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Any
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule
+from typing_extensions import Self
+
+from scrapy_rep import (
+    Origin,
+    Policy,
+    RobotsSitemapMixin,
+    RobotsSitemapSpider,
+    Verdict,
+    policy_for,
+    signals,
+)
+from scrapy_rep.loops import sleep
+from scrapy_rep.policies import policies_of
+
+
+class Listening(RobotsSitemapMixin):
+    """Makes an item of each page and of each signal; those of the signals come last."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.discovered, signals.sitemaps_discovered)
+        crawler.signals.connect(spider.disallowed, signals.request_disallowed)
+        return spider
+
+    async def discovered(self, origin: Origin, sitemaps: tuple[str, ...], policy: Policy) -> None:
+        assert policy.sitemaps == sitemaps
+        self.told_of(sitemaps)
+        await sleep(0.05)  # nobody waits for this but the end of the crawl
+        self.crawler.stats.inc_value(f"test/discovered/{origin}", len(sitemaps))
+        self.crawler.stats.inc_value("test/discovered")
+
+    def told_of(self, sitemaps: tuple[str, ...]) -> None:
+        pass
+
+    def disallowed(self, request: Request, verdict: Verdict) -> None:
+        assert not verdict.allowed
+        self.crawler.stats.inc_value(f"test/disallowed/{request.url}")
+
+
+class SitesSpider(Listening, RobotsSitemapSpider):
+    name = "sites"
+
+    def parse(self, response: Response) -> Iterator[dict[str, Any]]:
+        yield {"url": response.url, "verdict": str(response.meta["rep_verdict"])}
+
+
+class HooksSpider(SitesSpider):
+    """Uses every hook that SitemapSpider has."""
+
+    name = "hooks"
+    sitemap_rules = [("/shop/", "parse_shop"), ("/news/", "parse")]
+    sitemap_follow = ["/wanted"]
+    sitemap_alternate_links = True
+
+    def sitemap_filter(self, entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for entry in entries:
+            if entry.get("lastmod", "") >= "2020":
+                yield entry
+
+    def parse_shop(self, response: Response) -> dict[str, Any]:
+        return {"shop": response.url}
+
+
+class MixedSpider(Listening, CrawlSpider):
+    """Its own start URLs and rules, and the sitemaps besides."""
+
+    name = "mixed"
+    rules = (Rule(LinkExtractor(), callback="parse_page", follow=True),)
+
+    def parse_start_url(self, response: Response, **kwargs: Any) -> list[dict[str, Any]]:
+        return [{"start": response.url}]
+
+    def parse_page(self, response: Response) -> dict[str, Any]:
+        return {"page": response.url}
+
+
+class AgainSpider(SitesSpider):
+    """Asks for the policies of URLs, one after the other, and forgets each."""
+
+    name = "again"
+
+    def __init__(self, urls: list[str]) -> None:
+        super().__init__()
+        self.urls = urls
+        self.told: list[dict[str, Any]] = []
+
+    async def start(self) -> AsyncIterator[dict[str, Any]]:
+        policies = policies_of(self.crawler, "this")
+        for url in self.urls:
+            policy = await policy_for(self.crawler, url)
+            policies._kept.drop(policy.origin)
+            await sleep(0.1)
+        for item in self.told:
+            yield item
+
+    def told_of(self, sitemaps: tuple[str, ...]) -> None:
+        self.told.append({"sitemaps": sitemaps})

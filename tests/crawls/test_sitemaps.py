@@ -1,0 +1,316 @@
+"""Spiders that begin with sitemaps: one robots.txt fetch per origin, and what it allows."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable
+from typing import Any
+from xml.sax.saxutils import escape
+
+import pytest
+
+from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawls.settings import ADDON
+from tests.servers.handle import Answer, Site, redirect
+
+SITES = "tests.crawls.sitemap_spider:SitesSpider"
+XML = (("Content-Type", "application/xml"),)
+
+
+def urlset(*urls: str, root: str = "urlset", entry: str = "url") -> str:
+    locs = "".join(f"<{entry}><loc>{escape(url)}</loc></{entry}>" for url in urls)
+    namespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    return f'<?xml version="1.0"?><{root} xmlns="{namespace}">{locs}</{root}>'
+
+
+def index(*urls: str) -> str:
+    return urlset(*urls, root="sitemapindex", entry="sitemap")
+
+
+def xml(body: str | bytes) -> Answer:
+    return Answer(body=body, headers=XML)
+
+
+def robots(*sitemaps: str, disallow: Iterable[str] = ()) -> Answer:
+    lines = [f"Sitemap: {url}\n" for url in sitemaps]
+    lines += ["User-agent: *\n", *(f"Disallow: {path}\n" for path in disallow)]
+    return Answer(body="".join(lines))
+
+
+def run(*sites: Site, loop: Loop = "asyncio", spider: str = SITES, **settings: Any) -> Crawl:
+    named = ",".join(site.url("") for site in sites)
+    result = crawl(spider, loop=loop, settings={**ADDON, **settings}, sites=named)
+    assert result.exit_code == 0, result.log
+    assert result.finish_reason == "finished"
+    return result
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_one_fetch_per_origin_and_only_what_is_allowed(loop: Loop) -> None:
+    """Nested, gzipped, in text, on other origins, disallowed, redirected: all in one crawl."""
+    with Site() as site, Site() as other, Site() as moved:
+        elsewhere = other.url("", host="localhost")
+        site.change(
+            {
+                "/robots.txt": robots(
+                    site.url("/index.xml"),
+                    "/news.xml",
+                    f"{elsewhere}/list.txt",
+                    f"{elsewhere}/private/list.txt",
+                    disallow=["/cart", "/secret.xml"],
+                ),
+                "/index.xml": xml(
+                    index(
+                        site.url("/deep/index.xml"), site.url("/secret.xml"), site.url("/index.xml")
+                    )
+                ),
+                "/deep/index.xml": xml(index(site.url("/deep/pages.xml.gz"))),
+                "/deep/pages.xml.gz": Answer(
+                    body=gzip.compress(urlset(*map(site.url, ("/1", "/2", "/cart/3"))).encode()),
+                    headers=(("Content-Type", "application/gzip"),),
+                ),
+                "/news.xml": xml(urlset(site.url("/2"), site.url("/4?a=1&b=2"))),
+            }
+        )
+        other.change(
+            {
+                "/robots.txt": robots(disallow=["/private/", "/closed"]),
+                "/list.txt": Answer(
+                    body=f"{site.url('/5')}\n{elsewhere}/6\n{elsewhere}/closed\nnothing\n"
+                ),
+            }
+        )
+        moved.change(
+            {
+                "/robots.txt": redirect("/rules"),
+                "/rules": robots(moved.url("/moved.xml"), disallow=["/x"]),
+                "/moved.xml": redirect("/really/moved.xml"),
+                "/really/moved.xml": xml(urlset(moved.url("/7"), moved.url("/x"))),
+            }
+        )
+        result = run(site, moved, loop=loop)
+        paths = {one: sorted(one.paths()) for one in (site, other, moved)}
+    assert paths[site] == sorted(
+        ["/robots.txt", "/index.xml", "/deep/index.xml", "/deep/pages.xml.gz", "/news.xml"]
+        + ["/1", "/2", "/4?a=1&b=2", "/5"]
+    ), result.log
+    assert paths[other] == sorted(["/robots.txt", "/list.txt", "/6"])
+    assert paths[moved] == sorted(
+        ["/robots.txt", "/rules", "/moved.xml", "/really/moved.xml", "/7"]
+    )
+    assert len(result.items) == 6
+    stats = result.stats
+    assert stats["robotstxt/request_count"] == 3
+    disallowed = {name for name in stats if name.startswith("test/disallowed/")}
+    assert disallowed == {
+        f"test/disallowed/{url}"
+        for url in (
+            *map(site.url, ("/secret.xml", "/cart/3")),
+            *(f"{elsewhere}{path}" for path in ("/private/list.txt", "/closed")),
+            moved.url("/x"),
+        )
+    }
+    assert stats["robotstxt/forbidden"] == 5
+    told = {name: count for name, count in stats.items() if name.startswith("test/discovered/")}
+    assert told == {f"test/discovered/{one.url('')}": n for one, n in ((site, 4), (moved, 1))}
+    assert stats["rep/sitemap/request_count"] == 9
+    assert stats["rep/sitemap/read/index"] == 2
+    assert stats["rep/sitemap/read/urlset"] == 3
+    assert stats["rep/sitemap/read/text"] == 1
+    assert result.deprecations == []
+
+
+def test_hooks_of_sitemap_spider() -> None:
+    """Rules, follow, filter and alternate links; relative, foreign and repeated addresses."""
+    old, new = "<lastmod>2019</lastmod>", "<lastmod>2024-01-01</lastmod>"
+    with Site() as site:
+        pages = "".join(
+            f"<url><loc>{loc}</loc>{date}{more}</url>"
+            for loc, date, more in (
+                (site.url("/shop/1"), new, ""),
+                (site.url("/shop/1"), new, ""),
+                (site.url("/shop/2"), old, ""),
+                (site.url("/other"), new, ""),
+                (" /news/3 ", new, f'<x:link href="{site.url("/news/4")}"/>'),
+                ("file:///etc/passwd#/news/", new, ""),
+                ("javascript:alert(1)//news/", new, ""),
+                ("http://[/news/", new, ""),
+                (f"http://127.0.0.1:{site.port}0000/news/", new, ""),
+            )
+        )
+        maps = "".join(
+            f"<sitemap><loc>{site.url(path)}</loc>{date}</sitemap>"
+            for path, date in (("/wanted", new), ("/wanted-old", old), ("/unwanted", new))
+        )
+        site.change(
+            {
+                "/robots.txt": robots("/index"),
+                "/index": xml(f"<sitemapindex>{maps}</sitemapindex>"),
+                "/wanted": xml(f"<urlset xmlns:x='x'>{pages}</urlset>"),
+            }
+        )
+        result = run(site, spider="tests.crawls.sitemap_spider:HooksSpider")
+        expected = ["/robots.txt", "/index", "/wanted", "/shop/1", "/news/3", "/news/4"]
+        assert sorted(site.paths()) == sorted(expected), result.log
+        assert {"shop": site.url("/shop/1")} in result.items
+    assert len(result.items) == 3
+
+
+def test_the_mixin_goes_with_other_spiders() -> None:
+    """Start URLs, rules and sitemaps of one spider; what both name is asked for once."""
+    html = Answer(body="<a href='/linked'>", headers=(("Content-Type", "text/html"),))
+    with Site({"/": html}) as site, Site() as named:
+        site.change({"/robots.txt": robots("/a.xml"), "/a.xml": xml(urlset("/", "/page"))})
+        named.change({"/b.xml": xml(urlset(named.url("/more")))})
+        result = crawl(
+            "tests.crawls.sitemap_spider:MixedSpider",
+            settings=ADDON,
+            start_urls=[site.url("/"), "data:,"],
+            sitemap_urls=[named.url("/b.xml"), site.url("/robots.txt")],
+            allowed_domains=["127.0.0.1"],
+        )
+        assert result.exit_code == 0, result.log
+        expected = ["/robots.txt", "/", "/linked", "/a.xml", "/page"]
+        assert sorted(site.paths()) == sorted(expected), result.log
+        assert sorted(named.paths()) == ["/b.xml", "/more", "/robots.txt"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "asked"), [("any", ["/a", "/b"]), ("same-site", []), ("same-host", [])]
+)
+def test_other_hosts(scope: str, asked: list[str]) -> None:
+    """Where a sitemap lies, what an index names and what a redirect leads to; ports play no part.
+
+    `allowed_domains` is for pages.
+    """
+    with Site() as site, Site() as other:
+        elsewhere = other.url("", host="localhost")
+        site.change(
+            {
+                "/robots.txt": robots(f"{elsewhere}/a", "/index", "/redirect"),
+                "/index": xml(index(f"{elsewhere}/b", other.url("/c"))),
+                "/redirect": redirect(f"{elsewhere}/b"),
+            }
+        )
+        other.change({path: Answer(body=site.url(f"/of{path}")) for path in ("/a", "/b", "/c")})
+        result = run(
+            site, REP_SITEMAP_CROSS_HOST=scope, spider=SITES, USER_AGENT="allowed 127.0.0.1"
+        )
+        seen = sorted(other.paths())
+        there = {"/robots.txt"} if not asked else {"/robots.txt", "/robots.txt"}
+        assert [path for path in seen if path != "/robots.txt"] == sorted([*asked, "/c"])
+        assert set(seen) >= there
+        pages = [path for path in site.paths() if path.startswith("/of")]
+        assert sorted(pages) == sorted(f"/of{path}" for path in (*asked, "/c")), result.log
+    assert result.stats.get("rep/sitemap/left_out/another-host", 0) == (0 if asked else 3)
+
+
+def test_bounds_and_invalid_answers() -> None:
+    """No more than REP_SITEMAP_MAX, a loop of redirects and of indices; errors; no sitemaps."""
+    with Site() as site:
+        site.change(
+            {
+                "/robots.txt": robots("/loop", "/html", "/gone", "/self.xml", "/b", "/c"),
+                "/loop": redirect("/loop2"),
+                "/loop2": redirect("/loop"),
+                "/html": Answer(body="<!doctype html><p>http://a/"),
+                "/gone": Answer(status=404, body=urlset(site.url("/no"))),
+                "/self.xml": xml(index(site.url("/self.xml"), *map(site.url, ("/d", "/e")))),
+                "/b": Answer(body=site.url("/page")),
+            }
+        )
+        result = run(site, REP_SITEMAP_MAX=7)
+        asked = [path for path in site.paths() if path != "/robots.txt"]
+    assert asked.count("/self.xml") == 1
+    assert {"/loop", "/html", "/gone", "/self.xml", "/b", "/c"} < set(asked)
+    assert len(set(asked) & {"/loop2", "/d", "/e"}) == 1, "the seventh"
+    assert "/no" not in asked
+    assert result.stats["rep/sitemap/request_count"] == 7
+    assert result.stats["rep/sitemap/left_out/too-many"] == 2
+    assert result.stats["rep/sitemap/invalid"] >= 1
+    assert result.stats["rep/sitemap/pages"] == 1
+
+
+@pytest.mark.parametrize("probe", [True, False])
+def test_probes(probe: bool) -> None:
+    """One place after the other, until there is one; not where the file names sitemaps."""
+    with Site() as none, Site() as named, Site(default=Answer(status=503)) as broken:
+        none.change(
+            {
+                "/robots.txt": robots(disallow=["/sitemap-index.xml"]),
+                "/sitemap.xml": Answer(status=404),
+                "/sitemap_index.xml": Answer(body="<html>no such page"),
+                "/sitemap.xml.gz": Answer(body=gzip.compress(none.url("/page").encode())),
+            }
+        )
+        named.change({"/robots.txt": robots("/a"), "/a": Answer(status=404)})
+        run(none, named, broken, REP_SITEMAP_PROBE=probe, RETRY_ENABLED=False)
+        found = ["/sitemap.xml", "/sitemap_index.xml", "/sitemap.xml.gz", "/page"]
+        assert none.paths() == ["/robots.txt", *(found if probe else [])]
+        assert named.paths() == ["/robots.txt", "/a"]
+        assert broken.paths() == ["/robots.txt"]
+
+
+def test_links_that_are_known_to_be_disallowed_are_not_queued() -> None:
+    with Site() as site:
+        pages = [site.url(f"/{number}") for number in range(5)]
+        hidden = [site.url(f"/x/{number}") for number in range(20)]
+        site.change({"/robots.txt": robots("/a", disallow=["/x"])})
+        site.change({"/a": Answer(body="\n".join(pages + hidden))})
+        for settings, filtered, queued in (
+            ({}, None, 26),
+            ({"REP_FILTER_LINKS": True}, 20, 6),
+            ({"REP_FILTER_LINKS": True, "REP_DRY_RUN": True}, None, 26),
+        ):
+            before = len(site.paths())
+            result = run(site, **settings)
+            fetched = site.paths()[before:]
+            stats = result.stats
+            dry = "REP_DRY_RUN" in settings
+            assert len(fetched) == (27 if dry else 7), result.log
+            assert stats.get("rep/filtered_links") == filtered
+            assert stats["scheduler/enqueued"] == queued
+            assert stats["rep/verdict/disallowed"] == 20
+            assert stats.get("robotstxt/forbidden", 0) == (0 if dry else 20)
+            told = [name for name in stats if name.startswith("test/disallowed/")]
+            assert len(told) == (0 if dry else 20)
+            assert "ERROR" not in result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_sitemaps_are_told_of_once_and_again_when_they_change(loop: Loop) -> None:
+    """From the site and from REP_OVERRIDES; and a new file with the same sitemaps is no news."""
+    answers = [robots("/a"), robots("/a", disallow=["/x"]), robots("/a", "/b"), robots()]
+    with Site({"/robots.txt": answers}) as site, Site() as other:
+        text = {"robots_txt": "Sitemap: /o"}
+        result = crawl(
+            "tests.crawls.sitemap_spider:AgainSpider",
+            loop=loop,
+            settings={
+                **ADDON,
+                "REP_CACHE_MIN_SECONDS": 0,
+                "REP_OVERRIDES": {other.url(""): text},
+            },
+            urls=[*[site.url("/")] * 4, *[other.url("/")] * 2],
+        )
+        assert result.exit_code == 0, result.log
+        assert site.paths() == ["/robots.txt"] * 4
+        assert other.paths() == []
+        base, there = site.url(""), other.url("")
+    assert result.items == [
+        {"sitemaps": [f"{base}/a"]},
+        {"sitemaps": [f"{base}/a", f"{base}/b"]},
+        {"sitemaps": [f"{there}/o"]},
+    ]
+
+
+def test_without_the_middleware_the_crawl_says_so_and_asks_for_nothing() -> None:
+    with Site() as site:
+        named = site.url("")
+        result = crawl(SITES, settings={"ROBOTSTXT_OBEY": True}, sites=named)
+        assert "SitesSpider needs RepMiddleware: set ROBOTSTXT_OBEY = True" in result.log
+        for wrong in ("example.com", "ftp://example.com", "https://"):
+            result = crawl(SITES, settings=ADDON, sites=[named, wrong])
+            assert result.exit_code == 1
+            assert f"sites: {wrong!r} is no site; give URLs with a scheme" in result.error
+        assert site.paths() == []
