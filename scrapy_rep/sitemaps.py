@@ -184,15 +184,16 @@ class _TextReader:
         return found
 
     def close(self) -> list[Entry]:
-        return list(self._entries([self._rest]))
+        line, self._rest = self._rest, b""
+        return list(self._entries([line]))
 
     def _entries(self, lines: list[bytes]) -> Iterator[Entry]:
         for line in lines:
             url = line.strip()
-            if url[:8].lower().startswith((b"http://", b"https://")):
-                if len(url) <= _VALUE_CHARACTERS:
-                    self.kind = Kind.TEXT
-                    yield {"loc": url.decode("utf-8", "replace")}
+            is_address = url[:8].lower().startswith((b"http://", b"https://"))
+            if is_address and len(url) <= _VALUE_CHARACTERS:
+                self.kind = Kind.TEXT
+                yield {"loc": url.decode("utf-8", "replace")}
 
 
 class _XmlReader:

@@ -83,6 +83,7 @@ class RobotsSitemapMixin(SitemapSpider):
         settings = RepSettings.of(self.settings)
         self._probes = settings.sitemap_probe
         self._seeding = Seeding(settings.sitemap_max, settings.sitemap_cross_host)
+        self._begun: set[str] = set()
         self._origins()
 
     async def start(self) -> AsyncIterator[Any]:
@@ -92,6 +93,8 @@ class RobotsSitemapMixin(SitemapSpider):
             ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
         """
         policies_of(self.crawler, type(self).__name__)
+        # Scrapy asks for these in any case, and its duplicate filter takes no note of them.
+        self._begun = {request.url for url in self.start_urls if (request := _request(url))}
         async for one in super(SitemapSpider, self).start():
             yield one
         for request in self._named_sitemaps():
@@ -228,7 +231,7 @@ class RobotsSitemapMixin(SitemapSpider):
         for pattern, callback in self._cbs:
             if pattern.search(url):
                 request = _request(url, callback=callback)
-                if request is not None:
+                if request is not None and request.url not in self._begun:
                     self._count(stats.SITEMAP_PAGES)
                     yield request
                 return

@@ -188,7 +188,7 @@ class TestPublicNames:
         seen = {
             alias.name: node.module
             for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom) and node.level == 1
+            if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module
             for alias in node.names
         }
         assert seen == scrapy_rep._HOMES
@@ -196,6 +196,9 @@ class TestPublicNames:
     @pytest.mark.parametrize("name", sorted(scrapy_rep._HOMES))
     def test_each_can_be_had(self, name: str) -> None:
         assert getattr(scrapy_rep, name).__name__ == name
+
+    def test_the_signals_are_a_module(self) -> None:
+        assert "scrapy_rep.signals" in _loaded_by("import scrapy_rep; scrapy_rep.signals")
 
     def test_no_other(self) -> None:
         with pytest.raises(AttributeError, match="no attribute 'nothing'"):

@@ -10,6 +10,8 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import deferred_from_coro
 from typing_extensions import Self
 
 from scrapy_rep import (
@@ -61,8 +63,8 @@ class HooksSpider(SitesSpider):
     """Uses every hook that SitemapSpider has."""
 
     name = "hooks"
-    sitemap_rules = [("/shop/", "parse_shop"), ("/news/", "parse")]
-    sitemap_follow = ["/wanted"]
+    sitemap_rules = (("/shop/", "parse_shop"), ("/news/", "parse"))
+    sitemap_follow = ("/wanted",)
     sitemap_alternate_links = True
 
     def sitemap_filter(self, entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -85,6 +87,21 @@ class MixedSpider(Listening, CrawlSpider):
 
     def parse_page(self, response: Response) -> dict[str, Any]:
         return {"page": response.url}
+
+
+class QueueSpider(SitesSpider):
+    """Ends once a sitemap is read to its end, and tells how many requests are queued by then."""
+
+    name = "queue"
+
+    def sitemap_filter(self, entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        yield from entries
+        self.crawler.stats.inc_value("test/read_to_the_end")
+        call_later(0, self._close)
+
+    def _close(self) -> None:
+        closing = self.crawler.engine.close_spider_async(reason="finished")
+        self.closing = deferred_from_coro(closing)
 
 
 class AgainSpider(SitesSpider):

@@ -1,0 +1,207 @@
+"""Sitemap files as streams of entries: every form, and whatever a site may send instead."""
+
+from __future__ import annotations
+
+import gzip
+import tracemalloc
+import zlib
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_rep.sitemaps import SITEMAP_ENTRIES, SITEMAP_OCTETS, Kind, Sitemap
+
+XMLNS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+ONE = "http://a/1"
+
+
+def read(body: str | bytes) -> tuple[Kind | None, list[str]]:
+    sitemap = Sitemap(body.encode() if isinstance(body, str) else body)
+    if sitemap.kind is None:
+        assert list(sitemap) == []
+    return sitemap.kind, [entry["loc"] for entry in sitemap]
+
+
+def cut(body: bytes) -> tuple[int, bool]:
+    sitemap = Sitemap(body)
+    return sum(1 for _ in sitemap), sitemap.is_cut
+
+
+URLSET = f"<urlset {XMLNS}><url><loc> {ONE} </loc></url></urlset>"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "found"),
+    [
+        (URLSET, Kind.URLSET, [ONE]),
+        (f'<?xml version="1.0" encoding="UTF-8"?>{URLSET}', Kind.URLSET, [ONE]),
+        (f'\ufeff \n<?xml version="1.0"?>{URLSET}', Kind.URLSET, [ONE]),
+        (f'<?xml version="1.0" encoding="utf-16"?>{URLSET}'.encode("utf-16"), Kind.URLSET, [ONE]),
+        (f"<!-- {'x' * 200_000} -->{URLSET}", Kind.URLSET, [ONE]),
+        (URLSET.replace(XMLNS, ""), Kind.URLSET, [ONE]),
+        (URLSET.replace("<urlset ", "<s:urlset xmlns:s='x' "), Kind.URLSET, [ONE]),
+        (
+            f"<sitemapindex {XMLNS}><sitemap><loc>{ONE}</loc></sitemap></sitemapindex>",
+            Kind.INDEX,
+            [ONE],
+        ),
+        (
+            (
+                "<rss version='2.0'><channel><link>http://a/</link><item><title>x</title>"
+                f"<link>{ONE}</link></item><item><guid>y</guid></item></channel></rss>"
+            ),
+            Kind.FEED,
+            [ONE],
+        ),
+        (
+            (
+                "<rdf:RDF xmlns:rdf='r'><channel/><item rdf:about='x'>"
+                f"<link>{ONE}</link></item></rdf:RDF>"
+            ),
+            Kind.FEED,
+            [ONE],
+        ),
+        (
+            (
+                "<feed xmlns='http://www.w3.org/2005/Atom'><link href='http://a/'/><entry>"
+                f"<link rel='self' href='http://a/s'/><link href='{ONE}'/></entry></feed>"
+            ),
+            Kind.FEED,
+            [ONE],
+        ),
+        (
+            f"{ONE}\r\nHTTPS://b/2\rnonsense\n\n  http://c/3",
+            Kind.TEXT,
+            [ONE, "HTTPS://b/2", "http://c/3"],
+        ),
+        (f"\ufeff{ONE}", Kind.TEXT, [ONE]),
+        (f"# a comment\n{ONE}\n{'x' * 200_000}\n{ONE}", Kind.TEXT, [ONE, ONE]),
+        ("<urlset><url><loc>http://a/?b&amp;c</loc></url>", Kind.URLSET, ["http://a/?b&c"]),
+        ("<urlset><url><loc><![CDATA[http://a/?b&c]]></loc>", Kind.URLSET, []),
+        (f"<urlset><url><loc/></url><url><x/></url>{URLSET[60:]}", Kind.URLSET, [ONE]),
+        ("<html><body>http://a/</body></html>", None, []),
+        ("<!doctype html><p>not found", None, []),
+        ("", None, []),
+        ("   ", None, []),
+        ("not found", None, []),
+        (b"\x1f\x8b", None, []),
+        (b"\x1f\x8b\x08garbage", None, []),
+        (b"\x00\xff" * 1000, None, []),
+        ("<urlset/>", Kind.URLSET, []),
+    ],
+)
+def test_forms(body: str | bytes, kind: Kind | None, found: list[str]) -> None:
+    octets = body.encode() if isinstance(body, str) else body
+    assert read(octets) == (kind, found)
+    assert read(gzip.compress(octets)) == (kind, found)
+    halves = gzip.compress(octets[:50]) + gzip.compress(octets[50:]) + b"\0" * 8
+    assert read(halves) == (kind, found)
+
+
+def test_what_an_entry_says() -> None:
+    body = f"""<urlset {XMLNS} xmlns:x="y"><url><loc>{ONE}</loc><lastmod>2024</lastmod>
+        <priority> 1 </priority><x:link rel="alternate" href="http://a/de"/><x:link/>
+        <x:image><x:loc>http://a/1.png</x:loc></x:image><empty/></url></urlset>"""
+    (entry,) = Sitemap(body.encode())
+    image = entry.pop("image")
+    assert image == "http://a/1.png"
+    assert entry == {
+        "loc": ONE,
+        "lastmod": "2024",
+        "priority": "1",
+        "alternate": ["http://a/de"],
+        "empty": "",
+    }
+    feed = f"<rss><item><link>{ONE}</link><pubDate>Mon</pubDate></item></rss>"
+    assert list(Sitemap(feed.encode())) == [{"loc": ONE, "lastmod": "Mon"}]
+
+
+def test_damaged_files_give_what_can_be_read() -> None:
+    urls = [f"http://a/{number}" for number in range(20_000)]
+    body = ("<urlset>" + "".join(f"<url><loc>{url}</loc></url>" for url in urls)).encode()
+    for octets in (body, gzip.compress(body)[:-100]):
+        kind, found = read(octets)
+        assert kind is Kind.URLSET
+        assert len(found) > 15_000
+        assert found == urls[: len(found)]
+
+
+def test_entities_outside_are_not_read() -> None:
+    body = """<?xml version="1.0"?><!DOCTYPE urlset SYSTEM "file:///etc/hostname" [
+        <!ENTITY x SYSTEM "file:///etc/passwd">]>
+        <urlset><url><loc>http://a/&x;</loc></url><url><loc>http://a/1</loc></url></urlset>"""
+    assert read(body) == (Kind.URLSET, ["http://a/", ONE])
+
+
+def billion_laughs(use: str) -> bytes:
+    entities = "".join(f"<!ENTITY l{level} '{f'&l{level - 1};' * 10}'>" for level in range(1, 12))
+    head = f"<?xml version='1.0'?><!DOCTYPE l [<!ENTITY l0 'http://aaaaaaaaaa'>{entities}]>"
+    return f"{head}<urlset>{use.format('&l11;')}<url><loc>{ONE}</loc></url></urlset>".encode()
+
+
+def of_attributes() -> bytes:
+    named = " ".join(f"a{number:x}=''" for number in range(1_500_000))
+    return f"<urlset {named}><url><loc>{ONE}</loc></url></urlset>".encode()
+
+
+HOSTILE: dict[str, Callable[[], bytes]] = {
+    "entities in text": lambda: billion_laughs("<url><loc>{}</loc></url>"),
+    "entities in an attribute": lambda: billion_laughs("<url><link href='{}'/></url>"),
+    "one long value": lambda: b"<urlset><url><loc>" + b"a" * 30_000_000,
+    "one long line": lambda: b"http://" + b"a" * 30_000_000,
+    "deep": lambda: b"<urlset>" + b"<url>" * 3_000_000,
+    "empty elements": lambda: b"<urlset>" + b"<a/>" * 5_000_000,
+    "values of one entry": lambda: b"<urlset><url>" + b"<loc>http://a/</loc>" * 1_000_000,
+    "attributes": of_attributes,
+    "a comment": lambda: b"<urlset><!--" + b"a" * 30_000_000,
+    "entries": lambda: b"<urlset>" + b"<url><loc>a</loc></url>" * 1_000_000,
+    "lines": lambda: b"http://a\n" * 3_000_000,
+    "no lines": lambda: b"ftp://a\n" * 3_000_000,
+    "gzip": lambda: gzip.compress(b"<urlset>" + b" " * 200_000_000, 1),
+    "gzip of text": lambda: gzip.compress(b"http://a/\n" * 20_000_000, 1),
+    "empty gzip members": lambda: gzip.compress(b"") * 1_000_000,
+    "NULs": lambda: b"\0" * 30_000_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_take_little_memory(name: str) -> None:
+    """What is read and kept besides the body: under 24 MiB, of files that could take gigabytes.
+
+    lxml's own memory is not counted here; the crawls of hostile sitemaps count all.
+    """
+    body = HOSTILE[name]()
+    tracemalloc.start()
+    try:
+        count = 0
+        sitemap = Sitemap(body)
+        for _ in sitemap:
+            count += 1
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert count <= SITEMAP_ENTRIES
+    assert peak < 24 << 20
+
+
+def test_limits() -> None:
+    entry = b"<url><loc>http://a/</loc></url>"
+    assert cut(b"<urlset>" + entry * SITEMAP_ENTRIES + b"</urlset>") == (SITEMAP_ENTRIES, False)
+    assert cut(b"<urlset>" + entry * (SITEMAP_ENTRIES + 1)) == (SITEMAP_ENTRIES, True)
+    blank = b"<urlset>" + (b" " * 1000 + b"<a/>") * (SITEMAP_OCTETS // 1004)
+    assert cut(blank + entry) == (1, False)
+    assert cut(blank + b" " * 1004 + entry) == (0, True)
+    assert cut(b"<urlset>" + b"<a/>" * 200_000 + entry) == (0, True)
+
+
+@given(
+    st.binary(max_size=300)
+    | st.text("<>/ahloctureslmipdx:& \n&#;!['\"=-?", max_size=120).map(str.encode)
+)
+@settings(max_examples=300)
+def test_octets_never_raise(octets: bytes) -> None:
+    for body in (octets, b"<urlset>" + octets, zlib.compress(octets), gzip.compress(octets)):
+        for entry in Sitemap(body):
+            assert entry["loc"]
