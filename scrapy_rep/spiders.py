@@ -203,23 +203,24 @@ class RobotsSitemapMixin(SitemapSpider):
                     yield request
             return
         self._count(stats.SITEMAP_READ.format(sitemap.kind.value))
-        requests = self._requests_of(sitemap, response.url, origin)
-        for number, request in enumerate(requests, start=1):
-            yield request
+        for number, entry in enumerate(self.sitemap_filter(sitemap), start=1):
+            for request in self._requests_of(entry, sitemap.kind, response.url, origin):
+                yield request
             if number % _ENTRIES_A_BREATH == 0:
                 await sleep(0)
         if sitemap.is_cut:
             self._count(stats.SITEMAP_CUT)
             logger.warning("Only the beginning of %s was read", response, extra={"spider": self})
 
-    def _requests_of(self, sitemap: Sitemap, base: str, origin: Origin) -> Iterator[Request]:
-        for entry in self.sitemap_filter(sitemap):
-            for address in self._addresses(entry):
-                url = _join(base, address)
-                if sitemap.kind is not Kind.INDEX:
-                    yield from self._page_request(url)
-                elif any(pattern.search(url) for pattern in self._follow):
-                    yield from self._sitemap_request(url, origin)
+    def _requests_of(
+        self, entry: Entry, kind: Kind, base: str, origin: Origin
+    ) -> Iterator[Request]:
+        for address in self._addresses(entry):
+            url = _join(base, address)
+            if kind is not Kind.INDEX:
+                yield from self._page_request(url)
+            elif any(pattern.search(url) for pattern in self._follow):
+                yield from self._sitemap_request(url, origin)
 
     def _addresses(self, entry: Entry) -> Iterator[str]:
         if entry.get("loc"):

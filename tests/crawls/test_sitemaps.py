@@ -8,9 +8,12 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 import pytest
+from scrapy.utils.test import get_crawler
 
+from scrapy_rep import ConfigurationError
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON
+from tests.crawls.sitemap_spider import SitesSpider
 from tests.servers.handle import Answer, Site, redirect
 
 SITES = "tests.crawls.sitemap_spider:SitesSpider"
@@ -177,9 +180,7 @@ def test_the_mixin_goes_with_other_spiders() -> None:
         assert sorted(named.paths()) == ["/b.xml", "/more", "/robots.txt"]
 
 
-@pytest.mark.parametrize(
-    ("scope", "asked"), [("any", ["/a", "/b"]), ("same-site", []), ("same-host", [])]
-)
+@pytest.mark.parametrize(("scope", "asked"), [("any", ["/a", "/b"]), ("same-host", [])])
 def test_other_hosts(scope: str, asked: list[str]) -> None:
     """Where a sitemap lies, what an index names and what a redirect leads to; ports play no part.
 
@@ -284,7 +285,7 @@ def test_links_that_are_known_to_be_disallowed_are_not_queued() -> None:
             assert "ERROR" not in result.log
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", ["asyncio", "select"])
 def test_sitemaps_are_told_of_once_and_again_when_they_change(loop: Loop) -> None:
     """From the site and from REP_OVERRIDES; and a new file with the same sitemaps is no news."""
     files = (("/a",), ("/a",), ("/a", "/b"), ())
@@ -317,8 +318,17 @@ def test_without_the_middleware_the_crawl_says_so_and_asks_for_nothing() -> None
         named = site.url("")
         result = crawl(SITES, settings={"ROBOTSTXT_OBEY": True}, sites=named)
         assert "SitesSpider needs RepMiddleware: set ROBOTSTXT_OBEY = True" in result.log
-        for wrong in ("example.com", "ftp://example.com", "https://"):
-            result = crawl(SITES, settings=ADDON, sites=[named, wrong])
-            assert result.exit_code == 1
-            assert f"sites: {wrong!r} is no site; give URLs with a scheme" in result.error
         assert site.paths() == []
+
+
+@pytest.mark.parametrize("wrong", ["example.com", "ftp://example.com", "https://", "http://a:0"])
+def test_what_is_no_site_stops_the_crawl(wrong: str) -> None:
+    for sites in (f"https://example.com,{wrong}", ["https://example.com", wrong]):
+        with pytest.raises(ConfigurationError, match="is no site; give URLs with a scheme"):
+            SitesSpider.from_crawler(get_crawler(), sites=sites)
+
+
+def test_sites_are_origins_each_once() -> None:
+    named = " https://example.com/page , https://EXAMPLE.com:443,, http://example.com"
+    spider = SitesSpider.from_crawler(get_crawler(), sites=named)
+    assert [str(one) for one in spider._origins()] == ["https://example.com", "http://example.com"]
