@@ -21,10 +21,10 @@ def project_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(PROJECT))
 
 
-def crawl(*options: str) -> str:
+def crawl(spider: str, *options: str) -> str:
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
-        [sys.executable, "-m", "scrapy", "crawl", "polite", *options],
+        [sys.executable, "-m", "scrapy", "crawl", spider, *options],
         cwd=PROJECT,
         env=os.environ | {"PYTHONPATH": path},
         capture_output=True,
@@ -60,16 +60,22 @@ EXPECTED = {
     "moved": """\
         SUCCESSFUL (200) 2 2
         redirected to {missing}/policy
-        line 2 (Disallow: /drafts/) dropped /drafts/one, /drafts/two""",
+        line 2 (Disallow: /drafts/) dropped /drafts/one, /drafts/two
+        sitemap {moved}/sitemap.xml""",
     "slow": """\
         SUCCESSFUL (200) 2 12
         line 2 (Disallow: /archive/) dropped /archive/2001, /archive/2002, /archive/2003 and 9 more
     """,
     "sitemaps": """\
-        SUCCESSFUL (200) 2 1
+        SUCCESSFUL (200) 5 1
         line 3 (Disallow: /cart) dropped /cart
         sitemap {sitemaps}/sitemap.xml
-        sitemap {sitemaps}/news/sitemap.xml""",
+        sitemap {sitemaps}/news/sitemap.xml
+        sitemap {cdn}/shop/sitemap.txt
+        sitemap {cdn}/private/sitemap.xml""",
+    "cdn": """\
+        SUCCESSFUL (200) 1 1
+        line 2 (Disallow: /private/) dropped /private/sitemap.xml""",
 }
 
 
@@ -79,13 +85,13 @@ EXPECTED = {
     ids=["asyncio", "reactorless"],
 )
 def printed(request: pytest.FixtureRequest) -> str:
-    return crawl(*request.param)
+    return crawl("polite", *request.param)
 
 
 class TestCrawl:
     @pytest.mark.parametrize("site", EXPECTED)
     def test_site(self, printed: str, site: str) -> None:
-        urls = dict(re.findall(r"^(\w+) +(http://127\.0\.0\.1:\d+) ", printed, re.MULTILINE))
+        urls = dict(re.findall(r"^(\w+) +(http://\S+:\d+) ", printed, re.MULTILINE))
         found = re.search(rf"^{site} +http\S+ (.*\n(?: +.*\n)*)", printed, re.MULTILINE)
         assert found, printed
         said = [" ".join(line.split()) for line in found[1].splitlines()]
@@ -95,8 +101,34 @@ class TestCrawl:
 
     def test_the_servers_saw_no_disallowed_request(self, printed: str) -> None:
         assert printed.endswith(
-            "The crawler fetched 21 pages and dropped 25.\n"
-            "The servers saw 21 page requests, 0 of them disallowed.\n"
+            "The crawler fetched 25 pages and dropped 26.\n"
+            "The servers saw 25 page requests, 0 of them disallowed.\n"
+        )
+
+
+class TestSitemaps:
+    """The second spider: nested, gzipped, a feed, another host, a redirected robots.txt."""
+
+    def test_what_came_of_each(self) -> None:
+        table, _, counts = crawl("sitemaps").partition("\n\n")
+        said = [line.split(maxsplit=3) for line in table.splitlines()[1:]]
+        assert said == [
+            ["sitemap", "cdn", "/private/sitemap.xml", "dropped by line 2 (Disallow: /private/)"],
+            ["sitemap", "cdn", "/shop/sitemap.txt", "read"],
+            ["sitemap", "moved", "/sitemap.xml", "read"],
+            ["sitemap", "sitemaps", "/maps/all.xml", "read"],
+            ["sitemap", "sitemaps", "/maps/shop.xml.gz", "read"],
+            ["sitemap", "sitemaps", "/news/sitemap.xml", "read"],
+            ["sitemap", "sitemaps", "/sitemap.xml", "read"],
+            ["page", "moved", "/contact", "fetched"],
+            ["page", "moved", "/drafts/one", "dropped by line 2 (Disallow: /drafts/)"],
+            ["page", "sitemaps", "/cart", "dropped by line 3 (Disallow: /cart)"],
+            ["page", "sitemaps", "/news/", "fetched"],
+            *(["page", "sitemaps", f"/shop/{number}", "fetched"] for number in (1, 2, 3)),
+        ]
+        assert counts == (
+            "robots.txt was asked for 3 times on 3 sites.\n"
+            "The servers saw 5 page requests, 0 of them disallowed.\n"
         )
 
 

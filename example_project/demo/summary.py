@@ -1,4 +1,4 @@
-"""The summary printed at the end of the crawl: values in, text out."""
+"""The summaries printed at the end of the crawls: values in, text out."""
 
 from __future__ import annotations
 
@@ -54,6 +54,32 @@ def summary(accounts: Iterable[Account], *, served: int, trespasses: int) -> str
         f"The servers saw {served} page requests, {trespasses} of them disallowed.",
     ]
     return "\n".join(lines)
+
+
+@dataclass(frozen=True, order=True)
+class Fate:
+    """What came of a sitemap, or of a page that one lists."""
+
+    kind: str
+    site: str
+    path: str
+    what: str
+
+
+def sitemap_summary(fates: Iterable[Fate], *, served: int, trespasses: int, files: int) -> str:
+    """Describe the fates, and what the servers counted: also how often robots.txt was asked for."""
+    fates = sorted(fates, key=lambda fate: (fate.kind == "page", fate))
+    lines = [f"{'KIND':<8} {'SITE':<10} {'PATH':<22} WHAT CAME OF IT"]
+    lines += [f"{fate.kind:<8} {fate.site:<10} {fate.path:<22} {fate.what}" for fate in fates]
+    sites = len({fate.site for fate in fates})
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"robots.txt was asked for {files} times on {sites} sites.",
+            f"The servers saw {served} page requests, {trespasses} of them disallowed.",
+        ]
+    )
 
 
 def _details(account: Account) -> Iterator[str]:

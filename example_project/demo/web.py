@@ -7,6 +7,7 @@ log (``DemoWeb.trespasses``) is therefore a check on the crawler, not an echo of
 
 from __future__ import annotations
 
+import gzip
 import html
 import threading
 import time
@@ -28,6 +29,8 @@ class Reply:
     location: str = ""
     delay: float = 0.0
     """Seconds before the answer."""
+    gzipped: bool = False
+    """Whether the file itself is a gzip file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +46,20 @@ class Site:
     links: tuple[str, ...] = ()
     files: Mapping[str, Reply] = field(default_factory=dict)
     """What else is served, by path. Files are no pages."""
+    host: str = "127.0.0.1"
 
 
+def _urlset(*urls: str, gzipped: bool = False) -> Reply:
+    locs = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
+    return Reply(body=f"<urlset xmlns='{_SITEMAPS}'>{locs}</urlset>", gzipped=gzipped)
+
+
+def _index(*urls: str) -> Reply:
+    locs = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in urls)
+    return Reply(body=f"<sitemapindex xmlns='{_SITEMAPS}'>{locs}</sitemapindex>")
+
+
+_SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 ARCHIVE = tuple(f"/archive/{year}" for year in range(2001, 2013))
 
 SITES = (
@@ -97,7 +112,11 @@ Allow: /shop*?sort=price
         name="missing",
         robots_txt=Reply(status=404, body="User-agent: *\nDisallow: /\n"),
         allowed=("/", "/contact", "/drafts/one"),
-        files={"/policy": Reply(body="User-agent: *\nDisallow: /drafts/\n")},
+        files={
+            "/policy": Reply(
+                body="User-agent: *\nDisallow: /drafts/\nSitemap: {moved}/sitemap.xml\n"
+            )
+        },
     ),
     # "Forbidden" is one more way to have no robots.txt (RFC 9309, 2.3.1.3). This home page also
     # sends the crawler to pages of other sites while their robots.txt is still on its way.
@@ -124,6 +143,7 @@ Allow: /shop*?sort=price
         files={
             "/robots": Reply(status=302, location="{moved}/legal/robots"),
             "/legal/robots": Reply(status=307, location="{missing}/policy"),
+            "/sitemap.xml": _urlset("{moved}/contact", "{moved}/drafts/one"),
         },
     ),
     # A dozen disallowed pages are asked for while this file is under way. All have to wait for it.
@@ -133,7 +153,8 @@ Allow: /shop*?sort=price
         allowed=("/", "/news"),
         disallowed=ARCHIVE,
     ),
-    # Sitemap lines belong to no group, and may stand anywhere.
+    # Sitemap lines belong to no group, and may stand anywhere. Sitemaps are asked for by the rules
+    # of the site on which they lie, like all else, and that one lists a page does not allow it.
     Site(
         name="sitemaps",
         robots_txt=Reply(
@@ -142,10 +163,32 @@ Sitemap: {sitemaps}/sitemap.xml
 User-agent: *
 Disallow: /cart
 Sitemap: /news/sitemap.xml
+Sitemap: {cdn}/shop/sitemap.txt
+Sitemap: {cdn}/private/sitemap.xml
 """
         ),
-        allowed=("/", "/news/"),
+        allowed=("/", "/news/", "/shop/1", "/shop/2", "/shop/3"),
         disallowed=("/cart",),
+        files={
+            "/sitemap.xml": _index("{sitemaps}/maps/all.xml"),
+            "/maps/all.xml": _index("{sitemaps}/maps/shop.xml.gz", "{sitemaps}/sitemap.xml"),
+            "/maps/shop.xml.gz": _urlset(
+                "{sitemaps}/shop/1", "{sitemaps}/shop/2", "{sitemaps}/cart", gzipped=True
+            ),
+            "/news/sitemap.xml": Reply(
+                body="<rss version='2.0'><channel><item><link>{sitemaps}/news/</link></item>"
+                "</channel></rss>"
+            ),
+        },
+    ),
+    # The same machine by another name: another host, with rules and sitemaps of its own.
+    Site(
+        name="cdn",
+        host="localhost",
+        robots_txt=Reply(body="User-agent: *\nDisallow: /private/\n"),
+        allowed=("/",),
+        disallowed=("/private/sitemap.xml",),
+        files={"/shop/sitemap.txt": Reply(body="{sitemaps}/shop/2\n{sitemaps}/shop/3\n")},
     ),
 )
 
@@ -157,6 +200,7 @@ class DemoWeb:
         self._servers = [_SiteServer(site, self) for site in sites]
         self.urls = {server.site.name: server.url for server in self._servers}
         """The URL of each site, without a path."""
+        self.robots_txt_served: list[str] = []
         self.pages_served: list[str] = []
         self.trespasses: list[str] = []
         """The pages served that the crawler should have left alone."""
@@ -187,7 +231,7 @@ class _SiteServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _SiteHandler)
         self.site = site
         self.web = web
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.url = f"http://{site.host}:{self.server_address[1]}"
         self.files = {"/robots.txt": site.robots_txt, **site.files}
 
     def server_bind(self) -> None:
@@ -200,6 +244,8 @@ class _SiteHandler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         site = self.server.site
+        if self.path == "/robots.txt":
+            self.server.web.robots_txt_served.append(self.server.url)
         if reply := self.server.files.get(self.path):
             self._send(reply, "text/plain")
         elif self.path in site.allowed or self.path in site.disallowed:
@@ -214,6 +260,7 @@ class _SiteHandler(BaseHTTPRequestHandler):
     def _send(self, reply: Reply, content_type: str) -> None:
         time.sleep(reply.delay)
         body = reply.body.format_map(self.server.web.urls).encode()
+        body = gzip.compress(body) if reply.gzipped else body
         self.send_response(reply.status)
         if reply.location:
             self.send_header("Location", reply.location.format_map(self.server.web.urls))
