@@ -1,15 +1,15 @@
 """The octets of one robots.txt answer: no more than the parse limit can use.
 
 The transfer is stopped once enough has come. A body that came compressed though we asked for none
-is decompressed up to the limit, whatever it would grow to: memory is bounded by the limit and by
-one piece of a decompressor's output. Reading the beginning of a file is right, since what follows
-the parse limit counts for nothing (RFC 9309, 2.5); reading the beginning of a file that was cut
-short by accident would not be, and is an error.
+is decompressed up to the limit, whatever it would grow to: memory is bounded by twice the limit
+and by one piece of a decompressor's output. Reading the beginning of a file is right, since what
+follows the parse limit counts for nothing (RFC 9309, 2.5); reading the beginning of a file that
+was cut short by accident would not be, and is an error. So is one of which twice the limit came
+without growing to it: a compressed file can be padded without end, and its rules may come after.
 """
 
 from __future__ import annotations
 
-import io
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from scrapy.http import Headers, Response
 
 _PIECE_OCTETS = 1 << 16
+_RAW_LIMITS = 2  # how many times the limit may come of a compressed body that has not grown to it
+_MEMBERS = 1000  # of a gzip file, or frames of zstd: each costs a copy of the rest
 _DEFLATE = 8  # RFC 1950, 2.2: the compression method in a zlib frame
 
 
@@ -37,7 +39,16 @@ class Transfer:
         response: the answer as it came, before Scrapy's middlewares.
     """
 
-    __slots__ = ("_grown", "_is_stopped", "_octets", "limit_octets", "response", "uri")
+    __slots__ = (
+        "_came_octets",
+        "_grown",
+        "_grown_octets",
+        "_is_encoded",
+        "_is_stopped",
+        "limit_octets",
+        "response",
+        "uri",
+    )
 
     def __init__(self, limit_octets: int) -> None:
         self.limit_octets = limit_octets
@@ -47,7 +58,9 @@ class Transfer:
     def restart(self) -> None:
         """Forget what came: the request is sent, perhaps not for the first time."""
         self.response: Response | None = None
-        self._octets = 0
+        self._came_octets = 0
+        self._grown_octets = 0
+        self._is_encoded = False
         self._is_stopped = False
         self._grown: Grown | None = None
 
@@ -59,33 +72,33 @@ class Transfer:
     def begin(self, headers: Headers) -> None:
         """Take note of how the body is compressed, so that what it grows to can be counted."""
         encodings = _encodings(headers)
+        self._is_encoded = bool(encodings)
         if len(encodings) == 1 and encodings[0] in _METERS:
             with suppress(ImportError):  # of a library that older versions of Scrapy do not bring
                 self._grown = _METERS[encodings[0]]()
 
     def has_enough_after(self, data: bytes) -> bool:
-        """Whether nothing more is needed once these octets have come.
+        """Whether nothing more is needed, or taken, once these octets have come.
 
-        Counted is what they grow to, where that is known, and what came in any case.
+        Counted is what came, and what it grows to where that is known.
         """
         if not self._is_stopped:
-            came = self._octets + len(data)
-            self._octets += self._grown_octets(data)
-            self._is_stopped = max(came, self._octets) > self.limit_octets
+            self._came_octets += len(data)
+            self._count_grown(data)
+            most = self.limit_octets * (_RAW_LIMITS if self._is_encoded else 1)
+            self._is_stopped = self._came_octets > most or self._grown_octets > self.limit_octets
         return self._is_stopped
 
-    def _grown_octets(self, data: bytes) -> int:
+    def _count_grown(self, data: bytes) -> None:
         if self._grown is None:
-            return len(data)
-        count = 0
+            return
         try:
             for octets in self._grown(data):
-                count += octets
-                if self._octets + count > self.limit_octets:
+                self._grown_octets += octets
+                if self._grown_octets > self.limit_octets:
                     break
         except Exception:  # noqa: BLE001 - what can't be read is found out when it is read
             self._grown = None
-        return count
 
     @property
     def is_compressed(self) -> bool:
@@ -120,8 +133,7 @@ class Transfer:
                 if len(octets) > self.limit_octets:
                     return bytes(octets[: self.limit_octets + 1])
         except EOFError:
-            if not self._is_stopped:
-                raise ResponseDataLossError(f"the {encoding} body is cut short") from None
+            raise ResponseDataLossError(f"the {encoding} body is cut short") from None
         except Exception as error:
             raise UndecodableError(f"{encoding}: {error!r}") from error
         return bytes(octets)
@@ -134,7 +146,7 @@ def _encodings(headers: Headers) -> list[str]:
 
 
 def _inflated(body: bytes, wbits: int) -> Iterator[bytes]:
-    while body:  # a gzip file may have several members
+    for _ in range(_MEMBERS):
         inflater = zlib.decompressobj(wbits)
         rest = body
         while not inflater.eof:
@@ -144,6 +156,9 @@ def _inflated(body: bytes, wbits: int) -> Iterator[bytes]:
                 raise EOFError
             yield piece
         body = inflater.unused_data if wbits > zlib.MAX_WBITS else b""
+        if not body:
+            return
+    raise ValueError("too many members")
 
 
 def _gunzipped(body: bytes) -> Iterator[bytes]:
@@ -169,9 +184,19 @@ def _unbrotlied(body: bytes) -> Iterator[bytes]:
 
 
 def _unzstded(body: bytes) -> Iterator[bytes]:
-    with _zstd().ZstdFile(io.BytesIO(body)) as file:
-        while piece := file.read(_PIECE_OCTETS):
+    for _ in range(_MEMBERS):
+        decompressor = _zstd().ZstdDecompressor()
+        piece = decompressor.decompress(body, _PIECE_OCTETS)
+        while not decompressor.eof:
+            if not piece:
+                raise EOFError
             yield piece
+            piece = decompressor.decompress(b"", _PIECE_OCTETS)
+        yield piece
+        body = decompressor.unused_data
+        if not body:
+            return
+    raise ValueError("too many frames")
 
 
 def _brotli() -> Any:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.exceptions import ResponseDataLossError
-from scrapy.http import Response
+from scrapy.http import Headers, Response
 
 try:
     from compression import zstd  # type: ignore[import-not-found,unused-ignore]
@@ -52,16 +52,37 @@ def body_of(
     limit: int = LIMIT,
     received: int | None = None,
 ) -> bytes:
-    """What the transfer makes of an answer of which so many octets were received."""
+    """What the transfer makes of an answer that ended by itself after so many octets."""
     headers: Any = {"Content-Encoding": encoding} if encoding else {}
     transfer = Transfer(limit)
-    stopped = transfer.has_enough_after(body if received is None else body[:received])
     came = body if received is None else body[:received]
-    assert stopped == (len(came) > limit)
     response = Response("http://h/robots.txt", status=status, headers=headers, body=came)
     transfer.response = response
     assert transfer.is_compressed == bool(encoding and encoding != "identity")
     return transfer.body_of(response)
+
+
+def received(body: bytes, encoding: str, *, piece: int = 1 << 14) -> tuple[Transfer, bytes]:
+    """A transfer of a body piece by piece, until it has enough or there is no more."""
+    headers = Headers({"Content-Encoding": encoding})
+    transfer = Transfer(LIMIT)
+    transfer.begin(headers)
+    came = b""
+    for start in range(0, len(body), piece):
+        came += body[start : start + piece]
+        if transfer.has_enough_after(body[start : start + piece]):
+            break
+    transfer.response = Response("http://h/robots.txt", headers=headers, body=came)
+    return transfer, came
+
+
+def padded(body: bytes, padding: int) -> bytes:
+    """A gzip file whose second half comes after so many octets of empty blocks."""
+    compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    half = len(body) // 2
+    first = compressor.compress(body[:half]) + compressor.flush(zlib.Z_FULL_FLUSH)
+    blocks = b"\0\0\0\xff\xff" * (padding // 5)
+    return first + blocks + compressor.compress(body[half:]) + compressor.flush()
 
 
 class TestPlain:
@@ -111,13 +132,36 @@ class TestCompressed:
         assert body_of(encode(b"#" * octets), name) == b"#" * octets
 
     @_every_encoding
-    def test_a_transfer_that_we_stopped_is_read_as_far_as_it_goes(
+    def test_a_transfer_that_we_stopped_has_all_that_counts(
         self, name: str, encode: Callable[[bytes], bytes]
     ) -> None:
-        body = random.Random(4).randbytes(LIMIT * 2)
-        read = body_of(encode(body), name, received=LIMIT + 1000)
-        assert len(read) > LIMIT - 200_000
-        assert body.startswith(read[:-1])
+        body = random.Random(4).randbytes(LIMIT * 3)
+        encoded = encode(body)
+        transfer, came = received(encoded, name)
+        assert transfer.is_stopped
+        assert LIMIT < len(came) < len(encoded)
+        assert transfer.body_of(transfer.response) == body[: LIMIT + 1]  # type: ignore[arg-type]
+
+    def test_padding_is_not_the_end_of_the_file(self) -> None:
+        """Stopped before its rules came: reading half a file as the file would permit the rest."""
+        body = BODY + random.Random(6).randbytes(1000)
+        for encoding in ("gzip", "gzip, identity", "identity, x-gzip"):
+            transfer, came = received(padded(body, 4 * LIMIT), encoding)
+            assert transfer.is_stopped
+            assert len(came) < 3 * LIMIT
+            with pytest.raises(ResponseDataLossError):
+                transfer.body_of(transfer.response)  # type: ignore[arg-type]
+        twice = gzip.compress(padded(body, 4 * LIMIT), 0)
+        transfer, _ = received(twice, "gzip, gzip")
+        assert transfer.is_stopped
+        with pytest.raises(ResponseDataLossError):
+            transfer.body_of(transfer.response)  # type: ignore[arg-type]
+
+    def test_some_padding_is_read_through(self) -> None:
+        transfer, came = received(padded(BODY, LIMIT + 100_000), "gzip")
+        assert not transfer.is_stopped
+        assert len(came) > LIMIT
+        assert transfer.body_of(transfer.response) == BODY  # type: ignore[arg-type]
 
     @_every_encoding
     def test_every_truncation_by_accident_is_an_error(
@@ -148,6 +192,14 @@ class TestCompressed:
 
     def test_several_frames_of_zstd(self) -> None:
         assert body_of(zstd.compress(b"one\n") + zstd.compress(b"two\n"), "zstd") == b"one\ntwo\n"
+
+    @pytest.mark.parametrize("name", ["gzip", "zstd"])
+    def test_very_many_members(self, name: str) -> None:
+        """Each of them would cost a copy of the rest."""
+        encode = ENCODERS[name][1]
+        assert body_of(encode(b"#\n") * 1000, name) == b"#\n" * 1000
+        with pytest.raises(UndecodableError, match="too many"):
+            body_of(encode(b"") * 1001, name)
 
     @pytest.mark.parametrize("status", [301, 404, 503])
     def test_other_bodies_are_not_read(self, status: int) -> None:
