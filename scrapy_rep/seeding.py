@@ -18,7 +18,7 @@ class LeftOut(Enum):
 
 
 class Seeding:
-    """The sitemaps asked for so far, by origin; memory is that of at most `limit` URLs for each.
+    """The sitemaps asked for so far, by origin; memory is that of `limit` numbers for each at most.
 
     The limit bounds the depth of index files too: each level takes one of the sitemaps at least.
     """
@@ -26,12 +26,13 @@ class Seeding:
     def __init__(self, limit: int, scope: HostScope) -> None:
         self._limit = limit
         self._scope = scope
-        self._asked: dict[Origin, set[str]] = {}
+        self._asked: dict[Origin, set[int]] = {}  # hashes: URLs may be long
 
     def admit(self, origin: Origin, url: str) -> LeftOut | None:
         """Take note that a sitemap is asked for; or say why it is not to be."""
         asked = self._asked.setdefault(origin, set())
-        if url in asked:
+        key = hash(url)
+        if key in asked:
             return LeftOut.REPEATED
         target = Origin.of(url)
         if target is None:
@@ -40,5 +41,5 @@ class Seeding:
             return LeftOut.ANOTHER_HOST
         if len(asked) >= self._limit:
             return LeftOut.TOO_MANY
-        asked.add(url)
+        asked.add(key)
         return None

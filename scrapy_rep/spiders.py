@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urljoin
 
 from scrapy import Request
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+Value = TypeVar("Value")
+
 WELL_KNOWN = (
     "/sitemap.xml",
     "/sitemap_index.xml",
@@ -50,7 +52,7 @@ _META = "rep_sitemap"  # of a sitemap request: for which origin; which of WELL_K
 _WEB = ("http", "https")
 _REDIRECTS = (301, 302, 303, 307, 308)
 _POLICIES_AT_A_TIME = 16
-_ENTRIES_A_BREATH = 100  # after so many, others have a turn of the event loop
+_A_BREATH = 100  # after so many values, others have a turn of the event loop
 
 
 class RobotsSitemapMixin(SitemapSpider):
@@ -84,6 +86,7 @@ class RobotsSitemapMixin(SitemapSpider):
         self._probes = settings.sitemap_probe
         self._seeding = Seeding(settings.sitemap_max, settings.sitemap_cross_host)
         self._begun: set[str] = set()
+        self._told: set[tuple[Origin, LeftOut]] = set()
         self._origins()
 
     async def start(self) -> AsyncIterator[Any]:
@@ -100,7 +103,7 @@ class RobotsSitemapMixin(SitemapSpider):
         for request in self._named_sitemaps():
             yield request
         async for policy in self._policies(self._origins()):
-            for request in self._seeds(policy):
+            async for request in self._seeds(policy):
                 yield request
 
     def _origins(self) -> list[Origin]:
@@ -130,11 +133,13 @@ class RobotsSitemapMixin(SitemapSpider):
         while asked:
             yield await maybe_deferred_to_future(asked.popleft())
 
-    def _seeds(self, policy: Policy) -> Iterator[Request]:
-        for url in policy.sitemaps:
-            yield from self._sitemap_request(url, policy.origin)
+    async def _seeds(self, policy: Policy) -> AsyncIterator[Request]:
+        async for url in _breathing(policy.sitemaps):
+            for request in self._sitemap_request(url, policy.origin):
+                yield request
         if self._probes and not policy.sitemaps and not policy.is_unreachable:
-            yield from self._probe(policy.origin, 0)
+            for request in self._probe(policy.origin, 0):
+                yield request
 
     def _probe(self, origin: Origin, number: int) -> Iterator[Request]:
         """The request for the next well-known place, if there is one."""
@@ -173,13 +178,15 @@ class RobotsSitemapMixin(SitemapSpider):
         if reason is LeftOut.REPEATED:
             return
         self._count(stats.SITEMAP_LEFT_OUT.format(reason.value))
-        logger.info(
-            "The sitemap %s of %s is left out: %s",
-            url[:200],
-            origin,
-            reason.value,
-            extra={"spider": self},
-        )
+        if (origin, reason) not in self._told:
+            self._told.add((origin, reason))
+            logger.warning(
+                "The sitemap %s of %s is left out (%s); others for this reason are only counted",
+                url[:200],
+                origin,
+                reason.value,
+                extra={"spider": self},
+            )
 
     # Scrapy's callback by this name gives all requests at once, which may be very many.
     async def _parse_sitemap(  # type: ignore[override]
@@ -203,11 +210,9 @@ class RobotsSitemapMixin(SitemapSpider):
                     yield request
             return
         self._count(stats.SITEMAP_READ.format(sitemap.kind.value))
-        for number, entry in enumerate(self.sitemap_filter(sitemap), start=1):
+        async for entry in _breathing(self.sitemap_filter(sitemap)):
             for request in self._requests_of(entry, sitemap.kind, response.url, origin):
                 yield request
-            if number % _ENTRIES_A_BREATH == 0:
-                await sleep(0)
         if sitemap.is_cut:
             self._count(stats.SITEMAP_CUT)
             logger.warning("Only the beginning of %s was read", response, extra={"spider": self})
@@ -258,6 +263,14 @@ class RobotsSitemapSpider(RobotsSitemapMixin):
 
     ``scrapy crawl my_spider -a sites=https://example.com,https://example.org``
     """
+
+
+async def _breathing(values: Iterable[Value]) -> AsyncIterator[Value]:
+    """The values, with turns of the event loop for others between them."""
+    for number, value in enumerate(values, start=1):
+        yield value
+        if number % _A_BREATH == 0:
+            await sleep(0)
 
 
 def _origin_of_site(site: str) -> Origin:

@@ -25,6 +25,7 @@ from scrapy_rep import (
 )
 from scrapy_rep.loops import sleep
 from scrapy_rep.policies import policies_of
+from tests.spiders import UrlsSpider
 
 
 class Listening(RobotsSitemapMixin):
@@ -125,3 +126,20 @@ class AgainSpider(SitesSpider):
 
     def told_of(self, sitemaps: tuple[str, ...]) -> None:
         self.told.append({"sitemaps": sitemaps})
+
+
+class LinksSpider(UrlsSpider):
+    """Asks for its URLs once some policies are known; those with `exempt` in them are exempt."""
+
+    name = "links"
+
+    def __init__(self, known: list[str], **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.known = known
+
+    async def start(self) -> AsyncIterator[Any]:
+        for url in self.known:
+            await policy_for(self.crawler, url)
+        async for request in super().start():
+            request.meta["dont_obey_robotstxt"] = "exempt" in request.url
+            yield request

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -212,7 +213,7 @@ def test_other_hosts(scope: str, asked: list[str]) -> None:
     assert result.stats.get("rep/sitemap/left_out/another-host", 0) == (0 if asked else 3)
 
 
-def test_bounds_and_invalid_answers() -> None:
+def test_bounds_and_invalid_answers(tmp_path: Path) -> None:
     """No more than REP_SITEMAP_MAX, a loop of redirects and of indices; errors; no sitemaps."""
     with Site() as site:
         site.change(
@@ -226,7 +227,7 @@ def test_bounds_and_invalid_answers() -> None:
                 "/b": Answer(body=site.url("/page")),
             }
         )
-        result = run(site, REP_SITEMAP_MAX=7)
+        result = run(site, REP_SITEMAP_MAX=7, JOBDIR=str(tmp_path))
         asked = [path for path in site.paths() if path != "/robots.txt"]
     assert asked.count("/self.xml") == 1
     assert {"/loop", "/html", "/gone", "/self.xml", "/b", "/c"} < set(asked)
@@ -234,6 +235,8 @@ def test_bounds_and_invalid_answers() -> None:
     assert "/no" not in asked
     assert result.stats["rep/sitemap/request_count"] == 7
     assert result.stats["rep/sitemap/left_out/too-many"] == 2
+    assert result.log.count("is left out (too-many)") == 1
+    assert result.stats["scheduler/enqueued/disk"] == 8, "requests can be kept on disk"
     assert result.stats["rep/sitemap/invalid"] >= 1
     assert result.stats["rep/sitemap/pages"] == 1
 
@@ -283,6 +286,32 @@ def test_links_that_are_known_to_be_disallowed_are_not_queued() -> None:
             told = [name for name in stats if name.startswith("test/disallowed/")]
             assert len(told) == (0 if dry else 20)
             assert "ERROR" not in result.log
+
+
+def test_what_is_not_known_for_good_is_queued() -> None:
+    """Exempt requests, those that no policy is known for, and those whose file may come yet."""
+    with Site() as site, Site() as broken, Site() as unknown:
+        site.change({"/robots.txt": robots(disallow=["/x"]), "/to": redirect("/x/to")})
+        broken.change({"/robots.txt": Answer(status=503)})
+        unknown.change({"/robots.txt": robots(disallow=["/x"])})
+        paths = ["/x", "/x/exempt", "/robots.txt", "/to"]
+        result = crawl(
+            "tests.crawls.sitemap_spider:LinksSpider",
+            settings={**ADDON, "REP_FILTER_LINKS": True},
+            known=[site.url("/"), broken.url("/")],
+            urls=[*map(site.url, paths), broken.url("/a"), unknown.url("/x"), "data:,"],
+        )
+        assert result.exit_code == 0, result.log
+        assert sorted(site.paths()) == ["/robots.txt", "/robots.txt", "/to", "/x/exempt"]
+        assert broken.paths() == ["/robots.txt"]
+        assert unknown.paths() == ["/robots.txt"]
+    errors = {(item["url"], item["error"]) for item in result.items if "error" in item}
+    assert errors >= {
+        (broken.url("/a"), "RobotsTxtUnreachable"),
+        (unknown.url("/x"), "RobotsTxtDisallowed"),
+    }
+    assert result.stats["rep/filtered_links"] == 2, "/x and what /to leads to"
+    assert result.stats["robotstxt/forbidden"] == 4
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "select"])
