@@ -19,7 +19,7 @@ from .paths import normal_path, normal_pattern, path_of
 from .records import OtherRecord
 
 _NAME = b"clean-param"
-_LIMIT_OCTETS = 500
+_LIMIT_CHARACTERS = 500
 _LIMIT_RECORDS = 1000
 
 
@@ -46,9 +46,10 @@ class CleanParam:
 
 def clean_param(value: bytes) -> CleanParam | None:
     """The value of one record; None if it names no parameter, or is too long."""
-    names, _, prefix = value.decode("utf-8", "replace").partition(" ")
+    text = value.decode("utf-8", "replace")
+    names, _, prefix = text.partition(" ")
     parameters = frozenset(unquote_plus(name) for name in names.split("&") if name)
-    if not parameters or len(value) > _LIMIT_OCTETS:
+    if not parameters or len(text) > _LIMIT_CHARACTERS:
         return None
     octets = prefix.strip().encode("utf-8", "surrogatepass").decode("latin-1")
     return CleanParam(parameters, tuple(normal_pattern(octets or "/").split("*")))

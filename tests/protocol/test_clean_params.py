@@ -42,7 +42,9 @@ class TestCleanParam:
             ("s /y", "/x?/y?s=1", "/x?/y?s=1"),
             ("", "/?s=1", "/?s=1"),
             ("& /x", "/x?=1&s=1", "/x?=1&s=1"),
+            ("s" * 500, f"/?{'s' * 500}=1", "/"),
             ("s" * 501, f"/?{'s' * 501}=1", f"/?{'s' * 501}=1"),
+            ("я" * 500, f"/?{'я' * 500}=1", "/"),
         ],
     )
     def test_canonical(self, value: str, url: str, canonical: str) -> None:
