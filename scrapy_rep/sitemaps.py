@@ -48,12 +48,16 @@ class Kind(Enum):
     TEXT = "text"
 
 
-_KINDS = {  # by root element; with the element that is an entry
-    "sitemapindex": (Kind.INDEX, "sitemap"),
-    "urlset": (Kind.URLSET, "url"),
-    "rss": (Kind.FEED, "item"),
-    "RDF": (Kind.FEED, "item"),
-    "feed": (Kind.FEED, "entry"),
+_ENTRIES = (
+    "sitemap",
+    "url",
+)  # in both kinds: sites confuse them, and Scrapy's parser too is lenient
+_KINDS: dict[str, tuple[Kind, tuple[str, ...]]] = {  # by root element; with those of entries
+    "sitemapindex": (Kind.INDEX, _ENTRIES),
+    "urlset": (Kind.URLSET, _ENTRIES),
+    "rss": (Kind.FEED, ("item",)),
+    "RDF": (Kind.FEED, ("item",)),
+    "feed": (Kind.FEED, ("entry",)),
 }
 _FEED_NAMES = {"link": "loc", "pubDate": "lastmod", "date": "lastmod", "updated": "lastmod"}
 
@@ -130,15 +134,18 @@ class Sitemap:
         """The pieces of the body, up to the limit, without a byte order mark of UTF-8."""
         left = SITEMAP_OCTETS
         is_first = True
-        for piece in _gunzipped(body) if body.startswith(_GZIP) else _pieces(body):
-            if len(piece) > left:
-                self.is_cut = True
-                yield piece[:left]
-                return
-            left -= len(piece)
-            # Scrapy's parser too is lenient about white space before the XML declaration.
-            yield piece.removeprefix(_BOMS[0]).lstrip() if is_first else piece
-            is_first = False
+        try:
+            for piece in _gunzipped(body) if body.startswith(_GZIP) else _pieces(body):
+                if len(piece) > left:
+                    self.is_cut = True
+                    yield piece[:left]
+                    return
+                left -= len(piece)
+                # Scrapy's parser too is lenient about white space before the XML declaration.
+                yield piece.removeprefix(_BOMS[0]).lstrip() if is_first else piece
+                is_first = False
+        except EOFError:
+            self.is_cut = True
 
 
 def _pieces(body: bytes) -> Iterator[bytes]:
@@ -147,7 +154,11 @@ def _pieces(body: bytes) -> Iterator[bytes]:
 
 
 def _gunzipped(body: bytes) -> Iterator[bytes]:
-    """As much as can be decompressed; the rest of a damaged file is as if it were not there."""
+    """As much as can be decompressed.
+
+    Raises:
+        EOFError: after that, if the file is damaged, or has too many members.
+    """
     start = 0
     for _ in range(_GZIP_MEMBERS):
         inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -159,11 +170,14 @@ def _gunzipped(body: bytes) -> Iterator[bytes]:
                 while piece:
                     yield piece
                     piece = inflater.decompress(inflater.unconsumed_tail, _PIECE_OCTETS)
-            except zlib.error:
-                return
+            except zlib.error as error:
+                raise EOFError from error
+        if not inflater.eof:
+            raise EOFError
         start -= len(inflater.unused_data)
         if not body.startswith(_GZIP, start):  # another member, or padding, or the end
             return
+    raise EOFError
 
 
 class _TextReader:
@@ -233,8 +247,9 @@ class _Target:
         self.kind: Kind | None = None
         self.is_over = False
         self.has_heard = False
-        self._entry_name = ""
+        self._entry_names: tuple[str, ...] = ()
         self._entry: Entry | None = None
+        self._entry_tag = ""
         self._entry_depth = 0
         self._depth = 0
         self._name = ""
@@ -258,22 +273,28 @@ class _Target:
             return
         name = tag.rpartition("}")[2]
         if self._depth == 1:
-            self.kind, self._entry_name = _KINDS.get(name, (None, ""))
+            self.kind, self._entry_names = _KINDS.get(name, (None, ()))
             self.is_over = self.kind is None
-        elif self._entry is None:
-            if name == self._entry_name:
-                self._entry, self._entry_depth, self._values = {}, self._depth, 0
+        elif tag == self._entry_tag or (self._entry is None and name in self._entry_names):
+            self._begin_entry(tag)
         elif self._depth == self._entry_depth + 1:
             self._begin(name, attributes)
+
+    def _begin_entry(self, tag: str) -> None:
+        """Begin an entry, and end the last one: it was not closed, and holds this one."""
+        if self._entry is not None:
+            self._end_entry(self._entry)
+        self._entry, self._entry_tag, self._entry_depth = {}, tag, self._depth
+        self._name, self._values = "", 0
 
     def _begin(self, name: str, attributes: dict[str, str]) -> None:
         """Begin a child of an entry."""
         self._values += 1
-        if self._values > _VALUES_AN_ENTRY:
+        if self._entry is None or self._values > _VALUES_AN_ENTRY:
             return
         self._name, self._text = name, ""
         link = attributes.get("href", "")
-        if name != "link" or not link or len(link) > _VALUE_CHARACTERS or self._entry is None:
+        if name != "link" or not link or len(link) > _VALUE_CHARACTERS:
             return
         if self.kind is not Kind.FEED:
             self._entry.setdefault("alternate", []).append(link)
@@ -306,7 +327,7 @@ class _Target:
             entry.setdefault(name, text)
 
     def _end_entry(self, entry: Entry) -> None:
-        self._entry = None
+        self._entry, self._entry_tag = None, ""
         if "loc" in entry:
             self._elements = 0
             self._entries.append(entry)

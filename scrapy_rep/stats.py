@@ -78,7 +78,7 @@ MEANINGS = {
     SITEMAP_REQUESTS: "sitemaps that spiders asked for, index files included",
     SITEMAP_READ: "sitemaps read, by kind: index, urlset, feed, text",
     SITEMAP_INVALID: "answers to sitemap requests that were no sitemaps",
-    SITEMAP_CUT: "sitemaps of which only the beginning was read, for they were too large",
+    SITEMAP_CUT: "sitemaps of which only the beginning was read: too large, or damaged",
     SITEMAP_LEFT_OUT: "sitemaps not asked for: another-host, too-many, invalid",
     SITEMAP_PAGES: "pages that spiders asked for since sitemaps list them",
     ACCESS: "fetches by access result: successful, unavailable, unreachable",

@@ -90,6 +90,13 @@ URLSET = f"<urlset {XMLNS}><url><loc> {ONE} </loc></url></urlset>"
         (b"\x1f\x8b\x08garbage", None, []),
         (b"\x00\xff" * 1000, None, []),
         ("<urlset/>", Kind.URLSET, []),
+        (f"<sitemapindex><url><loc>{ONE}</loc></url></sitemapindex>", Kind.INDEX, [ONE]),
+        (f"<urlset><sitemap><loc>{ONE}</loc></sitemap></urlset>", Kind.URLSET, [ONE]),
+        (
+            f"<urlset xmlns:i='i'><url><i:i><i:url/></i:i><loc>{ONE}</loc></url></urlset>",
+            Kind.URLSET,
+            [ONE],
+        ),
     ],
 )
 def test_forms(body: str | bytes, kind: Kind | None, found: list[str]) -> None:
@@ -121,11 +128,29 @@ def test_what_an_entry_says() -> None:
 def test_damaged_files_give_what_can_be_read() -> None:
     urls = [f"http://a/{number}" for number in range(20_000)]
     body = ("<urlset>" + "".join(f"<url><loc>{url}</loc></url>" for url in urls)).encode()
-    for octets in (body, gzip.compress(body)[:-100]):
+    packed = gzip.compress(body)
+    wrong_sum = packed[:-8] + bytes(8)
+    for octets, is_cut in ((body, False), (packed[:-100], True), (wrong_sum, True)):
         kind, found = read(octets)
         assert kind is Kind.URLSET
         assert len(found) > 15_000
         assert found == urls[: len(found)]
+        assert cut(octets)[1] is is_cut
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        "<url><loc>http://a/0</url>",
+        "<url><loc>http://a/0</loc>",
+        "<url><lastmod>x</url>",
+    ],
+)
+def test_an_element_that_does_not_end_costs_no_other_entries(damaged: str) -> None:
+    others = "".join(f"<url><loc>http://a/{number}</loc></url>" for number in range(1, 4))
+    _, found = read(f"<urlset {XMLNS}>{damaged}{others}</urlset>")
+    assert found[-3:] == ["http://a/1", "http://a/2", "http://a/3"]
+    assert found[:-3] == (["http://a/0"] if "loc" in damaged else [])
 
 
 def test_entities_outside_are_not_read() -> None:
