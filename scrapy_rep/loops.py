@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError, Deferred, DeferredQueue
+from twisted.python.failure import Failure
 
 Value = TypeVar("Value")
 
@@ -85,6 +86,33 @@ class Places:
             _wake(self._line.popleft())
         else:
             self._free += 1
+
+
+async def as_they_come(
+    works: Iterable[Coroutine[Any, Any, Value]], limit: int
+) -> AsyncIterator[Value]:
+    """The results in the order in which they arrive; so many works are under way at a time.
+
+    Raises:
+        Exception: what a work raises; those under way go on then, and nobody hears of them.
+    """
+    results: DeferredQueue[Value | Failure] = DeferredQueue()
+    waiting = 0
+    for work in works:
+        running: Deferred[Value] = deferred_from_coro(work)
+        running.addBoth(results.put)
+        waiting += 1
+        if waiting == limit:
+            yield _value(await maybe_deferred_to_future(results.get()))
+            waiting -= 1
+    for _ in range(waiting):
+        yield _value(await maybe_deferred_to_future(results.get()))
+
+
+def _value(result: Value | Failure) -> Value:
+    if isinstance(result, Failure):
+        result.raiseException()
+    return result
 
 
 async def result_of(future: Future[Value]) -> Value:

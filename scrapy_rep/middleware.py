@@ -36,6 +36,9 @@ logger = logging.getLogger(__name__)
 VERDICT = "rep_verdict"
 """The meta key under which a request carries the verdict that let it through."""
 
+QUEUE = "rep_queue"
+"""The meta key of requests that are queued whatever is known: their errbacks hear the verdict."""
+
 
 class RepMiddleware:
     """Judges requests; drops those that are not allowed with `RobotsTxtDisallowed`.
@@ -95,7 +98,7 @@ class RepMiddleware:
         Nothing is asked for here. What waits for an origin that is unreachable is queued: by the
         time that it is due, the file may be there.
         """
-        if is_own(request) or is_exempt(request):
+        if is_own(request) or is_exempt(request) or request.meta.get(QUEUE):
             return
         verdict = self._known_verdict(request)
         if verdict is None or verdict.allowed or verdict.reason is Reason.UNREACHABLE:

@@ -8,20 +8,21 @@ any other, and so each is judged by the robots.txt of its own origin.
 from __future__ import annotations
 
 import logging
-from collections import deque
+import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin
 
 from scrapy import Request
 from scrapy.spiders import SitemapSpider
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from . import stats
-from .loops import sleep
+from .loops import as_they_come, sleep
+from .middleware import QUEUE
 from .policies import policies_of
 from .protocol.errors import ConfigurationError, InvalidUri
 from .protocol.origin import Origin
+from .protocol.paths import path_of
 from .seeding import LeftOut, Seeding
 from .settings import RepSettings
 from .sitemaps import SITEMAP_OCTETS, Entry, Kind, Sitemap
@@ -29,7 +30,6 @@ from .sitemaps import SITEMAP_OCTETS, Entry, Kind, Sitemap
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from twisted.internet.defer import Deferred
     from twisted.python.failure import Failure
     from typing_extensions import Self
 
@@ -68,7 +68,6 @@ class RobotsSitemapMixin(SitemapSpider):
     """
 
     sites: Sequence[str] | str = ()
-    sitemap_rules = cast("Any", (("", None),))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -85,8 +84,10 @@ class RobotsSitemapMixin(SitemapSpider):
         settings = RepSettings.of(self.settings)
         self._probes = settings.sitemap_probe
         self._seeding = Seeding(settings.sitemap_max, settings.sitemap_cross_host)
-        self._begun: set[str] = set()
+        self._begun: set[bytes] = set()
         self._told: set[tuple[Origin, LeftOut]] = set()
+        if self.sitemap_rules is SitemapSpider.sitemap_rules:  # `parse`, which a CrawlSpider lacks
+            self._cbs: list[Any] = [(re.compile(""), None)]
         self._origins()
 
     async def start(self) -> AsyncIterator[Any]:
@@ -97,14 +98,30 @@ class RobotsSitemapMixin(SitemapSpider):
         """
         policies_of(self.crawler, type(self).__name__)
         # Scrapy asks for these in any case, and its duplicate filter takes no note of them.
-        self._begun = {request.url for url in self.start_urls if (request := _request(url))}
-        async for one in super(SitemapSpider, self).start():
+        begun = filter(None, map(_request, self.start_urls))
+        self._begun = set(map(self._fingerprint, begun))
+        async for one in self._start_of_the_other():
             yield one
         for request in self._named_sitemaps():
             yield request
         async for policy in self._policies(self._origins()):
             async for request in self._seeds(policy):
                 yield request
+
+    async def _start_of_the_other(self) -> AsyncIterator[Any]:
+        """What its `start` yields, but for the requests for `sitemap_urls`, which are ours."""
+        start = super().start
+        if getattr(start, "__func__", None) is SitemapSpider.start:  # which asks for nothing else
+            start = super(SitemapSpider, self).start
+        async for one in start():
+            if not (isinstance(one, Request) and one.callback == self._parse_sitemap):
+                yield one
+
+    def _fingerprint(self, request: Request) -> bytes:
+        """What Scrapy's duplicate filter tells requests apart by."""
+        fingerprinter = self.crawler.request_fingerprinter
+        assert fingerprinter is not None  # noqa: S101 - a crawl that has begun has one
+        return fingerprinter.fingerprint(request)
 
     def _origins(self) -> list[Origin]:
         """The origins of `sites`, or of the start URLs, each once."""
@@ -122,43 +139,53 @@ class RobotsSitemapMixin(SitemapSpider):
             if origin is not None and not _is_robots_txt(url):
                 yield from self._sitemap_request(url, origin)
 
-    async def _policies(self, origins: Iterable[Origin]) -> AsyncIterator[Policy]:
-        """The policies in the order of their origins, several being asked for at a time."""
+    def _policies(self, origins: Iterable[Origin]) -> AsyncIterator[Policy]:
+        """The policies in the order in which they arrive, several being asked for at a time."""
         policies = policies_of(self.crawler, type(self).__name__)
-        asked: deque[Deferred[Policy]] = deque()
-        for origin in origins:
-            asked.append(deferred_from_coro(policies.get(origin)))
-            if len(asked) == _POLICIES_AT_A_TIME:
-                yield await maybe_deferred_to_future(asked.popleft())
-        while asked:
-            yield await maybe_deferred_to_future(asked.popleft())
+        return as_they_come(map(policies.get, origins), _POLICIES_AT_A_TIME)
 
     async def _seeds(self, policy: Policy) -> AsyncIterator[Request]:
         async for url in _breathing(policy.sitemaps):
             for request in self._sitemap_request(url, policy.origin):
                 yield request
-        if self._probes and not policy.sitemaps and not policy.is_unreachable:
+        if policy.sitemaps:
+            return
+        if policy.is_unreachable:
+            logger.warning(
+                "The sitemaps of %s are not known, for its robots.txt is unreachable (%s)",
+                policy.origin,
+                policy.event,
+                extra={"spider": self},
+            )
+        elif self._probes:
             for request in self._probe(policy.origin, 0):
                 yield request
 
     def _probe(self, origin: Origin, number: int) -> Iterator[Request]:
-        """The request for the next well-known place, if there is one."""
+        """The request for the first well-known place from this one on that is to be asked for."""
         if number < len(WELL_KNOWN):
             yield from self._sitemap_request(f"{origin}{WELL_KNOWN[number]}", origin, number)
+
+    def _probe_after(self, origin: Origin, probe: int | None) -> Iterator[Request]:
+        """The request for the next place, if the last sitemap request was such a search."""
+        if probe is not None:
+            yield from self._probe(origin, probe + 1)
 
     def _sitemap_request(
         self, url: str, origin: Origin, probe: int | None = None
     ) -> Iterator[Request]:
         """The request for a sitemap on behalf of an origin, if it is to be made.
 
+        If it is not, but was to search a well-known place, the next place is searched.
         Redirects are followed by us, as an index is, so that they count, and lead nowhere where
         the sitemap itself might not lie.
         """
-        request = _request(url, callback=self._parse_sitemap)
+        request = None if _is_robots_txt(url) else _request(url, callback=self._parse_sitemap)
         left_out = LeftOut.INVALID if request is None else self._seeding.admit(origin, request.url)
         if left_out is not None:
             self._leave_out(url, origin, left_out)
         if request is None or left_out is not None:
+            yield from self._probe_after(origin, probe)
             return
         request.meta.update(
             {
@@ -171,6 +198,7 @@ class RobotsSitemapMixin(SitemapSpider):
         )
         if probe is not None:
             request.errback = self._probe_failed
+            request.meta[QUEUE] = True
         self._count(stats.SITEMAP_REQUESTS)
         yield request
 
@@ -205,9 +233,8 @@ class RobotsSitemapMixin(SitemapSpider):
         sitemap = Sitemap(response.body)
         if sitemap.kind is None:
             self._warn_of(response)
-            if probe is not None:
-                for request in self._probe(origin, probe + 1):
-                    yield request
+            for request in self._probe_after(origin, probe):
+                yield request
             return
         self._count(stats.SITEMAP_READ.format(sitemap.kind.value))
         async for entry in _breathing(self.sitemap_filter(sitemap)):
@@ -237,7 +264,7 @@ class RobotsSitemapMixin(SitemapSpider):
         for pattern, callback in self._cbs:
             if pattern.search(url):
                 request = _request(url, callback=callback)
-                if request is not None and request.url not in self._begun:
+                if request is not None and self._fingerprint(request) not in self._begun:
                     self._count(stats.SITEMAP_PAGES)
                     yield request
                 return
@@ -248,7 +275,7 @@ class RobotsSitemapMixin(SitemapSpider):
         name, probe = request.meta[_META]
         origin = Origin.of(name)
         if origin is not None:
-            yield from self._probe(origin, probe + 1)
+            yield from self._probe_after(origin, probe)
 
     def _warn_of(self, response: Response) -> None:
         self._count(stats.SITEMAP_INVALID)
@@ -290,7 +317,7 @@ def _origin_of(url: str) -> Origin | None:
 
 
 def _is_robots_txt(url: str) -> bool:
-    return url.endswith("/robots.txt")
+    return path_of(url).partition("#")[0] == "/robots.txt"
 
 
 def _join(base: str, address: str) -> str:

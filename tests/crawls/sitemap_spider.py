@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import Any
 
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.linkextractors import LinkExtractor
-from scrapy.spiders import CrawlSpider, Rule
+from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 from typing_extensions import Self
@@ -88,6 +88,25 @@ class MixedSpider(Listening, CrawlSpider):
 
     def parse_page(self, response: Response) -> dict[str, Any]:
         return {"page": response.url}
+
+
+class ShopSpider(SitemapSpider):
+    """One that knows nothing of robots.txt."""
+
+    sitemap_rules = (("/shop/", "parse_shop"),)
+    sites: Sequence[str] = ()
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(f"{self.sites[0]}/shop/started", self.parse_shop)
+        async for request in super().start():
+            yield request
+
+    def parse_shop(self, response: Response) -> dict[str, Any]:
+        return {"shop": response.url}
+
+
+class ShopsSpider(RobotsSitemapMixin, ShopSpider):
+    name = "shops"
 
 
 class QueueSpider(SitesSpider):

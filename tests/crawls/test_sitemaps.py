@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -171,7 +173,7 @@ def test_the_mixin_goes_with_other_spiders() -> None:
         result = crawl(
             "tests.crawls.sitemap_spider:MixedSpider",
             settings=ADDON,
-            start_urls=[site.url("/"), "data:,"],
+            start_urls=[site.url(""), "data:,"],
             sitemap_urls=[named.url("/b.xml"), site.url("/robots.txt")],
             allowed_domains=["127.0.0.1"],
         )
@@ -259,6 +261,78 @@ def test_probes(probe: bool) -> None:
         assert none.paths() == ["/robots.txt", *(found if probe else [])]
         assert named.paths() == ["/robots.txt", "/a"]
         assert broken.paths() == ["/robots.txt"]
+
+
+def test_no_wrong_place_ends_the_search() -> None:
+    """Places that are disallowed, or redirect to what is none: each its own site, one crawl."""
+    with Site() as other, ExitStack() as stack:
+        wrong = ("/", "/x", "/robots.txt", other.url("/", host="localhost"))
+        sites = [stack.enter_context(Site(default=Answer(status=404))) for _ in wrong]
+        for site, target in zip(sites, wrong, strict=True):
+            site.change(
+                {
+                    "/robots.txt": robots(disallow=["/x", "/sitemap-index.xml"]),
+                    "/": Answer(body="<html>the home page"),
+                    "/sitemap.xml": redirect(target),
+                    "/sitemap_index.xml": redirect(target),
+                    "/sitemap.xml.gz": Answer(body=site.url("/page")),
+                }
+            )
+        result = run(
+            *sites,
+            REP_SITEMAP_PROBE=True,
+            REP_FILTER_LINKS=True,
+            REP_SITEMAP_CROSS_HOST="same-host",
+        )
+        for site, target in zip(sites, wrong, strict=True):
+            home = ["/"] if target == "/" else []
+            found = ["/sitemap.xml", *home, "/sitemap_index.xml", "/sitemap.xml.gz", "/page"]
+            assert site.paths() == ["/robots.txt", *found], result.log
+        assert other.paths() == []
+
+
+def test_robots_txt_is_no_sitemap() -> None:
+    """Whatever calls it one: its own Sitemap line, an index, a redirect."""
+    with Site() as site:
+        site.change({"/robots.txt": robots("/robots.txt", "/index", "/to")})
+        site.change({"/index": xml(index(site.url("/robots.txt"))), "/to": redirect("/robots.txt")})
+        result = run(site)
+        assert sorted(site.paths()) == ["/index", "/robots.txt", "/to"]
+    assert result.stats["rep/sitemap/left_out/invalid"] == 3
+
+
+def test_the_mixin_goes_with_a_sitemap_spider() -> None:
+    """Its `start`, rules and `sitemap_urls` count; its robots.txt is not asked for twice."""
+    with Site() as site:
+        site.change({"/robots.txt": robots("/a.xml")})
+        site.change({"/a.xml": xml(urlset(site.url("/shop/1"), site.url("/other")))})
+        site.change({"/b.xml": xml(urlset(site.url("/shop/2")))})
+        result = crawl(
+            "tests.crawls.sitemap_spider:ShopsSpider",
+            settings=ADDON,
+            sites=[site.url("")],
+            sitemap_urls=[site.url("/robots.txt"), site.url("/b.xml")],
+        )
+        assert result.exit_code == 0, result.log
+        expected = ["/robots.txt", "/a.xml", "/b.xml", "/shop/1", "/shop/2", "/shop/started"]
+        assert sorted(site.paths()) == sorted(expected), result.log
+    assert len(result.items) == 3
+    assert all("shop" in item for item in result.items)
+
+
+def test_a_slow_site_delays_no_other_and_a_lost_one_is_told_of() -> None:
+    """Its sitemaps are asked for once its own policy is there."""
+    with Site() as slow, Site() as broken, Site() as quick:
+        slow.change({"/robots.txt": replace(robots("/s"), delay_seconds=2)})
+        broken.change({"/robots.txt": Answer(status=503)})
+        quick.change({"/robots.txt": robots("/q"), "/q": Answer(body=quick.url("/page"))})
+        result = run(slow, broken, quick, REP_QUICK_RETRY_SECONDS=[])
+        asked = [(seen.at, seen.path) for seen in (*slow.requests(), *quick.requests())]
+        assert sorted(slow.paths()) == ["/robots.txt", "/s"], result.log
+    assert max(asked)[1] == "/s"
+    assert sorted(asked)[-2][1] == "/page"
+    assert f"The sitemaps of {broken.url('')} are not known" in result.log
+    assert result.log.count("are not known") == 1
 
 
 def test_links_that_are_known_to_be_disallowed_are_not_queued() -> None:
