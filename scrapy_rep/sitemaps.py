@@ -4,8 +4,8 @@ What Scrapy's own `Sitemap` does not do: text and feeds; and bounds, for its tre
 file. Here lxml builds no tree. The parser is fed piece by piece, resolves no external entity, and
 stops where internal ones grow too large. Memory is bounded by a few MiB besides the body: no more
 than `SITEMAP_OCTETS` are decompressed and read, none of them kept; a file ends for us after
-`SITEMAP_ENTRIES` entries (both limits are the protocol's), at elements nested too deep, and where
-much is said without saying anything. Time is linear in the octets that are read.
+`SITEMAP_ENTRIES` entries (both limits are the protocol's), at elements nested too deep, at too many
+names, and where much is said without saying anything. Time is linear in the octets that are read.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _GZIP_MEMBERS = 10_000
 _VALUE_CHARACTERS = 8192
 _VALUES_AN_ENTRY = 1000
 _DEPTH = 64
-_SILENT_OCTETS = 1 << 20  # of one tag or comment: 50 MB of attributes would take 1.4 GB
+_SILENT_OCTETS = 1 << 18  # of one tag or comment: 50 MB of attributes would take 1.4 GB
+_NAMES_CHARACTERS = 1 << 17  # of all names that differ: lxml keeps them until the process ends
 _SILENT_ELEMENTS = 100_000  # between two entries
 
 
@@ -256,6 +257,8 @@ class _Target:
         self._text = ""
         self._values = 0
         self._elements = 0
+        self._names: set[str] = set()
+        self._names_left = _NAMES_CHARACTERS
         self._entries: list[Entry] = []
 
     def taken(self) -> list[Entry]:
@@ -267,7 +270,8 @@ class _Target:
         self.has_heard = True
         self._depth += 1
         self._elements += 1
-        if self._depth > _DEPTH or self._elements > _SILENT_ELEMENTS:
+        self._count_names({tag, *attributes})
+        if self._depth > _DEPTH or self._elements > _SILENT_ELEMENTS or self._names_left < 0:
             self.is_over = True
         if self.is_over:
             return
@@ -279,6 +283,11 @@ class _Target:
             self._begin_entry(tag)
         elif self._depth == self._entry_depth + 1:
             self._begin(name, attributes)
+
+    def _count_names(self, names: set[str]) -> None:
+        new = names - self._names
+        self._names |= new
+        self._names_left -= sum(map(len, new))
 
     def _begin_entry(self, tag: str) -> None:
         """Begin an entry, and end the last one: it was not closed, and holds this one."""

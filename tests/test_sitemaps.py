@@ -221,6 +221,23 @@ def test_limits() -> None:
     assert cut(b"<urlset>" + b"<a/>" * 200_000 + entry) == (0, True)
 
 
+@pytest.mark.parametrize("child", ["<a{}/>", "<a a{}=''/>", "<x:a xmlns:x='u:{}'/>"])
+def test_names_are_limited(child: str) -> None:
+    """lxml keeps every name that it has met for as long as the process lives."""
+    entry = f"<url><loc>http://a/</loc>{child}</url>"
+    ordinary = "".join(map(entry.format, range(1000)))
+    read_to_its_end = f"<urlset>{ordinary * 40}</urlset>"
+    assert cut(read_to_its_end.encode()) == (40_000, False)
+    count, is_cut = cut(f"<urlset>{''.join(map(entry.format, range(40_000)))}".encode())
+    assert 5000 < count < 25_000
+    assert is_cut
+
+
+def test_the_names_of_one_element_are_limited() -> None:
+    names = " ".join(f"a{number:x}=''" for number in range(40_000))
+    assert cut(f"<urlset><b {names}/><url><loc>{ONE}</loc></url></urlset>".encode())[0] == 0
+
+
 @given(
     st.binary(max_size=300)
     | st.text("<>/ahloctureslmipdx:& \n&#;!['\"=-?", max_size=120).map(str.encode)
