@@ -74,7 +74,8 @@ class RobotsSitemapMixin(SitemapSpider):
         """Build from a crawler.
 
         Raises:
-            ConfigurationError: one of `sites` is no URL of a site, or a setting is wrong.
+            ConfigurationError: one of `sites` is no URL of a site, one of `sitemap_urls` is none of
+                the web, or a setting is wrong.
         """
         spider = super().from_crawler(crawler, *args, **kwargs)
         spider._prepare()  # noqa: SLF001 - it is ours
@@ -89,6 +90,12 @@ class RobotsSitemapMixin(SitemapSpider):
         if self.sitemap_rules is SitemapSpider.sitemap_rules:  # `parse`, which a CrawlSpider lacks
             self._cbs: list[Any] = [(re.compile(""), None)]
         self._origins()
+        for url in self.sitemap_urls:
+            if _request(url) is None:
+                raise ConfigurationError(
+                    f"sitemap_urls: {url!r} is no URL of the web; give URLs that begin with "
+                    "'https://' or 'http://'"
+                )
 
     async def start(self) -> AsyncIterator[Any]:
         """The other spider's requests, then the sitemaps of each site as its policy arrives.

@@ -431,6 +431,13 @@ def test_what_is_no_site_stops_the_crawl(wrong: str) -> None:
             SitesSpider.from_crawler(get_crawler(), sites=sites)
 
 
+@pytest.mark.parametrize("wrong", ["example.com/a.xml", "file:///a.xml", "/robots.txt"])
+def test_what_is_no_sitemap_url_stops_the_crawl(wrong: str) -> None:
+    for urls in ([wrong], ["https://example.com/a.xml", wrong]):
+        with pytest.raises(ConfigurationError, match=r"sitemap_urls: .* is no URL of the web"):
+            SitesSpider.from_crawler(get_crawler(), sitemap_urls=urls)
+
+
 def test_sites_are_origins_each_once() -> None:
     named = " https://example.com/page , https://EXAMPLE.com:443,, http://example.com"
     spider = SitesSpider.from_crawler(get_crawler(), sites=named)
