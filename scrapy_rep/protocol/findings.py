@@ -1,47 +1,67 @@
-"""What is odd in a file, as values: nothing in a robots.txt is an error to its reader."""
+"""What is odd in a file, as values: nothing in a robots.txt is an error to its reader.
+
+`findings` looks at what a crawl should know of the files that it obeys, in one pass; `lint` looks
+for everything. Both speak in `Finding`, whose words come from the one table of checks.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import Enum
 
 from . import records as other
 from .lines import RULES, Kind, records
+from .lint.codes import Code, Severity
+from .lint.table import CHECKS
 from .sitemaps import sitemap_uri
-
-
-class Code(Enum):
-    """What can be found; the value is said to people."""
-
-    PARSE_LIMIT = "the file is larger than the parse limit; what follows it is ignored"
-    MARKUP = "the file is markup; only lines that read as records count"
-    ODD_STATUS = "the answer is a success, but not a 200; its body is read as the file"
-    UTF16 = "the file is in UTF-16 instead of UTF-8"
-    RULE_BEFORE_GROUP = "a rule before the first user-agent line is ignored"
-    RULE_MATCHES_NOTHING = "a path pattern begins with neither '/' nor '*' and matches nothing"
-    USER_AGENT_NAMES_NOBODY = "a user-agent line holds no product token"
-    CRAWL_DELAY_COMMA = "a comma is read as the decimal point"
-    VALUE_UNREADABLE = "the value can't be read; the record is ignored"
-    SITEMAP_RELATIVE = "the sitemap's address is relative; it is resolved against this file's"
-    SITEMAP_LEFT_OUT = "the sitemap's address is no http(s) URL"
-    SITEMAP_REPEATED = "the sitemap is named before; it counts once"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One odd thing: the line it stands on (0: the file as a whole) and the octets found."""
+    """One odd thing, and where it is.
+
+    Attributes:
+        code: which of the checks found it.
+        line: the number of its line, from 1; 0: the file as a whole.
+        octets: what was found, as written.
+        column: where on the line that begins, in characters from 1; 0: the line as a whole.
+        detail: what the code alone does not say, such as the number of another line; may be empty.
+    """
 
     code: Code
     line: int = 0
     octets: bytes = b""
+    column: int = 0
+    detail: str = ""
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return CHECKS[self.code].severity
+
+    @property
+    def message(self) -> str:
+        """What it means, in one sentence without its full stop."""
+        meaning = CHECKS[self.code].meaning
+        return f"{meaning} ({self.detail})" if self.detail else meaning
+
+    @property
+    def mend(self) -> str:
+        """What to do about it, likewise."""
+        return CHECKS[self.code].mend
 
     def __str__(self) -> str:
         """The finding in one line."""
-        found = self.octets.decode("utf-8", "backslashreplace")
         where = f"line {self.line}: " if self.line else ""
-        return f"{where}{self.code.value}{found and f': {found}'}"
+        shown_octets = f": {shown(self.octets)}" if self.octets else ""
+        return f"{where}{self.message}{shown_octets}"
+
+
+def shown(octets: bytes) -> str:
+    """Octets from a site as text that no terminal obeys."""
+    text = octets.decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 _READERS: dict[bytes, Callable[[bytes], object | None]] = {
@@ -89,7 +109,7 @@ def _codes(
         if sitemap_uri(value, "") is None:
             yield Code.SITEMAP_RELATIVE
         if sitemap in sitemaps:
-            yield Code.SITEMAP_REPEATED
+            yield Code.SITEMAP_DUPLICATE
         sitemaps.add(sitemap)
     else:
         yield from _codes_of_value(key.lower(), value)

@@ -31,10 +31,10 @@ class TestSitemaps:
         )
         assert read(body).sitemaps == ("http://a/1", "http://a/2", "https://example.com/3")
         assert codes(body) == [
-            (Code.SITEMAP_REPEATED, 3),
+            (Code.SITEMAP_DUPLICATE, 3),
             (Code.SITEMAP_RELATIVE, 4),
             (Code.SITEMAP_RELATIVE, 5),
-            (Code.SITEMAP_REPEATED, 5),
+            (Code.SITEMAP_DUPLICATE, 5),
         ]
 
     def test_however_written(self) -> None:

@@ -1,0 +1,51 @@
+"""Checks of the answer that came for a robots.txt: what happened, and on which way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from scrapy_rep.protocol.access import AccessResult, Failure, access_result, name_of
+from scrapy_rep.protocol.findings import Finding
+from scrapy_rep.protocol.knowledge import Answer
+
+from .codes import Code
+
+_OK = 200
+_FAILURES = {
+    Failure.TIMEOUT: Code.TIMEOUT,
+    Failure.DNS: Code.DNS,
+    Failure.TLS: Code.TLS,
+    Failure.REDIRECT_LIMIT: Code.REDIRECT_DEAD_END,
+    Failure.REDIRECT_LOOP: Code.REDIRECT_DEAD_END,
+    Failure.REDIRECT_TARGET: Code.REDIRECT_DEAD_END,
+}
+_PLAIN = "text/plain"
+
+
+def answer_findings(answer: Answer) -> Iterator[Finding]:
+    """What is odd in an answer; its body is for `lint`."""
+    event = answer.event
+    octets = name_of(event).encode()
+    result = access_result(event)
+    if isinstance(event, Failure):
+        yield Finding(_FAILURES.get(event, Code.NETWORK), octets=octets)
+    elif result is AccessResult.UNREACHABLE:
+        yield Finding(Code.SERVER_ERROR, octets=octets)
+    elif result is AccessResult.UNAVAILABLE:
+        yield Finding(Code.CLIENT_ERROR, octets=octets)
+    else:
+        if event != _OK:
+            yield Finding(Code.ODD_STATUS, octets=octets)
+        kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != _PLAIN:
+            yield Finding(Code.MEDIA_TYPE, octets=kind.encode() or b"(none)")
+    yield from _redirects(answer)
+
+
+def _redirects(answer: Answer) -> Iterator[Finding]:
+    if len(answer.hops) > 1:
+        way = " -> ".join(answer.hops).encode()
+        hosts = {urlsplit(hop).hostname for hop in answer.hops}
+        is_one = len(hosts) == 1
+        yield Finding(Code.REDIRECT if is_one else Code.REDIRECT_CROSS_HOST, octets=way)

@@ -1,0 +1,200 @@
+"""Rows of the table: Sitemap lines and other records."""
+
+from __future__ import annotations
+
+from .codes import Check, Code, Severity
+
+_STAR = b"User-agent: *\nDisallow: /private/\n"
+_MAP = b"Sitemap: https://example.com/sitemap.xml\n"
+
+SITEMAPS = (
+    Check(
+        Code.SITEMAP_RELATIVE,
+        Severity.WARNING,
+        "the sitemap's address is relative; it is resolved against this file's",
+        "write the whole URL",
+        _STAR + b"Sitemap: /sitemap.xml\n",
+        _STAR + _MAP,
+    ),
+    Check(
+        Code.SITEMAP_LEFT_OUT,
+        Severity.ERROR,
+        "the sitemap's address is no http(s) URL",
+        "write a whole URL, with its host",
+        _STAR + b"Sitemap: https://[example/sitemap.xml\n",
+        _STAR + _MAP,
+    ),
+    Check(
+        Code.SITEMAP_SCHEME,
+        Severity.ERROR,
+        "sitemaps are read over http and https only",
+        "write an http or https URL",
+        _STAR + b"Sitemap: ftp://example.com/sitemap.xml\n",
+        _STAR + _MAP,
+    ),
+    Check(
+        Code.SITEMAP_EMPTY,
+        Severity.ERROR,
+        "the Sitemap line is empty",
+        "write the whole URL, or remove the line",
+        _STAR + b"Sitemap:\n",
+        _STAR + _MAP,
+    ),
+    Check(
+        Code.SITEMAP_MISSING,
+        Severity.INFO,
+        "the file names no sitemap",
+        "add a Sitemap line if there is one",
+        _STAR,
+        _STAR + _MAP,
+    ),
+    Check(
+        Code.SITEMAP_CROSS_HOST,
+        Severity.INFO,
+        "the sitemap is on another host, which crawlers believe only if this file names it",
+        "make sure that the host is the one that is meant",
+        _STAR + b"Sitemap: https://cdn.example.org/sitemap.xml\n",
+        _STAR + _MAP,
+    ),
+    Check(
+        Code.SITEMAP_DISALLOWED,
+        Severity.WARNING,
+        "the group for * disallows this sitemap, so crawlers that are not named can't read it",
+        "allow the sitemap's path",
+        b"User-agent: *\nDisallow: /sitemap\n" + _MAP,
+        _STAR + _MAP,
+    ),
+    Check(
+        Code.SITEMAP_DUPLICATE,
+        Severity.INFO,
+        "the file names this sitemap already",
+        "remove the line",
+        _STAR + _MAP + _MAP,
+        _STAR + _MAP,
+    ),
+)
+
+RECORDS = (
+    Check(
+        Code.VALUE_UNREADABLE,
+        Severity.ERROR,
+        "the value can't be read; the record is ignored",
+        "write a number of seconds for Crawl-delay, n/m for Request-rate, hhmm-hhmm for Visit-time",
+        _STAR + b"Crawl-delay: soon\n",
+        _STAR + b"Crawl-delay: 5\n",
+    ),
+    Check(
+        Code.CRAWL_DELAY_COMMA,
+        Severity.WARNING,
+        "a comma is read as the decimal point",
+        "write a point",
+        _STAR + b"Crawl-delay: 1,5\n",
+        _STAR + b"Crawl-delay: 1.5\n",
+    ),
+    Check(
+        Code.CRAWL_DELAY_DUPLICATE,
+        Severity.WARNING,
+        "the group has a Crawl-delay above; the first one counts, but not for all crawlers",
+        "keep one",
+        _STAR + b"Crawl-delay: 1\nCrawl-delay: 5\n",
+        _STAR + b"Crawl-delay: 5\n",
+    ),
+    Check(
+        Code.CRAWL_DELAY_HUGE,
+        Severity.WARNING,
+        "the delay is more than 30 seconds; many crawlers cut it, or give the site up",
+        "write 30 or less, and disallow what should not be crawled",
+        _STAR + b"Crawl-delay: 3600\n",
+        _STAR + b"Crawl-delay: 10\n",
+    ),
+    Check(
+        Code.CRAWL_DELAY_IGNORED,
+        Severity.INFO,
+        "the crawler that this group names ignores Crawl-delay, as its operator documents",
+        "set its rate in the operator's tools, or answer 429 or 503 when there is too much",
+        b"User-agent: Googlebot\nDisallow: /private/\nCrawl-delay: 5\n",
+        b"User-agent: Bingbot\nDisallow: /private/\nCrawl-delay: 5\n",
+    ),
+    Check(
+        Code.RECORD_BEFORE_GROUP,
+        Severity.ERROR,
+        "the record belongs to a group, but stands before the first one, and is ignored",
+        "put it into a group, below the rules",
+        b"Crawl-delay: 5\n" + _STAR,
+        _STAR + b"Crawl-delay: 5\n",
+    ),
+    Check(
+        Code.CLEAN_PARAM_FORMAT,
+        Severity.ERROR,
+        "a Clean-param is names of parameters with & between them, and perhaps a path",
+        "write 'Clean-param: sid&ref /path'",
+        _STAR + b"Clean-param: /path sid,ref\n",
+        _STAR + b"Clean-param: sid&ref /path\n",
+    ),
+    Check(
+        Code.HOST_DEPRECATED,
+        Severity.INFO,
+        "no crawler reads Host any more; Yandex asks for redirects in its place",
+        "redirect (301) to the main host, and remove the line",
+        _STAR + b"Host: example.com\n",
+        _STAR,
+    ),
+    Check(
+        Code.NOINDEX_UNSUPPORTED,
+        Severity.ERROR,
+        "robots.txt can't keep pages out of an index; Google ended its support in 2019",
+        "send X-Robots-Tag: noindex, or put it into the page, and do not disallow the page",
+        _STAR + b"Noindex: /old/\n",
+        _STAR,
+    ),
+    Check(
+        Code.SIGNAL_SYNTAX,
+        Severity.ERROR,
+        "a Content-Signal is a list of search, ai-input or ai-train = yes or no, or use = "
+        "immediate, reference or full; what is not is ignored",
+        "write 'Content-Signal: search=yes, ai-train=no'",
+        _STAR + b"Content-Signal: ai-train: never\n",
+        _STAR + b"Content-Signal: search=yes, ai-train=no\n",
+    ),
+    Check(
+        Code.SIGNAL_CONTRADICTS,
+        Severity.WARNING,
+        "the signal permits a use of what the same group does not allow to be fetched",
+        "allow the pages, or say no",
+        b"User-agent: *\nDisallow: /\nContent-Signal: search=yes\n",
+        b"User-agent: *\nDisallow: /\nContent-Signal: search=no\n",
+    ),
+    Check(
+        Code.LICENSE_INVALID,
+        Severity.ERROR,
+        "a License is the whole URL of a licence",
+        "write the whole URL",
+        b"License: /license.xml\n" + _STAR,
+        b"License: https://example.com/license.xml\n" + _STAR,
+    ),
+    Check(
+        Code.LICENSE_DISALLOWED,
+        Severity.WARNING,
+        "the group for * disallows the licence, so crawlers that are not named can't read it",
+        "allow its path",
+        b"License: https://example.com/private/license.xml\n" + _STAR,
+        b"License: https://example.com/license.xml\n" + _STAR,
+    ),
+    Check(
+        Code.USAGE_SYNTAX,
+        Severity.ERROR,
+        "a Content-Usage is perhaps a path, and preferences such as train-ai=n",
+        "write 'Content-Usage: train-ai=n' or 'Content-Usage: /path train-ai=n'",
+        _STAR + b"Content-Usage: no training\n",
+        _STAR + b"Content-Usage: train-ai=n\n",
+    ),
+    Check(
+        Code.USAGE_CONFLICT,
+        Severity.WARNING,
+        "another Content-Usage of the group says otherwise of the same path; the most restrictive "
+        "one holds",
+        "keep one",
+        _STAR + b"Content-Usage: train-ai=n\nContent-Usage: train-ai=y\n",
+        _STAR + b"Content-Usage: train-ai=n\nContent-Usage: /a train-ai=y\n",
+    ),
+)
