@@ -14,7 +14,9 @@ from .codes import Code
 
 _YANDEX_OCTETS = 1024
 _URL = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://|//[^/]+\.[^/]+/")
-_SEVERAL = re.compile(rb"[\s,]+(?:/|\*/|https?:)")
+_SEVERAL = re.compile(rb"(?<![\s,])[\s,]+(?:/|\*/|https?:)")
+# Ranges and alternatives; bounded, so that the search is linear.
+_EXPRESSION = rb"\.\*(?=.)|\[\^?\w-\w[^\[\]]{0,40}\]|\([^()]{0,60}\|[^()]{0,60}\)|\\[.dw]|^\^"
 
 
 def _search(pattern: bytes) -> Callable[[bytes], re.Match[bytes] | None]:
@@ -28,7 +30,7 @@ _VALUE_CHECKS: tuple[tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]]
     (1, Code.SEVERAL_PATHS, _SEVERAL.search),
     (1, Code.RULE_MATCHES_NOTHING, re.compile(rb"(?![/*]).").match),
     (1, Code.SPACE_IN_PATH, _search(rb"\s")),
-    (2, Code.REGULAR_EXPRESSION, _search(rb"\.\*(?=.)|\[[^\]]*-[^\]]*\]|\(.*\|.*\)|\\[.dw]|^\^")),
+    (2, Code.REGULAR_EXPRESSION, _search(_EXPRESSION)),
     (2, Code.BACKSLASH, _search(rb"\\")),
     (3, Code.DOT_SEGMENTS, _search(rb"/\.{1,2}(?:/|$|\?)")),
     (4, Code.DOLLAR_NOT_LAST, _search(rb"\$(?=.)")),

@@ -6,13 +6,15 @@ A `Section` is one or more names with the rules and other records that hold for 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from scrapy_rep.protocol.effect.patterns import pattern_of
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.outline import Line, Outline, name_of, token_of
 from scrapy_rep.protocol.tokens import EVERYONE
+
+from .notes import is_known
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Section:
     Attributes:
         agents: user-agent lines by name.
         rules: the rules, those of all groups of these names, in file order.
-        others: the other records, likewise.
+        others: the other records that some crawler reads, likewise.
         is_alone: whether no crawler obeys this section together with another one, as one called
             ``mj`` does with those for ``mj12bot`` and ``mj13bot``.
     """
@@ -69,7 +71,7 @@ def sections(outlined: Outline) -> list[Section]:
                     for block in blocks
                     for line in block.rules
                 ),
-                tuple(line for block in blocks for line in block.others),
+                tuple(line for block in blocks for line in block.others if is_known(line)),
             )
         token = token_of(name)
         is_alone = not token or tokens[token] == 1
@@ -77,11 +79,15 @@ def sections(outlined: Outline) -> list[Section]:
     return _star_last(found)
 
 
-def merged(found: Iterable[Section]) -> list[Section]:
+def merged(found: Sequence[Section]) -> list[Section]:
     """Sections with equal rules and other records as one, however often these are said."""
     by_words: dict[object, list[Section]] = {}
+    words: dict[tuple[int, int], object] = {}  # thousands of names may share the same rules
     for section in found:
-        by_words.setdefault(_said(section), []).append(section)
+        same = id(section.rules), id(section.others)
+        if same not in words:
+            words[same] = _said(section)
+        by_words.setdefault(words[same], []).append(section)
     return _star_last([_as_one(same) for same in by_words.values()])
 
 

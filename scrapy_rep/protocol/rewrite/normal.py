@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from enum import Enum
 
 from scrapy_rep.protocol.errors import ConfigurationError
@@ -96,9 +97,9 @@ class _Writer:
     def _sections(self) -> Iterable[Section]:
         found = sections(self._outlined)
         if self._mode is Mode.COMPATIBLE:
-            return map(plain, found)
+            return _for_each_rules(plain, found)
         if self._mode is Mode.COMPACT:
-            return merged(map(shortened, merged(found)))
+            return merged([shortened(section) for section in merged(found)])
         return map(ties_settled, merged(found))
 
     def _section(self, section: Section) -> Iterator[str]:
@@ -133,6 +134,18 @@ class _Writer:
                 self._told.add(line.number)
                 yield from self._notes.before.get(line.number, ())
         yield text
+
+
+def _for_each_rules(
+    rewrite: Callable[[Section], Section], found: Iterable[Section]
+) -> Iterator[Section]:
+    """Sections rewritten, those that share their rules at the cost of one."""
+    known: dict[tuple[int, bool], Section] = {}
+    for section in found:
+        key = id(section.rules), section.is_alone
+        if key not in known:
+            known[key] = rewrite(section)
+        yield replace(section, rules=known[key].rules)
 
 
 def _fitting(text: str, line: Line) -> str:
