@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from .protocol.document import Group, RobotsTxt, parse
     from .protocol.errors import ConfigurationError, InvalidProductToken, InvalidUri, RepError
     from .protocol.findings import Finding
+    from .protocol.lint.linter import lint
     from .protocol.origin import Origin
+    from .protocol.rewrite.normal import normalise
     from .protocol.verdict import Reason, Rule, Verdict
     from .queue import RepPriorityQueue
     from .robotparser import RepRobotParser
@@ -47,6 +49,8 @@ _HOMES = {
     "RobotsTxtUnreachable": "exceptions",
     "Rule": "protocol.verdict",
     "Verdict": "protocol.verdict",
+    "lint": "protocol.lint.linter",
+    "normalise": "protocol.rewrite.normal",
     "parse": "protocol.document",
     "policy_for": "policies",
 }
@@ -74,6 +78,8 @@ __all__ = [
     "RobotsTxtUnreachable",
     "Rule",
     "Verdict",
+    "lint",
+    "normalise",
     "parse",
     "policy_for",
 ]

@@ -11,8 +11,9 @@ from .protocol.access import AccessResult, Event, Meaning, access_result, name_o
 from .protocol.clean_params import CleanParams
 from .protocol.document import RobotsTxt, parse
 from .protocol.exchange import Standing
-from .protocol.findings import Code, Finding
+from .protocol.findings import Finding
 from .protocol.knowledge import Copy, Knowledge
+from .protocol.lint.codes import Code
 from .protocol.origin import Origin
 from .protocol.pace import Asked
 from .protocol.paths import path_of

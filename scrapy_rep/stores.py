@@ -34,7 +34,7 @@ def open_store(crawler: Crawler, settings: RepSettings) -> Store:
     if settings.store == "memory":
         return MemoryStore(settings.memory_octets)
     if settings.store not in ("auto", "sqlite"):
-        return _own_store(crawler, settings.store)
+        return own_store(crawler, settings.store)
     from .cache.sqlite import SqliteStore
 
     path = Path(settings.store_path) if settings.store_path else default_path()
@@ -64,7 +64,12 @@ def default_path() -> Path:
     return user_cache_path("scrapy-rep") / _FILE
 
 
-def _own_store(crawler: Crawler, name: Any) -> Store:
+def own_store(crawler: Crawler, name: Any) -> Store:
+    """The store of a class that the user names.
+
+    Raises:
+        ConfigurationError: it can't be loaded or built.
+    """
     try:
         store: Store = build_from_crawler(load_object(name), crawler)
     except Exception as error:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.protocol.errors import RepError
@@ -59,6 +59,21 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Write what is to be written, and let go of everything."""
+
+
+@runtime_checkable
+class Browsable(Protocol):
+    """What a store does besides if people may look into it; crawls do not need it."""
+
+    def origins(self) -> list[Origin]:
+        """The origins of all entries, sorted by their text.
+
+        Raises:
+            StoreError: the store can't be read at all.
+        """
+
+    def forget(self, origin: Origin) -> Future[bool]:
+        """Throw the entry of an origin away, if there is one: whether there was."""
 
 
 def done(value: Value) -> Future[Value]:

@@ -51,6 +51,10 @@ class Lru(Generic[Key, Value]):
             self.octets -= freed
             self.evicted_count += 1
 
+    def keys(self) -> list[Key]:
+        """All keys, the least recently used first."""
+        return list(self._values)
+
     def drop(self, key: Key) -> None:
         """Forget a key's value, if there is one."""
         _, octets = self._values.pop(key, (None, 0))
@@ -101,6 +105,16 @@ class MemoryStore:
         if self._token(lease.origin) == lease.token:
             del self._leases[lease.origin]
         return done(None)
+
+    def origins(self) -> list[Origin]:
+        """The origins of all entries."""
+        return sorted(self._records.keys(), key=str)
+
+    def forget(self, origin: Origin) -> Future[bool]:
+        """Throw an entry away."""
+        was_there = self._records.get(origin) is not None
+        self._records.drop(origin)
+        return done(was_there)
 
     def close(self) -> None:
         """Nothing is to be done."""

@@ -22,6 +22,7 @@ from typing import TypeVar
 from scrapy_rep.cache.base import Lease, StoreError
 from scrapy_rep.cache.codec import decode, encode
 from scrapy_rep.cache.entry import Entry
+from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.origin import Origin
 
 logger = logging.getLogger(__name__)
@@ -97,6 +98,18 @@ class SqliteStore:
         if row is None:
             return None
         return decode(row[0], origin)
+
+    def origins(self) -> list[Origin]:
+        """The origins of all entries."""
+        try:
+            rows = self._reader.execute("select origin from entries_1 order by origin").fetchall()
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+        return [origin for (text,) in rows if (origin := _origin(text)) is not None]
+
+    def forget(self, origin: Origin) -> Future[bool]:
+        """Throw an entry away."""
+        return self._write(lambda: self._forget(origin))
 
     def claim(self, origin: Origin, now: float, seconds: float) -> Future[Lease | None]:
         """A lease, if nobody else holds one."""
@@ -180,6 +193,10 @@ class SqliteStore:
             self._prune()
         self._commits += 1
 
+    def _forget(self, origin: Origin) -> bool:
+        deleted = self._writer.execute("delete from entries_1 where origin = ?", (str(origin),))
+        return deleted.rowcount > 0
+
     def _release(self, lease: Lease) -> None:
         self._writer.execute(
             "delete from leases_1 where origin = ? and token = ?",
@@ -212,6 +229,14 @@ class SqliteStore:
         if _is_damage(error) and _identity(self._path) == self._opened:
             set_aside(self._path, error)
         return StoreError(f"{self._path}: {error}")
+
+
+def _origin(text: object) -> Origin | None:
+    """The origin that a row says it is of; None for what nobody here wrote."""
+    try:
+        return Origin.of(str(text))
+    except InvalidUri:
+        return None
 
 
 def _connect(path: Path) -> sqlite3.Connection:

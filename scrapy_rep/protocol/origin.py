@@ -64,6 +64,14 @@ class Origin:
         """Where this origin's rules are (RFC 9309, 2.3)."""
         return f"{self}/robots.txt"
 
+    @property
+    def other_scheme(self) -> Origin | None:
+        """The same host over the other of http and https; None for other ports and schemes."""
+        other = {"http": "https", "https": "http"}.get(self.scheme)
+        if other is None or self.port != DEFAULT_PORTS[self.scheme]:
+            return None
+        return Origin(other, self.host, DEFAULT_PORTS[other])
+
     def __str__(self) -> str:
         """``scheme://host``, with the port where it is not the scheme's own."""
         host = f"[{self.host}]" if ":" in self.host else self.host

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from scrapy_rep.protocol import paths
 from scrapy_rep.protocol.document import RobotsTxt, parse
-from scrapy_rep.protocol.findings import Code
 from scrapy_rep.protocol.lines import Kind, clean, line_number, records
+from scrapy_rep.protocol.lint.codes import Code
 from scrapy_rep.protocol.tokens import ProductTokens
 
 TOKEN = "ExampleBot"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.protocol.findings import Code
+from scrapy_rep.protocol.lint.codes import Code
 from scrapy_rep.protocol.verdict import Reason
 
 from .reading import TOKEN, allows, codes, matches, normal_path, normal_pattern, obeys, read, rules

@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.findings import Code
 from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, Kind, clean
+from scrapy_rep.protocol.lint.codes import Code
 
 from .reading import TOKEN, allows, codes, kinds, lines, read, record, rules
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.findings import Code
+from scrapy_rep.protocol.lint.codes import Code
 from scrapy_rep.protocol.records import RequestRate, VisitTime
 
 from .reading import TOKEN, codes, read

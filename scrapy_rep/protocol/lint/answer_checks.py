@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from scrapy_rep.protocol.access import AccessResult, Failure, access_result, name_of
+from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.effect.differences import differences
 from scrapy_rep.protocol.findings import Finding
 from scrapy_rep.protocol.knowledge import Answer
 
@@ -49,3 +51,19 @@ def _redirects(answer: Answer) -> Iterator[Finding]:
         hosts = {urlsplit(hop).hostname for hop in answer.hops}
         is_one = len(hosts) == 1
         yield Finding(Code.REDIRECT if is_one else Code.REDIRECT_CROSS_HOST, octets=way)
+
+
+def scheme_findings(answer: Answer, twin: Answer) -> Iterator[Finding]:
+    """Whether what a host answers over http and over https differs in effect.
+
+    Only files are compared; one that redirects to the other is the same.
+    """
+    is_file = all(each.access_result is AccessResult.SUCCESSFUL for each in (answer, twin))
+    if not is_file or answer.hops[-1:] == twin.hops[-1:]:
+        return
+    one, other = parse(answer.body), parse(twin.body)
+    difference = next(differences(one, other), None)
+    if difference is not None:
+        where = " and ".join(each.hops[0] for each in (answer, twin) if each.hops)
+        detail = f"such as {difference.path} for {difference.agent}"
+        yield Finding(Code.SCHEMES_DIFFER, octets=where.encode(), detail=detail)

@@ -26,7 +26,8 @@ BUDGET_STEPS = 1_000_000
 _EVERYTHING = ("/", "/*", "*")
 
 _RESOURCES = re.compile(
-    r"\.(?:css|js)(?:\*|\$|\?|$)|/(?:css|js|javascripts?|stylesheets?|styles|scripts)/?\*?$", re.IGNORECASE
+    r"\.(?:css|js)(?:\*|\$|\?|$)|/(?:css|js|javascripts?|stylesheets?|styles|scripts)/?\*?$",
+    re.IGNORECASE,
 )
 
 
@@ -200,7 +201,9 @@ def _like_star(outlined: Outline, merges: dict[Merge, list[Line]]) -> Iterator[F
         if merge != star and words == said.get(star):
             line = outlined.blocks[merge[0]].agents[0]
             if EVERYONE not in outlined.blocks[merge[0]].names:
-                yield Finding(Code.GROUP_LIKE_STAR, line.number, line.value[:200], line.value_column)
+                yield Finding(
+                    Code.GROUP_LIKE_STAR, line.number, line.value[:200], line.value_column
+                )
 
 
 def _said(outlined: Outline, merge: Merge) -> set[tuple[object, object]]:

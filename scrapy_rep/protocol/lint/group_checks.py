@@ -100,7 +100,10 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
         for line in block.others:
             if block.agents[0].number < line.number < block.agents[-1].number:
                 yield Finding(
-                    Code.RECORD_SPLITS_GROUP, line.number, line.octets.strip()[:200], line.key_column
+                    Code.RECORD_SPLITS_GROUP,
+                    line.number,
+                    line.octets.strip()[:200],
+                    line.key_column,
                 )
         yield from _blank_lines(outlined, block.agents[0].number, first_rule)
     last = outlined.blocks[-1] if outlined.blocks else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 from scrapy_rep.protocol import records
@@ -15,7 +15,7 @@ from scrapy_rep.protocol.sitemaps import sitemap_uri
 from .agents import IGNORES_CRAWL_DELAY
 from .codes import Code
 
-_READERS = {
+_READERS: dict[bytes, Callable[[bytes], object | None]] = {
     b"crawl-delay": records.crawl_delay,
     b"request-rate": records.request_rate,
     b"visit-time": records.visit_time,
@@ -30,6 +30,24 @@ _SIGNAL = re.compile(
 )
 _SAYS_YES = re.compile(rb"=\s*yes", re.IGNORECASE)
 _USAGE = re.compile(rb"(?:(/\S*)\s+)?([A-Za-z][A-Za-z0-9_-]*\s*=\s*[a-z](?:\s*,\s*\S+)*)")
+
+# Keys, and what is wrong with a value of theirs if the function says so.
+_VALUE_CHECKS: tuple[tuple[tuple[bytes, ...], Code, Callable[[bytes], bool]], ...] = (
+    *(
+        ((name,), Code.VALUE_UNREADABLE, lambda value, read=read: read(value) is None)
+        for name, read in _READERS.items()
+    ),
+    ((b"clean-param",), Code.CLEAN_PARAM_FORMAT, lambda value: not _CLEAN_PARAM.fullmatch(value)),
+    ((b"host",), Code.HOST_DEPRECATED, lambda _: True),
+    ((b"noindex",), Code.NOINDEX_UNSUPPORTED, lambda _: True),
+    (
+        (b"content-signal", b"content-signals"),
+        Code.SIGNAL_SYNTAX,
+        lambda value: not all(_SIGNAL.fullmatch(part.strip()) for part in value.split(b",")),
+    ),
+    ((b"license",), Code.LICENSE_INVALID, lambda value: sitemap_uri(value, "") is None),
+    ((b"content-usage",), Code.USAGE_SYNTAX, lambda value: not _USAGE.fullmatch(value)),
+)
 
 
 def record_findings(outlined: Outline) -> Iterator[Finding]:
@@ -73,28 +91,21 @@ def _sitemap_findings(outlined: Outline) -> Iterator[Finding]:
 
 
 def _value_findings(line: Line) -> Iterator[Finding]:
-    name, value = line.name, line.value
-    if name in _READERS:
-        if _READERS[name](value) is None:
-            yield _of(Code.VALUE_UNREADABLE, line)
-        elif name == b"crawl-delay":
-            if b"," in value:
-                yield _of(Code.CRAWL_DELAY_COMMA, line)
-            if (records.crawl_delay(value) or 0) > _HUGE_SECONDS:
-                yield _of(Code.CRAWL_DELAY_HUGE, line)
-    elif name == b"clean-param" and not _CLEAN_PARAM.fullmatch(value):
-        yield _of(Code.CLEAN_PARAM_FORMAT, line)
-    elif name == b"host":
-        yield _of(Code.HOST_DEPRECATED, line)
-    elif name == b"noindex":
-        yield _of(Code.NOINDEX_UNSUPPORTED, line)
-    elif name in (b"content-signal", b"content-signals"):
-        if not all(_SIGNAL.fullmatch(part.strip()) for part in value.split(b",")):
-            yield _of(Code.SIGNAL_SYNTAX, line)
-    elif name == b"license" and sitemap_uri(value, "") is None:
-        yield _of(Code.LICENSE_INVALID, line)
-    elif name == b"content-usage" and not _USAGE.fullmatch(value):
-        yield _of(Code.USAGE_SYNTAX, line)
+    if line.name == b"crawl-delay":
+        yield from _delay_findings(line)
+    for names, code, is_odd in _VALUE_CHECKS:
+        if line.name in names and is_odd(line.value):
+            yield _of(code, line)
+
+
+def _delay_findings(line: Line) -> Iterator[Finding]:
+    seconds = records.crawl_delay(line.value)
+    if seconds is None:
+        return
+    if b"," in line.value:
+        yield _of(Code.CRAWL_DELAY_COMMA, line)
+    if seconds > _HUGE_SECONDS:
+        yield _of(Code.CRAWL_DELAY_HUGE, line)
 
 
 def _block_findings(block: Block) -> Iterator[Finding]:

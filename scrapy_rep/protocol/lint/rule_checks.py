@@ -28,7 +28,7 @@ def _search(pattern: bytes) -> Callable[[bytes], re.Match[bytes] | None]:
 _VALUE_CHECKS: tuple[tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]], ...] = (
     (1, Code.FULL_URL, _URL.match),
     (1, Code.SEVERAL_PATHS, _SEVERAL.search),
-    (1, Code.RULE_MATCHES_NOTHING, re.compile(rb"(?![/*]).").match),
+    (1, Code.RULE_MATCHES_NOTHING, re.compile(rb"(?![/*]).+", re.DOTALL).match),
     (1, Code.SPACE_IN_PATH, _search(rb"\s")),
     (2, Code.REGULAR_EXPRESSION, _search(_EXPRESSION)),
     (2, Code.BACKSLASH, _search(rb"\\")),
@@ -38,7 +38,11 @@ _VALUE_CHECKS: tuple[tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]]
     (6, Code.NOT_ASCII, _search(rb"[\x80-\xff]+")),
     (7, Code.REPEATED_STAR, _search(rb"\*\*+")),
     (7, Code.TRAILING_STAR, _search(rb"(?<=.)\*$")),
-    (8, Code.NEEDLESS_ESCAPE, _search(rb"%(?:2[DEde]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])")),
+    (
+        8,
+        Code.NEEDLESS_ESCAPE,
+        _search(rb"%(?:2[DEde]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])"),
+    ),
     (9, Code.LOWER_CASE_ESCAPE, _search(rb"%(?:[89A-Fa-f][a-f]|[a-f][0-9A-Fa-f])")),
     (10, Code.LEADING_STAR, re.compile(rb"\*(?=.)").match),
     (11, Code.ESCAPED_SLASH, re.compile(rb"[^?]*?(%2[Ff]|%3[Ff])").match),

@@ -10,7 +10,7 @@ FILE = (
     Check(
         Code.BOM,
         Severity.INFO,
-        "the file begins with a byte order mark, which some crawlers take for part of the first key",
+        "the file begins with a byte order mark, which some crawlers read as part of the first key",
         "save the file as UTF-8 without a byte order mark",
         b"\xef\xbb\xbf" + _GOOD,
         _GOOD,
@@ -106,7 +106,7 @@ FILE = (
     Check(
         Code.EFFECT_NOT_CHECKED,
         Severity.INFO,
-        "the file is too large for all checks of effect (REP8xx, REP407); those beyond are left out",
+        "the file is too large for all checks of effect (REP8xx); those beyond are left out",
         "make the file smaller",
         b"User-agent: *\n" + b"".join(b"Disallow: /*%d*a\n" % number for number in range(3000)),
         _GOOD,
@@ -127,8 +127,8 @@ LINES = (
         Severity.ERROR,
         "the line is no record and is ignored",
         "write it as 'key: value', or put # in front of it",
-        b"Crawlers are kindly asked:\nUser-agent: *\nplease stay out of here\nDisallow: /private/\n",
-        b"# Crawlers are kindly asked\nUser-agent: *\nDisallow: /private/\n",
+        b"User-agent: *\nplease stay out of here\nDisallow: /private/\n",
+        b"User-agent: *\n# please stay out of here\nDisallow: /private/\n",
     ),
     Check(
         Code.UNKNOWN_KEY,

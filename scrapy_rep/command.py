@@ -1,0 +1,91 @@
+"""``scrapy rep``: the command line. Every call of ``scrapy`` loads this module: keep it light."""
+
+from __future__ import annotations
+
+from argparse import HelpFormatter, Namespace, RawDescriptionHelpFormatter
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scrapy.commands import ScrapyCommand
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from types import ModuleType
+
+SUBCOMMANDS = ("check", "lint", "format", "diff", "cache")
+"""Each is a module of `scrapy_rep.commands`."""
+
+
+class RepCommand(ScrapyCommand):
+    """``scrapy rep check|lint|format|diff|cache``."""
+
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        """What follows ``scrapy rep``."""
+        return f"{{{','.join(SUBCOMMANDS)}}} ..."
+
+    def short_desc(self) -> str:
+        """One line for ``scrapy -h``."""
+        return "Test, lint, rewrite and compare robots.txt files"
+
+    def long_desc(self) -> str:
+        """What ``scrapy rep -h`` begins with."""
+        return (
+            "Test URLs against robots.txt, lint, rewrite and compare such files, and look into "
+            "the store of answers. 'scrapy rep lint -h' tells about lint, and so on."
+        )
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        """One parser for each subcommand, each with Scrapy's own options too."""
+        parser.formatter_class = HelpFormatter
+        chosen = parser.add_subparsers(
+            title="Subcommands", dest="subcommand", metavar="", prog="scrapy rep"
+        )
+        for name in SUBCOMMANDS:
+            module = _module(name)
+            below = chosen.add_parser(
+                name,
+                help=module.SUMMARY,
+                description=module.DESCRIPTION,
+                epilog=module.EXAMPLES,
+                formatter_class=RawDescriptionHelpFormatter,
+            )
+            module.add_arguments(below)
+            super().add_options(below)
+            below.set_defaults(**{_PARSER: below})
+        # Read by Scrapy also where no subcommand is given.
+        parser.set_defaults(**_SCRAPYS, **{_PARSER: parser})
+
+    def process_options(self, args: list[str], opts: Namespace) -> None:
+        """Take Scrapy's options; whatever nobody knows is a usage error."""
+        parser: ArgumentParser = getattr(opts, _PARSER)
+        if opts.subcommand is None:
+            parser.error(f"say what to do: {', '.join(SUBCOMMANDS)}")
+        if args:
+            parser.error(f"unrecognized arguments: {' '.join(args)}")
+        super().process_options(args, opts)
+
+    def run(self, args: list[str], opts: Namespace) -> None:  # noqa: ARG002
+        """Run the subcommand; its exit status becomes Scrapy's."""
+        from .commands.running import run
+
+        if self.settings is not None:  # which Scrapy sets before
+            self.exitcode = run(opts.subcommand, _module(opts.subcommand), opts, self.settings)
+
+
+_PARSER = "_parser"
+_SCRAPYS: dict[str, Any] = {
+    "logfile": None,
+    "loglevel": None,
+    "nolog": False,
+    "profile": None,
+    "pidfile": None,
+    "set": [],
+    "pdb": False,
+}
+
+
+def _module(name: str) -> ModuleType:
+    return import_module(f"scrapy_rep.commands.{name}")
