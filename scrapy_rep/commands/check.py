@@ -73,7 +73,9 @@ def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> 
     explains = options.explain
     if explains is None:
         explains = STDIN not in options.urls
-    if not settings.getbool("ROBOTSTXT_OBEY") and not options.robots:
+    from scrapy.utils.project import inside_project
+
+    if inside_project() and not settings.getbool("ROBOTSTXT_OBEY") and not options.robots:
         terminal.complain("note: ROBOTSTXT_OBEY is off here, so a crawl would not look at all this")
     judges = _Judges(options, settings, urls)
     shows = _show_json if options.json else _show_text if explains else _show_line

@@ -49,10 +49,15 @@ class Line:
     @property
     def value_column(self) -> int:
         """Where the value begins, in characters from 1."""
+        return self.column_of(self.value_at)
+
+    @property
+    def value_at(self) -> int:
+        """The index of the value's first octet."""
         before, colon, _ = self.octets.partition(b"#")[0].partition(b":")
         after_key = len(before) + 1 if colon else self.octets.find(self.key) + len(self.key)
         at = self.octets.find(self.value, after_key) if self.value else after_key
-        return self.column_of(max(at, 0))
+        return max(at, 0)
 
     def column_of(self, at: int) -> int:
         """The column, in characters from 1, of the octet at an index."""

@@ -24,6 +24,8 @@ from .probes import probes
 UNNAMED = "*"
 """The agent that stands for all that no group names."""
 
+_HOST = "https://host"  # a path that begins with // would be one, if it stood alone
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -78,8 +80,8 @@ def differences(
             known[key] = [
                 (path, before, after)
                 for path in paths
-                if (before := old.verdict(tokens, path)).allowed
-                != (after := new.verdict(tokens, path)).allowed
+                if (before := old.verdict(tokens, _HOST + path)).allowed
+                != (after := new.verdict(tokens, _HOST + path)).allowed
             ]
         for path, before, after in known[key]:
             yield Difference(agent, path, before, after)

@@ -66,7 +66,7 @@ def _value_findings(line: Line) -> Iterator[Finding]:
         match = holds(line.value) if number != told else None
         if match is not None:
             told = number
-            at = line.octets.find(line.value) + match.start(match.lastindex or 0)
+            at = line.value_at + match.start(match.lastindex or 0)
             found = match[match.lastindex or 0] or line.value
             yield Finding(code, line.number, found[:200], line.column_of(at))
     before, mark, _ = line.octets.partition(b"#")

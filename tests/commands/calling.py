@@ -1,0 +1,94 @@
+"""``scrapy rep`` as tests call it: within this process, or as a process of its own."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from scrapy.cmdline import ScrapyArgumentParser
+from scrapy.settings import Settings
+
+from scrapy_rep.command import RepCommand
+from tests.crawling import REPOSITORY
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of a call: its exit status, and what it wrote."""
+
+    status: int
+    out: str
+    err: str
+
+
+class Stream(io.TextIOWrapper):
+    """A stream of octets that may say that it is a terminal."""
+
+    def __init__(self, octets: bytes = b"", *, is_terminal: bool = False) -> None:
+        super().__init__(io.BytesIO(octets), encoding="utf-8", write_through=True)
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+    @property
+    def written(self) -> str:
+        self.flush()
+        buffer: Any = self.buffer
+        return str(buffer.getvalue().decode("utf-8"))
+
+
+def rep(
+    *arguments: object,
+    stdin: bytes = b"",
+    settings: Mapping[str, Any] | None = None,
+    is_terminal: bool = False,
+) -> Done:
+    """A call that needs no engine."""
+    out, err = Stream(is_terminal=is_terminal), Stream(is_terminal=is_terminal)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", out)
+        patch.setattr(sys, "stderr", err)
+        patch.setattr(sys, "stdin", Stream(stdin))
+        status = _status([str(argument) for argument in arguments], Settings(settings))
+        return Done(status, out.written, err.written)
+
+
+def _status(arguments: list[str], settings: Settings) -> int:
+    command = RepCommand()
+    command.settings = settings
+    parser = ScrapyArgumentParser(
+        usage=f"scrapy rep {command.syntax()}", conflict_handler="resolve"
+    )
+    command.add_options(parser)
+    try:
+        options, rest = parser.parse_known_args(arguments, Namespace())
+        command.process_options(rest, options)
+        command.run(rest, options)
+    except SystemExit as leaving:
+        return int(leaving.code or 0)
+    return command.exitcode
+
+
+def rep_process(
+    *arguments: object, stdin: bytes = b"", environment: Mapping[str, str] | None = None
+) -> Done:
+    """A call as users make it, in a process of its own and outside of a project."""
+    inherited = {name: value for name, value in os.environ.items() if "_proxy" not in name.lower()}
+    done = subprocess.run(
+        [sys.executable, "-m", "scrapy", *map(str, arguments)],
+        cwd=REPOSITORY,
+        env={**inherited, **(environment or {})},
+        input=stdin,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -1,0 +1,132 @@
+"""Patterns against patterns, rules that could go, probes, and what two files differ in."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_rep.protocol.effect.analysis import Budget, needless, patterns_of
+from scrapy_rep.protocol.effect.differences import UNNAMED, agents_of, differences
+from scrapy_rep.protocol.effect.matching_rules import matching_rules
+from scrapy_rep.protocol.effect.patterns import covers, matches, may_meet, pattern_of
+from scrapy_rep.protocol.effect.probes import probes
+from scrapy_rep.protocol.outline import outline
+from scrapy_rep.protocol.paths import normal_path
+from tests.protocol import strategies
+from tests.protocol.reading import read
+
+HOST = "https://h"
+
+_texts = st.lists(st.sampled_from(["/", "a", "b", "*", "index.htm", "?"]), max_size=5).map("".join)
+_ends = st.sampled_from(["", "$"])
+_patterns = st.builds("/{}{}".format, _texts, _ends)
+_paths = st.lists(st.sampled_from(["/", "a", "b", "index.html", "?"]), max_size=6).map(
+    lambda parts: normal_path("/" + "".join(parts))
+)
+_rules = st.lists(st.tuples(st.booleans(), _patterns), max_size=8)
+
+
+def _file(rules: list[tuple[bool, str]]) -> str:
+    lines = [f"{'Allow' if allow else 'Disallow'}: {pattern}" for allow, pattern in rules]
+    return "\n".join(("User-agent: *", *lines))
+
+
+class TestPatterns:
+    @given(_patterns, _paths)
+    def test_matches_is_the_core_s(self, pattern: str, path: str) -> None:
+        disallowed = not read(_file([(False, pattern)])).verdict((), HOST + path[:-1]).allowed
+        assert matches(pattern_of(pattern.encode()), path) is disallowed
+
+    @given(_patterns, _patterns, _paths)
+    def test_covers_is_certain(self, wide: str, narrow: str, path: str) -> None:
+        if covers(wide, narrow) and matches(narrow, path):
+            assert matches(wide, path)
+
+    @given(_patterns, _patterns, _paths)
+    def test_may_meet_errs_on_the_safe_side(self, one: str, other: str, path: str) -> None:
+        if matches(one, path) and matches(other, path):
+            assert may_meet(one, other)
+
+
+class TestNeedless:
+    @given(_rules, _paths)
+    def test_all_that_are_named_can_go(self, rules: list[tuple[bool, str]], path: str) -> None:
+        found = needless(
+            patterns_of((a, p, n) for n, (a, p) in enumerate(rules)).values(), Budget(9999)
+        )
+        going = {(reason.pattern.allow, reason.pattern.text) for reason in found}
+        left = [rule for rule in rules if rule not in going]
+        before, after = read(_file(rules)), read(_file(left))
+        for url in (path[:-1], *probes(pattern for _, pattern in rules)):
+            assert before.verdict((), HOST + url).allowed is after.verdict((), HOST + url).allowed
+
+    def test_beyond_the_budget_nothing_is_named(self) -> None:
+        patterns = patterns_of((False, f"/{'a' * n}", n) for n in range(50)).values()
+        budget = Budget(10)
+        assert needless(patterns, budget) == []
+        assert budget.is_spent
+
+
+class TestMatchingRules:
+    @given(_rules, strategies.paths)
+    def test_the_first_one_decides(self, rules: list[tuple[bool, str]], path: str) -> None:
+        robots_txt = read(_file(rules))
+        verdict, group = robots_txt.verdict((), HOST + path), robots_txt.group(())
+        assert group is not None
+        found = matching_rules(group.rules, HOST + path)
+        if path == "/robots.txt":
+            return
+        assert (verdict.line, verdict.allowed) == (
+            (found[0].line, found[0].allow) if found else (0, True)
+        )
+
+    def test_what_lost(self) -> None:
+        group = read("User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /*b\nDisallow: /c").group(
+            ()
+        )
+        assert group is not None
+        assert [rule.line for rule in matching_rules(group.rules, "/a/b")] == [3, 4, 2]
+
+
+class TestProbes:
+    @given(_patterns)
+    def test_some_match_and_some_do_not(self, pattern: str) -> None:
+        paths = [normal_path(path) for path in probes([pattern])]
+        assert any(matches(pattern, path) for path in paths)
+        if pattern.strip("*$") not in ("/", ""):
+            assert not all(matches(pattern, path) for path in paths)
+
+    def test_bounded(self) -> None:
+        patterns = [f"/{n}*{n}" for n in range(1000)]
+        assert len(probes(patterns)) < 45 * len(patterns) + 2100
+
+
+class TestDifferences:
+    OLD = "User-agent: *\nDisallow: /a\n\nUser-agent: foo\nDisallow: /\n"
+
+    @pytest.mark.parametrize(
+        ("new", "agents"),
+        [
+            ("User-agent: *\nDisallow: /a*\n\nUser-agent: FOO\nDisallow: /*\n", set()),
+            ("User-agent: *\nDisallow: /b\n\nUser-agent: foo\nDisallow: /\n", {UNNAMED}),
+            ("User-agent: *\nDisallow: /a\n", {"foo"}),
+            (OLD + "User-agent: bar\nDisallow:\n", {"bar"}),
+            (OLD + "User-agent: bar\nDisallow: /a\n", set()),
+            (OLD + "User-agent: *\nAllow: /a$\n", {UNNAMED}),
+            (OLD + "User-agent: *\nAllow: /*.gif$\n", {UNNAMED}),
+            ("", {UNNAMED, "foo"}),
+        ],
+    )
+    def test_who_is_told_otherwise(self, new: str, agents: set[str]) -> None:
+        found = list(differences(read(self.OLD), read(new)))
+        assert {difference.agent for difference in found} == agents
+        assert all(d.before.allowed is not d.after.allowed for d in found)
+
+    def test_only_some_agents(self) -> None:
+        assert list(differences(read(self.OLD), read(""), ["baz"])) != []
+        assert {d.agent for d in differences(read(self.OLD), read(""), ["foo"])} == {"foo"}
+
+    def test_agents(self) -> None:
+        body = b"User-agent: MJ12bot/1.4\nUser-agent: *\nUser-agent: Foo\nDisallow: /\n"
+        assert agents_of(outline(body)) == ("mj12bot", "mj", "foo", UNNAMED)

@@ -1,0 +1,190 @@
+"""Where findings are, what lint makes of any octets, and that it stays bounded."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import scrapy_rep
+from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.lint.agents import KNOWN, nearly
+from scrapy_rep.protocol.lint.codes import Code
+from scrapy_rep.protocol.lint.linter import FINDINGS_PER_CODE, lint
+from tests.protocol import strategies
+from tests.protocol.reading import URI
+
+# What the crawl's own few checks lump together, lint tells apart.
+FINER = {
+    Code.RULE_MATCHES_NOTHING: {Code.FULL_URL, Code.SEVERAL_PATHS},
+    Code.USER_AGENT_NAMES_NOBODY: {
+        *[Code.USER_AGENT_EMPTY, Code.USER_AGENT_WILDCARD, Code.USER_AGENT_LIST],
+        *[Code.USER_AGENT_HEADER, Code.USER_AGENT_CUT, Code.USER_AGENT_VERSION],
+    },
+    Code.SITEMAP_LEFT_OUT: {Code.SITEMAP_SCHEME, Code.SITEMAP_EMPTY, Code.SITEMAP_RELATIVE},
+    Code.SITEMAP_RELATIVE: {Code.SITEMAP_SCHEME, Code.SITEMAP_LEFT_OUT},
+}
+
+
+def _places(body: str, code: Code) -> list[tuple[int, int, bytes]]:
+    found = [f for f in lint(body.encode(), URI) if f.code is code]
+    return [(finding.line, finding.column, finding.octets) for finding in found]
+
+
+class TestPlaces:
+    """Line and column are an editor's."""
+
+    @pytest.mark.parametrize(
+        ("body", "code", "place"),
+        [
+            ("User-agent: *\n\tDisallow : a", Code.RULE_MATCHES_NOTHING, (2, 13, b"a")),
+            ("User-agent: *\nDisallow: /é/a b", Code.SPACE_IN_PATH, (2, 15, b" ")),
+            ("User-agent: *\r\n\r\nDisalow: /", Code.MISSPELT_KEY, (3, 1, b"Disalow")),
+            ("User-agent: *\rDisallow: /%zz", Code.BAD_ESCAPE, (2, 12, b"%")),
+            ("User-agent: *\nDisallow: /", Code.DISALLOW_ALL, (2, 11, b"/")),
+            ("User-agent a\nDisallow: /", Code.MISSING_COLON, (1, 1, b"User-agent")),
+            ("User-agent: *\nDisallow: /x#y", Code.FRAGMENT, (2, 13, b"#")),
+            ("User-agent: *\nDisallow: /a%2Fb?%2F", Code.ESCAPED_SLASH, (2, 13, b"%2F")),
+        ],
+    )
+    def test_place(self, body: str, code: Code, place: tuple[int, int, bytes]) -> None:
+        assert _places(body, code) == [place]
+
+    def test_after_a_byte_order_mark(self) -> None:
+        found = lint(b"\xef\xbb\xbfDisallow: /x\n", URI)
+        place = [(f.line, f.column) for f in found if f.code is Code.RULE_BEFORE_GROUP]
+        assert place == [(1, 1)]
+
+    def test_in_order(self) -> None:
+        found = lint(b"User-agent: *\nDisallow: a b\nAlow: /\nDisallow: x\n", URI)
+        keys = [(finding.line, finding.column) for finding in found]
+        assert keys == sorted(keys)
+
+
+class TestEffect:
+    """Rules that could go, by what all rules of a merged group say."""
+
+    def test_redundant_only_in_every_group_that_has_it(self) -> None:
+        """``b`` has the wide rule too; ``a`` does not, and needs the narrow one."""
+        body = "User-agent: a\nUser-agent: b\nDisallow: /x/y\n\nUser-agent: b\nDisallow: /x\n"
+        assert _places(body, Code.RULE_REDUNDANT) == []
+        alone = body.replace("User-agent: a\n", "")
+        assert _places(alone, Code.RULE_REDUNDANT) == [(2, 11, b"/x/y")]
+
+    def test_an_exception_between_two_rules_keeps_the_longer_one(self) -> None:
+        body = "User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /a/b/c\n"
+        assert _places(body, Code.RULE_REDUNDANT) == []
+
+    def test_an_allow_that_nothing_forbids(self) -> None:
+        assert _places("User-agent: *\nAllow: /a\n", Code.RULE_REDUNDANT) == [(2, 8, b"/a")]
+
+    def test_index_pages_stand_for_two_rules(self) -> None:
+        """Without the line, ``/a/`` would be disallowed."""
+        body = "User-agent: *\nDisallow: /a/\nAllow: /a/index.html\nAllow: /a/index.html*\n"
+        assert _places(body, Code.RULE_SHADOWED) == []
+
+    def test_sitemaps_of_other_hosts_are_not_ours_to_block(self) -> None:
+        body = "User-agent: *\nDisallow: /\nSitemap: https://cdn.example/sitemap.xml\n"
+        assert _places(body, Code.SITEMAP_DISALLOWED) == []
+
+    def test_a_group_that_may_have_nothing_is_meant_to(self) -> None:
+        body = f"User-agent: bad\nDisallow: /\n\nSitemap: {URI}.xml\n"
+        assert _places(body, Code.BLOCKS_SITEMAP) == []
+
+
+class TestNames:
+    """Crawlers that are meant."""
+
+    @pytest.mark.parametrize(
+        ("name", "meant"),
+        [
+            ("googelbot", "googlebot"),
+            ("gogglebot", "googlebot"),
+            ("googlebott", "googlebot"),
+            ("gptbo", "gptbot"),
+            ("examplebot", None),
+            ("wgett", "wget"),
+            ("wge", None),
+        ],
+    )
+    def test_nearly(self, name: str, meant: str | None) -> None:
+        assert nearly(name) == meant
+
+    def test_known_names_are_not_near_to_each_other(self) -> None:
+        assert [name for name in KNOWN if nearly(name)] == []
+
+
+class TestAnything:
+    """Octets never raise; what a crawl finds lint finds too."""
+
+    @given(strategies.files)
+    def test_any_octets(self, body: bytes) -> None:
+        line_count = body.count(b"\n") + body.count(b"\r") + 1
+        for finding in lint(body, URI):
+            assert 0 <= finding.line <= line_count
+            assert finding.column >= 0
+            assert str(finding)
+
+    @given(st.one_of(strategies.files, st.binary(max_size=200)))
+    def test_what_a_crawl_finds(self, body: bytes) -> None:
+        found = {(finding.code, finding.line) for finding in lint(body, URI)}
+        for finding in parse(body, URI).findings:
+            finer = {finding.code, *FINER.get(finding.code, ())}
+            assert any((code, finding.line) in found for code in finer), finding
+
+    def test_public(self) -> None:
+        assert scrapy_rep.lint is lint
+
+
+_N = 128_000  # a quarter of the parse limit, to keep the suite quick; nothing else changes
+
+
+def _numbered(text: str, octets: int = _N) -> bytes:
+    lines: list[bytes] = [b"User-agent: *\n"]
+    size = 0
+    while size < octets:
+        lines.append((text % len(lines)).encode())
+        size += len(lines[-1])
+    return b"".join(lines)
+
+
+HOSTILE = {
+    "short lines": b"a\n" * (_N // 2),
+    "empty records": b"a:\n" * (_N // 3),
+    "wildcards behind one prefix": _numbered("Disallow: /*%d*a\n"),
+    "wildcards of both kinds": _numbered("Disallow: /*%d\nAllow: /a*\n".replace("a*", "a*b")),
+    "plain rules": _numbered("Disallow: /p%d\n"),
+    "nested rules": b"User-agent: *\n"
+    + b"".join(b"Disallow: /" + b"a" * n + b"\n" for n in range(490)),
+    "agents": _numbered("User-agent: bot%d\n"),
+    "groups": _numbered("User-agent: bot%d\nDisallow: /\n"),
+    "one agent in every group": _numbered("User-agent: a%d\nUser-agent: b\nDisallow: /x\n"),
+    "many agents with many rules": _numbered("User-agent: bot%d\n", _N // 2)
+    + _numbered("Disallow: /%d\n", _N // 2),
+    "blanks in paths": b"User-agent: *\n" + (b"Disallow: /a" + b" " * 16_000 + b"b\n") * 8,
+    "brackets": b"User-agent: *\n" + (b"Disallow: /" + b"[(" * 8_000 + b"\n") * 8,
+    "bars": b"User-agent: *\n" + (b"Disallow: /(" + b"|" * 16_000 + b"\n") * 8,
+    "stars": b"User-agent: *\n" + (b"Disallow: /" + b"*a" * 8_000 + b"b\n") * 8,
+    "keys that are near": _numbered("Disalow%d: /\n"),
+    "sitemaps and rules": _numbered("Sitemap: https://example.com/%d\n", _N // 2)
+    + _numbered("Disallow: /%d\n", _N // 2),
+    "NULs": b"a\0\n" * (_N // 3),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile(name: str) -> None:
+    """A file that is built to be slow is no slower than the others; the suite would notice."""
+    found = lint(HOSTILE[name], URI)
+    counts: dict[Code, int] = {}
+    for finding in found:
+        counts[finding.code] = counts.get(finding.code, 0) + 1
+    assert max(counts.values()) <= FINDINGS_PER_CODE
+
+
+def test_what_is_left_out_is_said() -> None:
+    body = b"User-agent: *\n" + b"Disallow: x\n" * (FINDINGS_PER_CODE + 5)
+    found = lint(body, URI)
+    assert sum(f.code is Code.RULE_MATCHES_NOTHING for f in found) == FINDINGS_PER_CODE
+    more = [f for f in found if f.code is Code.TOO_MANY_FINDINGS]
+    assert "REP401 rule-matches-nothing" in [f.detail for f in more]

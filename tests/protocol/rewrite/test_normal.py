@@ -1,0 +1,186 @@
+"""The normalised file (semantics, 8): what it looks like, and that it means the same."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import scrapy_rep
+from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.effect.differences import differences
+from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
+from scrapy_rep.protocol.rewrite.normal import Mode, normalise
+from tests.protocol import strategies
+from tests.protocol.lint.test_lint import HOSTILE
+from tests.protocol.reading import URI
+
+_rules = st.builds(
+    "{}: /{}".format,
+    st.sampled_from(["Allow", "Disallow"]),
+    st.lists(
+        st.sampled_from(["a", "b", "/", "*", "$", "?", "index.htm", "%2F", "é", "%41"]), max_size=5
+    ).map("".join),
+)
+_others = st.sampled_from(
+    [
+        *["User-agent: a", "User-agent: b", "User-agent: *", "User-agent: MJ12bot"],
+        *["User-agent: MJ13bot", "User-agent: mj", "User-agent: 2bot", "User-agent: a/1.2"],
+        *["Crawl-delay: 3", "Sitemap: /s", "# c", "", "no record at all", "Foo: bar", "Host: h"],
+    ]
+)
+_structured = st.lists(st.one_of(_rules, _rules, _others), max_size=18).map(
+    lambda lines: "\n".join(lines).encode()
+)
+_modes = st.sampled_from(Mode)
+
+
+def _as(mode: Mode | str, body: str) -> str:
+    return normalise(body.encode(), mode, URI).decode()
+
+
+def _star(*lines: str) -> str:
+    return "\n".join(("User-agent: *", *lines, ""))
+
+
+class TestMeaning:
+    """The same verdicts; and nothing changes when it is done again."""
+
+    @given(st.one_of(strategies.files, _structured), _modes, strategies.paths)
+    def test_any_file(self, body: bytes, mode: Mode, path: str) -> None:
+        written = normalise(body, mode, URI)
+        assert normalise(written, mode, URI) == written
+        old, new = parse(body, URI), parse(written, URI)
+        assert next(differences(old, new), None) is None
+        assert old.sitemaps == new.sitemaps
+        for agent in ("a", "b", "mj", "MJ12bot", "2bot", "zz"):
+            assert old.verdict(agent, path).allowed is new.verdict(agent, path).allowed
+        for agent in ("a", "b", "zz"):
+            assert old.crawl_delay(agent) == new.crawl_delay(agent)
+
+    @pytest.mark.parametrize("mode", Mode)
+    @pytest.mark.parametrize("name", HOSTILE)
+    def test_hostile(self, name: str, mode: Mode) -> None:
+        written = normalise(HOSTILE[name], mode)
+        assert len(written) <= PARSE_LIMIT_OCTETS
+        if mode is Mode.NORMAL:
+            assert normalise(written, mode) == written
+
+
+class TestForm:
+    """What every mode does."""
+
+    @pytest.mark.parametrize("mode", Mode)
+    @pytest.mark.parametrize(
+        ("body", "expected"),
+        [
+            ("", ""),
+            ("useragent:*\r\nDISALLOW:/a", _star("Disallow: /a")),
+            (_star("Disallow: /a  # why"), _star("# why", "Disallow: /a")),
+            (_star("Disallow: /a", "Crawl-delay: 5", "Disallow: /bcd").replace("/a", "/bcde"), None),
+            ("User-agent: foo/1.2 (x)\nDisallow: /", "User-agent: foo\nDisallow: /\n"),
+            ("User-agent: MJ12bot/1.4\nDisallow: /", "User-agent: MJ12bot\nDisallow: /\n"),
+            ("User-agent: *", _star("Disallow:")),
+            (_star("Disallow: /a#b"), _star("# b", "Disallow: /a")),
+            (_star("Disallow: /a%23b"), _star("Disallow: /a%23b")),
+            (_star("Disallow: /a b%7e%2f"), _star("Disallow: /a%20b~%2F")),
+            (_star("Disallow: /a$b"), _star("Disallow: /a%24b")),
+            ("Sitemap: /s\n" + _star("Disallow: /a"), _star("Disallow: /a") + "\nSitemap: https://example.com/s\n"),
+            ("# a\n\n" + _star("Disallow: /a"), "# a\n\n" + _star("Disallow: /a")),
+            (_star("junk line here", "Disallow: /a"), _star("# junk line here", "Disallow: /a")),
+            (_star("Disallow: /a", "Colour: blue"), _star("Disallow: /a") + "\n# Colour: blue\n"),
+            ("Disallow: /x\n" + _star("Disallow: /a"), "# Disallow: /x\n" + _star("Disallow: /a")),
+            ("User-agent: *\nDisallow: /a\n\nUser-agent: b\nDisallow: /", "User-agent: b\nDisallow: /\n\n" + _star("Disallow: /a")),
+            ("User-agent:\nDisallow: /a\n" + _star("Disallow: /b"), "# User-agent:\n# Disallow: /a\n" + _star("Disallow: /b")),
+        ],
+    )  # fmt: skip
+    def test_all_modes(self, mode: Mode, body: str, expected: str | None) -> None:
+        if expected is None:
+            expected = _star("Disallow: /bcde", "Disallow: /bcd", "Crawl-delay: 5")
+            expected = (
+                expected.replace("Disallow: /bcde\n", "") if mode is Mode.COMPACT else expected
+            )
+        assert _as(mode, body) == expected
+
+    def test_no_such_mode(self) -> None:
+        with pytest.raises(ConfigurationError, match="must be one of normal, compact, compatible"):
+            normalise(b"", "terse")
+
+    def test_public(self) -> None:
+        assert scrapy_rep.normalise is normalise
+
+    def test_octets_that_are_no_utf8_stay_what_they_were(self) -> None:
+        body = b"# caf\xe9\nUser-agent: *\nDisallow: /caf\xe9\n"
+        expected = b"# caf\\xe9\nUser-agent: *\nDisallow: /caf%E9\n"
+        assert normalise(body) == expected
+
+
+class TestGroups:
+    BODY = (
+        "User-agent: a\nDisallow: /x\nDisallow: /y\n\nUser-agent: b\nDisallow: /y\nDisallow: /x\n"
+    )
+
+    def test_equal_ones_are_one(self) -> None:
+        expected = "User-agent: a\nUser-agent: b\nDisallow: /x\nDisallow: /y\n"
+        assert _as("normal", self.BODY) == expected
+        assert _as("compact", self.BODY) == expected
+
+    def test_in_compatible_each_has_its_own(self) -> None:
+        rules = "Disallow: /x\nDisallow: /y\n"
+        assert _as("compatible", self.BODY) == f"User-agent: a\n{rules}\nUser-agent: b\n{rules}"
+
+    def test_groups_of_one_crawler_are_merged(self) -> None:
+        body = (
+            "User-agent: a\nDisallow: /x\nUser-agent: b\nDisallow: /\nUser-agent: A\nDisallow: /y\n"
+        )
+        expected = "User-agent: a\nDisallow: /x\nDisallow: /y\n\nUser-agent: b\nDisallow: /\n"
+        assert _as("normal", body) == expected
+
+    def test_names_that_share_a_token_keep_their_rules(self) -> None:
+        """``mj`` obeys both groups; a rule that one of them does not need, it may."""
+        body = (
+            "User-agent: mj12bot\nDisallow: /a\nDisallow: /a/b\n\n"
+            "User-agent: mj13bot\nAllow: /a/\nDisallow: /c\n"
+        )
+        assert "Disallow: /a/b" in _as("compact", body)
+
+
+class TestRules:
+    def test_normal_keeps_order_but_for_ties(self) -> None:
+        rules = ("Disallow: /a", "Disallow: /bb", "Disallow: /a", "Allow: /a")
+        expected = ("Allow: /a", "Disallow: /a", "Disallow: /bb", "Disallow: /a")
+        assert _as("normal", _star(*rules)) == _star(*expected)
+
+    def test_compact_drops_what_has_no_effect(self) -> None:
+        rules = (
+            "Disallow: /a",
+            "Disallow: x",
+            "Disallow: /a",
+            "Disallow: /a/b",
+            "Allow: /c",
+            "Disallow:",
+        )
+        assert _as("compact", _star(*rules)) == _star("Disallow: /a")
+
+    def test_compact_keeps_exceptions(self) -> None:
+        rules = ("Disallow: /a/b/c", "Allow: /a/b", "Disallow: /a")
+        assert _as("compact", _star(*rules)) == _star(*rules)
+
+    def test_compatible_has_plain_rules_where_they_say_the_same(self) -> None:
+        rules = ("Disallow: /a/*", "Disallow: /*.pdf$", "Disallow: /b", "Disallow: /b*x")
+        expected = ("Disallow: /*.pdf$", "Disallow: /a/", "Disallow: /b")
+        assert _as("compatible", _star(*rules)) == _star(*expected)
+
+    def test_compatible_keeps_a_star_that_decides(self) -> None:
+        rules = ("Disallow: /a*", "Allow: /a")
+        assert _as("compatible", _star(*rules)) == _star(*rules)
+
+    def test_characters_or_escapes(self) -> None:
+        body = _star("Disallow: /caf%c3%a9")
+        assert _as("normal", body) == _star("Disallow: /café")
+        assert _as("compatible", body) == _star("Disallow: /caf%C3%A9")
+
+    def test_a_rule_that_would_be_cut_stays_as_written(self) -> None:
+        body = _star("Disallow: /" + "{" * 16_000)
+        assert _as("normal", body) == body
