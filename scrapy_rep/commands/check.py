@@ -182,6 +182,8 @@ def _show_text(terminal: Terminal, judgement: Judgement) -> None:
     for rule in judgement.lost:
         octets = f"{rule.octets} octets"
         terminal.line(paint(f"  lost: {rule.line} | {rule} ({octets})", "dim"))
+    if judgement.in_crawl is not None:
+        terminal.line(f"  note: a crawl resolves its dot segments first: {judgement.in_crawl}")
     for text in judgement.access_lines():
         terminal.line(f"  {text}")
 

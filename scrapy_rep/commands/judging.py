@@ -75,7 +75,11 @@ class Judgement:
         text: the text of the deciding line.
         lost: rules that match too, most specific first; only if they were asked for.
         policy: what it rests on; None if nothing is known.
+        origin: whose file it is.
         is_explained: whether `lost` was asked for.
+        has_answer: whether a site was asked for the file, now or before.
+        in_crawl: what a crawl would go by, if that is another verdict than the file's own: one on
+            the URL without its dot segments.
     """
 
     url: str
@@ -87,6 +91,7 @@ class Judgement:
     origin: Origin
     is_explained: bool
     has_answer: bool
+    in_crawl: Verdict | None
 
     @property
     def is_unreachable(self) -> bool:
@@ -134,6 +139,8 @@ class Judgement:
             found["lost"] = [
                 {"rule": str(lost), "line": lost.line, "octets": lost.octets} for lost in self.lost
             ]
+        if self.in_crawl is not None:
+            found["in_crawl"] = {"allowed": self.in_crawl.allowed, "line": self.in_crawl.line}
         if self.has_answer:
             found["access"] = _access(self.policy, self.origin)
         return found
@@ -199,7 +206,9 @@ class Judge:
     def judge(self, url: str, agent: Agent, *, explains: bool) -> Judgement:
         """The verdict on a URL, with the rules that lost if they are asked for."""
         policy = self._policy
-        verdict = None if policy is None else policy.verdict(url, agent.tokens)
+        verdict = in_crawl = None if policy is None else policy.verdict(url, agent.tokens)
+        if policy is not None and not self._has_answer:
+            verdict = policy.robots_txt.verdict(agent.tokens, url)  # what the file itself says
         text = ""
         if verdict is not None and verdict.line:
             text = shown(self._lines[verdict.line - 1])
@@ -213,6 +222,7 @@ class Judge:
             self._origin,
             explains,
             self._has_answer,
+            in_crawl if in_crawl != verdict else None,
         )
 
     def _lost(self, url: str, agent: Agent, verdict: Verdict) -> tuple[Rule, ...]:

@@ -10,7 +10,7 @@ from typing import TypeVar
 import pytest
 from scrapy.utils.misc import load_object
 
-from scrapy_rep.cache.base import Lease, Store, done
+from scrapy_rep.cache.base import Browsable, Lease, Store, done
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.memory import MemoryStore
 from scrapy_rep.cache.sqlite import SqliteStore
@@ -205,3 +205,46 @@ class TestLeases:
         now(store.release(lease))
         now(store.release(lease))
         assert now(store.renew(lease, NOW, _SECONDS)) is None
+
+
+class TestBrowsing:
+    """What a store can do besides, if it says so; ours both do."""
+
+    @pytest.fixture
+    def browsable(self, store: Store) -> Browsable:
+        if isinstance(store, PlainStore):
+            assert not isinstance(store, Browsable)
+            pytest.skip("does what crawls need, and no more")
+        assert isinstance(store, Browsable)
+        return store
+
+    def test_nothing_at_first(self, browsable: Browsable) -> None:
+        assert browsable.origins() == []
+
+    def test_origins_by_their_text(self, store: Store, browsable: Browsable) -> None:
+        origins = [ORIGIN, OTHER, Origin("http", "::1", 8080), Origin("ftp", "h.", 21)]
+        for origin in origins:
+            now(store.commit(file_entry(origin), None))
+        now(store.commit(outage_entry(at=NOW + 1), None))
+        assert browsable.origins() == sorted(origins, key=str)
+
+    def test_forgetting(self, store: Store, browsable: Browsable) -> None:
+        now(store.commit(file_entry(), None))
+        now(store.commit(file_entry(OTHER), None))
+        assert now(browsable.forget(ORIGIN)) is True
+        assert now(browsable.forget(ORIGIN)) is False
+        assert store.peek(ORIGIN) is None
+        assert browsable.origins() == [OTHER]
+
+    def test_what_was_forgotten_can_be_learnt_again(
+        self, store: Store, browsable: Browsable
+    ) -> None:
+        now(store.commit(file_entry(at=NOW), None))
+        now(browsable.forget(ORIGIN))
+        now(store.commit(file_entry(at=NOW - 9), None))
+        assert store.peek(ORIGIN) == file_entry(at=NOW - 9)
+
+    def test_leases_are_not_touched(self, store: Store, browsable: Browsable) -> None:
+        claimed(store)
+        now(browsable.forget(ORIGIN))
+        assert now(store.claim(ORIGIN, NOW, _SECONDS)) is None

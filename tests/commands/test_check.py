@@ -1,0 +1,159 @@
+"""``scrapy rep check`` by a file and by the store."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.cache.sqlite import SqliteStore
+from tests.cache.samples import OTHER, file_entry, outage_entry
+from tests.commands.calling import Done, rep
+
+FILE = b"User-agent: *\nDisallow: /a # no\nAllow: /a/b$\nUser-agent: Foo\nDisallow: /\n"
+
+
+@pytest.fixture
+def robots(tmp_path: Path) -> Path:
+    path = tmp_path / "robots.txt"
+    path.write_bytes(FILE)
+    return path
+
+
+def rows(done: Done) -> list[dict[str, object]]:
+    return [json.loads(line) for line in done.out.splitlines()]
+
+
+class TestByFile:
+    def test_all_that_is_said(self, robots: Path) -> None:
+        done = rep("check", "https://h/a/b", "--agent", "bar", "--robots", robots)
+        assert done == Done(
+            0,
+            "https://h/a/b\n  allowed for bar: line 3, Allow: /a/b$\n  group: *\n"
+            "  3 | Allow: /a/b$\n  lost: 2 | Disallow: /a (2 octets)\n",
+            "",
+        )
+
+    def test_json(self, robots: Path) -> None:
+        done = rep(
+            *["check", "https://h/a", "--agent", "bar", "--agent", "foo", "--agent", "*"],
+            *["--robots", robots, "--json"],
+        )
+        assert done.status == 1
+        assert [(r["agent"], r["allowed"], r["group"], r["line"]) for r in rows(done)] == [
+            ("bar", False, "*", 2),
+            ("foo", False, "foo", 5),
+            ("*", False, "*", 2),
+        ]
+        assert rows(done)[0]["text"] == "Disallow: /a # no"
+        assert rows(done)[0]["lost"] == []
+
+    @pytest.mark.parametrize(
+        ("urls", "status"), [(["/x"], 0), (["/x", "/a"], 1), (["/a/b"], 0), (["/robots.txt"], 0)]
+    )
+    def test_exit_status(self, robots: Path, urls: list[str], status: int) -> None:
+        assert rep("check", *urls, "--agent", "bar", "--robots", robots).status == status
+
+    def test_many_from_standard_input(self, robots: Path) -> None:
+        urls = b"".join(b"https://h/%s/%d\n" % (b"ab"[n % 2 : n % 2 + 1], n) for n in range(5000))
+        done = rep("check", "-", "--agent", "bar", "--robots", robots, stdin=urls)
+        lines = done.out.splitlines()
+        assert done.status == 1
+        assert len(lines) == 5000
+        assert lines[0] == "disallowed\tbar\t2\tline 2, Disallow: /a\thttps://h/a/0"
+        assert lines[1] == "allowed\tbar\t-\tno rule of the group matches\thttps://h/b/1"
+        assert done.err == ""
+
+    def test_the_file_from_standard_input(self) -> None:
+        done = rep("check", "/x", "--agent", "foo", "--robots", "-", stdin=FILE)
+        assert done.status == 1
+
+    def test_a_header_as_agent(self, robots: Path) -> None:
+        header = "Mozilla/5.0 (compatible; Foo/2.1; +http://foo.example)"
+        done = rep("check", "/x", "--agent", header, "--robots", robots, "--json")
+        assert rows(done)[0]["agent"] == "Foo"
+        assert rows(done)[0]["group"] == "foo"
+
+    def test_who_the_project_s_crawls_are(self, robots: Path) -> None:
+        settings = {"USER_AGENT": "Foo/1 (+https://foo.example)"}
+        done = rep("check", "/x", "--robots", robots, "--json", settings=settings)
+        assert rows(done)[0]["agent"] == "Foo"
+
+    def test_what_a_crawl_makes_of_dot_segments_is_said(self, robots: Path) -> None:
+        done = rep("check", "https://h/x/../a", "--agent", "bar", "--robots", robots)
+        assert done.status == 0
+        assert "note: a crawl resolves its dot segments first: disallowed by line 2" in done.out
+        done = rep("check", "https://h/x/../a", "--agent", "bar", "--robots", robots, "--json")
+        assert rows(done)[0]["in_crawl"] == {"allowed": False, "line": 2}
+
+    def test_the_progress_bar_is_for_terminals(self, robots: Path) -> None:
+        arguments = ("check", "/x", "/y", "--agent", "bar", "--robots", robots)
+        assert "of 2 URLs" in rep(*arguments, is_terminal=True).err
+        assert rep(*arguments).err == ""
+
+    def test_what_a_terminal_would_obey_is_not_written(self, robots: Path) -> None:
+        robots.write_bytes(b"User-agent: *\nDisallow: /\x1b[31m\n")
+        done = rep("check", "/\x1b[31m", "--agent", "bar", "--robots", robots)
+        assert "\x1b" not in done.out
+
+
+class TestUsage:
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (["check"], "the following arguments are required: URL"),
+            (["check", "/x", "--robots", "no/such/file"], "no/such/file: No such file"),
+            (["check", "/x", "--robots", "."], ".: Is a directory"),
+            (["check", "/x", "--cached", "--robots", "f"], "give one of them"),
+            (["check", "-", "--robots", "-"], "can be read only once"),
+            (["check", "x", "--robots", "pyproject.toml"], "a path that begins with /"),
+            (["check", "/x", "--agent", "a b", "--robots", "pyproject.toml"], "names no crawler"),
+            (["check", "/x", "--bogus"], "unrecognized arguments: --bogus"),
+            (["check", "gopher://h/"], "no URL that robots.txt governs"),
+            (["check", "http://h:99999/"], "names no origin"),
+            (["chek"], "invalid choice: 'chek'"),
+            ([], "say what to do: check, lint, format, diff, cache"),
+        ],
+    )
+    def test_in_words(self, arguments: list[str], words: str) -> None:
+        done = rep(*arguments)
+        assert done.status == 2
+        assert words in done.err
+        assert "Traceback" not in done.err
+
+
+class TestByStore:
+    def test_what_is_kept(self, tmp_path: Path) -> None:
+
+        path, now = tmp_path / "s.sqlite", time.time()
+        store = SqliteStore(path, 1 << 20)
+        store.commit(file_entry(at=now), None).result()
+        store.commit(outage_entry(OTHER, at=now), None).result()
+        store.close()
+        urls = ("https://example.com/private/x", "http://example.com/x", "https://unknown.example/")
+        settings = {"REP_STORE_PATH": str(path)}
+        done = rep("check", "--cached", "--json", *urls, settings=settings)
+        assert done.status == 3
+        known, down, unknown = rows(done)
+        assert (known["allowed"], known["line"]) == (False, 2)
+        assert (down["allowed"], down["reason"]) == (False, "unreachable")
+        assert (unknown["allowed"], unknown["reason"]) == (None, "unknown")
+        assert rep("check", "--cached", urls[0], settings=settings).status == 1
+
+    def test_what_is_too_old_is_not_known(self, tmp_path: Path) -> None:
+        path = tmp_path / "s.sqlite"
+        store = SqliteStore(path, 1 << 20)
+        store.commit(file_entry(at=1_000_000_000.0), None).result()
+        store.close()
+        done = rep(
+            "check", "--cached", "https://example.com/x", settings={"REP_STORE_PATH": str(path)}
+        )
+        assert done.status == 3
+        assert "the store knows nothing of https://example.com that could be used" in done.out
+
+    def test_memory_keeps_nothing(self) -> None:
+        done = rep("check", "--cached", "https://h/", settings={"REP_STORE": "memory"})
+        assert done.status == 2
+        assert "keeps answers for one crawl only" in done.err

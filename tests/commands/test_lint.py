@@ -1,0 +1,147 @@
+"""``scrapy rep lint``: text, JSON, SARIF, which findings, and the exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.protocol.lint.codes import Code
+from tests.commands.calling import Done, rep
+
+BAD = b"User-agent: *\nDisallow: private/\nDisallow: /a b\n"
+
+
+@pytest.fixture
+def robots(tmp_path: Path) -> Path:
+    path = tmp_path / "robots.txt"
+    path.write_bytes(BAD)
+    return path
+
+
+class TestText:
+    def test_source_line_and_caret(self, robots: Path) -> None:
+        done = rep("lint", robots, "--select", "REP4")
+        assert done.status == 1
+        assert done.out == (
+            f"{robots}:2:11: REP401 error: a path pattern begins with neither '/' nor '*' and "
+            "matches nothing\n"
+            "  2 | Disallow: private/\n"
+            "    |           ^^^^^^^^\n"
+            "  = help: put a / in front of it\n"
+            "\n"
+            f"{robots}:3:13: REP403 warning: the path holds white space, which some crawlers take "
+            "for its end\n"
+            "  3 | Disallow: /a b\n"
+            "    |             ^\n"
+            "  = help: write %20\n"
+            "\n"
+            "1 file: 1 error, 1 warning, 0 notes\n"
+        )
+
+    def test_nothing_found(self) -> None:
+        body = b"User-agent: *\nDisallow: /a\nSitemap: https://h/s\n"
+        assert rep("lint", "-", stdin=body) == Done(0, "1 file: nothing found\n", "")
+
+    def test_colour_is_for_terminals(self, robots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        monkeypatch.delenv("FORCE_COLOR", raising=False)
+        monkeypatch.setenv("TERM", "xterm")
+        assert "\x1b[31;1merror" in rep("lint", robots, is_terminal=True).out
+        assert "\x1b" not in rep("lint", robots).out
+        monkeypatch.setenv("NO_COLOR", "1")
+        assert "\x1b" not in rep("lint", robots, is_terminal=True).out
+
+    def test_a_long_line_is_cut_around_the_place(self) -> None:
+        body = b"User-agent: *\nDisallow: /" + b"a" * 300 + b" " + b"b" * 300 + b"\n"
+        done = rep("lint", "-", "--select", "REP403", stdin=body)
+        source, caret = done.out.splitlines()[1:3]
+        assert len(source) < 120
+        assert source[caret.index("^")] == " "
+
+    @pytest.mark.parametrize("text", ["é", "漢字", "\t", "\x1b"])
+    def test_the_caret_stands_below(self, text: str) -> None:
+        from scrapy_rep.commands.terminal import width_of
+
+        body = f"User-agent: *\nDisallow: /{text}%zz\n".encode()
+        source, caret = rep("lint", "-", "--select", "REP502", stdin=body).out.splitlines()[1:3]
+        assert width_of(source[: source.index("%")]) == caret.index("^")
+        assert "\x1b" not in source
+
+    def test_any_octets(self) -> None:
+        for octets in (b"", b"\0", b"\xff\xfea", b"<html>", b"\xef\xbb\xbf", bytes(range(256))):
+            assert rep("lint", "-", stdin=octets).status in (0, 1)
+
+
+class TestStatus:
+    @pytest.mark.parametrize(
+        ("body", "strict", "status"),
+        [
+            (b"User-agent: *\nDisallow: /a\n", False, 0),
+            (b"User-agent: *\nDisallow: /a\n", True, 0),
+            (b"User-agent: *\nDisallow: /a b\n", False, 0),
+            (b"User-agent: *\nDisallow: /a b\n", True, 1),
+            (b"User-agent: *\nDisallow: a\n", False, 1),
+        ],
+    )
+    def test_by_severity(self, body: bytes, strict: bool, status: int) -> None:
+        options = ["--strict"] if strict else []
+        assert rep("lint", "-", *options, stdin=body).status == status
+
+    @pytest.mark.parametrize("option", ["--select", "--ignore"])
+    @pytest.mark.parametrize("codes", ["REP401", "rep4", "rule-matches-nothing", "REP1,REP401"])
+    def test_which(self, robots: Path, option: str, codes: str) -> None:
+        done = rep("lint", robots, option, codes)
+        assert ("REP401 error" in done.out) is (option == "--select")
+        assert done.status == (1 if option == "--select" else 0)
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (["--select", "E501"], "begins no code"),
+            (["--json", "--format", "sarif"], "give one of them"),
+            (["--format", "xml"], "invalid choice: 'xml'"),
+        ],
+    )
+    def test_wrong_usage(self, robots: Path, options: list[str], words: str) -> None:
+        done = rep("lint", robots, *options)
+        assert done.status == 2
+        assert words in done.err
+
+
+class TestMachines:
+    def test_json(self, robots: Path) -> None:
+        found = [json.loads(line) for line in rep("lint", robots, "--json").out.splitlines()]
+        assert found[0]["line"] is None
+        one = next(finding for finding in found if finding["code"] == "REP401")
+        assert one == {
+            "file": str(robots),
+            "line": 2,
+            "column": 11,
+            "code": "REP401",
+            "name": "rule-matches-nothing",
+            "severity": "error",
+            "message": "a path pattern begins with neither '/' nor '*' and matches nothing",
+            "found": "private/",
+            "mend": "put a / in front of it",
+        }
+
+    def test_sarif(self, robots: Path) -> None:
+        done = rep("lint", robots, "--format", "sarif")
+        log = json.loads(done.out)
+        assert done.status == 1
+        assert log["version"] == "2.1.0"
+        (run,) = log["runs"]
+        rules = run["tool"]["driver"]["rules"]
+        assert [rule["id"] for rule in rules] == [code.value for code in Code]
+        levels = {"error", "warning", "note"}
+        for result in run["results"]:
+            assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+            assert result["level"] in levels
+            (place,) = result["locations"]
+            assert place["physicalLocation"]["artifactLocation"]["uri"] == str(robots)
+            assert place["physicalLocation"]["region"]["startLine"] >= 1
+        one = next(result for result in run["results"] if result["ruleId"] == "REP401")
+        region = one["locations"][0]["physicalLocation"]["region"]
+        assert region == {"startLine": 2, "startColumn": 11, "snippet": {"text": "private/"}}

@@ -1,0 +1,138 @@
+"""``scrapy rep`` as a process: what every call of ``scrapy`` pays for it, and asking real sites."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.commands.calling import rep_process
+from tests.crawling import REPOSITORY
+from tests.servers.handle import Answer, Site, free_port, redirect
+
+_LIGHT = {"scrapy_rep", "scrapy_rep.command"}
+_LOOPS = {
+    "asyncio": [],
+    "select": ["-s", "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"],
+    "reactorless": ["-s", "TWISTED_REACTOR_ENABLED=False"],
+}
+
+
+class TestStart:
+    """The command costs other commands nothing, and does not break them."""
+
+    def test_the_command_loads_nothing_but_itself(self) -> None:
+        """As ``-X importtime`` tells it: after Scrapy's own modules come two light ones."""
+        done = subprocess.run(
+            [sys.executable, "-X", "importtime", "-c", "import scrapy.cmdline, scrapy_rep.command"],
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        loaded = re.findall(r"\| +([\w.]+)$", done.stderr, re.MULTILINE)
+        assert set(loaded[loaded.index("scrapy.cmdline") + 1 :]) == _LIGHT
+
+    def test_other_commands_load_nothing_else_of_ours(self) -> None:
+        """What ``scrapy version`` loads by the entry point."""
+        code = (
+            "import sys; from scrapy.cmdline import execute\n"
+            "try: execute(['scrapy', 'version'])\n"
+            "except SystemExit as leaving: print(leaving.code or 0)\n"
+            "print(*sorted(name for name in sys.modules if name.startswith('scrapy_rep')))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True
+        )
+        version, status, loaded = done.stdout.splitlines()
+        assert (version.split()[0], status, set(loaded.split())) == ("Scrapy", "0", _LIGHT)
+
+    def test_help(self) -> None:
+        listed = rep_process("-h")
+        assert listed.status == 0
+        assert "  rep           Test, lint, rewrite and compare robots.txt files" in listed.out
+        for subcommand in ("check", "lint", "format", "diff", "cache"):
+            done = rep_process("rep", subcommand, "-h")
+            assert done.status == 0
+            assert "exit status:" in done.out
+            assert "-s NAME=VALUE" in done.out
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    file = Answer(body="User-agent: *\nDisallow: /a\nAlow: /\n", etag='"1"')
+    with Site({"/robots.txt": [redirect("/r/robots.txt"), file], "/r/*": file}) as site:
+        yield site
+
+
+@pytest.mark.parametrize("loop", _LOOPS)
+def test_check_asks_as_a_crawl_would(loop: str, tmp_path: Path) -> None:
+    with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /a\n")}) as site:
+        urls = [site.url("/a/1"), site.url("/b"), f"http://127.0.0.1:{free_port()}/"]
+        options = ["--json", *_LOOPS[loop], *_store(tmp_path), "-s", "REP_QUICK_RETRY_SECONDS="]
+        done = rep_process("rep", "check", *urls, *options)
+        assert done.status == 3, done.err
+        rows = [json.loads(line) for line in done.out.splitlines()]
+        assert [(row["allowed"], row["line"]) for row in rows] == [
+            (False, 2),
+            (True, 0),
+            (False, 0),
+        ]
+        assert rows[0]["access"]["hops"] == [site.url("/robots.txt")]
+        assert [row["access"]["result"] for row in rows[1:]] == ["successful", "unreachable"]
+        assert rows[2]["reason"] == "unreachable"
+        assert rep_process("rep", "check", "--cached", *urls, *options).out == done.out
+        assert site.paths() == ["/robots.txt"], "no page is asked for, and the store is asked first"
+
+
+def test_other_subcommands_ask_too(site: Site, tmp_path: Path) -> None:
+    """Each follows the redirect, which lint has something to say about."""
+    file = tmp_path / "new.txt"
+    file.write_text("User-agent: *\nDisallow: /\n")
+    lint = rep_process("rep", "lint", site.url("/x"), "--select", "REP0,REP206")
+    assert lint.status == 1, lint.err
+    assert re.findall(r"REP\d+ \w+", lint.out) == ["REP007 info", "REP206 error"]
+    diff = rep_process("rep", "diff", site.url(), file)
+    assert (diff.status, diff.err) == (1, "")
+    assert "+ 2 | Disallow: /" in diff.out
+    given = rep_process("rep", "check", "/a", "--agent", "x", "--robots", site.url(), "--json")
+    assert (given.status, json.loads(given.out)["line"]) == (1, 2)
+    refreshed = rep_process("rep", "cache", "refresh", site.url(), *_store(tmp_path))
+    assert (refreshed.status, refreshed.out) == (0, f"{site.url()[:-1]}: 200 (successful)\n")
+    again = rep_process("rep", "cache", "refresh", "--all", *_store(tmp_path))
+    assert (again.status, again.out) == (0, f"{site.url()[:-1]}: unchanged (304)\n")
+
+
+def test_what_is_unreachable() -> None:
+    url = f"http://127.0.0.1:{free_port()}/"
+    lint = rep_process("rep", "lint", url, "--json")
+    assert (lint.status, json.loads(lint.out)["code"]) == (3, "REP006")
+    diff = rep_process("rep", "diff", url, "pyproject.toml")
+    assert diff.status == 3
+    assert "is unreachable (refused)" in diff.err
+    given = rep_process("rep", "check", "/a", "--robots", url)
+    assert given.status == 3
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("REP_POLICY=rfc", "REP_POLICY = 'rfc': must be one of"),
+        ("REP_STORE=no.such.Store", "REP_STORE = 'no.such.Store' can't be used"),
+        ("ROBOTSTXT_USER_AGENT=a b", "'a b' is no product token"),
+    ],
+)
+def test_a_wrong_setting_is_said_in_words(setting: str, words: str) -> None:
+    done = rep_process("rep", "check", "http://127.0.0.1:1/", "--agent", "x", "-s", setting)
+    assert done.status == 2
+    assert words in done.err
+    assert "Traceback" not in done.err
+
+
+def _store(folder: Path) -> list[str]:
+    return ["-s", f"REP_STORE_PATH={folder / 'store.sqlite'}"]
