@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .slips import is_one_slip
+
 KNOWN = frozenset(
     [
         "adsbot-google",
@@ -126,20 +128,4 @@ def nearly(name: str) -> str | None:
     """The known crawler whose name is one slip from this one; None if there is none."""
     if name in KNOWN or len(name) < 5:  # noqa: PLR2004 - short names are near to each other
         return None
-    return next((known for known in sorted(KNOWN) if _is_one_slip(name, known)), None)
-
-
-def _is_one_slip(one: str, other: str) -> bool:
-    """Whether one letter is missing, added, changed, or swapped with the next."""
-    if abs(len(one) - len(other)) > 1:
-        return False
-    start = 0
-    while start < min(len(one), len(other)) and one[start] == other[start]:
-        start += 1
-    rest, other_rest = one[start:], other[start:]
-    return (
-        rest[1:] == other_rest[1:]
-        or rest[1:] == other_rest
-        or rest == other_rest[1:]
-        or (rest[:2] == other_rest[1::-1] and rest[2:] == other_rest[2:])
-    )
+    return next((known for known in sorted(KNOWN) if is_one_slip(name, known)), None)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from scrapy_rep.protocol.findings import Finding
 from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, Kind
 from scrapy_rep.protocol.outline import Line, Outline
 
 from .codes import Code
+from .slips import is_one_slip
 
 KNOWN_KEYS = frozenset(
     {
@@ -33,16 +33,18 @@ _WORDS = {
     Kind.DISALLOW: (b"disallow",),
     Kind.SITEMAP: (b"sitemap",),
 }
-_SPELLINGS = (*(word for words in _WORDS.values() for word in words), *sorted(KNOWN_KEYS))
+_SPELLINGS = tuple(
+    word.decode()
+    for word in (*(w for words in _WORDS.values() for w in words), *sorted(KNOWN_KEYS))
+)
 _INVISIBLE = re.compile(rb"\s*(\xef\xbb\xbf|\xe2\x80[\x8b-\x8f]|\xc2\xa0|\xc2\xad|\xe2\x81\xa0)")
 _LONGEST_KEY = 24  # of those that may be meant for another
 _MOST_KEYS = 200  # different ones that are compared with the known ones
-_CLOSE = 0.8
 
 
 def line_findings(outlined: Outline) -> Iterator[Finding]:
     """What is odd in single lines."""
-    near: dict[bytes, bytes | None] = {}
+    near: dict[bytes, str | None] = {}
     is_markup = outlined.octets.lstrip()[:1] == b"<"
     for line in outlined.lines:
         if len(line.octets) > LINE_LIMIT_OCTETS:
@@ -63,7 +65,7 @@ def _no_record(line: Line) -> Finding:
     return Finding(code, line.number, text[:200], line.key_column)
 
 
-def _key_findings(line: Line, near: dict[bytes, bytes | None]) -> Iterator[Finding]:
+def _key_findings(line: Line, near: dict[bytes, str | None]) -> Iterator[Finding]:
     found = (line.number, line.key[:200], line.key_column)
     if b":" not in line.octets.partition(b"#")[0]:
         yield Finding(Code.MISSING_COLON, *found)
@@ -77,19 +79,17 @@ def _key_findings(line: Line, near: dict[bytes, bytes | None]) -> Iterator[Findi
         if meant is None:
             yield Finding(Code.UNKNOWN_KEY, *found)
         else:
-            yield Finding(Code.NEAR_KEY, *found, f"perhaps {meant.decode().capitalize()}")
+            yield Finding(Code.NEAR_KEY, *found, f"perhaps {meant.capitalize()}")
     elif line.kind is not None and line.name not in _WORDS[line.kind]:
         is_word = line.name.startswith(_WORDS[line.kind])
         yield Finding(Code.KEY_GOES_ON if is_word else Code.MISSPELT_KEY, *found)
 
 
-def _meant(name: bytes, near: dict[bytes, bytes | None]) -> bytes | None:
+def _meant(name: bytes, near: dict[bytes, str | None]) -> str | None:
     """The key that is nearly this, if there is one."""
     if name not in near:
         if len(name) > _LONGEST_KEY or len(near) >= _MOST_KEYS:
             return None
         text = name.decode("latin-1")
-        known = [spelling.decode() for spelling in _SPELLINGS]
-        close = get_close_matches(text, known, n=1, cutoff=_CLOSE)
-        near[name] = close[0].encode() if close else None
+        near[name] = next((known for known in _SPELLINGS if is_one_slip(text, known)), None)
     return near[name]

@@ -1,0 +1,133 @@
+"""Writes docs/lint: a page for each code, from the table that the code uses, and their index.
+
+::
+
+    python docs/make_lint.py [FOLDER]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from scrapy_rep.protocol.access import name_of
+from scrapy_rep.protocol.findings import shown
+from scrapy_rep.protocol.knowledge import Answer
+from scrapy_rep.protocol.lint.codes import Check, Severity
+from scrapy_rep.protocol.lint.table import SECTIONS
+
+_LINES_SHOWN = 12
+_COLUMNS_SHOWN = 100
+
+_WORDS = {
+    Severity.ERROR: "error: it is not used as written",
+    Severity.WARNING: "warning: it is used, but crawlers differ",
+    Severity.INFO: "info: good to know",
+}
+
+_INTRODUCTION = """\
+# What `scrapy rep lint` finds
+
+Made by `python docs/make_lint.py` from the table in `scrapy_rep/protocol/lint`, which is what the
+code uses; change that, not these pages. The examples are true: the tests run them.
+
+An *error* is not used as written. A *warning* is used, but crawlers differ. An *info* is good to
+know. `--select` and `--ignore` take codes, their beginnings, or names."""
+
+
+def pages() -> dict[str, str]:
+    """The pages by file name."""
+    made = {"README.md": "\n".join(_index()) + "\n"}
+    for section, checks in SECTIONS.items():
+        for check in checks:
+            made[f"{check.code.value}.md"] = "\n".join(_page(section, check)) + "\n"
+    return made
+
+
+def _index() -> Iterator[str]:
+    yield _INTRODUCTION
+    for section, checks in SECTIONS.items():
+        yield f"\n## {section}\n"
+        yield "| code | name | severity | meaning |"
+        yield "| --- | --- | --- | --- |"
+        for check in checks:
+            code = check.code.value
+            yield (
+                f"| [{code}]({code}.md) | {check.code.slug} | {check.severity.value} | "
+                f"{_cell(check.meaning)} |"
+            )
+
+
+def _page(section: str, check: Check) -> Iterator[str]:
+    yield f"# {check.code.value} {check.code.slug}\n"
+    yield f"{section}; {_WORDS[check.severity]}.\n"
+    yield f"{_sentence(check.meaning)}\n"
+    yield f"**What to do:** {check.mend}.\n"
+    for title, example in (("Bad", check.bad), ("Good", check.good)):
+        yield f"{title}:\n"
+        yield "```text"
+        yield from _example(example)
+        yield "```\n"
+    yield "[All codes](README.md)"
+
+
+def _example(example: bytes | Answer) -> Iterator[str]:
+    if isinstance(example, Answer):
+        yield from _answer(example)
+        return
+    lines = _visible(example).split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    for line in lines[:_LINES_SHOWN]:
+        yield (
+            line
+            if len(line) <= _COLUMNS_SHOWN
+            else f"{line[:_COLUMNS_SHOWN]}... ({len(line):,} octets)"
+        )
+    if len(lines) > _LINES_SHOWN:
+        yield f"... ({len(lines):,} lines)"
+
+
+def _visible(octets: bytes) -> str:
+    """Octets as text, with all that can't be seen as escapes but line ends."""
+    if octets.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "(in UTF-16)\n" + octets.decode("utf-16")
+    lines = octets.replace(b"\r\n", b"\n").split(b"\n")
+    return "\n".join(shown(line) for line in lines)
+
+
+def _answer(answer: Answer) -> Iterator[str]:
+    for hop in answer.hops:
+        yield f"GET {hop}"
+    yield name_of(answer.event)
+    yield from (f"{name.title()}: {value}" for name, value in answer.headers.items())
+    if answer.event in range(200, 300):
+        yield ""
+        yield from answer.body.decode().splitlines()
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
+
+
+def main() -> None:
+    """Write the pages, and remove those of codes that are no more."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "lint"
+    folder.mkdir(exist_ok=True)
+    made = pages()
+    for page in folder.glob("*.md"):
+        if page.name not in made:
+            page.unlink()
+    for name, text in made.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

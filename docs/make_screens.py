@@ -1,0 +1,129 @@
+"""Writes docs/screens/*.svg: what `scrapy rep` shows in a terminal, as it really shows it.
+
+::
+
+    python docs/make_screens.py [FOLDER]
+
+Each screen is a call of the command in a process of its own, with colours as in a terminal, drawn
+as text of an SVG.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+
+_DOCS = Path(__file__).resolve().parent
+_HERE = _DOCS / "screens"
+
+_SCREENS = {
+    "check": [
+        *["check", "https://shop.example/private/press/2026", "https://shop.example/private/x"],
+        *["--robots", "old.txt", "--agent", "FooBot"],
+    ],
+    "lint": ["lint", "old.txt", "--uri", "https://shop.example/robots.txt", "--ignore", "REP8"],
+    "diff": ["diff", "old.txt", "new.txt"],
+}
+
+_COLUMNS = 100
+_CELL_WIDTH, _LINE_HEIGHT, _MARGIN, _FONT = 8.4, 19, 16, 14
+_FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+_BACKGROUND, _PLAIN = "#0d1117", "#e6edf3"
+_COLOURS = {
+    "31": "#ff7b72",
+    "32": "#7ee787",
+    "33": "#e3b341",
+    "34": "#79c0ff",
+    "36": "#76e3ea",
+}
+_STYLE = re.compile(r"\x1b\[([\d;]*)m")
+
+
+def screen(arguments: list[str]) -> str:
+    """What a call writes, under its command line."""
+    environment = {**os.environ, "FORCE_COLOR": "1", "PYTHONPATH": str(_DOCS.parent)}
+    environment.pop("NO_COLOR", None)
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-m", "scrapy", "rep", *arguments],
+        cwd=_HERE,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    if done.stderr:
+        raise RuntimeError(done.stderr)
+    return f"\x1b[1m$ scrapy rep {' '.join(arguments)}\x1b[0m\n{done.stdout}"
+
+
+def svg(text: str) -> str:
+    """A terminal's text as an SVG."""
+    lines = [line for written in text.rstrip("\n").split("\n") for line in _wrapped(written)]
+    width = _COLUMNS * _CELL_WIDTH + 2 * _MARGIN
+    height = len(lines) * _LINE_HEIGHT + 2 * _MARGIN
+    size = f'width="{width:g}" height="{height}" viewBox="0 0 {width:g} {height}"'
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
+            f'<rect width="100%" height="100%" rx="8" fill="{_BACKGROUND}"/>',
+            f'<g font-family="{_FONTS}" font-size="{_FONT}" fill="{_PLAIN}" xml:space="preserve">',
+            *(
+                f'<text x="{_MARGIN}" y="{_MARGIN + (number + 1) * _LINE_HEIGHT - 5}">'
+                f"{''.join(_spans(line))}</text>"
+                for number, line in enumerate(lines)
+                if line
+            ),
+            "</g>",
+            "</svg>",
+            "",
+        ]
+    )
+
+
+Line = list[tuple[str, str]]
+"""Characters with their styles."""
+
+
+def _wrapped(written: str) -> Iterator[Line]:
+    """A line as a terminal of `_COLUMNS` shows it."""
+    line: Line = []
+    style = ""
+    at = 0
+    for match in (*_STYLE.finditer(written), None):
+        stop = len(written) if match is None else match.start()
+        line += [(character, style) for character in written[at:stop]]
+        if match is not None:
+            style = "" if match[1] in ("", "0") else match[1]
+            at = match.end()
+    for start in range(0, max(len(line), 1), _COLUMNS):
+        yield line[start : start + _COLUMNS]
+
+
+def _spans(line: Line) -> Iterator[str]:
+    start = 0
+    for stop in range(1, len(line) + 1):
+        if stop == len(line) or line[stop][1] != line[start][1]:
+            text = escape("".join(character for character, _ in line[start:stop]), quote=False)
+            codes = line[start][1].split(";")
+            weight = ' font-weight="bold"' if "1" in codes else ""
+            faint = ' opacity="0.7"' if "2" in codes else ""
+            fill = next((f' fill="{_COLOURS[code]}"' for code in codes if code in _COLOURS), "")
+            x = _MARGIN + start * _CELL_WIDTH
+            yield f'<tspan x="{x:g}"{fill}{weight}{faint}>{text}</tspan>'
+            start = stop
+
+
+def main() -> None:
+    """Write all screens."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else _HERE
+    for name, arguments in _SCREENS.items():
+        (folder / f"{name}.svg").write_text(svg(screen(arguments)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
