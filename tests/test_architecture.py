@@ -83,6 +83,18 @@ class TestLayers:
         ]
         assert offenders == []
 
+    def test_nothing_knows_the_command_but_itself(self) -> None:
+        """Crawls and other programs never load what is for the command line."""
+        homes = {"scrapy_rep.command", "scrapy_rep.commands"}
+        offenders = [
+            f"{_named(module)} imports {name}"
+            for module in _MODULES
+            if _layer(module) != "commands" and module.name != "command.py"
+            for name in _imported(module)
+            if _is_within(name, homes)
+        ]
+        assert offenders == []
+
     def test_every_import_is_seen(self) -> None:
         """The test above would pass if nothing were found."""
         assert sum(_layer(module) == "protocol" for module in _MODULES) > 10

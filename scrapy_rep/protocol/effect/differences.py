@@ -1,10 +1,12 @@
 """Where two files differ in what they mean: by asking both, not by comparing their text.
 
 Every agent that either file names, and one that none does, is asked about every probe URL built
-from the rules of both. Agents for which both files have the very same rules share their answers.
+from the rules of both. Agents that are in the very same groups of both files share their answers.
 
-Cost: the core's verdicts, one in each file for each probe and set of rules; and one reading of
-both files for each agent.
+Cost: for each different set of groups, of which there may be `MOST_GROUPS`, a reading of both files
+and the core's verdicts on the probes: on all of them, or, where that would be more than
+`MOST_VERDICTS`, on those that are built from the rules of these groups, which are the only ones
+that can decide.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from scrapy_rep.protocol.document import RobotsTxt
+from scrapy_rep.protocol.errors import RepError
 from scrapy_rep.protocol.lines import RULES
-from scrapy_rep.protocol.outline import Outline, outline, token_of
-from scrapy_rep.protocol.tokens import EVERYONE
+from scrapy_rep.protocol.outline import Line, Outline, outline, token_of
+from scrapy_rep.protocol.tokens import EVERYONE, is_product_token
 from scrapy_rep.protocol.verdict import Verdict
 
 from .patterns import pattern_of
@@ -24,7 +27,14 @@ from .probes import probes
 UNNAMED = "*"
 """The agent that stands for all that no group names."""
 
+MOST_GROUPS = 3000
+MOST_VERDICTS = 40_000_000
+
 _HOST = "https://host"  # a path that begins with // would be one, if it stood alone
+
+
+class TooManyGroups(RepError):  # noqa: N818
+    """Two files have so many different groups that comparing them would take hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +58,6 @@ def agents_of(*outlines: Outline) -> tuple[str, ...]:
     return (*dict.fromkeys(both), UNNAMED)
 
 
-def probes_of(*outlines: Outline) -> tuple[str, ...]:
-    """The probe URLs built from all rules of all files."""
-    values = {
-        line.value: None for outlined in outlines for line in outlined.lines if line.kind in RULES
-    }
-    return probes(map(pattern_of, values))
-
-
 def differences(
     old: RobotsTxt, new: RobotsTxt, agents: Iterable[str] | None = None
 ) -> Iterator[Difference]:
@@ -68,31 +70,70 @@ def differences(
 
     Raises:
         InvalidProductToken: one of the agents could never be named.
+        TooManyGroups: there are more sets of groups than `MOST_GROUPS`.
     """
-    outlines = outline_of(old), outline_of(new)
-    paths = probes_of(*outlines)
-    asked = agents_of(*outlines) if agents is None else tuple(agents)
-    known: dict[tuple[object, object], list[tuple[str, Verdict, Verdict]]] = {}
+    readings = _Reading(old), _Reading(new)
+    asked = agents_of(*(each.outline for each in readings)) if agents is None else tuple(agents)
+    sets: dict[tuple[tuple[int, ...], ...], list[str]] = {}
     for agent in asked:
-        tokens = () if agent == UNNAMED else (agent,)
-        key = _group_of(old, tokens), _group_of(new, tokens)
-        if key not in known:
-            known[key] = [
-                (path, before, after)
-                for path in paths
-                if (before := old.verdict(tokens, _HOST + path)).allowed
-                != (after := new.verdict(tokens, _HOST + path)).allowed
-            ]
-        for path, before, after in known[key]:
-            yield Difference(agent, path, before, after)
+        sets.setdefault(tuple(each.groups_of(agent) for each in readings), []).append(agent)
+    if len(sets) > MOST_GROUPS:
+        raise TooManyGroups(
+            f"the files have {len(sets):,} different sets of groups; more than {MOST_GROUPS:,} "
+            "are not compared. Name the agents that matter"
+        )
+    everything = probes(_patterns(line for each in readings for line in each.rules()))
+    asks_all = len(everything) * len(sets) <= MOST_VERDICTS
+    for groups, together in sets.items():
+        paths = everything
+        if not asks_all:
+            own = (
+                line for each, own in zip(readings, groups, strict=True) for line in each.rules(own)
+            )
+            paths = probes(_patterns(own))
+        found = list(_disagreements(old, new, together[0], paths))
+        for agent in together:
+            for path, before, after in found:
+                yield Difference(agent, path, before, after)
 
 
-def outline_of(robots_txt: RobotsTxt) -> Outline:
-    """The outline of a file that was read already, of which nothing more is cut."""
-    return outline(robots_txt.octets, robots_txt.uri, limit_octets=len(robots_txt.octets) + 1)
+def _disagreements(
+    old: RobotsTxt, new: RobotsTxt, agent: str, paths: Iterable[str]
+) -> Iterator[tuple[str, Verdict, Verdict]]:
+    tokens = () if agent == UNNAMED else (agent,)
+    for path in paths:
+        before, after = old.verdict(tokens, _HOST + path), new.verdict(tokens, _HOST + path)
+        if before.allowed != after.allowed:
+            yield path, before, after
 
 
-def _group_of(robots_txt: RobotsTxt, tokens: tuple[str, ...]) -> object:
-    """By which to know that two agents have the same rules: their lines."""
-    group = robots_txt.group(tokens)
-    return None if group is None else tuple(rule.line for rule in group.rules)
+def _patterns(lines: Iterable[Line]) -> Iterable[str]:
+    return map(pattern_of, dict.fromkeys(line.value for line in lines))
+
+
+class _Reading:
+    """A file's outline, and which of its groups an agent obeys."""
+
+    def __init__(self, robots_txt: RobotsTxt) -> None:
+        limit = len(robots_txt.octets) + 1
+        self.outline = outline(robots_txt.octets, robots_txt.uri, limit_octets=limit)
+        self._by_token: dict[str, set[int]] = {}
+        for name, indices in self.outline.by_name.items():
+            self._by_token.setdefault(token_of(name), set()).update(indices)
+
+    def groups_of(self, agent: str) -> tuple[int, ...]:
+        """The indices of the groups that an agent obeys."""
+        name = agent.lower()
+        if is_product_token(name):
+            found = tuple(sorted(self._by_token.get(name, ())))
+        else:
+            found = self.outline.by_name.get(name, ())
+        return found or self.outline.by_name.get(EVERYONE, ())
+
+    def rules(self, groups: Iterable[int] | None = None) -> Iterator[Line]:
+        """The rules of some groups, or all lines that are rules."""
+        if groups is None:
+            yield from (line for line in self.outline.lines if line.kind in RULES)
+        else:
+            for index in groups:
+                yield from self.outline.blocks[index].rules

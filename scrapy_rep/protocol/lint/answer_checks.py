@@ -40,9 +40,14 @@ def answer_findings(answer: Answer) -> Iterator[Finding]:
         if event != _OK:
             yield Finding(Code.ODD_STATUS, octets=octets)
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != _PLAIN:
+        if kind != _PLAIN and not _is_ftp(answer):
             yield Finding(Code.MEDIA_TYPE, octets=kind.encode() or b"(none)")
     yield from _redirects(answer)
+
+
+def _is_ftp(answer: Answer) -> bool:
+    """Whether the file came over FTP, which knows no media types."""
+    return any(hop.lower().startswith("ftp:") for hop in answer.hops[-1:])
 
 
 def _redirects(answer: Answer) -> Iterator[Finding]:

@@ -6,8 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.effect import differences as module
 from scrapy_rep.protocol.effect.analysis import Budget, needless, patterns_of
-from scrapy_rep.protocol.effect.differences import UNNAMED, agents_of, differences
+from scrapy_rep.protocol.effect.differences import (
+    MOST_GROUPS,
+    UNNAMED,
+    TooManyGroups,
+    _Reading,
+    agents_of,
+    differences,
+)
 from scrapy_rep.protocol.effect.matching_rules import matching_rules
 from scrapy_rep.protocol.effect.patterns import covers, matches, may_meet, pattern_of
 from scrapy_rep.protocol.effect.probes import probes
@@ -30,6 +39,10 @@ _rules = st.lists(st.tuples(st.booleans(), _patterns), max_size=8)
 def _file(rules: list[tuple[bool, str]]) -> str:
     lines = [f"{'Allow' if allow else 'Disallow'}: {pattern}" for allow, pattern in rules]
     return "\n".join(("User-agent: *", *lines))
+
+
+def _name(number: int) -> str:
+    return "".join("abcdefghij"[int(digit)] for digit in str(number))
 
 
 class TestPatterns:
@@ -126,6 +139,30 @@ class TestDifferences:
     def test_only_some_agents(self) -> None:
         assert list(differences(read(self.OLD), read(""), ["baz"])) != []
         assert {d.agent for d in differences(read(self.OLD), read(""), ["foo"])} == {"foo"}
+
+    @given(strategies.files, strategies.files, strategies.tokens)
+    def test_agents_that_share_answers_have_the_same_groups(
+        self, one: bytes, other: bytes, agent: str
+    ) -> None:
+        """The answers are those that asking the agent itself would give."""
+        old, new = parse(one), parse(other)
+        found = [d.path for d in differences(old, new, [agent])]
+        among_all = [d.path for d in differences(old, new) if d.agent == agent.lower()]
+        assert not among_all or among_all == found
+        group = old.group(agent)
+        rules = [rule.line for rule in group.rules] if group else []
+        reading = _Reading(old)
+        assert [line.number for line in reading.rules(reading.groups_of(agent))] == rules
+
+    def test_too_many_groups(self) -> None:
+        many = "".join(f"User-agent: {_name(n)}\nDisallow: /{n}\n" for n in range(MOST_GROUPS + 1))
+        with pytest.raises(TooManyGroups, match="Name the agents that matter"):
+            next(differences(read(many), read("")))
+        assert next(differences(read(many), read(""), [_name(1)])).agent == _name(1)
+
+    def test_where_not_everything_can_be_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "MOST_VERDICTS", 0)
+        self.test_who_is_told_otherwise("User-agent: *\nDisallow: /a\n", {"foo"})
 
     def test_agents(self) -> None:
         body = b"User-agent: MJ12bot/1.4\nUser-agent: *\nUser-agent: Foo\nDisallow: /\n"
