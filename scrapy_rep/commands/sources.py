@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from scrapy_rep.protocol.knowledge import Answer
+    from scrapy_rep.protocol.origin import Origin
 
 STDIN = "-"
 _SCHEMES = ("http://", "https://", "ftp://")
@@ -94,7 +95,3 @@ def refuse_two_stdins(arguments: list[str]) -> None:
     """
     if arguments.count(STDIN) > 1:
         raise CommandError("standard input ('-') can be read only once")
-
-
-if TYPE_CHECKING:
-    from scrapy_rep.protocol.origin import Origin

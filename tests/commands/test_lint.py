@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_rep.commands import asking
+from scrapy_rep.protocol.knowledge import Answer
 from scrapy_rep.protocol.lint.codes import Code
+from scrapy_rep.protocol.origin import Origin
 from tests.commands.calling import Done, rep
 
 BAD = b"User-agent: *\nDisallow: private/\nDisallow: /a b\n"
@@ -108,6 +111,33 @@ class TestStatus:
         done = rep("lint", robots, *options)
         assert done.status == 2
         assert words in done.err
+
+
+class TestSites:
+    """What a site answers, by a stand-in for it; real ones are asked in test_process.py."""
+
+    def test_both_schemes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        bodies = {"http": b"User-agent: *\nDisallow: /\n", "https": b"User-agent: *\nDisallow:\n"}
+
+        def ask(_: object, origins: list[Origin]) -> dict[Origin, Answer]:
+            return {
+                origin: Answer(
+                    200,
+                    bodies[origin.scheme],
+                    (origin.robots_txt_uri,),
+                    {"content-type": "text/plain"},
+                )
+                for origin in origins
+            }
+
+        monkeypatch.setattr(asking, "ask", ask)
+        done = rep("lint", "https://h/", "--both-schemes", "--select", "REP0")
+        assert done.status == 0
+        assert "REP012 warning" in done.out
+        assert "(such as / for *)" in done.out
+        assert "REP012" not in rep("lint", "https://h/", "--select", "REP0").out
+        bodies["http"] = bodies["https"]
+        assert "REP012" not in rep("lint", "https://h/", "--both-schemes").out
 
 
 class TestMachines:

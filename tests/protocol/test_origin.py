@@ -109,3 +109,19 @@ class TestInvalid:
         """Full-width forms become ASCII in the host's ASCII form, and are no better there."""
         with pytest.raises(InvalidUri, match="names no origin"):
             Origin.of(uri)
+
+
+@pytest.mark.parametrize(
+    ("uri", "other"),
+    [
+        ("http://h/", "https://h"),
+        ("https://h:443/", "http://h"),
+        ("http://h:8080/", None),
+        ("ftp://h/", None),
+    ],
+)
+def test_other_scheme(uri: str, other: str | None) -> None:
+    origin = Origin.of(uri)
+    assert origin is not None
+    found = origin.other_scheme
+    assert (None if found is None else str(found)) == other

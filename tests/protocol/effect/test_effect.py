@@ -12,7 +12,7 @@ from scrapy_rep.protocol.effect.analysis import Budget, needless, patterns_of
 from scrapy_rep.protocol.effect.differences import (
     MOST_GROUPS,
     UNNAMED,
-    TooManyGroups,
+    TooMuchToCompare,
     _Reading,
     agents_of,
     differences,
@@ -156,12 +156,17 @@ class TestDifferences:
 
     def test_too_many_groups(self) -> None:
         many = "".join(f"User-agent: {_name(n)}\nDisallow: /{n}\n" for n in range(MOST_GROUPS + 1))
-        with pytest.raises(TooManyGroups, match="Name the agents that matter"):
+        with pytest.raises(TooMuchToCompare, match="more than 3,000 are not compared"):
             next(differences(read(many), read("")))
         assert next(differences(read(many), read(""), [_name(1)])).agent == _name(1)
 
+    def test_too_many_steps(self) -> None:
+        many = "User-agent: *\n" + "".join(f"Disallow: /*{n}*x\n" for n in range(5000))
+        with pytest.raises(TooMuchToCompare, match="so many rules with wildcards"):
+            next(differences(read(many), read(many)))
+
     def test_where_not_everything_can_be_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(module, "MOST_VERDICTS", 0)
+        monkeypatch.setattr(module, "STEPS_FOR_ALL", 0)
         self.test_who_is_told_otherwise("User-agent: *\nDisallow: /a\n", {"foo"})
 
     def test_agents(self) -> None:
