@@ -6,8 +6,8 @@ from the rules of both. Agents that are in the very same groups of both files sh
 Cost: for each different set of groups, of which there may be `MOST_GROUPS`, a reading of both files
 and the core's verdicts on the probes, in steps of a wildcard rule tried each. Where all probes
 would take more than `STEPS_FOR_ALL`, those are asked that are built from the rules of the groups,
-which are the only ones that can decide; where these take more than `MOST_STEPS`, nothing is compared. Of
-2,811 real files none takes more than a tenth of the former.
+which are the only ones that can decide; where these take more than `MOST_STEPS`, nothing is
+compared. Of 2,811 real files, each against itself, none takes more than 6 million steps.
 """
 
 from __future__ import annotations
