@@ -7,7 +7,7 @@ import pytest
 from scrapy_rep.policy import Policy, Reading
 from scrapy_rep.protocol.access import Meaning
 from scrapy_rep.protocol.document import RobotsTxt, parse
-from scrapy_rep.protocol.findings import Code
+from scrapy_rep.protocol.lint.codes import Code
 from scrapy_rep.protocol.origin import Origin
 
 ORIGIN = Origin("https", "example.com", 443)

@@ -25,6 +25,7 @@ from scrapy_rep.protocol.errors import RepError
 from scrapy_rep.protocol.knowledge import Answer, Copy
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.settings import RepSettings
+from scrapy_rep.slots import Slots
 
 from .running import CommandError
 
@@ -81,7 +82,7 @@ def ask(
     async def work(crawler: Crawler) -> dict[Origin, Answer]:
         identity = Identity(crawler)
         identity.open()
-        fetcher = Fetcher(crawler, RepSettings.of(crawler.settings), identity)
+        fetcher = Fetcher(crawler, RepSettings.of(crawler.settings), identity, Slots(crawler))
 
         async def one(origin: Origin) -> Answer:
             return await fetcher.fetch(origin, (copies or {}).get(origin))
