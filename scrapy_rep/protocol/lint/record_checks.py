@@ -81,10 +81,10 @@ def _sitemap_findings(outlined: Outline) -> Iterator[Finding]:
             yield _of(Code.SITEMAP_RELATIVE, line)
         elif uri is None:
             yield _of(Code.SITEMAP_LEFT_OUT, line)
-        elif uri in seen:
-            yield _of(Code.SITEMAP_DUPLICATE, line)
         elif host and urlsplit(uri).hostname != host:
             yield _of(Code.SITEMAP_CROSS_HOST, line)
+        if uri is not None and uri in seen:
+            yield _of(Code.SITEMAP_DUPLICATE, line)
         seen.add(uri or "")
     if outlined.blocks and not outlined.sitemaps:
         yield Finding(Code.SITEMAP_MISSING)
