@@ -58,10 +58,14 @@ class _Floor:
         self.own_delay = 0.0
         self.applied = -1.0
 
+    def longest(self) -> float:
+        """The longest of the delays that hold now; 0 if there is none."""
+        now = time.time()
+        return max((delay for delay, until in self.delays.values() if now < until), default=0.0)
+
     def seconds(self) -> float:
         """The longest of the delays, with its guard; 0 if there is none."""
-        now = time.time()
-        longest = max((delay for delay, until in self.delays.values() if now < until), default=0.0)
+        longest = self.longest()
         return longest + guard_seconds(longest) if longest else 0.0
 
 
@@ -151,14 +155,20 @@ class Slots:
             _, key = heapq.heappop(self._forget_at)
             floor = self._floors[key]
             slot = self._slot(key) or floor.slot
-            lastseen = _NEVER if slot is None else slot.lastseen
-            is_busy = slot is not None and (slot.active or self._out_counts[key])
-            until = max(lastseen, now if is_busy else _NEVER) + max(floor.seconds(), 1.0)
+            rest = max(floor.seconds(), 1.0)
+            until = rest + (_NEVER if slot is None else slot.lastseen)
+            if until <= now and self._is_under_way(key):
+                until = now + rest
             if until <= now:
                 self._restore(floor)
                 del self._floors[key]
             else:
                 heapq.heappush(self._forget_at, (until, key))
+
+    def _is_under_way(self, key: str) -> bool:
+        """Whether a slot has a request that was let through, in whichever middleware it is now."""
+        active = getattr(self._downloader, "active", ())
+        return any(slot_key(request) == key for request in active)
 
     @staticmethod
     def _restore(floor: _Floor) -> None:
@@ -180,13 +190,12 @@ class Slots:
         key = request.meta.get(_SLOT, "")
         floor = self._floors.get(key)
         slot = self._slot(key)
-        if floor is None or slot is None or slot.delay != floor.seconds():
+        if floor is None or slot is None or not slot.delay or slot.delay != floor.seconds():
             return
         # Where others are under way it can't be told which of them was sent last.
         if len(slot.transferring) == 1 and request in slot.transferring:
-            longest = max(delay for delay, _ in floor.delays.values())
             now = time.monotonic()
-            guard = guard_seconds(longest)
+            guard = guard_seconds(floor.longest())
             if slot.lastseen < now < slot.lastseen + guard:
                 slot.lastseen = now - guard
 
@@ -264,17 +273,24 @@ class Slots:
         if request in self._out:
             self._tell(self._come_back(request))
             self._let_go(key)
-        if key in self._floors:
-            call_later(0, self._count_from_when_it_left, key, _TURNS)
+        slot = self._slot(key)
+        if slot is not None and key in self._floors:
+            call_later(0, self._count_if_it_left, key, slot.lastseen)
         self._tell(key)
 
-    def _count_from_when_it_left(self, key: str, turns: int, sent_at: float = 0.0) -> None:
+    def _count_if_it_left(self, key: str, before: float) -> None:
+        """Count from when a request left; nothing is known yet of one that the slot lets wait."""
+        slot = self._slot(key)
+        if slot is not None and slot.lastseen != before:
+            self._count_from_when_it_left(key, _TURNS, slot.lastseen)
+
+    def _count_from_when_it_left(self, key: str, turns: int, sent_at: float) -> None:
         """After some turns of the loop, count a slot's delay from now, unless more is known."""
         floor, slot = self._floors.get(key), self._slot(key)
-        if floor is None or slot is None or (sent_at and slot.lastseen != sent_at):
+        if floor is None or slot is None or slot.lastseen != sent_at:
             return
         if turns:
-            call_later(0, self._count_from_when_it_left, key, turns - 1, slot.lastseen)
+            call_later(0, self._count_from_when_it_left, key, turns - 1, sent_at)
         elif slot.delay == floor.seconds():
             slot.lastseen = time.monotonic()
 

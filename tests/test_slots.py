@@ -11,7 +11,14 @@ from scrapy import Request
 from scrapy.core.downloader import Slot
 from scrapy.utils.test import get_crawler
 
-from scrapy_rep.slots import Slots, guard_seconds, leave_inherited_slot, slot_key
+from scrapy_rep.slots import (
+    Slots,
+    _jitter,
+    _set_jitter,
+    guard_seconds,
+    leave_inherited_slot,
+    slot_key,
+)
 
 KEY = "a.example"
 
@@ -31,7 +38,8 @@ class Downloader:
         return slot_key(request)
 
     def make(self, concurrency: int = 8, delay: float = 0.0, jitter: float = 0.0) -> Slot:
-        slot = self.slots[KEY] = Slot(concurrency, delay, jitter)
+        slot = self.slots[KEY] = Slot(concurrency, delay, 0.0)
+        _set_jitter(slot, jitter)
         return slot
 
 
@@ -67,7 +75,7 @@ class TestFloor:
     def test_takes_nothing_from_a_longer_delay(self, slots: Slots, downloader: Downloader) -> None:
         slot = downloader.make(delay=5.0, jitter=0.5)
         slots.set_floor(KEY, "one", 1.0)
-        assert (slot.delay, slot.jitter) == (5.0, 0.5)
+        assert (slot.delay, _jitter(slot)) == (5.0, 0.5)
 
     @pytest.mark.parametrize("delay", [0.0, 1.0, 2.0, 2.5])
     def test_jitter_never_reaches_below(
@@ -75,9 +83,9 @@ class TestFloor:
     ) -> None:
         slot = downloader.make(delay=delay, jitter=0.5)
         slots.set_floor(KEY, "one", 1.8)
-        assert slot.delay * (1 - slot.jitter) >= with_guard(1.8) - 1e-9
+        assert slot.delay * (1 - _jitter(slot)) >= with_guard(1.8) - 1e-9
         slots.set_floor(KEY, "one", 0.0)
-        assert (slot.delay, slot.jitter) == (delay, 0.5), "as it was"
+        assert (slot.delay, _jitter(slot)) == (delay, 0.5), "as it was"
 
     def test_what_others_write_counts_if_it_is_longer(
         self, slots: Slots, downloader: Downloader
@@ -121,10 +129,36 @@ class TestFloor:
         assert slot.delay == 0.0
 
         slots.set_floor(KEY, "one", 0.01)
-        slot.active.add(Request("http://a.example/"))
+        downloader.active.add(Request("http://a.example/"))  # in some middleware after ours
         slots._forget_at = [(0.0, KEY)]
         slots.set_floor("b.example", "two", 5.0)
         assert KEY in slots._floors, "somebody still waits in it"
+
+    def test_who_asks_for_nothing_any_more(self, slots: Slots, downloader: Downloader) -> None:
+        slot = downloader.make()
+        request = Request("http://a.example/", meta={"download_slot": KEY})
+        slot.transferring.add(request)
+        slots.set_floor(KEY, "one", 5.0)
+        slots.set_floor(KEY, "one", 0.0)
+        slots._answered(request)
+        assert slot.lastseen == 0
+
+    @pytest.mark.parametrize("is_sent", [True, False])
+    def test_is_counted_from_when_a_request_left_if_it_did(
+        self, slots: Slots, downloader: Downloader, monkeypatch: Any, is_sent: bool
+    ) -> None:
+        calls: list[Any] = []
+        monkeypatch.setattr("scrapy_rep.slots.call_later", lambda _, *call: calls.append(call))
+        slot = downloader.make()
+        slot.lastseen = 1.0
+        slots.set_floor(KEY, "one", 5.0)
+        slots._reached(Request("http://a.example/", meta={"download_slot": KEY}))
+        if is_sent:
+            slot.lastseen = 2.0
+        while calls:
+            call, *arguments = calls.pop()
+            call(*arguments)
+        assert (slot.lastseen > 2.0, slot.lastseen == 1.0) == (is_sent, not is_sent)
 
 
 class TestReadiness:
