@@ -188,20 +188,21 @@ class RepPriorityQueue:
         self._slots.take_stock()
         self._catch_up()
         self._ask_ahead()
-        line = self._next()
-        if line is None:
-            self._set_alarm()
-            return None
-        request = line.requests.pop()
-        if request is None:  # some queue on disk is damaged, and counts what it can't give
-            self._count -= line.count - len(line.requests)
-            line.count = len(line.requests)
-        else:
-            self._count -= 1
-            line.count -= 1
-            self._slots.hand_out(request, line.slot.key)
-        self._serve(line)
-        return request
+        while (line := self._next()) is not None:
+            request = line.requests.pop()
+            if request is None:  # a queue below had nothing, or is damaged
+                self._count -= line.count - len(line.requests)
+                line.count = len(line.requests)
+            else:
+                self._count -= 1
+                line.count -= 1
+                self._slots.hand_out(request, line.slot.key)
+            self._serve(line)
+            if request is not None:
+                return request
+            self._catch_up()
+        self._set_alarm()
+        return None
 
     def peek(self) -> Request | None:
         """What `pop` would hand out now.
@@ -239,6 +240,7 @@ class RepPriorityQueue:
     def _slot_changed(self, key: str) -> None:
         if key in self._by_key:
             self._changed.add(key)
+            wake(self.crawler)
 
     def _origin_settled(self, origin: Origin) -> None:
         if origin in self._asked:
@@ -407,7 +409,8 @@ class RepPriorityQueue:
         if last is not None and _target_of(last, _base_of(last)).name == line.name:
             request = last
         else:
-            with suppress(NotImplementedError):
+            # It is asked for all the same where the queue below can't tell, or can't read it.
+            with suppress(Exception):
                 request = line.requests.peek()
         assert line.origin is not None  # noqa: S101 - others are always ready
         self._readiness.ask(line.origin, request)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
 from scrapy.utils.test import get_crawler
@@ -161,6 +161,50 @@ def test_a_policy_that_is_gone_is_asked_for_again() -> None:
     assert len(setup.readiness.asked) == 2
     setup.readiness.settle("a.example")
     assert setup.pop() == [URLS[0], URLS[3]]
+
+
+def test_the_engine_is_woken_when_a_slot_has_sent_a_request() -> None:
+    """Its next one has a time of its own then, which may be long before the answer."""
+    setup = Setup()
+    woken: list[str] = []
+    setup.crawler.engine.spider = object()  # type: ignore[union-attr,assignment]
+    setup.crawler.engine._slot = SimpleNamespace(  # type: ignore[union-attr,assignment]
+        closing=None, nextcall=SimpleNamespace(schedule=lambda: woken.append("engine"))
+    )
+    setup.push(*URLS)
+    request = setup.queue.pop()
+    assert request is not None
+    assert woken == []
+    request.meta["download_slot"] = "a.example"
+    setup.crawler.signals.send_catch_log(signals.request_reached_downloader, request=request)
+    assert woken
+
+
+def test_a_request_that_can_t_be_read_keeps_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its callback is gone, say; and Scrapy's own `peek` fails while start requests are left."""
+
+    def fail(_: Any) -> None:
+        raise KeyError
+
+    monkeypatch.setattr("scrapy.pqueues.ScrapyPriorityQueue.peek", fail)
+    setup = Setup()
+    setup.readiness.outlooks["a.example"] = Outlook(State.UNASKED)
+    setup.push(URLS[0])
+    assert setup.pop() == []
+    assert setup.readiness.asked == [("a.example", "")]
+    setup.readiness.settle("a.example")
+    assert setup.pop() == [URLS[0]]
+
+
+def test_a_queue_below_that_has_nothing_is_passed_over() -> None:
+    """What could not be pushed leaves an empty one behind, in front."""
+    setup = Setup()
+    setup.push(URLS[0])
+    next(iter(setup.queue._lines.values())).requests.queues[-9] = FifoMemoryQueue()
+    next(iter(setup.queue._lines.values())).requests.curprio = -9
+    assert setup.pop() == [URLS[0]]
 
 
 class TestPrefetch:

@@ -8,8 +8,8 @@ from typing import Any
 from scrapy import Request
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
-from scrapy.utils.asyncio import sleep
 
+from scrapy_rep.loops import sleep
 from tests.spiders import UrlsSpider
 
 
