@@ -33,7 +33,7 @@ from .engine import is_closing, wake
 from .middleware import RepMiddleware, is_exempt
 from .protocol.errors import ConfigurationError, InvalidUri
 from .protocol.origin import Origin
-from .readiness import Readiness, State
+from .readiness import Outlook, Readiness, State
 from .slots import Slots, leave_inherited_slot, own_slot, slot_key
 from .turns import Later, Turns
 
@@ -61,7 +61,7 @@ class _Line:
         self.requests = requests
         self.count = len(requests)
         self.due_at: float | None = None
-        self.is_fresh = False  # asked for ahead of need, and not served since
+        self.is_fresh = False  # its robots.txt has come, and it was not served since
 
 
 class _Slot:
@@ -201,6 +201,7 @@ class RepPriorityQueue:
             if request is not None:
                 return request
             self._catch_up()
+        self._ask_ahead()  # for those who were found not to be ready
         self._set_alarm()
         return None
 
@@ -244,6 +245,8 @@ class RepPriorityQueue:
 
     def _origin_settled(self, origin: Origin) -> None:
         if origin in self._asked:
+            for line in self._asked[origin]:
+                self._outlook(line)  # its pace holds from now on, however long it stays in memory
             self._settled.append(origin)
             wake(self.crawler)
 
@@ -315,9 +318,21 @@ class RepPriorityQueue:
         self._fresh_count -= line.is_fresh
         line.is_fresh = False
 
+    def _outlook(self, line: _Line) -> Outlook:
+        """How things stand with a line.
+
+        It is ready also if its robots.txt came, and is known no more: a policy may be evicted, or
+        end, while a delay runs, and if it was asked for again each time nothing would ever be
+        handed out. The middleware asks for it then.
+        """
+        outlook = self._readiness.of(line.origin, line.slot.key)
+        if line.is_fresh and outlook.state in {State.UNASKED, State.ASKED}:
+            return Outlook(State.READY)
+        return outlook
+
     def _look_at(self, line: _Line) -> None:
         """Have a line wait for what it waits for, which is nothing if it is ready."""
-        state, until = self._readiness.of(line.origin, line.slot.key)
+        state, until = self._outlook(line)
         if state is State.READY:
             line.slot.ready.append(line)
             self._place(line.slot)
@@ -367,7 +382,7 @@ class RepPriorityQueue:
         """The line that is first, if it is still ready; else its slot goes where it belongs."""
         while (slot := self._turns.first()) is not None:
             line = slot.ready[0]
-            if self._readiness.of(line.origin, slot.key).state is not State.READY:
+            if self._outlook(line).state is not State.READY:
                 slot.ready.popleft()
                 self._look_at(line)
                 self._place(slot)
@@ -401,7 +416,7 @@ class RepPriorityQueue:
         if not self._unasked:
             return
         line = self._unasked.popleft()
-        if self._readiness.of(line.origin, line.slot.key).state is not State.UNASKED:
+        if self._outlook(line).state is not State.UNASKED:
             self._look_at(line)
             return
         self._wait_for_robots_txt(line)

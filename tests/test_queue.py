@@ -157,10 +157,10 @@ def test_a_policy_that_is_gone_is_asked_for_again() -> None:
     assert setup.pop() == URLS[1:3]
     assert [host for host, _ in setup.readiness.asked] == ["a.example"]
     setup.readiness.settle("a.example", State.UNASKED)  # evicted at once
-    assert setup.pop() == []
+    assert setup.pop() == [URLS[0]], "or it might be asked for for ever"
     assert len(setup.readiness.asked) == 2
     setup.readiness.settle("a.example")
-    assert setup.pop() == [URLS[0], URLS[3]]
+    assert setup.pop() == [URLS[3]]
 
 
 def test_the_engine_is_woken_when_a_slot_has_sent_a_request() -> None:

@@ -169,6 +169,16 @@ def test_a_broad_crawl_asks_for_no_robots_txt_after_another(prefetched: int) -> 
     assert result.stats["rep/queue/asked"] == 6
 
 
+def test_a_policy_that_ends_before_the_delay_has_passed() -> None:
+    """It is asked for again, which counts as a request, but not for ever."""
+    with Site({"/robots.txt": asks(1.2)}) as site:
+        settings = {**ADDON, "REP_CACHE_MIN_SECONDS": 0, "REP_CACHE_MAX_SECONDS": 1}
+        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a")])
+        assert site.paths().count("/a") == 1
+        assert_paced(site.requests(), 1.2)
+    assert result.finish_reason == "finished"
+
+
 @pytest.mark.parametrize("settings", [{}, SCRAPY_QUEUE])
 def test_a_line_for_robots_txt_is_no_failure_of_the_site(settings: dict[str, Any]) -> None:
     """One at a time: the last is asked for after more time than a request waits for a site."""
