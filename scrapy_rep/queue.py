@@ -433,7 +433,9 @@ class RepPriorityQueue:
 
 def _readiness_of(crawler: Crawler) -> Readiness:
     """That of the middleware; without one, that of somebody who knows no robots.txt."""
-    middleware = crawler.get_downloader_middleware(RepMiddleware)
+    middleware = None
+    with suppress(AttributeError):  # of a DOWNLOADER that keeps its middlewares to itself
+        middleware = crawler.get_downloader_middleware(RepMiddleware)
     return Readiness(crawler, Slots(crawler)) if middleware is None else middleware.readiness
 
 

@@ -183,7 +183,7 @@ class Slots:
         For requests that are sent before it is known which delay holds.
         """
         slot = self._slot(request.meta.get(_SLOT, ""))
-        if slot is not None and len(slot.transferring) <= 1:
+        if slot is not None:
             slot.lastseen = time.monotonic()
 
     def _answered(self, request: Request) -> None:
@@ -349,7 +349,9 @@ def leave_inherited_slot(request: Request) -> None:
 
     Scrapy copies meta to it, and with that the slot of the host that redirects (its issue 2141).
     """
-    own, hops = request.meta.get(_SLOT), request.meta.get("redirect_urls")
+    own, hops = own_slot(request), request.meta.get("redirect_urls")
+    if own is not None:
+        request.meta[_SLOT] = own  # as text, or a number would be another slot than ours
     if not own or not hops or own == urlparse_cached(request).hostname:
         return
     if any(urlparse_cached(Request(hop)).hostname == own for hop in hops):

@@ -167,8 +167,8 @@ def test_the_engine_is_woken_when_a_slot_has_sent_a_request() -> None:
     """Its next one has a time of its own then, which may be long before the answer."""
     setup = Setup()
     woken: list[str] = []
-    setup.crawler.engine.spider = object()  # type: ignore[union-attr,assignment]
-    setup.crawler.engine._slot = SimpleNamespace(  # type: ignore[union-attr,assignment]
+    setup.crawler.engine.spider = object()  # type: ignore[assignment]
+    setup.crawler.engine._slot = SimpleNamespace(  # type: ignore[assignment]
         closing=None, nextcall=SimpleNamespace(schedule=lambda: woken.append("engine"))
     )
     setup.push(*URLS)
@@ -309,3 +309,14 @@ def test_addresses_are_not_paced() -> None:
     crawler = get_crawler(settings_dict={"CONCURRENT_REQUESTS_PER_IP": 1})
     with pytest.raises(ConfigurationError, match="CONCURRENT_REQUESTS_PER_IP"):
         RepPriorityQueue.from_crawler(crawler, FifoMemoryQueue, "")
+
+
+def test_a_downloader_that_is_made_otherwise() -> None:
+    """It tells nobody of slots and middlewares: requests are handed out as they come."""
+    crawler = get_crawler()
+    crawler._engine = crawler.engine = SimpleNamespace(downloader=object(), spider=None)  # type: ignore[assignment]
+    queue = RepPriorityQueue.from_crawler(crawler, FifoMemoryQueue, "")
+    for url in URLS:
+        queue.push(Request(url))
+    assert {queue.pop().url for _ in URLS} == set(URLS)  # type: ignore[union-attr]
+    assert queue.pop() is None

@@ -237,6 +237,7 @@ class TestPlaces:
     [
         ("http://a.example/", {}, "a.example"),
         ("http://a.example/", {"download_slot": "mine"}, "mine"),
+        ("http://a.example/", {"download_slot": 7}, "7"),
         (
             "http://b.example/",
             {"download_slot": "a.example", "redirect_urls": ["http://a.example/"]},
@@ -260,3 +261,4 @@ def test_a_redirect_to_another_host_leaves_the_slot_of_the_first(
     request = Request(url, meta=meta)
     leave_inherited_slot(request)
     assert slot_key(request) == key
+    assert request.meta.get("download_slot", key) == key, "and Scrapy finds the same"
