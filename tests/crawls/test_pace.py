@@ -37,7 +37,7 @@ def assert_paced(requests: list[Seen], seconds: float) -> None:
 _CASES: list[tuple[Loop, bool, dict[str, Any]]] = [
     (loop, throttled, {}) for loop in LOOPS for throttled in (False, True)
 ]
-_CASES += [("asyncio", True, SCRAPY_QUEUE), ("select", False, SCRAPY_QUEUE)]
+_CASES += [("asyncio", True, SCRAPY_QUEUE)]
 
 
 @pytest.mark.parametrize(("loop", "throttled", "settings"), _CASES)
@@ -74,8 +74,9 @@ def test_gaps(loop: Loop, throttled: bool, settings: dict[str, Any]) -> None:
     assert_clean(result.log)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("settings", [{}, SCRAPY_QUEUE])
+@pytest.mark.parametrize(
+    ("loop", "settings"), [("asyncio", {}), ("reactorless", {}), ("select", SCRAPY_QUEUE)]
+)
 def test_a_delay_shorter_than_the_answers(loop: Loop, settings: dict[str, Any]) -> None:
     """Several requests are under way at a time; DOWNLOAD_DELAY's jitter takes nothing away."""
     with Site({"/robots.txt": asks(0.3)}, default=SLOW_PAGE) as site:
@@ -119,13 +120,15 @@ def test_a_delay_that_is_too_long(loop: Loop, ten_sites: list[Site]) -> None:
     assert result.stats["rep/pace/skipped"] == 4
     assert result.log.count("asks for 86400 seconds between requests") == 1
 
+
+def test_a_delay_that_is_too_long_by_other_settings(ten_sites: list[Site]) -> None:
     longest = {"REP_CRAWL_DELAY_MAX_SECONDS": 0.5}
-    result, seen = crawl_ten(ten_sites, loop, **longest, REP_CRAWL_DELAY_EXCESS="cap")
+    result, seen = crawl_ten(ten_sites, "asyncio", **longest, REP_CRAWL_DELAY_EXCESS="cap")
     assert len(seen) == 5
     assert_paced(seen, 0.5)
     assert result.stats["rep/pace/capped"] == 1
 
-    result, seen = crawl_ten(ten_sites, loop, **longest, REP_CRAWL_DELAY_EXCESS="ignore")
+    result, seen = crawl_ten(ten_sites, "asyncio", **longest, REP_CRAWL_DELAY_EXCESS="ignore")
     assert len(seen) == 5
     assert result.stats["rep/pace/ignored"] == 1
 
@@ -136,14 +139,14 @@ def test_who_waits_holds_no_place(loop: Loop) -> None:
     with ExitStack() as stack:
         hang = Answer(fault="hang")
         hanging = [stack.enter_context(Site({"/robots.txt": hang})) for _ in range(3)]
-        delayed = stack.enter_context(Site({"/robots.txt": asks(3)}))
+        delayed = stack.enter_context(Site({"/robots.txt": asks(2)}))
         quick = stack.enter_context(Site())
         first = [site.url(f"/{number}") for site in hanging for number in range(3)]
         first += [delayed.url(f"/{number}", host="localhost") for number in range(2)]
-        last = [quick.url(f"/{number}") for number in range(30)]
+        last = [quick.url(f"/{number}") for number in range(20)]
         # The handler without a reactor opens no more connections than this, whoever asks.
         places = 4 if loop == "reactorless" else 2
-        settings = {**ADDON, "CONCURRENT_REQUESTS": places, "REP_FETCH_TIMEOUT_SECONDS": 3}
+        settings = {**ADDON, "CONCURRENT_REQUESTS": places, "REP_FETCH_TIMEOUT_SECONDS": 2}
         result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=first + last)
         assert [site.paths() for site in hanging] == [["/robots.txt"]] * 3
     assert result.exit_code == 0, result.error
@@ -213,8 +216,8 @@ def test_an_unreachable_robots_txt_is_asked_for_again_while_its_requests_are_kep
             loop=loop,
             settings={
                 **ADDON,
-                "REP_UNREACHABLE_HOLD_SECONDS": 3,
-                "REP_RETRY_FIRST_SECONDS": 0.6,
+                "REP_UNREACHABLE_HOLD_SECONDS": 1.5,
+                "REP_RETRY_FIRST_SECONDS": 0.3,
             },
             urls=[recovers.url("/a"), stays.url("/a"), recovers.url("/b")],
         )
@@ -257,6 +260,8 @@ def test_visit_time(loop: Loop, tmp_path: Path) -> None:
         assert result.stats["scheduler/dequeued/disk"] == 1
         assert_clean(result.log)
 
+        if loop != "asyncio":
+            return
         result = crawl(CLOSING, loop=loop, settings={**settings, **SCRAPY_QUEUE}, urls=urls)
         assert shut.paths() == ["/robots.txt"] * 2
         dropped = [item["verdict"]["reason"] for item in result.items if "error" in item]
