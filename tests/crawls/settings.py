@@ -22,5 +22,11 @@ BY_HAND: dict[str, Any] = {
     },
 }
 
+# Requests wait in the middleware then, as with every queue but ours.
+WITH_SCRAPYS_QUEUE: dict[str, Any] = {
+    **ADDON,
+    "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue",
+}
+
 URLS_SPIDER = "tests.spiders:UrlsSpider"
 DISALLOW_ALL = "User-agent: *\nDisallow: /\n"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.crawling import LOOPS, Loop, crawl
-from tests.crawls.settings import ADDON, BY_HAND, URLS_SPIDER
+from tests.crawls.settings import ADDON, BY_HAND, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.servers.handle import Answer, Site
 
 SLOW = Answer(body="User-agent: *\nDisallow: /private/\n", delay_seconds=0.5)
@@ -15,10 +17,13 @@ PUBLIC = [f"/public/{number}" for number in range(50)]
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("cancel_first", [False, True])
-def test_many_wait_for_one_fetch(loop: Loop, cancel_first: bool) -> None:
+@pytest.mark.parametrize("settings", [ADDON, WITH_SCRAPYS_QUEUE], ids=["our queue", "Scrapy's"])
+def test_many_wait_for_one_fetch(loop: Loop, cancel_first: bool, settings: dict[str, Any]) -> None:
     with Site({"/robots.txt": SLOW}) as site:
         urls = [site.url(path) for path in PRIVATE + PUBLIC]
-        result = crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls, cancel_first=cancel_first)
+        result = crawl(
+            URLS_SPIDER, loop=loop, settings=settings, urls=urls, cancel_first=cancel_first
+        )
         paths = site.paths()
     assert result.exit_code == 0, result.log
     assert result.finish_reason == "finished"

@@ -14,7 +14,7 @@ from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.protocol.knowledge import Copy, Knowledge
 from scrapy_rep.protocol.origin import Origin
 from tests.crawling import LOOPS, Loop, crawl
-from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
+from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.servers.handle import Answer, Seen, Sequence, Site, free_port, redirect
 
 _RULES = "User-agent: *\nDisallow: /private\n"
@@ -59,7 +59,7 @@ class TestRevalidation:
         assert result.stats["rep/cache/refreshed"] >= 1
         assert result.stats["rep/event/304"] >= 1
         assert "rep/access/unreachable" not in result.stats
-        assert result.stats["rep/cache/miss"] == 1
+        assert "rep/cache/miss" not in result.stats  # the queue had asked; nobody waited again
         assert result.exit_code == 0, result.error
 
     @pytest.mark.parametrize("retries", [[], [0.1, 0.1]])
@@ -191,7 +191,7 @@ class TestWaiting:
     def test_in_time(self, loop: Loop) -> None:
         with Site({"/robots.txt": Answer(fault="hang")}) as site:
             settings = {
-                **ADDON,
+                **WITH_SCRAPYS_QUEUE,
                 "REP_FETCH_TIMEOUT_SECONDS": 3,
                 "REP_UNREACHABLE_WAIT_SECONDS": 0.5,
             }
@@ -203,7 +203,7 @@ class TestWaiting:
 
     def test_in_number(self) -> None:
         with Site({"/robots.txt": Answer(body=_RULES, delay_seconds=2)}) as site:
-            settings = {**ADDON, "REP_UNREACHABLE_WAIT_COUNT": 2}
+            settings = {**WITH_SCRAPYS_QUEUE, "REP_UNREACHABLE_WAIT_COUNT": 2}
             result = crawl(URLS_SPIDER, settings=settings, urls=pages(site, 6))
             assert len(site.paths()) == 3
         assert result.stats["rep/cache/gave_up"] == 4
@@ -233,7 +233,7 @@ class TestTargets:
     def test_filled(self, location: str, asked: int) -> None:
         with Site({"/robots.txt*": Answer(body=_RULES), "//robots.txt": Answer()}) as target:
             with Site({"/robots.txt": redirect(target.url(location))}) as site:
-                settings = {**ADDON, **_IN_ORDER}
+                settings = {**WITH_SCRAPYS_QUEUE, **_IN_ORDER}
                 urls = [site.url("/a"), target.url("/a")]
                 result = crawl(URLS_SPIDER, settings=settings, urls=urls)
             assert sum("robots.txt" in path for path in target.paths()) == asked
@@ -242,7 +242,7 @@ class TestTargets:
     def test_read(self) -> None:
         with Site({"/robots.txt": Answer(body=_RULES)}) as target:
             with Site({"/robots.txt": redirect(target.url("/robots.txt"))}) as site:
-                settings = {**ADDON, **_IN_ORDER}
+                settings = {**WITH_SCRAPYS_QUEUE, **_IN_ORDER}
                 urls = [target.url("/a"), site.url("/private"), site.url("/a")]
                 crawl(URLS_SPIDER, settings=settings, urls=urls)
                 assert site.paths() == ["/robots.txt", "/a"]
