@@ -32,8 +32,7 @@ def group_findings(outlined: Outline) -> Iterator[Finding]:
             near_left -= 1
             meant = nearly(name)
             if meant is not None:
-                where = next(line for line in block.agents if name_of(line.value) == name)
-                yield _at(Code.USER_AGENT_NEAR, where, f"perhaps {meant}")
+                yield _at(Code.USER_AGENT_NEAR, _by_name(block)[name], f"perhaps {meant}")
     yield from _merge_findings(outlined)
     yield from _layout_findings(outlined)
     yield from _coverage_findings(outlined)
@@ -79,18 +78,23 @@ def _repeated(block: Block) -> Iterator[Finding]:
 def _merge_findings(outlined: Outline) -> Iterator[Finding]:
     """Groups of the same name: they are merged, but not by all crawlers."""
     said = [{(line.kind, pattern_of(line.value)) for line in b.rules} for b in outlined.blocks]
+    named = [_by_name(block) for block in outlined.blocks]
     for name, indices in outlined.by_name.items():
         first, *more = indices
         above = outlined.blocks[first].agents[0].number
         for index in more:
-            line = next(a for a in outlined.blocks[index].agents if name_of(a.value) == name)
             if name == EVERYONE:
                 code = Code.MULTIPLE_STAR
             elif said[index] == said[first]:
                 code = Code.DUPLICATE_GROUP
             else:
                 code = Code.GROUP_SHADOWED
-            yield _at(code, line, f"see line {above}")
+            yield _at(code, named[index][name], f"see line {above}")
+
+
+def _by_name(block: Block) -> dict[str, Line]:
+    """The first line of a group that has each name."""
+    return {name_of(line.value): line for line in reversed(block.agents)}
 
 
 def _layout_findings(outlined: Outline) -> Iterator[Finding]:

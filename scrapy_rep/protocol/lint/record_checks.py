@@ -29,7 +29,7 @@ _SIGNAL = re.compile(
     re.IGNORECASE,
 )
 _SAYS_YES = re.compile(rb"=\s*yes", re.IGNORECASE)
-_USAGE = re.compile(rb"(?:(/\S*)\s+)?([A-Za-z][A-Za-z0-9_-]*\s*=\s*[a-z](?:\s*,\s*\S+)*)")
+_USAGE = re.compile(rb"(?:(/\S*)\s+)?([A-Za-z][A-Za-z0-9_-]*\s*=\s*[a-z](?:\s*,\s*[^\s,]+)*)")
 
 # Keys, and what is wrong with a value of theirs if the function says so.
 _VALUE_CHECKS: tuple[tuple[tuple[bytes, ...], Code, Callable[[bytes], bool]], ...] = (

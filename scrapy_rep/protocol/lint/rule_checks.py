@@ -13,7 +13,7 @@ from scrapy_rep.protocol.outline import Block, Line, Outline
 from .codes import Code
 
 _YANDEX_OCTETS = 1024
-_URL = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://|//[^/]+\.[^/]+/")
+_URL = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://|//[^/][^/.]*\.[^/]+/")
 _SEVERAL = re.compile(rb"(?<![\s,])[\s,]+(?:/|\*/|https?:)")
 # Ranges and alternatives; bounded, so that the search is linear.
 _EXPRESSION = rb"\.\*(?=.)|\[\^?\w-\w[^\[\]]{0,40}\]|\([^()]{0,60}\|[^()]{0,60}\)|\\[.dw]|^\^"

@@ -104,7 +104,7 @@ class _Writer:
 
     def _section(self, section: Section) -> Iterator[str]:
         for lines in section.agents.values():
-            yield from self._with_notes(lines, agent_text(lines[0]))
+            yield from self._with_notes(lines, _fitting(agent_text(lines[0]), lines[0]))
         for rule in section.rules:
             yield from self._with_notes(rule.lines, self._rule(rule))
         if not section.rules:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import scrapy_rep
 from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS
 from scrapy_rep.protocol.lint.agents import KNOWN, nearly
 from scrapy_rep.protocol.lint.codes import Code
 from scrapy_rep.protocol.lint.linter import FINDINGS_PER_CODE, lint
@@ -169,6 +170,13 @@ HOSTILE = {
     "sitemaps and rules": _numbered("Sitemap: https://example.com/%d\n", _N // 2)
     + _numbered("Disallow: /%d\n", _N // 2),
     "NULs": b"a\0\n" * (_N // 3),
+    "agents named twice": _numbered("User-agent: bot%d\n", _N // 2)
+    + b"Disallow: /a\n"
+    + _numbered("User-agent: bot%d\n", _N // 2)
+    + b"Disallow: /b\n",
+    "commas in a preference": b"User-agent: *\nContent-Usage: a=n" + b",b" * 8_000 + b" c\n",
+    "dots in an authority": b"User-agent: *\n" + (b"Disallow: //" + b"." * 16_000 + b"\n") * 8,
+    "one long name": b"User-agent:" + b"a" * (LINE_LIMIT_OCTETS - 11) + b"\nDisallow: /\n",
 }
 
 
