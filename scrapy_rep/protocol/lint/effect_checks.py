@@ -14,7 +14,7 @@ from scrapy_rep.protocol.effect.analysis import Budget, Needless, Pattern, needl
 from scrapy_rep.protocol.effect.patterns import folder_of, is_live, matches, may_meet, pattern_of
 from scrapy_rep.protocol.findings import Finding
 from scrapy_rep.protocol.lines import Kind
-from scrapy_rep.protocol.outline import Line, Outline
+from scrapy_rep.protocol.outline import Block, Line, Outline
 from scrapy_rep.protocol.paths import normal_path, path_of
 from scrapy_rep.protocol.sitemaps import sitemap_uri
 from scrapy_rep.protocol.tokens import EVERYONE
@@ -43,7 +43,7 @@ def effect_findings(outlined: Outline) -> Iterator[Finding]:
     ):
         yield from line_findings
     yield from _resources(outlined)
-    yield from _like_star(outlined, merges)
+    yield from _like_star(outlined, merges, budget)
     if budget.is_spent:
         yield Finding(Code.EFFECT_NOT_CHECKED)
 
@@ -191,23 +191,28 @@ def _resources(outlined: Outline) -> Iterator[Finding]:
                 yield Finding(Code.BLOCKS_RESOURCES, line.number, line.value[:200], at)
 
 
-def _like_star(outlined: Outline, merges: dict[Merge, list[Line]]) -> Iterator[Finding]:
+def _like_star(
+    outlined: Outline, merges: dict[Merge, list[Line]], budget: Budget
+) -> Iterator[Finding]:
     """Groups that say what the group for ``*`` says, rules and other records."""
     star = outlined.by_name.get(EVERYONE)
     if star is None:
         return
-    said = {merge: _said(outlined, merge) for merge in merges}
-    for merge, words in said.items():
-        if merge != star and words == said.get(star):
-            line = outlined.blocks[merge[0]].agents[0]
-            if EVERYONE not in outlined.blocks[merge[0]].names:
-                yield Finding(
-                    Code.GROUP_LIKE_STAR, line.number, line.value[:200], line.value_column
-                )
+    said = [_said(block) for block in outlined.blocks]
+    by_star = set().union(*(said[index] for index in star))
+    is_within = [words <= by_star for words in said]
+    for merge in merges:
+        block = outlined.blocks[merge[0]]
+        if merge == star or EVERYONE in block.names or not all(is_within[i] for i in merge):
+            continue
+        is_like = any(len(said[index]) == len(by_star) for index in merge)
+        if not is_like and budget.take(sum(len(said[index]) for index in merge)):
+            is_like = len(set().union(*(said[index] for index in merge))) == len(by_star)
+        if is_like:
+            line = block.agents[0]
+            yield Finding(Code.GROUP_LIKE_STAR, line.number, line.value[:200], line.value_column)
 
 
-def _said(outlined: Outline, merge: Merge) -> set[tuple[object, object]]:
-    blocks = [outlined.blocks[index] for index in merge]
-    rules = {(line.kind, pattern_of(line.value)) for block in blocks for line in block.rules}
-    others = {(line.name, line.value) for block in blocks for line in block.others}
-    return {*rules, *others}
+def _said(block: Block) -> set[tuple[object, object]]:
+    rules = {(line.kind, pattern_of(line.value)) for line in block.rules}
+    return {*rules, *((line.name, line.value) for line in block.others)}

@@ -17,6 +17,11 @@ from scrapy_rep.protocol.tokens import EVERYONE
 from .notes import is_known
 
 
+MOST_LINES = 100_000
+"""How many rules and other records the merged groups may have together. More than fit into a file
+that is not larger than the parse limit; of 2,811 real files none has a fifth of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class WrittenRule:
     """A rule as it will be written: normal form, and the lines that it stands for."""
@@ -47,6 +52,17 @@ class Section:
     rules: tuple[WrittenRule, ...]
     others: tuple[Line, ...]
     is_alone: bool
+
+
+def is_too_much(outlined: Outline) -> bool:
+    """Whether the merged groups have more than `MOST_LINES`.
+
+    A file can name thousands of crawlers above thousands of rules, and give each of them a group
+    of its own besides: then each has those thousands of rules, and a few more. Linear in the lines.
+    """
+    sizes = [len(block.rules) + len(block.others) for block in outlined.blocks]
+    merges = set(outlined.by_name.values())
+    return sum(sizes[index] for indices in merges for index in indices) > MOST_LINES
 
 
 def sections(outlined: Outline) -> list[Section]:

@@ -10,7 +10,7 @@ from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, Kind
 from scrapy_rep.protocol.outline import Line, Outline, outline
 
-from .grouping import Section, WrittenRule, merged, sections
+from .grouping import Section, WrittenRule, is_too_much, merged, sections
 from .notes import Notes, is_known, notes_of
 from .shortening import plain, shortened, ties_settled
 from .spelling import agent_text, record_text, rule_text, sitemap_text, text_of
@@ -39,7 +39,8 @@ def normalise(body: bytes, mode: Mode | str = Mode.NORMAL, uri: str = "") -> byt
     Returns:
         The new file. Doing it twice changes nothing. Where the result would be larger than the
         parse limit, so that less of it would count, a mode that needs less room is taken:
-        compatible, then normal, then the octets as they count, with LF as the only line end.
+        compatible, then normal, then the octets as they count, with LF as the only line end. These
+        are also the result where the merged groups have more than `grouping.MOST_LINES`.
 
     Raises:
         ConfigurationError: there is no such mode.
@@ -53,6 +54,8 @@ def normalise(body: bytes, mode: Mode | str = Mode.NORMAL, uri: str = "") -> byt
         modes = ", ".join(known.value for known in Mode)
         raise ConfigurationError(f"mode = {mode!r}: must be one of {modes}") from None
     outlined = outline(body, uri)
+    if is_too_much(outlined):
+        return outlined.octets
     for tried in dict.fromkeys((mode, Mode.NORMAL)):
         written = _Writer(outlined, tried).file()
         if written is not None:

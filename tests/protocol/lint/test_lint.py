@@ -169,6 +169,9 @@ HOSTILE = {
     "keys that are near": _numbered("Disalow%d: /\n"),
     "sitemaps and rules": _numbered("Sitemap: https://example.com/%d\n", _N // 2)
     + _numbered("Disallow: /%d\n", _N // 2),
+    "agents that share and own": _numbered("User-agent: bot%d\n", _N // 3)
+    + _numbered("Disallow: /%d\n", _N // 3)
+    + _numbered("User-agent: bot%d\nDisallow: /\n", _N // 3),
     "NULs": b"a\0\n" * (_N // 3),
     "agents named twice": _numbered("User-agent: bot%d\n", _N // 2)
     + b"Disallow: /a\n"

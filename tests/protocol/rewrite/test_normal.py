@@ -68,6 +68,15 @@ class TestMeaning:
             assert normalise(written, mode) == written
 
 
+    @pytest.mark.parametrize("mode", Mode)
+    def test_groups_whose_rules_would_be_written_too_often(self, mode: Mode) -> None:
+        """As many crawlers as rules, each with a group of its own besides."""
+        names = [f"User-agent: bot{number}x\r\n" for number in range(400)]
+        rules = [f"Disallow: /{number}\r\n" for number in range(400)]
+        body = "".join([*names, *rules, *(f"{name}{rules[0]}" for name in names)]).encode()
+        assert normalise(body, mode) == body.replace(b"\r", b"")
+
+
 class TestForm:
     """What every mode does."""
 
