@@ -19,6 +19,7 @@ from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.tokens import EVERYONE, as_product_tokens, token_from_user_agent
 from scrapy_rep.protocol.verdict import Rule, Verdict
 from scrapy_rep.robotparser import tokens_of
+from scrapy_rep.settings import RepSettings
 
 from .running import CommandError
 
@@ -190,16 +191,14 @@ class Judge:
             CommandError: it was to be asked for, and there is none to go by.
         """
         if source.answer is None:
-            reading = _reading(source.body, source.uri)
+            reading = _reading(source.body, source.uri, settings)
             policy = Policy(_NO_ORIGIN, 200, Meaning.RULES, reading, ())
             return cls(_NO_ORIGIN, policy, has_answer=False)
-        from scrapy_rep.settings import RepSettings
-
         origin = Origin.of(source.uri) or _NO_ORIGIN
         event = source.answer.event
         meaning = RepSettings.of(settings).rules.access.meaning(event)
         is_file = access_result(event) is AccessResult.SUCCESSFUL
-        reading = _reading(source.body if is_file else b"", source.uri)
+        reading = _reading(source.body if is_file else b"", source.uri, settings)
         policy = Policy(origin, event, meaning, reading, (), hops=source.answer.hops)
         return cls(origin, policy, has_answer=True)
 
@@ -235,6 +234,7 @@ class Judge:
         return tuple(rule for rule in matching if rule.line != verdict.line)
 
 
-def _reading(body: bytes, uri: str) -> Reading:
-    robots_txt = parse(body, uri)
+def _reading(body: bytes, uri: str, settings: Settings) -> Reading:
+    limit_octets = RepSettings.of(settings).parse_limit_octets
+    robots_txt = parse(body, uri, limit_octets=limit_octets)
     return Reading(robots_txt, robots_txt)

@@ -18,6 +18,7 @@ from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.exchange import Standing, standing
 from scrapy_rep.protocol.knowledge import Knowledge
 from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.robotparser import ParserChoice
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores import default_path, own_store
 
@@ -67,29 +68,47 @@ def standing_of(origin: Origin, known: Knowledge, settings: Settings) -> Standin
 def policies_of(settings: Settings, origins: Sequence[Origin]) -> dict[Origin, Policy | None]:
     """The policies that the store comes to; None where it knows nothing that could be used."""
     overrides = RepSettings.of(settings).overrides
+    parser = ParserChoice(Crawler(Spider, settings))
     found: dict[Origin, Policy | None] = {}
     with kept_store(settings) as store:
         for origin in origins:
             override = overrides.match(origin)
             if override is not None and override.preset is None:
                 meaning = Meaning.ALLOW if override.ignore else Meaning.RULES
-                reading = _reading(override.text or b"", origin)
+                robots_txt = parse(override.text or b"", origin.robots_txt_uri)
+                reading = Reading(robots_txt, robots_txt)
                 found[origin] = Policy(origin, None, meaning, reading, ())
                 continue
             entry = store.peek(origin)
-            found[origin] = None if entry is None else _policy(origin, entry.known, settings)
+            found[origin] = None if entry is None else _policy(origin, entry.known, settings, parser)
     return found
 
 
-def _policy(origin: Origin, known: Knowledge, settings: Settings) -> Policy | None:
+def _policy(
+    origin: Origin, known: Knowledge, settings: Settings, parser: ParserChoice
+) -> Policy | None:
     stands = standing_of(origin, known, settings)
     if stands.meaning is None:
         return None
-    has_rules = stands.meaning is Meaning.RULES and known.copy is not None
-    body = known.copy.body if has_rules and known.copy is not None else b""
-    return Policy.standing(origin, known, stands, _reading(body, origin), ())
+    reading = Reading.of_nothing(origin)
+    if stands.meaning is Meaning.RULES and known.copy is not None:
+        reading = _read(known.copy.body, origin, parser, settings)
+    return Policy.standing(origin, known, stands, reading, ())
 
 
-def _reading(body: bytes, origin: Origin) -> Reading:
-    robots_txt = parse(body, origin.robots_txt_uri)
-    return Reading(robots_txt, robots_txt)
+def _read(body: bytes, origin: Origin, parser: ParserChoice, settings: Settings) -> Reading:
+    """A file as a crawl reads it.
+
+    Raises:
+        CommandError: the class of `ROBOTSTXT_PARSER` raised, which in a crawl is a failure.
+    """
+    limit_octets = RepSettings.of(settings).parse_limit_octets
+    robots_txt = parse(body, origin.robots_txt_uri, limit_octets=limit_octets)
+    try:
+        rules, _ = parser.read(robots_txt, body)
+    except Exception as error:
+        raise CommandError(
+            f"ROBOTSTXT_PARSER = {settings['ROBOTSTXT_PARSER']} can't read the file of {origin}: "
+            f"{error!r}"
+        ) from error
+    return Reading(robots_txt, rules)

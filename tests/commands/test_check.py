@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from scrapy.robotstxt import RobotParser
 
 from scrapy_rep.cache.sqlite import SqliteStore
 from tests.cache.samples import OTHER, file_entry, outage_entry
 from tests.commands.calling import Done, rep
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from typing_extensions import Self
 
 FILE = b"User-agent: *\nDisallow: /a # no\nAllow: /a/b$\nUser-agent: Foo\nDisallow: /\n"
 
@@ -124,6 +130,31 @@ class TestUsage:
         assert "Traceback" not in done.err
 
 
+_LONG = b"#" * 600_000 + b"\nUser-agent: *\nDisallow: /private/\n"
+_WILD = b"User-agent: *\nDisallow: /*private\n"
+
+
+class NothingParser(RobotParser):
+    """Reads nothing in any file."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> Self:  # noqa: ARG003
+        return cls()
+
+    def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:  # noqa: ARG002
+        return True
+
+
+class FailingParser(NothingParser):
+    """Reads the empty file only."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> Self:
+        if robotstxt_body:
+            raise ValueError("no file")
+        return super().from_crawler(crawler, robotstxt_body)
+
+
 class TestByStore:
     def test_what_is_kept(self, tmp_path: Path) -> None:
 
@@ -152,6 +183,38 @@ class TestByStore:
         )
         assert done.status == 3
         assert "the store knows nothing of https://example.com that could be used" in done.out
+
+    @pytest.mark.parametrize(
+        ("body", "more", "is_allowed"),
+        [
+            (_LONG, {}, True),
+            (_LONG, {"REP_PARSE_LIMIT_OCTETS": 1_000_000}, False),
+            (_WILD, {}, False),
+            (_WILD, {"ROBOTSTXT_PARSER": "tests.commands.test_check.NothingParser"}, True),
+        ],
+    )
+    def test_it_is_read_as_a_crawl_reads_it(
+        self, tmp_path: Path, body: bytes, more: dict[str, Any], is_allowed: bool
+    ) -> None:
+        path = tmp_path / "s.sqlite"
+        store = SqliteStore(path, 1 << 21)
+        store.commit(file_entry(body=body, at=time.time()), None).result()
+        store.close()
+        settings = {"REP_STORE_PATH": str(path), **more}
+        url = "https://example.com/private/x"
+        done = rep("check", "--cached", "--json", url, settings=settings)
+        assert rows(done)[0]["allowed"] is is_allowed
+
+    def test_a_parser_that_fails_is_no_permission(self, tmp_path: Path) -> None:
+        path = tmp_path / "s.sqlite"
+        store = SqliteStore(path, 1 << 20)
+        store.commit(file_entry(at=time.time()), None).result()
+        store.close()
+        parser = "tests.commands.test_check.FailingParser"
+        settings = {"REP_STORE_PATH": str(path), "ROBOTSTXT_PARSER": parser}
+        done = rep("check", "--cached", "https://example.com/x", settings=settings)
+        assert (done.status, done.out) == (2, "")
+        assert f"{parser} can't read the file of https://example.com" in done.err
 
     def test_memory_keeps_nothing(self) -> None:
         done = rep("check", "--cached", "https://h/", settings={"REP_STORE": "memory"})
