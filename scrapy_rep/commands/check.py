@@ -130,7 +130,7 @@ class _Judges:
             from .asking import policies_of
         found = policies_of(settings, list(dict.fromkeys(origins))) if origins else {}
         self._by_origin = {
-            origin: Judge.of_policy(origin, policy) for origin, policy in found.items()
+            origin: Judge.of_policy(origin, policy, settings) for origin, policy in found.items()
         }
 
     def of(self, url: str) -> Judge:

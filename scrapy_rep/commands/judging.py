@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,9 @@ from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.effect.matching_rules import Matcher
 from scrapy_rep.protocol.findings import shown
 from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.pace import Asked, pace
 from scrapy_rep.protocol.tokens import EVERYONE, as_product_tokens, token_from_user_agent
-from scrapy_rep.protocol.verdict import Rule, Verdict
+from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from scrapy_rep.robotparser import tokens_of
 from scrapy_rep.settings import RepSettings
 
@@ -170,8 +172,12 @@ def _time(instant: float) -> str:
 class Judge:
     """Judges URLs by one policy; reads the text of lines and the rules of groups once."""
 
-    def __init__(self, origin: Origin, policy: Policy | None, *, has_answer: bool) -> None:
+    def __init__(
+        self, origin: Origin, policy: Policy | None, settings: Settings, *, has_answer: bool
+    ) -> None:
         self._origin = origin
+        self._settings = RepSettings.of(settings)
+        self._skipped: dict[tuple[str, ...], bool] = {}
         self._policy = policy
         self._has_answer = has_answer
         octets = policy.robots_txt.octets if policy is not None else b""
@@ -179,9 +185,9 @@ class Judge:
         self._matchers: dict[tuple[str, ...], Matcher] = {}
 
     @classmethod
-    def of_policy(cls, origin: Origin, policy: Policy | None) -> Judge:
+    def of_policy(cls, origin: Origin, policy: Policy | None, settings: Settings) -> Judge:
         """The judge for one origin; `policy` None if nothing is known."""
-        return cls(origin, policy, has_answer=True)
+        return cls(origin, policy, settings, has_answer=True)
 
     @classmethod
     def of_source(cls, source: Source, settings: Settings) -> Judge:
@@ -193,19 +199,22 @@ class Judge:
         if source.answer is None:
             reading = _reading(source.body, source.uri, settings)
             policy = Policy(_NO_ORIGIN, 200, Meaning.RULES, reading, ())
-            return cls(_NO_ORIGIN, policy, has_answer=False)
+            return cls(_NO_ORIGIN, policy, settings, has_answer=False)
         origin = Origin.of(source.uri) or _NO_ORIGIN
         event = source.answer.event
         meaning = RepSettings.of(settings).rules.access.meaning(event)
         is_file = access_result(event) is AccessResult.SUCCESSFUL
         reading = _reading(source.body if is_file else b"", source.uri, settings)
         policy = Policy(origin, event, meaning, reading, (), hops=source.answer.hops)
-        return cls(origin, policy, has_answer=True)
+        return cls(origin, policy, settings, has_answer=True)
 
     def judge(self, url: str, agent: Agent, *, explains: bool) -> Judgement:
         """The verdict on a URL, with the rules that lost if they are asked for."""
         policy = self._policy
         verdict = in_crawl = None if policy is None else policy.verdict(url, agent.tokens)
+        if verdict is not None and self._has_answer and self._is_skipped(verdict, agent):
+            reason, uri = Reason.CRAWL_DELAY, verdict.robots_txt
+            verdict = in_crawl = Verdict(allowed=False, reason=reason, robots_txt=uri)
         if policy is not None and not self._has_answer:
             verdict = policy.robots_txt.verdict(agent.tokens, url)  # what the file itself says
         text = ""
@@ -223,6 +232,20 @@ class Judge:
             self._has_answer,
             in_crawl if in_crawl != verdict else None,
         )
+
+    def _is_skipped(self, verdict: Verdict, agent: Agent) -> bool:
+        """Whether a crawl drops what is allowed, for the long delay that the site asks for."""
+        if not verdict.allowed or verdict.reason is Reason.IMPLICITLY_ALLOWED or not self._policy:
+            return False
+        if agent.tokens not in self._skipped:
+            file = self._policy.robots_txt
+            asked = Asked(file.crawl_delay(agent.tokens), file.request_rate(agent.tokens))
+            limit, excess = (
+                self._settings.crawl_delay_max_seconds,
+                self._settings.crawl_delay_excess,
+            )
+            self._skipped[agent.tokens] = pace(asked, time.time(), limit, excess).is_skipped
+        return self._skipped[agent.tokens]
 
     def _lost(self, url: str, agent: Agent, verdict: Verdict) -> tuple[Rule, ...]:
         if self._policy is None or self._policy.meaning is not Meaning.RULES:

@@ -80,7 +80,9 @@ def policies_of(settings: Settings, origins: Sequence[Origin]) -> dict[Origin, P
                 found[origin] = Policy(origin, None, meaning, reading, ())
                 continue
             entry = store.peek(origin)
-            found[origin] = None if entry is None else _policy(origin, entry.known, settings, parser)
+            found[origin] = (
+                None if entry is None else _policy(origin, entry.known, settings, parser)
+            )
     return found
 
 

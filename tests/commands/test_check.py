@@ -138,10 +138,10 @@ class NothingParser(RobotParser):
     """Reads nothing in any file."""
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> Self:  # noqa: ARG003
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> Self:
         return cls()
 
-    def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:  # noqa: ARG002
+    def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         return True
 
 
@@ -204,6 +204,27 @@ class TestByStore:
         url = "https://example.com/private/x"
         done = rep("check", "--cached", "--json", url, settings=settings)
         assert rows(done)[0]["allowed"] is is_allowed
+
+    @pytest.mark.parametrize(
+        ("excess", "path", "is_allowed", "reason"),
+        [
+            ("skip", "/x", False, "crawl_delay"),
+            ("skip", "/a", False, "rule"),
+            ("skip", "/robots.txt", True, "implicitly_allowed"),
+            ("cap", "/x", True, "no_rule_matches"),
+        ],
+    )
+    def test_what_a_crawl_drops_for_its_delay_is_not_allowed(
+        self, tmp_path: Path, excess: str, path: str, is_allowed: bool, reason: str
+    ) -> None:
+        file = tmp_path / "s.sqlite"
+        store = SqliteStore(file, 1 << 20)
+        body = b"User-agent: *\nCrawl-delay: 9999\nDisallow: /a\n"
+        store.commit(file_entry(body=body, at=time.time()), None).result()
+        store.close()
+        settings = {"REP_STORE_PATH": str(file), "REP_CRAWL_DELAY_EXCESS": excess}
+        done = rep("check", "--cached", "--json", f"https://example.com{path}", settings=settings)
+        assert (rows(done)[0]["allowed"], rows(done)[0]["reason"]) == (is_allowed, reason)
 
     def test_a_parser_that_fails_is_no_permission(self, tmp_path: Path) -> None:
         path = tmp_path / "s.sqlite"

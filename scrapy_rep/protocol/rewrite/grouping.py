@@ -16,7 +16,6 @@ from scrapy_rep.protocol.tokens import EVERYONE
 
 from .notes import is_known
 
-
 MOST_LINES = 100_000
 """How many rules and other records the merged groups may have together. More than fit into a file
 that is not larger than the parse limit; of 2,811 real files none has a fifth of it."""

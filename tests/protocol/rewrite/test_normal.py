@@ -67,7 +67,6 @@ class TestMeaning:
         if mode is Mode.NORMAL:
             assert normalise(written, mode) == written
 
-
     @pytest.mark.parametrize("mode", Mode)
     def test_groups_whose_rules_would_be_written_too_often(self, mode: Mode) -> None:
         """As many crawlers as rules, each with a group of its own besides."""
