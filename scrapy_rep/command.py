@@ -41,7 +41,7 @@ class RepCommand(ScrapyCommand):
         """One parser for each subcommand, each with Scrapy's own options too."""
         parser.formatter_class = HelpFormatter
         chosen = parser.add_subparsers(
-            title="Subcommands", dest="subcommand", metavar="", prog="scrapy rep"
+            title="Subcommands", dest="subcommand", metavar="subcommand", prog="scrapy rep"
         )
         for name in SUBCOMMANDS:
             module = _module(name)
