@@ -75,19 +75,32 @@ def test_gaps(loop: Loop, throttled: bool, settings: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("loop", "settings"), [("asyncio", {}), ("reactorless", {}), ("select", SCRAPY_QUEUE)]
+    ("loop", "settings"), [*((loop, {}) for loop in LOOPS), ("select", SCRAPY_QUEUE)]
 )
 def test_a_delay_shorter_than_the_answers(loop: Loop, settings: dict[str, Any]) -> None:
     """Several requests are under way at a time; DOWNLOAD_DELAY's jitter takes nothing away."""
-    with Site({"/robots.txt": asks(0.3)}, default=SLOW_PAGE) as site:
+    assert_short_gaps(SLOW_PAGE, URLS_SPIDER, loop, {**settings, "DOWNLOAD_DELAY": 0.2})
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_delay_longer_than_the_answers(loop: Loop) -> None:
+    """AutoThrottle would go faster, and the slot is made anew for each request."""
+    throttled = {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.01}
+    assert_short_gaps(Answer(), FORGETFUL, loop, throttled)
+
+
+def assert_short_gaps(page: Answer, spider: str, loop: Loop, settings: dict[str, Any]) -> None:
+    """No other site shares the slot, so that nothing but this site's delay keeps the gaps."""
+    with Site({"/robots.txt": asks(0.3)}, default=page) as site:
         result = crawl(
-            URLS_SPIDER,
+            spider,
             loop=loop,
-            settings={**ADDON, **settings, "DOWNLOAD_DELAY": 0.2},
+            settings={**ADDON, **settings},
             urls=[site.url(f"/{number}") for number in range(7)],
         )
         assert len(result.items) == 7
         assert_paced(site.requests(), 0.3)
+    assert all(item.get("left", []) == [] for item in result.items), "slots were collected"
     assert result.deprecations == []
 
 

@@ -19,11 +19,18 @@ RESUMED = "tests.faults.spiders:ResumedSpider"
 PAGES = [f"/{number}" for number in range(8)]
 
 
-@pytest.mark.parametrize(
-    ("loop", "first"), [*((loop, {}) for loop in LOOPS), ("asyncio", SCRAPY_QUEUE)]
-)
-def test_stop_and_resume(loop: Loop, first: dict[str, Any], tmp_path: Path) -> None:
-    """Also a crawl that Scrapy's own queue began."""
+_STOPS: list[tuple[Loop, dict[str, Any], signal.Signals]] = [
+    *((loop, {}, signal.SIGINT) for loop in LOOPS),
+    ("asyncio", {}, signal.SIGTERM),
+    ("asyncio", SCRAPY_QUEUE, signal.SIGINT),
+]
+
+
+@pytest.mark.parametrize(("loop", "first", "stop"), _STOPS)
+def test_stop_and_resume(
+    loop: Loop, first: dict[str, Any], stop: signal.Signals, tmp_path: Path
+) -> None:
+    """By Ctrl-C, and by `kill`; also a crawl that Scrapy's own queue began."""
     job = tmp_path / "job"
     settings = {**ADDON, "JOBDIR": str(job), "REP_FETCH_TIMEOUT_SECONDS": 2}
     settings["CONCURRENT_REQUESTS"] = 2
@@ -36,7 +43,7 @@ def test_stop_and_resume(loop: Loop, first: dict[str, Any], tmp_path: Path) -> N
         with started(tmp_path, loop, {**settings, **first}, urls) as process:
             while len(paced.paths()) < 4:
                 wait_for(paced, "/robots.txt")
-            process.send_signal(signal.SIGINT)
+            process.send_signal(stop)
             process.wait(timeout=60)
         log = log_of(tmp_path)
         assert "Spider closed (shutdown)" in log
