@@ -20,30 +20,26 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import lru_cache
-from hashlib import md5
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
 from scrapy.pqueues import QueueProtocol, ScrapyPriorityQueue
 from scrapy.utils.asyncio import call_later
 
 from .engine import is_closing, wake
-from .middleware import RepMiddleware, is_exempt
-from .protocol.errors import ConfigurationError, InvalidUri
+from .middleware import RepMiddleware
+from .protocol.errors import ConfigurationError
 from .protocol.origin import Origin
 from .readiness import Outlook, Readiness, State
-from .slots import Slots, leave_inherited_slot, own_slot, slot_key
+from .slots import Slots, leave_inherited_slot
+from .targets import Target, base_of, folder_of, target_named, target_of
 from .turns import Later, Turns
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.utils.asyncio import CallLaterResult
     from typing_extensions import Self
-
-_BASE_CHARACTERS = 1000  # of what is kept: a longer origin has no robots.txt that could be had
-_FOLDER_CHARACTERS = 100  # names of folders are bounded, those of hosts nearly are not
 
 
 class _Line:
@@ -52,7 +48,7 @@ class _Line:
     __slots__ = ("base", "count", "due_at", "is_fresh", "name", "origin", "requests", "slot")
 
     def __init__(
-        self, target: _Target, base: str, slot: _Slot, requests: ScrapyPriorityQueue
+        self, target: Target, base: str, slot: _Slot, requests: ScrapyPriorityQueue
     ) -> None:
         self.name = target.name
         self.base = base
@@ -149,7 +145,7 @@ class RepPriorityQueue:
         self._alarm_at = 0.0
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
         for name, priorities in (startprios or {}).items():
-            line = self._line(_target_named(name), priorities=priorities)
+            line = self._line(target_named(name), priorities=priorities)
             if line.count:
                 self._enter(line)
 
@@ -162,10 +158,10 @@ class RepPriorityQueue:
             ValueError: it can't be written to disk.
         """
         leave_inherited_slot(request)
-        base = _base_of(request)
+        base = base_of(request)
         line = self._by_base.get(base)
         if line is None:
-            target = _target_of(request, base)
+            target = target_of(request, base)
             line = self._lines.get(target.name)
         if line is not None:
             line.requests.push(request)
@@ -269,12 +265,12 @@ class RepPriorityQueue:
 
     # Lines and slots
 
-    def _line(self, target: _Target, base: str = "", *, priorities: Iterable[int] = ()) -> _Line:
+    def _line(self, target: Target, base: str = "", *, priorities: Iterable[int] = ()) -> _Line:
         slot = self._by_key.get(target.key) or _Slot(target.key)
         requests = ScrapyPriorityQueue(
             self.crawler,
             self._downstream_queue_cls,
-            f"{self.key}/{_folder(target.name)}" if self.key else "",
+            f"{self.key}/{folder_of(target.name)}" if self.key else "",
             priorities,
             start_queue_cls=self._start_queue_cls,
         )
@@ -312,7 +308,7 @@ class RepPriorityQueue:
         if self.key:
             # As Scrapy does; a folder that is not empty stays.
             with suppress(OSError):
-                Path(self.key, _folder(line.name)).rmdir()
+                Path(self.key, folder_of(line.name)).rmdir()
 
     def _age(self, line: _Line) -> None:
         self._fresh_count -= line.is_fresh
@@ -421,7 +417,7 @@ class RepPriorityQueue:
             return
         self._wait_for_robots_txt(line)
         request = None
-        if last is not None and _target_of(last, _base_of(last)).name == line.name:
+        if last is not None and target_of(last, base_of(last)).name == line.name:
             request = last
         else:
             # It is asked for all the same where the queue below can't tell, or can't read it.
@@ -437,77 +433,3 @@ def _readiness_of(crawler: Crawler) -> Readiness:
     with suppress(AttributeError):  # of a DOWNLOADER that keeps its middlewares to itself
         middleware = crawler.get_downloader_middleware(RepMiddleware)
     return Readiness(crawler, Slots(crawler)) if middleware is None else middleware.readiness
-
-
-class _Target(NamedTuple):
-    """Where a request goes: whose robots.txt judges it, if any, through which slot, in which line.
-
-    The name of the line is what is written to disk, and tells the other two.
-    """
-
-    origin: Origin | None
-    key: str
-    name: str
-
-    @classmethod
-    def of(cls, origin: Origin | None, key: str) -> _Target:
-        return cls(origin, key, f"{origin or ''} {key}")
-
-
-def _base_of(request: Request) -> str:
-    """What a request's URL begins with, up to the path; empty if that does not say where it goes.
-
-    Few origins make most requests, and this is all that needs to be looked at then.
-    """
-    url = request.url
-    base = url[: url.find("/", 8) + 1]  # the third slash
-    is_odd = (
-        len(base) > _BASE_CHARACTERS
-        or own_slot(request) is not None
-        or is_exempt(request)
-        or (url.endswith("/robots.txt") and url == f"{base}robots.txt")
-    )
-    return "" if is_odd else base
-
-
-def _target_of(request: Request, base: str) -> _Target:
-    if base:
-        target = _target(base)
-        if target.origin is not None:
-            return target
-    origin = None
-    if not is_exempt(request):
-        with suppress(InvalidUri):
-            origin = Origin.of(request.url)
-    if origin is not None and request.url == origin.robots_txt_uri:
-        origin = None
-    return _Target.of(origin, slot_key(request))
-
-
-@lru_cache(maxsize=1 << 10)
-def _target(base: str) -> _Target:
-    """Where requests go whose URLs begin like this."""
-    with suppress(InvalidUri):
-        origin = Origin.of(base)
-        return _Target.of(origin, "" if origin is None else origin.host)
-    return _Target.of(None, "")
-
-
-def _target_named(name: str) -> _Target:
-    """That of a line by its name; Scrapy's queue has names of slots alone."""
-    text, space, key = name.partition(" ")
-    if space and not text:
-        return _Target(None, key, name)
-    with suppress(InvalidUri):
-        origin = Origin.of(text)
-        if space and str(origin) == text:
-            return _Target(origin, key, name)
-    return _Target(None, name, name)
-
-
-def _folder(name: str) -> str:
-    """The folder of a line: as Scrapy makes it of a slot, but not too long for file systems."""
-    safe = "".join(c if c.isalnum() or c in "-._" else "_" for c in name)
-    if " " in name:
-        safe = safe[:_FOLDER_CHARACTERS]
-    return f"{safe}-{md5(name.encode(), usedforsecurity=False).hexdigest()}"

@@ -14,9 +14,9 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_rep import ConfigurationError, RepPriorityQueue
 from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.queue import _folder, _target_named
 from scrapy_rep.readiness import Outlook, State
 from scrapy_rep.slots import Slots
+from scrapy_rep.targets import folder_of, target_named
 from tests.test_slots import Downloader
 
 URLS = [f"http://{host}.example/{number}" for number in range(3) for host in "abc"]
@@ -296,13 +296,13 @@ class TestDisk:
         ],
     )
     def test_a_name_says_where_it_goes(self, name: str, origin: str | None, key: str) -> None:
-        target = _target_named(name)
+        target = target_named(name)
         assert (target.origin and str(target.origin), target.key) == (origin, key)
         assert target.name == name
 
     def test_names_of_folders_are_bounded(self) -> None:
         host = ".".join(["a" * 60] * 4)
-        assert len(_folder(f"http://{host} {host}")) < 150
+        assert len(folder_of(f"http://{host} {host}")) < 150
 
 
 def test_addresses_are_not_paced() -> None:
