@@ -29,6 +29,7 @@ LINE_LIMIT_OCTETS = 2083 * 8 - 1
 
 _BLOCK_OCTETS = 1 << 16  # lines are split block by block, so that 500 KiB of newlines stay cheap
 
+_LONE_CR = re.compile(rb"\r(?!\n)")
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -43,7 +44,8 @@ class Kind(Enum):
     OTHER = "other"
 
 
-RULES = frozenset({Kind.ALLOW, Kind.DISALLOW})
+_ALLOW, _DISALLOW = Kind.ALLOW, Kind.DISALLOW
+RULES = frozenset({_ALLOW, _DISALLOW})
 
 _KEYS = {
     Kind.USER_AGENT: (b"user-agent", b"useragent", b"user agent"),
@@ -67,8 +69,10 @@ _USUAL_KEYS = {
     for spelling in (keys[0], keys[0].capitalize(), keys[0].title(), keys[0].upper())
 }
 
-_WHITE_SPACE = " \t\v\f"
-_STARTS_OF_RULES = frozenset({*"aAdD", *_WHITE_SPACE})
+_USUAL_RULES = {key.decode(): kind for key, kind in _USUAL_KEYS.items() if kind in RULES}
+
+WHITE_SPACE = " \t\v\f"
+_STARTS_OF_RULES = frozenset({*"aAdD", *WHITE_SPACE})
 _USUAL_USER_AGENT = b"user-agent:"
 _USUAL_OPENING = b"\nuser-agent: "
 
@@ -103,9 +107,8 @@ def clean(body: bytes, limit_octets: int = PARSE_LIMIT_OCTETS) -> tuple[bytes, b
 
 
 def _with_lf(octets: bytes) -> bytes:
-    bare = octets.replace(b"\r", b"")
-    if len(octets) - len(bare) == octets.count(b"\r\n"):
-        return bare  # as in nearly every file; 1.5 times the speed of replacing
+    if _LONE_CR.search(octets) is None:  # as in nearly every file; twice the speed of the other
+        return octets.replace(b"\r", b"")
     return octets.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
@@ -135,33 +138,33 @@ def records(octets: bytes, start: int = 0, stop: int | None = None) -> Iterator[
 
 
 def rules(octets: bytes, start: int, stop: int, disallow: list[str], allow: list[str]) -> None:
-    """Add the path patterns of the rules from `start` up to `stop`, octets as characters.
+    """Add the values of the rules from `start` up to `stop`: octets as characters, unstripped.
 
-    This is `records` for those who want rules only, with one look at nearly every line: a third
+    This is `records` for those who want rules only, with one look at nearly every line: a quarter
     of its time.
     """
     while start < stop:
         block_stop = _block_stop(octets, start, stop)
-        block = octets[start:block_stop]
-        is_plain = b"#" not in block and len(block) <= LINE_LIMIT_OCTETS
-        for line in block.decode("latin-1").split("\n"):
-            key, colon, value = line.partition(":")
-            if not is_plain and ("#" in value or len(line) > LINE_LIMIT_OCTETS):
-                key = ""  # one for the full reading
-            if key == "Disallow" and colon:
-                disallow.append(value.strip(_WHITE_SPACE))
-            elif key == "Allow" and colon:
-                allow.append(value.strip(_WHITE_SPACE))
+        block = octets[start:block_stop].decode("latin-1")
+        lines = block.split("\n")
+        if "#" in block or len(block) > LINE_LIMIT_OCTETS:
+            lines = [line[:LINE_LIMIT_OCTETS].partition("#")[0] for line in lines]
+        for line in lines:
+            if line[:10] == "Disallow: ":
+                disallow.append(line[10:])
             elif line[:1] in _STARTS_OF_RULES:
-                kind, pattern = _rule(line)
-                if kind is Kind.DISALLOW:
-                    disallow.append(pattern)
-                elif kind is Kind.ALLOW:
-                    allow.append(pattern)
+                key, colon, value = line.partition(":")
+                kind = _USUAL_RULES.get(key) if colon else None
+                if kind is None:
+                    kind, value = _read_rule(line)
+                if kind is _ALLOW:
+                    allow.append(value)
+                elif kind is _DISALLOW:
+                    disallow.append(value)
         start = block_stop + 1
 
 
-def _rule(line: str) -> tuple[Kind, str]:
+def _read_rule(line: str) -> tuple[Kind, str]:
     kind, _, value = read_line(line.encode("latin-1")) or (Kind.OTHER, b"", b"")
     return kind, value.decode("latin-1")
 
@@ -212,8 +215,12 @@ def _kind_of(key: bytes) -> Kind:
     return Kind.OTHER
 
 
+UserAgentLine = tuple[int, int, bytes]
+"""Start and stop of a user-agent line, and its value."""
+
+
 class UserAgentLines:
-    """The user-agent lines of cleaned octets, each as start, stop and value.
+    """The user-agent lines of cleaned octets.
 
     Looks only at lines that hold the word "agent", as every spelling of the key does: finding
     those is 5 times as fast as reading every line, and most of a file is other agents' rules.
@@ -225,10 +232,15 @@ class UserAgentLines:
         self._octets = octets
         self._lowered = octets.lower()
 
-    def after(
-        self, start: int = 0, openings: tuple[bytes, ...] = ()
-    ) -> Iterator[tuple[int, int, bytes]]:
-        """Those from an offset on, in order.
+    def __iter__(self) -> Iterator[UserAgentLine]:
+        """All of them, in order."""
+        line = self.after(0)
+        while line is not None:
+            yield line
+            line = self.after(line[1])
+
+    def after(self, start: int, openings: tuple[bytes, ...] = ()) -> UserAgentLine | None:
+        """The first from an offset on.
 
         Where `openings` are given, lines of the usual form may be left out whose value, in lower
         case, starts with none of them: with one look at each, since a file names 5 agents, and
@@ -254,12 +266,12 @@ class UserAgentLines:
                 and b"#" not in raw
                 and len(raw) <= LINE_LIMIT_OCTETS
             ):
-                yield start, stop, raw[len(_USUAL_USER_AGENT) :].strip()
-            else:
-                record = read_line(raw)
-                if record is not None and record[0] is Kind.USER_AGENT:
-                    yield start, stop, record[2]
+                return start, stop, raw[len(_USUAL_USER_AGENT) :].strip()
+            record = read_line(raw)
+            if record is not None and record[0] is Kind.USER_AGENT:
+                return start, stop, record[2]
             found = lowered.find(b"agent", stop)
+        return None
 
 
 def line_number(octets: bytes, offset: int) -> int:

@@ -20,7 +20,7 @@ Paths and patterns are ASCII, as `str`: searching one is several times as fast a
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import compress
 from typing import Any, Protocol
 
@@ -43,6 +43,30 @@ Wild = tuple[int, str, int, str, str]
 the octets before; what follows that next; its pattern."""
 
 
+class Prefixes:
+    """Strings, to find those that begin a path: one look for each of their lengths.
+
+    Attributes:
+        all: the strings, to ask whether any of them does.
+    """
+
+    __slots__ = ("_lengths", "_strings", "all")
+
+    def __init__(self, strings: Iterable[str]) -> None:
+        self._strings = {*strings}
+        self._lengths = sorted({*map(len, self._strings)}, reverse=True)
+        self.all = tuple(self._strings)
+
+    def of(self, path: str) -> Iterator[str]:
+        """Those that begin a path, longest first."""
+        for octets in self._lengths:
+            if path[:octets] in self._strings:
+                yield path[:octets]
+
+
+_NO_PREFIXES = Prefixes(())
+
+
 class FewRules:
     """Up to some hundred rules: strings in a list, and what hangs on them in dictionaries."""
 
@@ -61,22 +85,24 @@ class FewRules:
         """Take normal patterns, those of allow rules with their places."""
         self._disallow = disallow
         self._allow = allow
-        patterns = {*disallow, *allow}
-        self._empty = "" if "" in patterns else None
-        patterns.discard("")
+        literals = [*disallow, *allow]
         # Most wildcard rules start with "*" or "/*", and so may match any path.
         self._everywhere: list[Wild] = []
         self._wild: dict[str, list[Wild]] = {}
         if has_wild:
-            self._take_wild(patterns)
-        self._heads = _longest_first(self._wild)
-        self._literals = literals = sorted(patterns)
-        self._stems = _longest_first(
-            compress(literals, map(str.startswith, literals[1:], literals))
-        )
+            self._take_wild()
+            literals = [pattern for pattern in literals if "*" not in pattern]
+        literals.sort()
+        empty = bisect_right(literals, "")
+        self._empty = "" if empty else None
+        del literals[:empty]
+        self._literals = literals
+        stems = [*compress(literals, map(str.startswith, literals[1:], literals))]
+        self._stems = Prefixes(stems) if stems else _NO_PREFIXES
+        self._heads = Prefixes(self._wild) if self._wild else _NO_PREFIXES
 
-    def _take_wild(self, patterns: set[str]) -> None:
-        """Take the patterns with wildcards out, by head, in the order in which they win."""
+    def _take_wild(self) -> None:
+        """Put the patterns with wildcards by their heads, in the order in which they win."""
         allow = self._allow
         found = [
             (len(pattern) << 1, -place, pattern)
@@ -89,14 +115,14 @@ class FewRules:
             if "*" in pattern
         ]
         found.sort(reverse=True)
-        patterns.difference_update([pattern for *_, pattern in found])
         for rank, _, pattern in found:
             head, _, tail = pattern.partition("*")
             part, _, more = tail.partition("*")
+            wild = rank, part, len(head), more, pattern
             if head in ("", "/"):
-                self._everywhere.append((rank, part, len(head), more, pattern))
+                self._everywhere.append(wild)
             else:
-                self._wild.setdefault(head, []).append((rank, part, len(head), more, pattern))
+                self._wild.setdefault(head, []).append(wild)
 
     def match(self, path: str) -> str | None:
         """The normal pattern that decides for a path in normal form."""
@@ -104,16 +130,15 @@ class FewRules:
         at = bisect_right(literals, path) - 1
         if at >= 0 and path.startswith(literals[at]):
             found: str | None = literals[at]
-        elif path.startswith(self._stems):
-            found = next(stem for stem in self._stems if path.startswith(stem))
+        elif path.startswith(self._stems.all):
+            found = next(self._stems.of(path))
         else:
             found = self._empty
         if self._everywhere:
             found = self._match_wild(path, found, self._everywhere)
-        if path.startswith(self._heads):
-            for head in self._heads:
-                if path.startswith(head):
-                    found = self._match_wild(path, found, self._wild[head])
+        if path.startswith(self._heads.all):
+            for head in self._heads.of(path):
+                found = self._match_wild(path, found, self._wild[head])
         return found
 
     def _match_wild(self, path: str, found: str | None, wild: list[Wild]) -> str | None:
@@ -136,10 +161,6 @@ class FewRules:
         if place is None:
             return len(key), False, self._disallow.index(key)
         return len(key), True, place
-
-
-def _longest_first(strings: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(strings, key=len, reverse=True))
 
 
 def fits(path: str, part: str, at: int, more: str) -> bool:

@@ -21,6 +21,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from .lines import WHITE_SPACE
+
 _UNRESERVED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 _RESERVED = b":/?#[]@!$&'()*+,;="
 _PLAIN_OCTETS = bytes(sorted({*_UNRESERVED, *_RESERVED} - {*b"$"}))
@@ -87,15 +89,21 @@ def normal_path(path: str) -> str:
     return path + END
 
 
-def is_normal(text: str, *patterns: list[str]) -> bool:
-    """Whether lists of path patterns, octets as characters, are in normal form as they stand.
+def normal_patterns(written: list[str]) -> list[str]:
+    """Path patterns, octets as characters, in normal form, without the white space around them.
 
-    `text` is all of them together, and one look at it is enough: nearly always, nothing is odd but
-    a final "$" here and there. To delete what is plain takes a fifth of the time of searching for
-    what is not.
+    Nearly always nothing is odd in any of them but white space or a final "$", and one look at all
+    of them is enough. To delete what is plain takes a fifth of the time of searching for the rest.
     """
-    odd = text.encode("latin-1").translate(None, _PLAIN_OCTETS)
-    ends = [pattern[-1:] for some in patterns for pattern in some] if odd else []
+    if _is_normal(written):
+        return written
+    patterns = [pattern.strip(WHITE_SPACE) for pattern in written]
+    return patterns if _is_normal(patterns) else [*map(normal_pattern, patterns)]
+
+
+def _is_normal(patterns: list[str]) -> bool:
+    odd = "".join(patterns).encode("latin-1").translate(None, _PLAIN_OCTETS)
+    ends = [pattern[-1:] for pattern in patterns] if odd else []
     return odd == END.encode() * ends.count(END)
 
 

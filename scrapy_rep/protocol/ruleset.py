@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from .matching import FewRules, Rules
 from .packed import PackedRules
-from .paths import END, is_normal, normal_pattern
+from .paths import END, normal_patterns
 
 # An escape itself, or a literal that may begin at one of an escape's digits, as in ``/*9``.
 _MEETS_ESCAPES = re.compile(r"%|\*[0-9A-F]")
@@ -27,15 +27,14 @@ def prepared(disallow: list[str], allow: list[str]) -> tuple[Rules, bool]:
         The rules; and whether some pattern could match within the escapes of a path, so that
         paths have to be in normal form: else, odd characters match nothing, escaped or not.
     """
+    disallow = normal_patterns(disallow)
+    allow = normal_patterns(allow) if allow else allow
     text = "".join(disallow) + "".join(allow)
-    if not is_normal(text, disallow, allow):
-        disallow = [normal_pattern(pattern) for pattern in disallow]
-        allow = [normal_pattern(pattern) for pattern in allow]
-        text = "".join(disallow) + "".join(allow)
     has_wild = "*" in text
     meets_escapes = "%" in text or (has_wild and _MEETS_ESCAPES.search(text) is not None)
     form = FewRules if len(disallow) + len(allow) < _PACKED_FROM else PackedRules
-    return form(disallow, places_of_allow(allow), has_wild=has_wild), meets_escapes
+    places = places_of_allow(allow) if allow else {}
+    return form(disallow, places, has_wild=has_wild), meets_escapes
 
 
 def places_of_allow(allow: Sequence[str]) -> dict[str, int]:
@@ -43,9 +42,7 @@ def places_of_allow(allow: Sequence[str]) -> dict[str, int]:
 
     Google reads ``Allow: /x/index.htm`` as ``Allow: /x/$`` besides.
     """
-    places: dict[str, int] = {}
-    for place, pattern in enumerate(allow):
-        places.setdefault(pattern, place)
+    places = dict(zip(reversed(allow), range(len(allow) - 1, -1, -1), strict=True))
     for pattern in [pattern for pattern in places if "/index.htm" in pattern]:
         folder, slash, name = pattern.rpartition("/")
         if name.startswith("index.htm"):

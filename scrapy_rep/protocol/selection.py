@@ -144,36 +144,41 @@ class Selection:
 
 def _own_spans(octets: bytes, names: Names) -> tuple[int, array[int]]:
     """The best rank of a token that a group names; start and stop of what follows such lines."""
-    spans: dict[int, array[int]] = {}
     lines = UserAgentLines(octets)
-    group_stop = -1
-    for start, stop, value in lines.after(0, names.openings):
+    spans: dict[int, array[int]] = {}
+    named: dict[int, int] = {}  # by the group at hand, each with the start of the line that does
+    stop = 0
+    line = lines.after(0, names.openings)
+    while line is not None:
+        start, next_stop, value = line
+        if named and has_rule(octets, stop, start):
+            _close(spans, named, start)
+            named = {}
         for rank in names.ranks(value):
-            if start >= group_stop:
-                group_stop = _group_stop(octets, lines, stop)
-            own = spans.setdefault(rank, array("Q"))
-            if own and own[-1] == start:  # the group before is ours too
-                own[-1] = group_stop
-            elif not own or own[-1] < group_stop:
-                own.extend((start, group_stop))
-    rank = min(spans, default=names.rank_of_everyone + 1)
+            named.setdefault(rank, start)
+        stop = next_stop
+        line = lines.after(stop, () if named else names.openings)
+    _close(spans, named, len(octets))
+    rank = min(spans) if spans else names.rank_of_everyone + 1
     return rank, spans.get(rank, array("Q"))
 
 
-def _group_stop(octets: bytes, lines: UserAgentLines, stop: int) -> int:
-    """Where the group of a user-agent line ends that ends itself at `stop`."""
-    for next_start, next_stop, _ in lines.after(stop):
-        if has_rule(octets, stop, next_start):
-            return next_start
-        stop = next_stop
-    return len(octets)
+def _close(spans: dict[int, array[int]], named: dict[int, int], stop: int) -> None:
+    for rank, start in named.items():
+        own = spans.get(rank)
+        if own is None:
+            spans[rank] = array("Q", (start, stop))
+        elif own[-1] == start:  # the group before is ours too
+            own[-1] = stop
+        else:
+            own.extend((start, stop))
 
 
 def _group_starts(octets: bytes) -> array[int]:
     """Where the groups of a file start."""
     starts = array("Q")
     previous_stop = 0
-    for start, stop, _ in UserAgentLines(octets).after():
+    for start, stop, _ in UserAgentLines(octets):
         if not starts or has_rule(octets, previous_stop, start):
             starts.append(start)
         previous_stop = stop

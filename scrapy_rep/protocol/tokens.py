@@ -14,7 +14,7 @@ to white space or ``/``, is that name as a whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from .errors import InvalidProductToken
@@ -161,20 +161,20 @@ class Names:
         names = [token.encode() for token in tokens] if all(map(str.isascii, tokens)) else [b""]
         self.openings = (EVERYONE.encode(), *_WHITE_SPACE, *names)
 
-    def ranks(self, value: bytes) -> Iterator[int]:
+    def ranks(self, value: bytes) -> Sequence[int]:
         """The places of the tokens that a user-agent line's value names."""
         if value[:1] == b"*":
-            if value[:2].strip() == b"*":
-                yield self.rank_of_everyone
-            return
+            return (self.rank_of_everyone,) if value[:2].strip() == b"*" else ()
+        found = []
         token = _TOKEN.match(value)
         if token and token[0].lower() in self._tokens:
-            yield self._tokens[token[0].lower()]
+            found.append(self._tokens[token[0].lower()])
         word = _FIRST_WORD.match(value) if self._words else None
         if word:
             name = word[0].decode("utf-8", "replace").lower()
             if name in self._words:
-                yield self._words[name]
+                found.append(self._words[name])
+        return found
 
 
 @lru_cache(maxsize=64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,10 +62,13 @@ class TestOpenings:
         lines = UserAgentLines(octets)
         crawler = Names(tuple(name.lower() for name in names))
 
-        def naming(openings: tuple[bytes, ...]) -> list[tuple[int, list[int]]]:
-            found = [
-                (start, [*crawler.ranks(value)]) for start, _, value in lines.after(0, openings)
-            ]
+        def naming(openings: tuple[bytes, ...]) -> list[tuple[int, Sequence[int]]]:
+            found = []
+            line = lines.after(0, openings)
+            while line is not None:
+                start, stop, value = line
+                found.append((start, crawler.ranks(value)))
+                line = lines.after(stop, openings)
             return [(start, ranks) for start, ranks in found if ranks]
 
         assert naming(crawler.openings) == naming(())

@@ -163,7 +163,7 @@ class TestLines:
     def test_lazy_reading_is_full_reading(self, body: bytes) -> None:
         octets, _, _ = clean(body)
         full = [(at, value) for at, kind, _, value in records(octets) if kind is Kind.USER_AGENT]
-        assert [(start, value) for start, _, value in UserAgentLines(octets).after()] == full
+        assert [(start, value) for start, _, value in UserAgentLines(octets)] == full
 
     @given(body=files, split=st.integers(0, 20))
     def test_reading_in_parts(self, body: bytes, split: int) -> None:
