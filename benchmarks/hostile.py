@@ -11,8 +11,9 @@ Run ``python benchmarks/hostile.py``. Per file:
 * *protego*: parse + first, where it ends within `PROTEGO_SECONDS`, in a process of its own.
 
 Worst cases that follow from the design: a verdict is linear in the octets of the URL times the
-wildcard rules whose literal prefix begins the URL's path, so that 500 KiB of `/*ab` is the
-slowest; all else is linear in the octets of the file, times the logarithm of its rules.
+wildcard rules whose literal prefix begins the URL's path and, where they are many, whose longest
+part begins as something in it: so 500 KiB of rules that all begin alike are the slowest. All else
+is linear in the octets of the file, times the logarithm of its rules.
 """
 
 from __future__ import annotations
@@ -83,6 +84,14 @@ def stars(octets: int) -> bytes:
     return fill(octets, (f"Allow:/{'*a' * 20}*{word}b\n" for word in words()))
 
 
+def short_parts(octets: int) -> bytes:
+    return fill(octets, (f"Allow:/*{'*'.join(word)}*-\n" for word in words()))
+
+
+def same_gram(octets: int) -> bytes:
+    return fill(octets, (f"Allow:/*aaa{word}-\n" for word in words()))
+
+
 def long_stars(octets: int) -> bytes:
     return b"User-agent: *\nAllow: /" + b"*a" * (octets // 2) + b"*b\n"
 
@@ -137,6 +146,8 @@ FILES: dict[str, Make] = {
     "wildcards *ab": rules("Allow:*{}\n"),
     "wildcards /ab*c": rules("Allow:/{}*c\n"),
     "wildcards, trailing /ab*": rules("Allow:/{}*\n"),
+    "wildcards, short parts": short_parts,
+    "wildcards, alike": same_gram,
     "/*a*a*a ... *b, many": stars,
     "/*a*a*a ... *b, one line": long_stars,
     "index.htm": rules("Allow:/{}/index.htm\n"),
@@ -170,6 +181,7 @@ def nasty_urls(octets: int) -> list[str]:
         "/" + "a" * octets,
         "/" + "ab" * (octets // 2),
         "/" + "zz" * (octets // 2),
+        "/" + "".join(islice(words(shortest=3), octets // 3)),
         "/" + "%41" * (octets // 3),
         "/" + "%" * octets,
         "/" + "é" * octets,

@@ -170,7 +170,9 @@ def _read_rule(line: str) -> tuple[Kind, str]:
 
 
 def _block_stop(octets: bytes, start: int, stop: int) -> int:
-    block_stop = octets.find(b"\n", min(start + _BLOCK_OCTETS, stop), stop)
+    if stop - start <= _BLOCK_OCTETS:
+        return stop
+    block_stop = octets.find(b"\n", start + _BLOCK_OCTETS, stop)
     return stop if block_stop < 0 else block_stop
 
 

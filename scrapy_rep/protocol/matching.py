@@ -11,8 +11,10 @@ that sorts before the path, or a stem, one that begins the rule after it.
 Cost of a verdict: a binary search; at most one comparison per stem; and per wildcard rule behind
 a head of the path, best first until none can win, one left-to-right `str.find` for each of its
 parts: O(length of the path) for each rule. Greedy search needs no back-tracking, for if the parts
-fit at all, they fit at their leftmost places. Building sorts: O(n log n) in the rules. Large sets
-are kept in another form, with the same answers: see `packed`.
+fit at all, they fit at their leftmost places. Where many wildcard rules may match any path, they
+lie by the first octets of their longest part, a gram, and only those are tried whose gram the path
+holds: of 40,000 rules ``/*word`` a handful. Building sorts: O(n log n) in the rules. Large sets are
+kept in another form, with the same answers: see `packed`.
 
 Paths and patterns are ASCII, as `str`: searching one is several times as fast as in `bytes`.
 """
@@ -39,8 +41,15 @@ class Rules(Protocol):
 
 
 Wild = tuple[int, str, int, str, str]
-"""A wildcard rule: its rank (octets, then allow); what follows its first ``*`` up to the next;
-the octets before; what follows that next; its pattern."""
+"""A wildcard rule: its rank (octets, then allow); the longest of its parts behind its head; the
+octets of its head; all that follows its first ``*``; its pattern."""
+
+ANYWHERE = ("", "/")
+"""The heads of most wildcard rules: these may match any path."""
+
+GRAM_OCTETS = 3
+
+_BY_GRAM_FROM = 48  # rules; to look for that many takes as long as for a path's grams
 
 
 class Prefixes:
@@ -72,9 +81,11 @@ class FewRules:
 
     __slots__ = (
         "_allow",
+        "_anywhere",
+        "_by_gram",
         "_disallow",
         "_empty",
-        "_everywhere",
+        "_has_wild",
         "_heads",
         "_literals",
         "_stems",
@@ -85,9 +96,10 @@ class FewRules:
         """Take normal patterns, those of allow rules with their places."""
         self._disallow = disallow
         self._allow = allow
+        self._has_wild = has_wild
         literals = [*disallow, *allow]
-        # Most wildcard rules start with "*" or "/*", and so may match any path.
-        self._everywhere: list[Wild] = []
+        self._anywhere: list[Wild] = []
+        self._by_gram: dict[str, list[Wild]] = {}
         self._wild: dict[str, list[Wild]] = {}
         if has_wild:
             self._take_wild()
@@ -117,12 +129,17 @@ class FewRules:
         found.sort(reverse=True)
         for rank, _, pattern in found:
             head, _, tail = pattern.partition("*")
-            part, _, more = tail.partition("*")
-            wild = rank, part, len(head), more, pattern
-            if head in ("", "/"):
-                self._everywhere.append(wild)
+            wild = rank, longest_part(tail), len(head), tail, pattern
+            if head in ANYWHERE:
+                self._anywhere.append(wild)
             else:
                 self._wild.setdefault(head, []).append(wild)
+        if len(self._anywhere) >= _BY_GRAM_FROM:
+            for wild in self._anywhere:
+                gram = wild[1][:GRAM_OCTETS]
+                if len(gram) == GRAM_OCTETS:
+                    self._by_gram.setdefault(gram, []).append(wild)
+            self._anywhere = [wild for wild in self._anywhere if len(wild[1]) < GRAM_OCTETS]
 
     def match(self, path: str) -> str | None:
         """The normal pattern that decides for a path in normal form."""
@@ -134,8 +151,13 @@ class FewRules:
             found = next(self._stems.of(path))
         else:
             found = self._empty
-        if self._everywhere:
-            found = self._match_wild(path, found, self._everywhere)
+        if not self._has_wild:
+            return found
+        if self._anywhere:
+            found = self._match_wild(path, found, self._anywhere)
+        if self._by_gram:
+            for gram in self._by_gram.keys() & grams(path):
+                found = self._match_wild(path, found, self._by_gram[gram])
         if path.startswith(self._heads.all):
             for head in self._heads.of(path):
                 found = self._match_wild(path, found, self._wild[head])
@@ -143,11 +165,11 @@ class FewRules:
 
     def _match_wild(self, path: str, found: str | None, wild: list[Wild]) -> str | None:
         best = -1 if found is None else len(found) << 1 | (found in self._allow)
-        for rank, part, at, more, pattern in wild:
+        for rank, part, at, tail, pattern in wild:
             if rank < best:
                 break
-            # Mostly the part is not there, and "in" is faster than "find".
-            if part in path and fits(path, part, at, more):
+            # Mostly the longest part is not there, and "in" is faster than "find".
+            if part in path and fits(path, tail, at):
                 is_first = rank > best or found is None or self._stands_before(pattern, found)
                 return pattern if is_first else found
         return found
@@ -163,18 +185,21 @@ class FewRules:
         return len(key), True, place
 
 
-def fits(path: str, part: str, at: int, more: str) -> bool:
-    """Whether what follows the first ``*`` of a pattern is found in a path from some octet on.
-
-    That is a part without ``*``, and whatever follows the next one.
-    """
-    at = path.find(part, at)
-    if not more or at < 0:
-        return at >= 0
-    at += len(part)
-    for part in more.split("*"):  # noqa: PLR1704 - one after the other
+def fits(path: str, tail: str, at: int) -> bool:
+    """Whether what follows the first ``*`` of a pattern is found in a path from some octet on."""
+    for part in tail.split("*"):
         at = path.find(part, at)
         if at < 0:
             return False
         at += len(part)
     return True
+
+
+def longest_part(tail: str) -> str:
+    """The longest of the parts between wildcards: the one that is least likely to be there."""
+    return max(tail.split("*"), key=len) if "*" in tail else tail
+
+
+def grams(path: str) -> set[str]:
+    """All that stands somewhere in a path and has `GRAM_OCTETS`."""
+    return {path[at : at + GRAM_OCTETS] for at in range(len(path) - GRAM_OCTETS + 1)}

@@ -15,9 +15,10 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from .matching import fits
+from .matching import ANYWHERE, GRAM_OCTETS, fits, grams, longest_part
 
 _BLOCK_STRINGS = 16  # 32 take 5 % less space, and 1.4 times as long to search
+_BY_GRAM_FROM = 1024  # wildcard rules; to look for that many takes as long as for a path's grams
 _NUMBER_BITS = 32
 _NUMBER_MASK = (1 << _NUMBER_BITS) - 1
 _BEHIND = "\x7f"  # sorts behind what follows a string in its block, and behind every pattern
@@ -46,7 +47,7 @@ class _Strings:
     def last_before(self, path: str) -> tuple[int, str]:
         """Index and string of the last that does not sort behind a path; -1 if they all do.
 
-        They have to be sorted, and the path to end with `END`, as nothing within a pattern does.
+        They have to be sorted, and none of them to go on behind a whole path.
         """
         at = bisect_right(self._blocks, path + _BEHIND) - 1
         if at < 0:
@@ -75,6 +76,11 @@ class _Prefixes:
             if index >= 0:
                 string = self._strings[index]
 
+    def index(self, string: str) -> int:
+        """Where a string is; -1 if it is not there."""
+        at, found = self._strings.last_before(string)
+        return at if found == string else -1
+
 
 class PackedRules:
     """The rules of one merged group, ready to decide.
@@ -83,7 +89,17 @@ class PackedRules:
     key is a decisive rank: the octets, and then the lowest number.
     """
 
-    __slots__ = ("_allow", "_empty", "_heads", "_literals", "_numbers", "_starts", "_tails", "_wild")
+    __slots__ = (
+        "_allow",
+        "_bins",
+        "_empty",
+        "_has_grams",
+        "_literals",
+        "_numbers",
+        "_starts",
+        "_tails",
+        "_wild",
+    )
 
     def __init__(self, disallow: list[str], allow: dict[str, int], *, has_wild: bool) -> None:
         """Take normal patterns, those of allow rules with their places."""
@@ -93,22 +109,28 @@ class PackedRules:
         numbers.update(allow)
         empty = numbers.pop("", None)
         self._empty = None if empty is None else _decisive(0, empty)
+        patterns = [pattern for pattern in numbers if "*" in pattern] if has_wild else []
+        self._has_grams = len(patterns) >= _BY_GRAM_FROM
         wild: list[tuple[str, int, str]] = []
-        for pattern in [pattern for pattern in numbers if "*" in pattern] if has_wild else ():
+        for pattern in patterns:
             head, _, tail = pattern.partition("*")
+            if head in ANYWHERE and self._has_grams:
+                part = longest_part(tail)
+                if len(part) >= GRAM_OCTETS:
+                    head = _bin_of(head, part[:GRAM_OCTETS])
             wild.append((head, -_decisive(len(pattern), numbers.pop(pattern)), tail))
         wild.sort()
         literals = sorted(numbers)
         self._literals = _Prefixes(literals)
         self._numbers = array("I", map(numbers.__getitem__, literals))
-        heads: list[str] = []
+        bins: list[str] = []
         self._starts = array("I")
-        for index, (head, *_) in enumerate(wild):
-            if not heads or head != heads[-1]:
-                heads.append(head)
+        for index, (name, *_) in enumerate(wild):
+            if not bins or name != bins[-1]:
+                bins.append(name)
                 self._starts.append(index)
         self._starts.append(len(wild))
-        self._heads = _Prefixes(heads)
+        self._bins = _Prefixes(bins)
         self._wild = array("Q", (-rank for _, rank, _ in wild))
         self._tails = _Strings([tail for *_, tail in wild])
 
@@ -119,18 +141,24 @@ class PackedRules:
             best = _decisive(octets, self._numbers[index])
             break
         if self._wild:
-            for head, octets in self._heads.ways(path):
-                best = self._match_wild(path, best, head, octets)
+            for index, octets in self._bins.ways(path):
+                best = self._match_wild(path, best, index, octets)
+        if self._has_grams:
+            for gram in grams(path):
+                for head in ANYWHERE:
+                    at = self._bins.index(_bin_of(head, gram))
+                    if at >= 0:
+                        best = self._match_wild(path, best, at, len(head))
         return best
 
-    def _match_wild(self, path: str, best: int | None, head: int, octets: int) -> int | None:
-        start, stop = self._starts[head], self._starts[head + 1]
+    def _match_wild(self, path: str, best: int | None, at: int, octets: int) -> int | None:
+        start, stop = self._starts[at], self._starts[at + 1]
         for index, tail in enumerate(self._tails.between(start, stop), start):
             rank = self._wild[index]
             if best is not None and rank < best:
                 break
-            part, _, more = tail.partition("*")
-            if part in path and fits(path, part, octets, more):
+            # Mostly the first part is not there, and "in" is faster than "find".
+            if tail.partition("*")[0] in path and fits(path, tail, octets):
                 return rank
         return best
 
@@ -139,6 +167,14 @@ class PackedRules:
         number = _NUMBER_MASK - (key & _NUMBER_MASK)
         allow = number < self._allow
         return key >> _NUMBER_BITS, allow, number if allow else number - self._allow
+
+
+def _bin_of(head: str, gram: str) -> str:
+    """Where the wildcard rules lie that may match any path that holds a gram.
+
+    Others lie under their heads. No path holds a "*": so these names begin none.
+    """
+    return f"{head}*{gram}"
 
 
 def _decisive(octets: int, number: int) -> int:

@@ -9,8 +9,8 @@ from .matching import FewRules, Rules
 from .packed import PackedRules
 from .paths import END, normal_patterns
 
-# An escape itself, or a literal that may begin at one of an escape's digits, as in ``/*9``.
-_MEETS_ESCAPES = re.compile(r"%|\*[0-9A-F]")
+# A literal that may begin at one of an escape's digits, as in ``/*9``.
+_MEETS_DIGITS = re.compile(r"\*[0-9A-F]")
 
 _PACKED_FROM = 1024  # rules
 
@@ -27,12 +27,12 @@ def prepared(disallow: list[str], allow: list[str]) -> tuple[Rules, bool]:
         The rules; and whether some pattern could match within the escapes of a path, so that
         paths have to be in normal form: else, odd characters match nothing, escaped or not.
     """
-    disallow = normal_patterns(disallow)
-    allow = normal_patterns(allow) if allow else allow
-    text = "".join(disallow) + "".join(allow)
+    patterns = normal_patterns(disallow + allow)
+    disallow, allow = patterns[: len(disallow)], patterns[len(disallow) :]
+    text = "".join(patterns)
     has_wild = "*" in text
-    meets_escapes = "%" in text or (has_wild and _MEETS_ESCAPES.search(text) is not None)
-    form = FewRules if len(disallow) + len(allow) < _PACKED_FROM else PackedRules
+    meets_escapes = "%" in text or (has_wild and _MEETS_DIGITS.search(text) is not None)
+    form = FewRules if len(patterns) < _PACKED_FROM else PackedRules
     places = places_of_allow(allow) if allow else {}
     return form(disallow, places, has_wild=has_wild), meets_escapes
 

@@ -83,7 +83,8 @@ class Selection:
             yield from records(self._octets, first, stop)
 
     def _own_spans(self) -> Iterator[tuple[int, int]]:
-        return zip(self._spans[::2], self._spans[1::2], strict=True)
+        bounds = iter(self._spans)
+        return zip(bounds, bounds, strict=True)
 
     def verdict(self, url: str) -> Verdict:
         """The verdict on a URL: equal ones are the same object."""

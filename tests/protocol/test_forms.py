@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_rep.protocol import matching, packed
 from scrapy_rep.protocol.lines import UserAgentLines, clean
 from scrapy_rep.protocol.matching import FewRules, Rules
 from scrapy_rep.protocol.packed import PackedRules
@@ -14,31 +17,71 @@ from scrapy_rep.protocol.paths import END
 from scrapy_rep.protocol.ruleset import places_of_allow, prepared
 from scrapy_rep.protocol.tokens import Names
 
+from . import model
 from .strategies import files, tokens
 
 # Short, of few letters: so that they begin, contain and equal each other.
 _patterns = st.lists(
-    st.text("/ab*", max_size=6).map(lambda text: f"/{text}") | st.text("/ab*$", max_size=4),
+    st.text("/ab*", max_size=8).map(lambda text: f"/{text}") | st.text("/ab*$", max_size=6),
     max_size=40,
 ).map(lambda found: [p.replace("$", "") + END if "$" in p else p for p in found])
 _paths = st.text("/ab", max_size=9).map(lambda text: f"/{text}{END}")
 
 
-def _decides(rules: Rules, path: str) -> tuple[int, bool, int] | None:
+Decider = tuple[int, bool, int]
+
+
+def _decides(rules: Rules, path: str) -> Decider | None:
     key = rules.match(path)
     return None if key is None else rules.decider(key)
+
+
+def _decides_slowly(disallow: list[str], allow: dict[str, int], path: str) -> Decider | None:
+    """One rule after the other, by the model: most octets, then allow, then the first line."""
+    rules = [(p, False, place) for place, p in enumerate(disallow)]
+    rules += [(p, True, place) for p, place in allow.items()]
+    found = [
+        (len(pattern), allows, -place)
+        for pattern, allows, place in rules
+        if not pattern or model.matches(pattern.encode(), path.removesuffix(END).encode())
+    ]
+    octets, allows, place = max(found, default=(0, False, None))
+    return None if place is None else (octets, allows, -place)
 
 
 class TestForms:
     """Which form rules are kept in is a matter of their number, not of what they say."""
 
-    @given(disallow=_patterns, allow=_patterns, asked=st.lists(_paths, min_size=1))
-    def test_same_decider(self, disallow: list[str], allow: list[str], asked: list[str]) -> None:
-        places = places_of_allow(allow)
-        few = FewRules(disallow, places, has_wild=True)
-        packed = PackedRules(disallow, places, has_wild=True)
-        for path in asked:
-            assert _decides(few, path) == _decides(packed, path)
+    @pytest.mark.parametrize("by_gram_from", [1, 20, 10_000])
+    def test_same_decider(self, by_gram_from: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(matching, "_BY_GRAM_FROM", by_gram_from)
+        monkeypatch.setattr(packed, "_BY_GRAM_FROM", by_gram_from)
+
+        @given(disallow=_patterns, allow=_patterns, asked=st.lists(_paths, min_size=1))
+        def same(disallow: list[str], allow: list[str], asked: list[str]) -> None:
+            places = places_of_allow(allow)
+            forms = [form(disallow, places, has_wild=True) for form in (FewRules, PackedRules)]
+            for path in asked:
+                slowly = _decides_slowly(disallow, places, path)
+                assert [_decides(form, path) for form in forms] == [slowly, slowly]
+
+        same()
+
+    def test_wildcards_by_the_hundred(self) -> None:
+        """Each is found where its longest part is in the path, and nowhere else."""
+        words = ["".join(letters) for letters in product("abcdef", repeat=4)]
+        patterns = [pattern for word in words for pattern in (f"/*{word}", f"*/{word}*x{END}")]
+        few = FewRules(patterns[:600], {}, has_wild=True)
+        many = PackedRules(patterns, {}, has_wild=True)
+        for place, word in enumerate(words[:300]):
+            assert _decides(few, f"/-{word}-{END}") == (6, False, 2 * place)
+            assert _decides(few, f"/{word}/x{END}") == (9, False, 2 * place + 1)
+        for place, word in enumerate(words):
+            assert _decides(many, f"/-{word}-{END}") == (6, False, 2 * place)
+            assert _decides(many, f"/{word}/x{END}") == (9, False, 2 * place + 1)
+        for path in (f"/{END}", f"/abc{END}", f"/a/b/c/d{END}", f"/x{END}"):
+            assert _decides(few, path) is None
+            assert _decides(many, path) is None
 
     def test_many_are_packed(self) -> None:
         few, _ = prepared([f"/{number}" for number in range(1000)], [])
