@@ -97,12 +97,12 @@ class FewRules:
         self._disallow = disallow
         self._allow = allow
         self._has_wild = has_wild
-        literals = [*disallow, *allow]
+        literals = [*allow, *disallow]
         self._anywhere: list[Wild] = []
         self._by_gram: dict[str, list[Wild]] = {}
         self._wild: dict[str, list[Wild]] = {}
         if has_wild:
-            self._take_wild()
+            self._take_wild([pattern for pattern in literals if "*" in pattern])
             literals = [pattern for pattern in literals if "*" not in pattern]
         literals.sort()
         empty = bisect_right(literals, "")
@@ -113,22 +113,14 @@ class FewRules:
         self._stems = Prefixes(stems) if stems else _NO_PREFIXES
         self._heads = Prefixes(self._wild) if self._wild else _NO_PREFIXES
 
-    def _take_wild(self) -> None:
-        """Put the patterns with wildcards by their heads, in the order in which they win."""
-        allow = self._allow
-        found = [
-            (len(pattern) << 1, -place, pattern)
-            for place, pattern in enumerate(self._disallow)
-            if "*" in pattern and pattern not in allow
-        ]
-        found += [
-            (len(pattern) << 1 | 1, -place, pattern)
-            for pattern, place in allow.items()
-            if "*" in pattern
-        ]
-        found.sort(reverse=True)
-        for rank, _, pattern in found:
+    def _take_wild(self, patterns: list[str]) -> None:
+        """Put patterns with wildcards by their heads, in the order in which they win.
+
+        They come in the order in which equally long ones win: allow first, then as in the file.
+        """
+        for pattern in sorted(dict.fromkeys(patterns), key=len, reverse=True):
             head, _, tail = pattern.partition("*")
+            rank = len(pattern) << 1 | (pattern in self._allow)
             wild = rank, longest_part(tail), len(head), tail, pattern
             if head in ANYWHERE:
                 self._anywhere.append(wild)

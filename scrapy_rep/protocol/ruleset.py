@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from operator import itemgetter
 
 from .matching import FewRules, Rules
 from .packed import PackedRules
@@ -38,14 +39,17 @@ def prepared(disallow: list[str], allow: list[str]) -> tuple[Rules, bool]:
 
 
 def places_of_allow(allow: Sequence[str]) -> dict[str, int]:
-    """Each pattern of the allow rules with the place of the first that has it.
+    """Each pattern of the allow rules with the place of the first that has it, in their order.
 
     Google reads ``Allow: /x/index.htm`` as ``Allow: /x/$`` besides.
     """
-    places = dict(zip(reversed(allow), range(len(allow) - 1, -1, -1), strict=True))
-    for pattern in [pattern for pattern in places if "/index.htm" in pattern]:
+    places: dict[str, int] = {}
+    for place, pattern in enumerate(allow):
+        places.setdefault(pattern, place)
+    of_index = [pattern for pattern in places if "/index.htm" in pattern]
+    for pattern in of_index:
         folder, slash, name = pattern.rpartition("/")
         if name.startswith("index.htm"):
             index = folder + slash + END
             places[index] = min(places[pattern], places.get(index, places[pattern]))
-    return places
+    return dict(sorted(places.items(), key=itemgetter(1))) if of_index else places

@@ -67,6 +67,14 @@ class TestForms:
 
         same()
 
+    def test_first_line_of_equals_that_allow(self) -> None:
+        """Also where a folder's index is one of them."""
+        for allow in (["/*b/$", "/*/index.htm"], ["/*/index.htm", "/*b/$"], ["/*/$", "/b*/"]):
+            places = places_of_allow(allow)
+            for form in (FewRules, PackedRules):
+                slowly = _decides_slowly([], places, f"/b/{END}")
+                assert _decides(form([], places, has_wild=True), f"/b/{END}") == slowly
+
     def test_wildcards_by_the_hundred(self) -> None:
         """Each is found where its longest part is in the path, and nowhere else."""
         words = ["".join(letters) for letters in product("abcdef", repeat=4)]
