@@ -19,7 +19,7 @@ figures 4 to 6 ask for more, and so do sites: ``Disallow: /a b/`` is meant to ma
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable
 
 from .lines import WHITE_SPACE
 
@@ -29,15 +29,19 @@ _PLAIN_OCTETS = bytes(sorted({*_UNRESERVED, *_RESERVED} - {*b"$"}))
 _PLAIN_IN_PATTERN = _PLAIN_OCTETS.decode("ascii")
 
 _ODD = re.compile(f"[^{re.escape(_PLAIN_IN_PATTERN)}]")
+# Beginning with one class of characters, it is searched for twice as fast as the alternatives.
 _ESCAPE_OR_ODD = re.compile(
-    f"%(?:[0-9A-Fa-f]{{2}})?|[^{re.escape(_PLAIN_IN_PATTERN)}]|\\*", re.DOTALL
+    f"[^{re.escape(_PLAIN_IN_PATTERN.replace('*', ''))}](?:(?<=%)[0-9A-Fa-f]{{2}})?"
 )
 
 END = "$"
 """The end of a path or of a pattern, in normal form."""
 
 
-def _table(kept_escaped: bytes, kept_bare: str) -> dict[str, str]:
+_Write = Callable[[re.Match[str]], str]
+
+
+def _writing(kept_escaped: bytes, kept_bare: str = "") -> _Write:
     """What each escape and each odd octet, written as the character of its number, becomes."""
     table = {"%": "%25"}
     digits = "0123456789ABCDEFabcdef"
@@ -47,13 +51,14 @@ def _table(kept_escaped: bytes, kept_bare: str) -> dict[str, str]:
         table[escape] = chr(octet) if octet in plain else escape.upper()
     for octet in range(256):
         table.setdefault(chr(octet), f"%{octet:02X}")
-    return table | {character: character for character in kept_bare}
+    table.update((character, character) for character in kept_bare)
+    return lambda found: table[found[0]]
 
 
-_PATH_TABLE = _table(kept_escaped=b"*$/?", kept_bare="")
-_QUERY_TABLE = _table(kept_escaped=b"*$", kept_bare="")
-_PATTERN_PATH_TABLE = _table(kept_escaped=b"*$/?", kept_bare="*")
-_PATTERN_QUERY_TABLE = _table(kept_escaped=b"*$", kept_bare="*")
+_in_path = _writing(kept_escaped=b"*$/?")
+_in_query = _writing(kept_escaped=b"*$")
+_in_path_of_pattern = _writing(kept_escaped=b"*$/?", kept_bare="*")
+_in_query_of_pattern = _writing(kept_escaped=b"*$", kept_bare="*")
 
 # The part of a URI reference before its path. The authority of RFC 3986, 3.2 ends at "/", "?" or
 # "#"; ";" ends it too, as in Google's matcher, since no host holds one.
@@ -83,10 +88,9 @@ def path_of(uri: str) -> str:
 def normal_path(path: str) -> str:
     """Path, parameters and query in normal form, with `END`; a fragment plays no part."""
     path = path.partition("#")[0]
-    if "*" in path or _ODD.search(path):
-        octets = path if path.isascii() else path.encode("utf-8", "surrogatepass").decode("latin-1")
-        path = _normal(octets, _PATH_TABLE, _QUERY_TABLE)
-    return path + END
+    if not path.isascii():
+        path = path.encode("utf-8", "surrogatepass").decode("latin-1")
+    return _normal(path, _in_path, _in_query) + END
 
 
 def normal_patterns(written: list[str]) -> list[str]:
@@ -112,12 +116,11 @@ def normal_pattern(pattern: str) -> str:
     if not _ODD.search(pattern):
         return pattern
     stem, end = (pattern[:-1], END) if pattern.endswith(END) else (pattern, "")
-    return _normal(stem, _PATTERN_PATH_TABLE, _PATTERN_QUERY_TABLE) + end
+    return _normal(stem, _in_path_of_pattern, _in_query_of_pattern) + end
 
 
-def _normal(octets: str, in_path: Mapping[str, str], in_query: Mapping[str, str]) -> str:
+def _normal(octets: str, in_path: _Write, in_query: _Write) -> str:
+    if "?" not in octets:
+        return _ESCAPE_OR_ODD.sub(in_path, octets)
     path, mark, query = octets.partition("?")
-    path = _ESCAPE_OR_ODD.sub(lambda found: in_path[found[0]], path)
-    if query:
-        query = _ESCAPE_OR_ODD.sub(lambda found: in_query[found[0]], query)
-    return path + mark + query
+    return _ESCAPE_OR_ODD.sub(in_path, path) + mark + _ESCAPE_OR_ODD.sub(in_query, query)
