@@ -138,7 +138,9 @@ def records(octets: bytes, start: int = 0, stop: int | None = None) -> Iterator[
 
 
 def rules(octets: bytes, start: int, stop: int, disallow: list[str], allow: list[str]) -> None:
-    """Add the values of the rules from `start` up to `stop`: octets as characters, unstripped.
+    """Add the values of the rules from `start` up to `stop`, octets as characters.
+
+    White space may still stand around them.
 
     This is `records` for those who want rules only, with one look at nearly every line: a quarter
     of its time.
@@ -152,11 +154,10 @@ def rules(octets: bytes, start: int, stop: int, disallow: list[str], allow: list
         for line in lines:
             if line[:10] == "Disallow: ":
                 disallow.append(line[10:])
+            elif line[:7] == "Allow: ":
+                allow.append(line[7:])
             elif line[:1] in _STARTS_OF_RULES:
-                key, colon, value = line.partition(":")
-                kind = _USUAL_RULES.get(key) if colon else None
-                if kind is None:
-                    kind, value = _read_rule(line)
+                kind, value = _read_rule(line)
                 if kind is _ALLOW:
                     allow.append(value)
                 elif kind is _DISALLOW:
@@ -165,8 +166,12 @@ def rules(octets: bytes, start: int, stop: int, disallow: list[str], allow: list
 
 
 def _read_rule(line: str) -> tuple[Kind, str]:
-    kind, _, value = read_line(line.encode("latin-1")) or (Kind.OTHER, b"", b"")
-    return kind, value.decode("latin-1")
+    key, colon, value = line.partition(":")
+    kind = _USUAL_RULES.get(key) if colon else None
+    if kind is not None:
+        return kind, value.strip(WHITE_SPACE)
+    kind, _, octets = read_line(line.encode("latin-1")) or (Kind.OTHER, b"", b"")
+    return kind, octets.decode("latin-1")
 
 
 def _block_stop(octets: bytes, start: int, stop: int) -> int:
