@@ -22,7 +22,7 @@ Paths and patterns are ASCII, as `str`: searching one is several times as fast a
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from itertools import compress
 from typing import Any, Protocol
 
@@ -40,9 +40,8 @@ class Rules(Protocol):
         """
 
 
-Wild = tuple[int, str, int, str, str]
-"""A wildcard rule: its rank (octets, then allow); the longest of its parts behind its head; the
-octets of its head; all that follows its first ``*``; its pattern."""
+Wild = tuple[int, str, str]
+"""A wildcard rule: its rank (octets, then allow); the longest part behind its head; its pattern."""
 
 ANYWHERE = ("", "/")
 """The heads of most wildcard rules: these may match any path."""
@@ -61,10 +60,11 @@ class Prefixes:
 
     __slots__ = ("_lengths", "_strings", "all")
 
-    def __init__(self, strings: Iterable[str]) -> None:
-        self._strings = {*strings}
-        self._lengths = sorted({*map(len, self._strings)}, reverse=True)
-        self.all = tuple(self._strings)
+    def __init__(self, strings: Collection[str]) -> None:
+        """Take a set of strings, or a dictionary by them; it is kept as it is."""
+        self._strings = strings
+        self._lengths = sorted({*map(len, strings)}, reverse=True)
+        self.all = tuple(strings)
 
     def of(self, path: str) -> Iterator[str]:
         """Those that begin a path, longest first."""
@@ -109,7 +109,7 @@ class FewRules:
         self._empty = "" if empty else None
         del literals[:empty]
         self._literals = literals
-        stems = [*compress(literals, map(str.startswith, literals[1:], literals))]
+        stems = {*compress(literals, map(str.startswith, literals[1:], literals))}
         self._stems = Prefixes(stems) if stems else _NO_PREFIXES
         self._heads = Prefixes(self._wild) if self._wild else _NO_PREFIXES
 
@@ -121,7 +121,7 @@ class FewRules:
         for pattern in sorted(dict.fromkeys(patterns), key=len, reverse=True):
             head, _, tail = pattern.partition("*")
             rank = len(pattern) << 1 | (pattern in self._allow)
-            wild = rank, longest_part(tail), len(head), tail, pattern
+            wild = rank, longest_part(tail), pattern
             if head in ANYWHERE:
                 self._anywhere.append(wild)
             else:
@@ -157,11 +157,11 @@ class FewRules:
 
     def _match_wild(self, path: str, found: str | None, wild: list[Wild]) -> str | None:
         best = -1 if found is None else len(found) << 1 | (found in self._allow)
-        for rank, part, at, tail, pattern in wild:
+        for rank, part, pattern in wild:
             if rank < best:
                 break
             # Mostly the longest part is not there, and "in" is faster than "find".
-            if part in path and fits(path, tail, at):
+            if part in path and _fits(path, pattern):
                 is_first = rank > best or found is None or self._stands_before(pattern, found)
                 return pattern if is_first else found
         return found
@@ -175,6 +175,11 @@ class FewRules:
         if place is None:
             return len(key), False, self._disallow.index(key)
         return len(key), True, place
+
+
+def _fits(path: str, pattern: str) -> bool:
+    head, _, tail = pattern.partition("*")
+    return fits(path, tail, len(head))
 
 
 def fits(path: str, tail: str, at: int) -> bool:
