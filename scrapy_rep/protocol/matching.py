@@ -22,7 +22,7 @@ Paths and patterns are ASCII, as `str`: searching one is several times as fast a
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import compress
 from typing import Any, Protocol
 
@@ -48,7 +48,7 @@ ANYWHERE = ("", "/")
 
 GRAM_OCTETS = 3
 
-_BY_GRAM_FROM = 48  # rules; to look for that many takes as long as for a path's grams
+_BY_GRAM_FROM = 32  # rules; to look for that many takes as long as for a path's grams
 
 
 class Prefixes:
@@ -148,12 +148,17 @@ class FewRules:
         if self._anywhere:
             found = self._match_wild(path, found, self._anywhere)
         if self._by_gram:
-            for gram in self._by_gram.keys() & grams(path):
+            for gram in self._grams_in(path):
                 found = self._match_wild(path, found, self._by_gram[gram])
         if path.startswith(self._heads.all):
             for head in self._heads.of(path):
                 found = self._match_wild(path, found, self._wild[head])
         return found
+
+    def _grams_in(self, path: str) -> Iterable[str]:
+        if len(self._by_gram) > len(path):
+            return self._by_gram.keys() & grams(path)
+        return [gram for gram in self._by_gram if gram in path]
 
     def _match_wild(self, path: str, found: str | None, wild: list[Wild]) -> str | None:
         best = -1 if found is None else len(found) << 1 | (found in self._allow)
