@@ -36,6 +36,7 @@ _VALUE_CHECKS: tuple[tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]]
     (4, Code.DOLLAR_NOT_LAST, _search(rb"\$(?=.)")),
     (5, Code.BAD_ESCAPE, _search(rb"%(?![0-9A-Fa-f]{2})")),
     (6, Code.NOT_ASCII, _search(rb"[\x80-\xff]+")),
+    (13, Code.CONTROL_CHARACTER, _search(rb"[\x01-\x08\x0e-\x1f\x7f]+")),
     (7, Code.REPEATED_STAR, _search(rb"\*\*+")),
     (7, Code.TRAILING_STAR, _search(rb"(?<=.)\*$")),
     (

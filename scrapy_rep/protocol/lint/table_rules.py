@@ -123,6 +123,14 @@ RULES = (
         _star("Disallow: /robots.txt"),
         _star("Disallow: /private/"),
     ),
+    Check(
+        Code.CONTROL_CHARACTER,
+        Severity.WARNING,
+        "the path holds a control character, which nobody sees and no URL holds as it is",
+        "remove it, or write it as a percent-escape if it is meant",
+        _star("Disallow: /pri\bvate/"),
+        _star("Disallow: /private/"),
+    ),
 )
 
 WILDCARDS = (
