@@ -14,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -23,14 +24,14 @@ _HERE = _DOCS / "screens"
 
 _SCREENS = {
     "check": [
-        *["check", "https://shop.example/private/press/2026", "https://shop.example/private/x"],
-        *["--robots", "old.txt", "--agent", "FooBot"],
+        *["check", "--robots", "old.txt", "--agent", "FooBot"],
+        *["https://shop.example/private/press/2026", "https://shop.example/private/x"],
     ],
     "lint": ["lint", "old.txt", "--uri", "https://shop.example/robots.txt", "--ignore", "REP8"],
     "diff": ["diff", "old.txt", "new.txt"],
 }
 
-_COLUMNS = 100
+_COLUMNS = 104
 _CELL_WIDTH, _LINE_HEIGHT, _MARGIN, _FONT = 8.4, 19, 16, 14
 _FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 _BACKGROUND, _PLAIN = "#0d1117", "#e6edf3"
@@ -58,7 +59,10 @@ def screen(arguments: list[str]) -> str:
     )
     if done.stderr:
         raise RuntimeError(done.stderr)
-    return f"\x1b[1m$ scrapy rep {' '.join(arguments)}\x1b[0m\n{done.stdout}"
+    call = f"$ scrapy rep {' '.join(arguments)}"
+    lines = textwrap.wrap(call, _COLUMNS - 2, subsequent_indent="    ", break_on_hyphens=False)
+    written = " \\\n".join(f"\x1b[1m{line}\x1b[0m" for line in lines)
+    return f"{written}\n{done.stdout}"
 
 
 def svg(text: str) -> str:
