@@ -33,11 +33,11 @@ class Rules(Protocol):
     def match(self, path: str) -> Any:
         """What decides for a path in normal form, as some key; None if no rule matches."""
 
-    def decider(self, key: Any) -> tuple[int, bool, int]:
-        """The octets of the rule behind a key, whether it allows, and its place.
+    def decider(self, key: Any) -> tuple[int, bool]:
+        """The octets of the rule behind a key, and whether it allows."""
 
-        The place is how many rules of its kind, allow or disallow, stand before it.
-        """
+    def place(self, key: Any) -> int:
+        """How many rules of its kind, allow or disallow, stand before the rule behind a key."""
 
 
 Wild = tuple[int, str, str]
@@ -167,19 +167,18 @@ class FewRules:
                 break
             # Mostly the longest part is not there, and "in" is faster than "find".
             if part in path and _fits(path, pattern):
-                is_first = rank > best or found is None or self._stands_before(pattern, found)
+                is_first = rank > best or found is None or self.place(pattern) < self.place(found)
                 return pattern if is_first else found
         return found
 
-    def _stands_before(self, pattern: str, other: str) -> bool:
-        return self.decider(pattern)[2] < self.decider(other)[2]
+    def decider(self, key: str) -> tuple[int, bool]:
+        """Octets of the rule behind a pattern, and whether it allows."""
+        return len(key), key in self._allow
 
-    def decider(self, key: str) -> tuple[int, bool, int]:
-        """Octets, whether it allows, and place of the rule behind a pattern."""
+    def place(self, key: str) -> int:
+        """How many rules of its kind stand before the rule behind a pattern."""
         place = self._allow.get(key)
-        if place is None:
-            return len(key), False, self._disallow.index(key)
-        return len(key), True, place
+        return self._disallow.index(key) if place is None else place
 
 
 def _fits(path: str, pattern: str) -> bool:

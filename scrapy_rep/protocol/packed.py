@@ -162,11 +162,14 @@ class PackedRules:
                 return rank
         return best
 
-    def decider(self, key: int) -> tuple[int, bool, int]:
-        """Octets, whether it allows, and place of the rule behind a decisive rank."""
-        number = _NUMBER_MASK - (key & _NUMBER_MASK)
-        allow = number < self._allow
-        return key >> _NUMBER_BITS, allow, number if allow else number - self._allow
+    def decider(self, key: int) -> tuple[int, bool]:
+        """Octets of the rule behind a decisive rank, and whether it allows."""
+        return key >> _NUMBER_BITS, _number_of(key) < self._allow
+
+    def place(self, key: int) -> int:
+        """How many rules of its kind stand before the rule behind a decisive rank."""
+        number = _number_of(key)
+        return number if number < self._allow else number - self._allow
 
 
 def _bin_of(head: str, gram: str) -> str:
@@ -179,6 +182,10 @@ def _bin_of(head: str, gram: str) -> str:
 
 def _decisive(octets: int, number: int) -> int:
     return octets << _NUMBER_BITS | (_NUMBER_MASK - number)
+
+
+def _number_of(decisive: int) -> int:
+    return _NUMBER_MASK - (decisive & _NUMBER_MASK)
 
 
 def _parents(strings: Sequence[str]) -> array[int]:

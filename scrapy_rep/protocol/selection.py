@@ -121,22 +121,23 @@ class Selection:
         )
 
     def _by_rule(self, key: Any) -> Verdict:
-        octets, allow, place = self._rules.decider(key)
+        octets, allow = self._rules.decider(key)
         return Verdict(
             allowed=allow or octets == 0,
             reason=Reason.RULE if octets else Reason.EMPTY_RULE,
-            rule=Rule.to_be_read(partial(self._rule_at, octets, allow, place)),
+            rule=Rule.to_be_read(partial(self._rule_behind, key)),
             product_token=self.product_token,
             robots_txt=self._uri,
         )
 
-    def _rule_at(self, octets: int, allow: bool, place: int) -> RuleFacts:
+    def _rule_behind(self, key: Any) -> RuleFacts:
         if self._places is None:
             self._places = array("Q"), array("Q")
             for offset, kind, *_ in self.records():
                 if kind in RULES:
                     self._places[kind is Kind.ALLOW].append(offset)
-        offset = self._places[allow][place]
+        octets, allow = self._rules.decider(key)
+        offset = self._places[allow][self._rules.place(key)]
         stop = self._octets.find(b"\n", offset)
         record = read_line(self._octets[offset:stop] if stop >= 0 else self._octets[offset:])
         path_pattern = record[2] if record else b""

@@ -33,7 +33,7 @@ Decider = tuple[int, bool, int]
 
 def _decides(rules: Rules, path: str) -> Decider | None:
     key = rules.match(path)
-    return None if key is None else rules.decider(key)
+    return None if key is None else (*rules.decider(key), rules.place(key))
 
 
 def _decides_slowly(disallow: list[str], allow: dict[str, int], path: str) -> Decider | None:
