@@ -107,7 +107,9 @@ def normal_patterns(written: list[str]) -> list[str]:
 
 def _is_normal(patterns: list[str]) -> bool:
     odd = "".join(patterns).encode("latin-1").translate(None, _PLAIN_OCTETS)
-    ends = [pattern[-1:] for pattern in patterns] if odd else []
+    if not odd:
+        return True
+    ends = [pattern[-1:] for pattern in patterns]
     return odd == END.encode() * ends.count(END)
 
 
