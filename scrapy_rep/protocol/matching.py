@@ -31,7 +31,11 @@ class Rules(Protocol):
     """The rules of one merged group, ready to decide, in either form."""
 
     def match(self, path: str) -> Any:
-        """What decides for a path in normal form, as some key; None if no rule matches."""
+        """What decides for a path, as some key; None if no rule matches.
+
+        The path is in normal form, or as written where no rule could match what differs; `END`
+        stands behind it and nowhere else.
+        """
 
     def decider(self, key: Any) -> tuple[int, bool]:
         """The octets of the rule behind a key, and whether it allows."""
@@ -134,7 +138,7 @@ class FewRules:
             self._anywhere = [wild for wild in self._anywhere if len(wild[1]) < GRAM_OCTETS]
 
     def match(self, path: str) -> str | None:
-        """The normal pattern that decides for a path in normal form."""
+        """The normal pattern that decides for a path."""
         literals = self._literals
         at = bisect_right(literals, path) - 1
         if at >= 0 and path.startswith(literals[at]):

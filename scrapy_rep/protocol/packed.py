@@ -11,6 +11,7 @@ octets). Memory: the octets of the patterns and some 13 octets per rule, 8 more 
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -22,6 +23,7 @@ _BY_GRAM_FROM = 1024  # wildcard rules; to look for that many takes as long as f
 _NUMBER_BITS = 32
 _NUMBER_MASK = (1 << _NUMBER_BITS) - 1
 _BEHIND = "\x7f"  # sorts behind what follows a string in its block, and behind every pattern
+_UP_TO_LF = re.compile(r"[\0-\n]")
 
 
 class _Strings:
@@ -47,7 +49,8 @@ class _Strings:
     def last_before(self, path: str) -> tuple[int, str]:
         """Index and string of the last that does not sort behind a path; -1 if they all do.
 
-        They have to be sorted, and none of them to go on behind a whole path.
+        They have to be sorted, and none of them to go on behind a whole path, which holds nothing
+        up to LF: that would sort before the end of a string in a block.
         """
         at = bisect_right(self._blocks, path + _BEHIND) - 1
         if at < 0:
@@ -135,7 +138,9 @@ class PackedRules:
         self._tails = _Strings([tail for *_, tail in wild])
 
     def match(self, path: str) -> int | None:
-        """The decisive rank of the rule that decides for a path in normal form."""
+        """The decisive rank of the rule that decides for a path."""
+        if not path.isprintable():  # a path as written; no rule holds these, or blanks
+            path = _UP_TO_LF.sub(" ", path)
         best = self._empty
         for index, octets in self._literals.ways(path):
             best = _decisive(octets, self._numbers[index])
@@ -175,7 +180,8 @@ class PackedRules:
 def _bin_of(head: str, gram: str) -> str:
     """Where the wildcard rules lie that may match any path that holds a gram.
 
-    Others lie under their heads. No path holds a "*": so these names begin none.
+    Others lie under their heads. These names begin no path in normal form, which holds no "*"; in
+    one as written, they find nothing that its grams do not.
     """
     return f"{head}*{gram}"
 

@@ -25,7 +25,7 @@ _patterns = st.lists(
     st.text("/ab*", max_size=8).map(lambda text: f"/{text}") | st.text("/ab*$", max_size=6),
     max_size=40,
 ).map(lambda found: [p.replace("$", "") + END if "$" in p else p for p in found])
-_paths = st.text("/ab", max_size=9).map(lambda text: f"/{text}{END}")
+_paths = st.text("/ab\t*", max_size=9).map(lambda text: f"/{text}{END}")  # odd ones as written
 
 
 Decider = tuple[int, bool, int]
@@ -90,6 +90,15 @@ class TestForms:
         for path in (f"/{END}", f"/abc{END}", f"/a/b/c/d{END}", f"/x{END}"):
             assert _decides(few, path) is None
             assert _decides(many, path) is None
+
+    def test_odd_characters_of_a_path_hide_no_rule(self) -> None:
+        """They stand in a path as written, and some sort before whatever divides rules."""
+        patterns = [f"/{number:04}" for number in range(40)]
+        for form in (FewRules, PackedRules):
+            rules = form(patterns, {}, has_wild=False)
+            for place, pattern in enumerate(patterns):
+                for odd in "\0\t\n\x0b !*~\x7f\x80é\u2028":
+                    assert _decides(rules, f"{pattern}{odd}!{END}") == (5, False, place)
 
     def test_many_are_packed(self) -> None:
         few, _ = prepared([f"/{number}" for number in range(1000)], [])
