@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from .matching import ANYWHERE, GRAM_OCTETS, fits, grams, longest_part
 
 _BLOCK_STRINGS = 16  # 32 take 5 % less space, and 1.4 times as long to search
-_BY_GRAM_FROM = 1024  # wildcard rules; to look for that many takes as long as for a path's grams
+_BY_GRAM_FROM = 256  # rules; to try that many takes as long as to look for 50 grams
 _NUMBER_BITS = 32
 _NUMBER_MASK = (1 << _NUMBER_BITS) - 1
 _BEHIND = "\x7f"  # sorts behind what follows a string in its block, and behind every pattern
@@ -113,7 +113,7 @@ class PackedRules:
         empty = numbers.pop("", None)
         self._empty = None if empty is None else _decisive(0, empty)
         patterns = [pattern for pattern in numbers if "*" in pattern] if has_wild else []
-        self._has_grams = len(patterns) >= _BY_GRAM_FROM
+        self._has_grams = sum(p.startswith(("*", "/*")) for p in patterns) >= _BY_GRAM_FROM
         wild: list[tuple[str, int, str]] = []
         for pattern in patterns:
             head, _, tail = pattern.partition("*")
