@@ -52,7 +52,8 @@ ANYWHERE = ("", "/")
 
 GRAM_OCTETS = 3
 
-_BY_GRAM_FROM = 32  # rules; to look for that many takes as long as for a path's grams
+_BY_GRAM_FROM = 32  # rules; to try that many takes as long as to look for their grams
+_CUT_UP_FROM = 100  # grams; to look for that many takes as long as to cut up a path of any length
 
 
 class Prefixes:
@@ -160,7 +161,7 @@ class FewRules:
         return found
 
     def _grams_in(self, path: str) -> Iterable[str]:
-        if len(self._by_gram) > len(path):
+        if len(self._by_gram) >= _CUT_UP_FROM:
             return self._by_gram.keys() & grams(path)
         return [gram for gram in self._by_gram if gram in path]
 

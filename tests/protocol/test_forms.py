@@ -55,6 +55,7 @@ class TestForms:
     @pytest.mark.parametrize("by_gram_from", [1, 20, 10_000])
     def test_same_decider(self, by_gram_from: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(matching, "_BY_GRAM_FROM", by_gram_from)
+        monkeypatch.setattr(matching, "_CUT_UP_FROM", 5)
         monkeypatch.setattr(packed, "_BY_GRAM_FROM", by_gram_from)
 
         @given(disallow=_patterns, allow=_patterns, asked=st.lists(_paths, min_size=1))
