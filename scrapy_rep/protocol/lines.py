@@ -44,8 +44,7 @@ class Kind(Enum):
     OTHER = "other"
 
 
-_ALLOW, _DISALLOW = Kind.ALLOW, Kind.DISALLOW
-RULES = frozenset({_ALLOW, _DISALLOW})
+RULES = frozenset({Kind.ALLOW, Kind.DISALLOW})
 
 _KEYS = {
     Kind.USER_AGENT: (b"user-agent", b"useragent", b"user agent"),
@@ -69,10 +68,13 @@ _USUAL_KEYS = {
     for spelling in (keys[0], keys[0].capitalize(), keys[0].title(), keys[0].upper())
 }
 
-_USUAL_RULES = {key.decode(): kind for key, kind in _USUAL_KEYS.items() if kind in RULES}
-
 WHITE_SPACE = " \t\v\f"
 _STARTS_OF_RULES = frozenset({*"aAdD", *WHITE_SPACE})
+_ALLOW, _DISALLOW = (b"|".join(_KEYS[kind]).decode() for kind in (Kind.ALLOW, Kind.DISALLOW))
+# How a rule starts, up to its colon if it has one: many lines that are none cost one look each.
+_RULE = rf"[{WHITE_SPACE}]*(?:({_ALLOW})|{_DISALLOW})[^:#\n]*(:?)[{WHITE_SPACE}]*"
+_START_OF_RULE = re.compile(_RULE, re.IGNORECASE | re.ASCII)
+_NEXT_START_OF_RULE = re.compile(rf"\n{_RULE}".encode(), re.IGNORECASE)
 _USUAL_USER_AGENT = b"user-agent:"
 _USUAL_OPENING = b"\nuser-agent: "
 
@@ -157,21 +159,17 @@ def rules(octets: bytes, start: int, stop: int, disallow: list[str], allow: list
             elif line[:7] == "Allow: ":
                 allow.append(line[7:])
             elif line[:1] in _STARTS_OF_RULES:
-                kind, value = _read_rule(line)
-                if kind is _ALLOW:
-                    allow.append(value)
-                elif kind is _DISALLOW:
-                    disallow.append(value)
+                found = _START_OF_RULE.match(line)
+                if found:
+                    value = line[found.end() :] if found[2] else _second_word(line)
+                    if value is not None:
+                        (allow if found[1] else disallow).append(value)
         start = block_stop + 1
 
 
-def _read_rule(line: str) -> tuple[Kind, str]:
-    key, colon, value = line.partition(":")
-    kind = _USUAL_RULES.get(key) if colon else None
-    if kind is not None:
-        return kind, value.strip(WHITE_SPACE)
-    kind, _, octets = read_line(line.encode("latin-1")) or (Kind.OTHER, b"", b"")
-    return kind, octets.decode("latin-1")
+def _second_word(line: str) -> str | None:
+    words = line.encode("latin-1").split()  # which knows the white space that counts, as str won't
+    return words[1].decode("latin-1") if len(words) == 2 else None  # noqa: PLR2004 - with the key
 
 
 def _block_stop(octets: bytes, start: int, stop: int) -> int:
@@ -182,20 +180,16 @@ def _block_stop(octets: bytes, start: int, stop: int) -> int:
 
 
 def has_rule(octets: bytes, start: int, stop: int) -> bool:
-    """Whether a rule stands between two offsets: mostly the next line is one, or there is none."""
-    while start < stop:
-        line_stop = octets.find(b"\n", start, stop)
-        if line_stop < 0:
-            line_stop = stop
-        raw = octets[start:line_stop]
-        if raw:
-            kind = _USUAL_KEYS.get(raw[: raw.find(b":")])
-            if kind in RULES:
-                return True
-            record = read_line(raw)
-            if record is not None and record[0] in RULES:
-                return True
-        start = line_stop + 1
+    """Whether a rule stands between the end of a line and the start of another."""
+    found = _NEXT_START_OF_RULE.search(octets, start, stop)
+    while found:
+        if found[2] and found.end() - found.start() <= LINE_LIMIT_OCTETS:
+            return True
+        start = octets.find(b"\n", found.end(), stop)
+        record = read_line(octets[found.start() + 1 : start if start >= 0 else stop])
+        if record is not None and record[0] in RULES:
+            return True
+        found = _NEXT_START_OF_RULE.search(octets, start, stop) if start >= 0 else None
     return False
 
 

@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol import matching, packed
-from scrapy_rep.protocol.lines import UserAgentLines, clean
+from scrapy_rep.protocol.lines import (
+    LINE_LIMIT_OCTETS,
+    RULES,
+    Kind,
+    UserAgentLines,
+    clean,
+    has_rule,
+    records,
+    rules,
+)
 from scrapy_rep.protocol.matching import FewRules, Rules
 from scrapy_rep.protocol.packed import PackedRules
 from scrapy_rep.protocol.paths import END
@@ -133,3 +142,64 @@ class TestOpenings:
             return [(start, ranks) for start, ranks in found if ranks]
 
         assert naming(crawler.openings) == naming(())
+
+
+_AT_THE_LIMIT = b" " * (LINE_LIMIT_OCTETS - len(b"allow:"))
+
+
+class TestRules:
+    """To look for rules alone gives what it gives to read every line."""
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            b"Allow: /a",
+            b"Disallow:\t/a ",
+            b"aLLoW /a",
+            b" \v\fdiasllow  /a\t",
+            b"allow\xa0/a",
+            b"allow /a\x85b",
+            b"allow /a \x1c",
+            b"allow\x1c /a",
+            b"allow",
+            b"allow /a b",
+            b"allow /a b: c",
+            b"allowed by us : /a",
+            b"disallow\x85: /a\xa0",
+            b"disallow#: /a",
+            b"disallow /a #: b",
+            b"disallow: #/a",
+            b"disallow:/a:b",
+            b": allow /a",
+            b"a:",
+            b"dis",
+            b"disagree: /a",
+            b"all /a",
+            b"#allow: /a",
+            b"noallow: /a",
+            b"\xa0allow: /a",
+            b"site allow: /a",
+            b"di\xc5\xbfallow: /a",
+            _AT_THE_LIMIT + b"allow:/a",
+            _AT_THE_LIMIT + b"allow :/a",
+            _AT_THE_LIMIT + b"allow: /a" * 2,
+            b"allow" + _AT_THE_LIMIT + b":/a",
+            b"allow " + _AT_THE_LIMIT + b":/a",
+            b"Allow: " + _AT_THE_LIMIT + b"/a",
+        ],
+    )
+    @pytest.mark.parametrize(
+        "around", [b"", b"\n", b"\n\n", b"\nx\n", b"\nuser-agent: a\n", b"\n#\n"]
+    )
+    def test_as_read_in_full(self, line: bytes, around: bytes) -> None:
+        head = b"user-agent: a"
+        octets = b"%s\n%s%s" % (head, line, around)
+        found = [(kind, value) for _, kind, _, value in records(octets) if kind in RULES]
+        disallow: list[str] = []
+        allow: list[str] = []
+        rules(octets, len(head), len(octets), disallow, allow)
+        for kind, values in ((Kind.DISALLOW, disallow), (Kind.ALLOW, allow)):
+            full = [value for its, value in found if its is kind]
+            assert [value.encode("latin-1").strip() for value in values] == full
+        assert has_rule(octets, len(head), len(octets)) is bool(found)
+        assert not has_rule(octets, len(head), len(head) + 1)
