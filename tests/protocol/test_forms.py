@@ -162,6 +162,8 @@ class TestRules:
             b"allow /a \x1c",
             b"allow\x1c /a",
             b"allow",
+            b"Disallow ",
+            b"Allow/",
             b"allow /a b",
             b"allow /a b: c",
             b"allowed by us : /a",

@@ -18,7 +18,10 @@ class TestGroups:
     crawl-delay belongs to the group in which it stands.
     """
 
-    @pytest.mark.parametrize("between", ["", "\n\n", "# c\n", "Sitemap: /s\n", "Crawl-delay: 1\n"])
+    @pytest.mark.parametrize(
+        "between",
+        ["", "\n\n", "# c\n", "Sitemap: /s\n", "Crawl-delay: 1\n", "Disallow\n", "Disallow \n"],
+    )
     def test_nothing_else(self, between: str) -> None:
         body = f"User-agent: a\n{between}User-agent: b\n{between}Disallow: /1\n{between}Allow: /2\n"
         assert rules(body, "a") == rules(body, "b") == ["Disallow: /1", "Allow: /2"]
