@@ -45,12 +45,15 @@ class Rules(Protocol):
 
 
 Wild = tuple[int, str, str]
-"""A wildcard rule: its rank (octets, then allow); the longest part behind its head; its pattern."""
+"""A wildcard rule: its rank (octets, then allow); how the longest part behind its head begins; its
+pattern."""
 
 ANYWHERE = ("", "/")
 """The heads of most wildcard rules: these may match any path."""
 
 GRAM_OCTETS = 3
+
+_PART_OCTETS = 32  # of a longest part are kept: seldom are more in a path that the rest is not in
 
 _BY_GRAM_FROM = 32  # rules; to try that many takes as long as to look for their grams
 _CUT_UP_FROM = 100  # grams; to look for that many takes as long as to cut up a path of any length
@@ -126,7 +129,7 @@ class FewRules:
         for pattern in sorted(dict.fromkeys(patterns), key=len, reverse=True):
             head, _, tail = pattern.partition("*")
             rank = len(pattern) << 1 | (pattern in self._allow)
-            wild = rank, longest_part(tail), pattern
+            wild = rank, longest_part(tail)[:_PART_OCTETS], pattern
             if head in ANYWHERE:
                 self._anywhere.append(wild)
             else:

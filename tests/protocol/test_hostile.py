@@ -47,6 +47,14 @@ def _long_star_rules() -> bytes:
     return _fill(lambda number: f"Disallow: /{'*ab' * 1660}{number}\n")
 
 
+def _long_odd_rules() -> bytes:
+    return _fill(lambda number: f"Disallow: /*{'a{' * 8000}{number}\n")
+
+
+def _no_rules_between_agents() -> bytes:
+    return b"User-agent:*\n" + b"a:\n" * 160_000 + b"User-agent:*\n"
+
+
 def _agents_then_rules() -> bytes:
     agents = "".join(f"User-agent: bot-{'x' * (number % 50)}\n" for number in range(4000))
     return (f"{agents}User-agent: *\n" + "Disallow: /a\n" * 4000).encode()
@@ -65,6 +73,8 @@ _BODIES: dict[str, Callable[[], bytes]] = {
     "nested rules": _nested_rules,
     "star rules": _star_rules,
     "long star rules": _long_star_rules,
+    "long odd rules": _long_odd_rules,
+    "no rules between agents": _no_rules_between_agents,
     "4,000 agents, 4,000 rules": _agents_then_rules,
     "15,000 groups of one token": lambda: _groups(15_000),
     "20,000 groups of two tokens": _groups_of_many,
