@@ -109,7 +109,7 @@ def clean(body: bytes, limit_octets: int = PARSE_LIMIT_OCTETS) -> tuple[bytes, b
 
 
 def _with_lf(octets: bytes) -> bytes:
-    if _LONE_CR.search(octets) is None:  # as in nearly every file; twice the speed of the other
+    if _LONE_CR.search(octets) is None:  # as in nearly every file; 1.3 times the speed of the other
         return octets.replace(b"\r", b"")
     return octets.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
