@@ -37,27 +37,27 @@ class _Strings:
             for start in range(0, len(strings), _BLOCK_STRINGS)
         ]
 
-    def __getitem__(self, index: int) -> str:
-        return self._blocks[index // _BLOCK_STRINGS].split("\n")[index % _BLOCK_STRINGS]
+    def block(self, index: int) -> list[str]:
+        """The strings of the block in which the one at an index lies."""
+        return self._blocks[index // _BLOCK_STRINGS].split("\n")
 
     def between(self, start: int, stop: int) -> Iterator[str]:
         """Those from one index up to another."""
         for first in range(start - start % _BLOCK_STRINGS, stop, _BLOCK_STRINGS):
-            strings = self._blocks[first // _BLOCK_STRINGS].split("\n")
+            strings = self.block(first)
             yield from strings[max(start - first, 0) : stop - first]
 
-    def last_before(self, path: str) -> tuple[int, str]:
-        """Index and string of the last that does not sort behind a path; -1 if they all do.
+    def last_before(self, path: str) -> tuple[int, list[str]]:
+        """Index of the last that does not sort behind a path, and its block; -1 if they all do.
 
         They have to be sorted, and none of them to go on behind a whole path, which holds nothing
         up to LF: that would sort before the end of a string in a block.
         """
         at = bisect_right(self._blocks, path + _BEHIND) - 1
         if at < 0:
-            return -1, ""
+            return -1, []
         strings = self._blocks[at].split("\n")
-        within = bisect_right(strings, path) - 1
-        return at * _BLOCK_STRINGS + within, strings[within]
+        return at * _BLOCK_STRINGS + bisect_right(strings, path) - 1, strings
 
 
 class _Prefixes:
@@ -71,18 +71,21 @@ class _Prefixes:
 
     def ways(self, path: str) -> Iterator[tuple[int, int]]:
         """Index and length of those that begin a path, longest first."""
-        index, string = self._strings.last_before(path)
+        index, strings = self._strings.last_before(path)
+        first = index - index % _BLOCK_STRINGS
         while index >= 0:
+            string = strings[index - first]
             if path.startswith(string):
                 yield index, len(string)
             index = self._parents[index]
-            if index >= 0:
-                string = self._strings[index]
+            if 0 <= index < first:  # else in the same block, as parents mostly are
+                strings = self._strings.block(index)
+                first = index - index % _BLOCK_STRINGS
 
     def index(self, string: str) -> int:
         """Where a string is; -1 if it is not there."""
-        at, found = self._strings.last_before(string)
-        return at if found == string else -1
+        index, strings = self._strings.last_before(string)
+        return index if index >= 0 and strings[index % _BLOCK_STRINGS] == string else -1
 
 
 class PackedRules:
@@ -105,14 +108,17 @@ class PackedRules:
     )
 
     def __init__(self, disallow: list[str], allow: dict[str, int], *, has_wild: bool) -> None:
-        """Take normal patterns, those of allow rules with their places."""
+        """Take normal patterns, those of allow rules with their places.
+
+        Those that begin with neither ``/`` nor ``*`` match nothing, and are not kept.
+        """
         self._allow = first = max(allow.values(), default=-1) + 1
         backwards = range(first + len(disallow) - 1, first - 1, -1)
         numbers = dict(zip(reversed(disallow), backwards, strict=True))
         numbers.update(allow)
         empty = numbers.pop("", None)
         self._empty = None if empty is None else _decisive(0, empty)
-        patterns = [pattern for pattern in numbers if "*" in pattern] if has_wild else []
+        patterns = [p for p in numbers if "*" in p and p[0] in "/*"] if has_wild else []
         self._has_grams = sum(p.startswith(("*", "/*")) for p in patterns) >= _BY_GRAM_FROM
         wild: list[tuple[str, int, str]] = []
         for pattern in patterns:
@@ -123,7 +129,7 @@ class PackedRules:
                     head = _bin_of(head, part[:GRAM_OCTETS])
             wild.append((head, -_decisive(len(pattern), numbers.pop(pattern)), tail))
         wild.sort()
-        literals = sorted(numbers)
+        literals = sorted([pattern for pattern in numbers if pattern[0] == "/"])
         self._literals = _Prefixes(literals)
         self._numbers = array("I", map(numbers.__getitem__, literals))
         bins: list[str] = []
