@@ -15,6 +15,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 from .matching import ANYWHERE, GRAM_OCTETS, fits, grams, longest_part
 
@@ -120,28 +121,30 @@ class PackedRules:
         self._empty = None if empty is None else _decisive(0, empty)
         patterns = [p for p in numbers if "*" in p and p[0] in "/*"] if has_wild else []
         self._has_grams = sum(p.startswith(("*", "/*")) for p in patterns) >= _BY_GRAM_FROM
-        wild: list[tuple[str, int, str]] = []
-        for pattern in patterns:
-            head, _, tail = pattern.partition("*")
-            if head in ANYWHERE and self._has_grams:
-                part = longest_part(tail)
-                if len(part) >= GRAM_OCTETS:
-                    head = _bin_of(head, part[:GRAM_OCTETS])
-            wild.append((head, -_decisive(len(pattern), numbers.pop(pattern)), tail))
-        wild.sort()
-        literals = sorted([pattern for pattern in numbers if pattern[0] == "/"])
-        self._literals = _Prefixes(literals)
-        self._numbers = array("I", map(numbers.__getitem__, literals))
+        patterns.sort(key=numbers.__getitem__)
+        patterns.sort(key=len, reverse=True)  # now in the order in which they win, in each bin too
+        wild = sorted([(self._bin(pattern), pattern) for pattern in patterns], key=itemgetter(0))
         bins: list[str] = []
         self._starts = array("I")
-        for index, (name, *_) in enumerate(wild):
+        for index, (name, _) in enumerate(wild):
             if not bins or name != bins[-1]:
                 bins.append(name)
                 self._starts.append(index)
         self._starts.append(len(wild))
         self._bins = _Prefixes(bins)
-        self._wild = array("Q", (-rank for _, rank, _ in wild))
-        self._tails = _Strings([tail for *_, tail in wild])
+        self._wild = array("Q", [_decisive(len(p), numbers[p]) for _, p in wild])
+        self._tails = _Strings([pattern.partition("*")[2] for _, pattern in wild])
+        literals = sorted([p for p in numbers if p[0] == "/" and "*" not in p])
+        self._literals = _Prefixes(literals)
+        self._numbers = array("I", map(numbers.__getitem__, literals))
+
+    def _bin(self, pattern: str) -> str:
+        head, _, tail = pattern.partition("*")
+        if self._has_grams and head in ANYWHERE:
+            gram = longest_part(tail)[:GRAM_OCTETS]
+            if len(gram) == GRAM_OCTETS:
+                return _bin_of(head, gram)
+        return head
 
     def match(self, path: str) -> int | None:
         """The decisive rank of the rule that decides for a path."""
