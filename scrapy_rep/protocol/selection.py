@@ -30,7 +30,7 @@ from .ruleset import prepared
 from .tokens import EVERYONE, Names
 from .verdict import Reason, Rule, RuleFacts, Verdict
 
-_NO_URL = "#"  # no URL that is asked for begins like this
+_NOTHING: tuple[str, ...] = ()  # no URL begins with any of these
 _ROBOTS_TXT = "/robots.txt" + END
 _VERDICTS_KEPT = 512  # more rules than this seldom decide in one crawl, and hostile files have more
 
@@ -67,7 +67,7 @@ class Selection:
             rules(octets, start, stop, disallow, allow)
         self._rules, self._needs_escapes = prepared(disallow, allow)
         self._places: tuple[array[int], array[int]] | None = None
-        self._before_path = _NO_URL
+        self._before_path: str | tuple[str, ...] = _NOTHING
         self._path_at = 0
         self._verdicts: dict[Any, Verdict] = {}
 
@@ -93,9 +93,10 @@ class Selection:
         if url.startswith(self._before_path):
             path = url[self._path_at :]
         else:
-            self._before_path = before = before_path_of(url) or _NO_URL
+            before = before_path_of(url)
+            self._before_path = before or _NOTHING
             self._path_at = len(before) - 1
-            path = path_of(url) if before is _NO_URL else url[self._path_at :]
+            path = url[self._path_at :] if before else path_of(url)
         if "%" in path or "$" in path or "#" in path or self._needs_escapes:
             path = normal_path(path)
         else:

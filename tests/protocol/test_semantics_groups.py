@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.lint.codes import Code
 from scrapy_rep.protocol.verdict import Reason
 
@@ -196,6 +197,15 @@ class TestWhatIsMatched:
     )
     def test_path(self, url: str, path: bytes) -> None:
         assert normal_path(url) == path
+
+    @pytest.mark.parametrize(
+        "url", ["", "#", "#f", "?", "?q", ";p", "http://h", "http://h#f", "//h"]
+    )
+    def test_what_has_no_path_is_under_the_root(self, url: str) -> None:
+        """Asked first, and after a URL of the usual form."""
+        robots_txt = parse(b"User-agent: *\nDisallow: /\n")
+        for asked in (url, "http://h/x", url):
+            assert not robots_txt.verdict("ExampleBot", asked).allowed
 
 
 class TestNormalForm:
