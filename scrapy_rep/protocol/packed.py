@@ -119,7 +119,14 @@ class PackedRules:
         numbers.update(allow)
         empty = numbers.pop("", None)
         self._empty = None if empty is None else _decisive(0, empty)
-        patterns = [p for p in numbers if "*" in p and p[0] in "/*"] if has_wild else []
+        literals = sorted([p for p in numbers if p[0] == "/" and "*" not in p])
+        self._literals = _Prefixes(literals)
+        self._numbers = array("I", map(numbers.__getitem__, literals))
+        wild = [p for p in numbers if "*" in p and p[0] in "/*"] if has_wild else []
+        self._take_wild(wild, numbers)
+
+    def _take_wild(self, patterns: list[str], numbers: dict[str, int]) -> None:
+        """Put the patterns with wildcards into bins."""
         self._has_grams = sum(p.startswith(("*", "/*")) for p in patterns) >= _BY_GRAM_FROM
         patterns.sort(key=numbers.__getitem__)
         patterns.sort(key=len, reverse=True)  # now in the order in which they win, in each bin too
@@ -134,9 +141,6 @@ class PackedRules:
         self._bins = _Prefixes(bins)
         self._wild = array("Q", [_decisive(len(p), numbers[p]) for _, p in wild])
         self._tails = _Strings([pattern.partition("*")[2] for _, pattern in wild])
-        literals = sorted([p for p in numbers if p[0] == "/" and "*" not in p])
-        self._literals = _Prefixes(literals)
-        self._numbers = array("I", map(numbers.__getitem__, literals))
 
     def _bin(self, pattern: str) -> str:
         head, _, tail = pattern.partition("*")
