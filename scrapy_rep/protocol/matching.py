@@ -10,13 +10,15 @@ that sorts before the path, or a stem, one that begins the rule after it.
 
 Cost of a verdict: a binary search; at most one comparison per stem; and per wildcard rule behind
 a head of the path, best first until none can win, one left-to-right `str.find` for each of its
-parts: O(length of the path) for each rule. Greedy search needs no back-tracking, for if the parts
+parts: O(length of the path) for each rule, or, where parts nearly match all along it, that times
+the length of a part. Greedy search needs no back-tracking, for if the parts
 fit at all, they fit at their leftmost places. Where many wildcard rules may match any path, they
 lie by the first octets of their longest part, a gram, and only those are tried whose gram the path
 holds: of 40,000 rules ``/*word`` a handful. Building sorts: O(n log n) in the rules. Large sets are
 kept in another form, with the same answers: see `packed`.
 
-Paths and patterns are ASCII, as `str`: searching one is several times as fast as in `bytes`.
+Patterns are ASCII, and paths are where a rule could match what is not. Both are `str`: searching
+one is several times as fast as in `bytes`.
 """
 
 from __future__ import annotations
