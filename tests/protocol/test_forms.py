@@ -79,7 +79,13 @@ class TestForms:
 
     def test_first_line_of_equals_that_allow(self) -> None:
         """Also where a folder's index is one of them."""
-        for allow in (["/*b/$", "/*/index.htm"], ["/*/index.htm", "/*b/$"], ["/*/$", "/b*/"]):
+        for allow in (
+            ["/*b/$", "/*/index.htm"],
+            ["/*/index.htm", "/*b/$"],
+            ["/*/$", "/b*/"],
+            ["/*/index.htm", "/*b/"],
+            ["/*b/", "/*/index.htm"],
+        ):
             places = places_of_allow(allow)
             for form in (FewRules, PackedRules):
                 slowly = _decides_slowly([], places, f"/b/{END}")
@@ -100,6 +106,35 @@ class TestForms:
         for path in (f"/{END}", f"/abc{END}", f"/a/b/c/d{END}", f"/x{END}"):
             assert _decides(few, path) is None
             assert _decides(many, path) is None
+
+    def test_first_line_of_equals_behind_one_head(self) -> None:
+        for order in (["/*a", "/*b", "/*b"], ["/*b", "/*a", "/*b"]):
+            for form in (FewRules, PackedRules):
+                assert _decides(form(order, {}, has_wild=True), f"/ab{END}") == (3, False, 0)
+
+    @pytest.mark.parametrize("cut_up_from", [1, 10_000])
+    def test_grams_at_both_ends_of_a_path(
+        self, cut_up_from: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The first begins with the first octet, the last ends with the end."""
+        monkeypatch.setattr(matching, "_BY_GRAM_FROM", 1)
+        monkeypatch.setattr(matching, "_CUT_UP_FROM", cut_up_from)
+        monkeypatch.setattr(packed, "_BY_GRAM_FROM", 1)
+        for form in (FewRules, PackedRules):
+            rules = form([f"/*xy{END}", "*/ab"], {}, has_wild=True)
+            assert _decides(rules, f"/c/xy{END}") == (5, False, 0)
+            assert _decides(rules, f"/abc{END}") == (4, False, 1)
+            assert _decides(rules, f"/xyz{END}") is None
+
+    def test_long_way_up_through_prefixes(self) -> None:
+        """Each nested in the one before, and most of them not in the block of the last."""
+        nested = ["/" + "a" * octets for octets in range(1, 100)]
+        for form in (FewRules, PackedRules):
+            rules = form(nested, {}, has_wild=False)
+            for octets in range(1, 100):
+                for other in ("", "!", "b"):
+                    path = f"/{'a' * octets}{other}{END}"
+                    assert _decides(rules, path) == (octets + 1, False, octets - 1)
 
     def test_odd_characters_of_a_path_hide_no_rule(self) -> None:
         """They stand in a path as written, and some sort before whatever divides rules."""
