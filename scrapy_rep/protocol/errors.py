@@ -8,7 +8,7 @@ class RepError(Exception):
 
 
 class ConfigurationError(RepError, ValueError):
-    """A setting or an argument is wrong; the message says how to mend it."""
+    """A setting or an argument is wrong; the message says how to fix it."""
 
 
 class InvalidProductToken(ConfigurationError):  # noqa: N818

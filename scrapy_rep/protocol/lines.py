@@ -49,29 +49,25 @@ RULES = frozenset({Kind.ALLOW, Kind.DISALLOW})
 _KEYS = {
     Kind.USER_AGENT: (b"user-agent", b"useragent", b"user agent"),
     Kind.ALLOW: (b"allow",),
-    Kind.DISALLOW: (
-        b"disallow",
-        b"dissallow",
-        b"dissalow",
-        b"disalow",
-        b"diasllow",
-        b"disallaw",
-    ),
+    Kind.DISALLOW: (b"disallow", b"dissallow", b"dissalow", b"disalow", b"diasllow", b"disallaw"),
     Kind.SITEMAP: (b"sitemap", b"site-map"),
 }
 
-# The spellings of nearly every real line, so that they cost one look-up instead of the full
-# reading in `read_line`: 2.3 times the speed over real files. It decides nothing by itself.
+# The spellings of nearly every real line: these cost one look-up instead of `read_line`. The table
+# only saves time, for `read_line` reads them as the same kinds.
 _USUAL_KEYS = {
     spelling: kind
     for kind, keys in _KEYS.items()
     for spelling in (keys[0], keys[0].capitalize(), keys[0].title(), keys[0].upper())
 }
 
+SITEMAP_KEYS = _KEYS[Kind.SITEMAP]
+"""One of these stands on every line that is a Sitemap line, in lower case."""
+
 WHITE_SPACE = " \t\v\f"
 _STARTS_OF_RULES = frozenset({*"aAdD", *WHITE_SPACE})
 _ALLOW, _DISALLOW = (b"|".join(_KEYS[kind]).decode() for kind in (Kind.ALLOW, Kind.DISALLOW))
-# How a rule starts, up to its colon if it has one: many lines that are none cost one look each.
+# How a rule starts, up to its colon if it has one. Other lines mostly cost this one look.
 _RULE = rf"[{WHITE_SPACE}]*(?:({_ALLOW})|{_DISALLOW})[^:#\n]*(:?)[{WHITE_SPACE}]*"
 _START_OF_RULE = re.compile(_RULE, re.IGNORECASE | re.ASCII)
 _NEXT_START_OF_RULE = re.compile(rf"\n{_RULE}".encode(), re.IGNORECASE)
@@ -90,28 +86,31 @@ def clean(body: bytes, limit_octets: int = PARSE_LIMIT_OCTETS) -> tuple[bytes, b
         dropped whole, since half a rule is another rule); whether they came as UTF-16.
 
     A UTF-8 byte order mark, or the start of one, is skipped. A file in UTF-16 is decoded, which
-    the RFC does not ask for: read as octets it would hold no rule, and so permit everything.
+    the RFC does not ask for: read as octets it would hold no rule, and so permit everything. One
+    that begins like that and holds no NUL is not UTF-16, which writes each LF with one: decoded
+    it would hold no rule either. The two octets are skipped.
     """
     is_cut = len(body) > limit_octets
     octets = body[:limit_octets] if is_cut else body
-    is_utf16 = octets.startswith(_UTF16_BOMS)
-    if is_utf16:
-        octets = octets.decode("utf-16", "replace").encode("utf-8", "replace")
+    is_utf16 = False
+    if octets.startswith(_UTF16_BOMS):
+        is_utf16 = b"\0" in octets
+        octets = (
+            octets.decode("utf-16", "replace").encode("utf-8", "replace")
+            if is_utf16
+            else octets[2:]
+        )
     elif octets[:1] == _UTF8_BOM[:1]:
         octets = octets[_common_prefix_octets(octets, _UTF8_BOM) :]
     if b"\r" in octets:
-        octets = _with_lf(octets)
+        if _LONE_CR.search(octets) is not None:
+            octets = octets.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        octets = octets.replace(b"\r", b"")  # to delete one octet is faster than to replace two
     if is_cut and (is_utf16 or body[limit_octets] not in b"\r\n"):
         octets = octets[: octets.rfind(b"\n") + 1]
     if b"\0" in octets:
         octets = re.sub(rb"\0[^\n]*", b"", octets)
     return octets, is_cut, is_utf16
-
-
-def _with_lf(octets: bytes) -> bytes:
-    if _LONE_CR.search(octets) is None:  # as in nearly every file; 1.3 times the speed of the other
-        return octets.replace(b"\r", b"")
-    return octets.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
 def _common_prefix_octets(octets: bytes, mark: bytes) -> int:
@@ -142,10 +141,8 @@ def records(octets: bytes, start: int = 0, stop: int | None = None) -> Iterator[
 def rules(octets: bytes, start: int, stop: int, disallow: list[str], allow: list[str]) -> None:
     """Add the values of the rules from `start` up to `stop`, octets as characters.
 
-    White space may still stand around them.
-
-    This is `records` for those who want rules only, with one look at nearly every line: 2.7 times
-    its speed over real files.
+    White space may still stand around them. Does what `records` does, for rules only, with one look
+    at nearly every line; linear. `benchmarks/parsers.py` shows what it costs, as "parse + first".
     """
     while start < stop:
         block_stop = _block_stop(octets, start, stop)
@@ -180,7 +177,7 @@ def _block_stop(octets: bytes, start: int, stop: int) -> int:
 
 
 def has_rule(octets: bytes, start: int, stop: int) -> bool:
-    """Whether a rule stands between the end of a line and the start of another."""
+    """Whether a rule stands between the end of a line and the start of another; linear."""
     found = _NEXT_START_OF_RULE.search(octets, start, stop)
     while found:
         if found[2] and found.end() - found.start() <= LINE_LIMIT_OCTETS:
@@ -223,8 +220,8 @@ UserAgentLine = tuple[int, int, bytes]
 class UserAgentLines:
     """The user-agent lines of cleaned octets.
 
-    Looks only at lines that hold the word "agent", as every spelling of the key does: finding
-    those is 5 times as fast as reading every line, and most of a file is other agents' rules.
+    Looks only at lines that hold the word "agent", as every spelling of the key does: most lines of
+    a file are rules. Linear in the octets.
     """
 
     __slots__ = ("_lowered", "_octets")
@@ -243,9 +240,8 @@ class UserAgentLines:
     def after(self, start: int, openings: tuple[bytes, ...] = ()) -> UserAgentLine | None:
         """The first from an offset on.
 
-        Where `openings` are given, lines of the usual form may be left out whose value, in lower
-        case, starts with none of them: with one look at each, since a file names 5 agents, and
-        some name hundreds.
+        Given `openings`, lines naming other agents may be skipped: those of the usual form whose
+        value, in lower case, starts with none of these. They cost one look each.
         """
         octets, lowered = self._octets, self._lowered
         found = lowered.find(b"agent", start)

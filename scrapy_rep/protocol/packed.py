@@ -1,30 +1,69 @@
-"""Large sets of rules in little space: 50,000 small objects would take many times their octets.
+"""Large sets of rules in little space and in bounded time, with the answers of `FewRules`.
 
-Same answers as `matching.FewRules`, in another form: strings stand sorted, some in a block. All of
-them that begin a path lie on one way: from the one that sorts last before the path up through its
-parents, each the longest other that begins the one before.
+Hardly a real group is large, but a hostile file is, and 50,000 small objects would take many times
+its octets: `benchmarks/hostile.py` shows at most four times, as "kept".
 
-Cost of a verdict: a binary search; at most one comparison per prefix on the way; and per wildcard
-rule what `matching` says. Nested prefixes are at most 1,000 deep in 500 KiB (1 + 2 + ... + 1,000
-octets). Memory: the octets of the patterns and some 13 octets per rule, 8 more per wildcard rule.
+Strings stand sorted, 16 in a block, which is one string. Those that begin a path are found on one
+way: from the string that sorts last before the path up through its parents. A parent is the longest
+other string that begins it. Five strings, in blocks of two::
+
+    index     0      1        2        3        4
+    string    /a     /a/b     /a/b/c   /a/d     /e
+    parent    -1     0        1        0        -1
+    block     0      0        1        1        2
+
+For the path ``/a/c$`` the binary search for the block ends at the second, whose first string is the
+last that does not sort behind the path; in it, at index 2. ``/a/b/c`` does not begin the path; nor
+does its parent ``/a/b``, in the block before; that one's parent ``/a`` does.
+
+Cost of a verdict: a binary search; one comparison per prefix on the way, of which 500 KiB can nest
+1,000 (1 + 2 + ... + 1,000 octets); where heads are crowded, one look at each window of the path and
+at each bin; then at most `_STEPS` for wildcard rules. Building sorts: O(n log n).
 """
 
 from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from operator import itemgetter
+from itertools import compress, count
+from operator import ne
 
-from .matching import ANYWHERE, GRAM_OCTETS, fits, grams, longest_part
+from .wildcards import (
+    OutOfWork,
+    Work,
+    fits_either,
+    is_twofold,
+    longest_part,
+    matches,
+    without_escapes,
+)
 
-_BLOCK_STRINGS = 16  # 32 take 5 % less space, and 1.4 times as long to search
-_BY_GRAM_FROM = 256  # rules; to try that many takes as long as to look for 50 grams
+UNDECIDED = -1
+"""The key where telling what decides would take too long."""
+
+_BLOCK_STRINGS = 16  # more take less space, and longer to search
 _NUMBER_BITS = 32
 _NUMBER_MASK = (1 << _NUMBER_BITS) - 1
-_BEHIND = "\x7f"  # sorts behind what follows a string in its block, and behind every pattern
+_BEHIND = "\n\x7f"  # sorts behind what follows a string in its block, and before longer strings
 _UP_TO_LF = re.compile(r"[\0-\n]")
+
+_CROWD = 16  # wildcard rules behind one head; more are looked up by their windows
+_WINDOW_OCTETS = (1, 2, 3, 4, 6, 8, 12, 24)
+_LONGEST_WINDOW = _WINDOW_OCTETS[-1]
+_OCTETS_OF_WINDOW = [
+    max((octets for octets in _WINDOW_OCTETS if octets <= part_octets), default=0)
+    for part_octets in range(_LONGEST_WINDOW + 1)
+]
+
+# The bound of a verdict, in steps as `Work` has them; `benchmarks/hostile.py` shows what they take.
+_STEPS = 3_000_000
+_BIN_STEPS = 2000
+_RULE_STEPS = 800
+_MOST_WINDOWS = 66_000  # all of a path of 8 KiB
+_FEW_BINS = 500  # are tried instead
 
 
 class _Strings:
@@ -42,17 +81,25 @@ class _Strings:
         """The strings of the block in which the one at an index lies."""
         return self._blocks[index // _BLOCK_STRINGS].split("\n")
 
-    def between(self, start: int, stop: int) -> Iterator[str]:
-        """Those from one index up to another."""
+    def between(self, indices: range) -> Iterator[str]:
+        """Those of neighbouring indices, one after the other."""
+        start, stop = indices.start, indices.stop
         for first in range(start - start % _BLOCK_STRINGS, stop, _BLOCK_STRINGS):
             strings = self.block(first)
             yield from strings[max(start - first, 0) : stop - first]
 
+    def all(self, indices: range) -> list[str]:
+        """Those of neighbouring indices."""
+        first = indices.start // _BLOCK_STRINGS
+        last = -(-indices.stop // _BLOCK_STRINGS)
+        strings = "\n".join(self._blocks[first:last]).split("\n")
+        start = indices.start - first * _BLOCK_STRINGS
+        return strings[start : start + len(indices)]
+
     def last_before(self, path: str) -> tuple[int, list[str]]:
         """Index of the last that does not sort behind a path, and its block; -1 if they all do.
 
-        They have to be sorted, and none of them to go on behind a whole path, which holds nothing
-        up to LF: that would sort before the end of a string in a block.
+        They have to be sorted. A path holds nothing up to LF, which ends a string in a block.
         """
         at = bisect_right(self._blocks, path + _BEHIND) - 1
         if at < 0:
@@ -62,17 +109,21 @@ class _Strings:
 
 
 class _Prefixes:
-    """Sorted strings, to find those that begin a path."""
+    """Sorted strings, to find those that begin a path.
 
-    __slots__ = ("_parents", "_strings")
+    Attributes:
+        strings: all of them.
+    """
+
+    __slots__ = ("_parents", "strings")
 
     def __init__(self, strings: Sequence[str]) -> None:
-        self._strings = _Strings(strings)
+        self.strings = _Strings(strings)
         self._parents = _parents(strings)
 
     def ways(self, path: str) -> Iterator[tuple[int, int]]:
         """Index and length of those that begin a path, longest first."""
-        index, strings = self._strings.last_before(path)
+        index, strings = self.strings.last_before(path)
         first = index - index % _BLOCK_STRINGS
         while index >= 0:
             string = strings[index - first]
@@ -80,33 +131,21 @@ class _Prefixes:
                 yield index, len(string)
             index = self._parents[index]
             if 0 <= index < first:  # else in the same block, as parents mostly are
-                strings = self._strings.block(index)
+                strings = self.strings.block(index)
                 first = index - index % _BLOCK_STRINGS
-
-    def index(self, string: str) -> int:
-        """Where a string is; -1 if it is not there."""
-        index, strings = self._strings.last_before(string)
-        return index if index >= 0 and strings[index % _BLOCK_STRINGS] == string else -1
 
 
 class PackedRules:
-    """The rules of one merged group, ready to decide.
+    """The rules of one merged group, ready to decide, in little space and in bounded time.
 
     Every pattern has a number: allow rules come first, and each kind in the order of the file. A
     key is a decisive rank: the octets, and then the lowest number.
-    """
 
-    __slots__ = (
-        "_allow",
-        "_bins",
-        "_empty",
-        "_has_grams",
-        "_literals",
-        "_numbers",
-        "_starts",
-        "_tails",
-        "_wild",
-    )
+    A wildcard rule lies in a bin under its head; or, where many share that, under a window: the
+    last octets of its longest part, which have to stand somewhere in the path. ``/*?id=`` lies
+    under ``*?id=``, ``/*/print.html`` under ``*int.html``. A path is cut up into all its windows of
+    such lengths, here 4 and 8: ``/a/print.html$`` holds ``int.html``, and only that bin is tried.
+    """
 
     def __init__(self, disallow: list[str], allow: dict[str, int], *, has_wild: bool) -> None:
         """Take normal patterns, those of allow rules with their places.
@@ -126,57 +165,89 @@ class PackedRules:
         self._take_wild(wild, numbers)
 
     def _take_wild(self, patterns: list[str], numbers: dict[str, int]) -> None:
-        """Put the patterns with wildcards into bins."""
-        self._has_grams = sum(p.startswith(("*", "/*")) for p in patterns) >= _BY_GRAM_FROM
+        """Put the patterns with wildcards into bins, in each in the order in which they win."""
         patterns.sort(key=numbers.__getitem__)
-        patterns.sort(key=len, reverse=True)  # now in the order in which they win, in each bin too
-        wild = sorted([(self._bin(pattern), pattern) for pattern in patterns], key=itemgetter(0))
-        bins: list[str] = []
-        self._starts = array("I")
-        for index, (name, _) in enumerate(wild):
-            if not bins or name != bins[-1]:
-                bins.append(name)
-                self._starts.append(index)
-        self._starts.append(len(wild))
+        patterns.sort(key=len, reverse=True)
+        heads = [pattern.partition("*")[0] for pattern in patterns]
+        crowds = Counter(heads)
+        names = [
+            _window(pattern) or head if crowds[head] > _CROWD else head
+            for pattern, head in zip(patterns, heads, strict=True)
+        ]
+        order = sorted(range(len(names)), key=names.__getitem__)
+        patterns = [patterns[index] for index in order]
+        names = [names[index] for index in order]
+        starts = [0, *compress(count(1), map(ne, names[1:], names))]
+        self._starts = array("I", [*starts, len(patterns)])
+        bins = [names[start] for start in starts] if names else []
         self._bins = _Prefixes(bins)
-        self._wild = array("Q", [_decisive(len(p), numbers[p]) for _, p in wild])
-        self._tails = _Strings([pattern.partition("*")[2] for _, pattern in wild])
-
-    def _bin(self, pattern: str) -> str:
-        head, _, tail = pattern.partition("*")
-        if self._has_grams and head in ANYWHERE:
-            gram = longest_part(tail)[:GRAM_OCTETS]
-            if len(gram) == GRAM_OCTETS:
-                return _bin_of(head, gram)
-        return head
+        self._window_bins = range(bisect_left(bins, "*"), bisect_left(bins, "+"))
+        self._cut_up_by = {len(name) - 1 for name in bins if name[:1] == "*"}
+        self._wild = array("Q", [_decisive(len(p), numbers[p]) for p in patterns])
+        # Behind a head, which the bin has for a name, the rest is enough.
+        self._wild_patterns = _Strings(
+            [
+                p if name[:1] == "*" else p.partition("*")[2]
+                for p, name in zip(patterns, names, strict=True)
+            ]
+        )
 
     def match(self, path: str) -> int | None:
-        """The decisive rank of the rule that decides for a path."""
+        """The decisive rank of the rule that decides for a path; `UNDECIDED` beyond `_STEPS`."""
         if not path.isprintable():  # a path as written; no rule holds these, or blanks
             path = _UP_TO_LF.sub(" ", path)
         best = self._empty
         for index, octets in self._literals.ways(path):
             best = _decisive(octets, self._numbers[index])
             break
-        if self._wild:
-            for index, octets in self._bins.ways(path):
-                best = self._match_wild(path, best, index, octets)
-        if self._has_grams:
-            for gram in grams(path):
-                for head in ANYWHERE:
-                    at = self._bins.index(_bin_of(head, gram))
-                    if at >= 0:
-                        best = self._match_wild(path, best, at, len(head))
+        if not self._wild:
+            return best
+        work = Work(_STEPS)
+        try:
+            for at, before in self._bins_for(path):
+                start, stop = self._starts[at], self._starts[at + 1]
+                if best is not None and self._wild[start] <= best:
+                    break
+                work.take(_BIN_STEPS)
+                best = self._match_bin(path, best, before, range(start, stop), work)
+        except OutOfWork:
+            return UNDECIDED
         return best
 
-    def _match_wild(self, path: str, best: int | None, at: int, octets: int) -> int | None:
-        start, stop = self._starts[at], self._starts[at + 1]
-        for index, tail in enumerate(self._tails.between(start, stop), start):
+    def _bins_for(self, path: str) -> list[tuple[int, str]]:
+        """The bins whose heads begin a path or whose windows stand in it, best rules first.
+
+        Each with what comes before its strings in the patterns.
+        """
+        found = [(at, f"{path[:octets]}*") for at, octets in self._bins.ways(path)]
+        if self._window_bins:
+            found += [(at, "") for at in self._bins_in(path)]
+        found.sort(key=lambda bin_: self._wild[self._starts[bin_[0]]], reverse=True)
+        return found
+
+    def _bins_in(self, path: str) -> list[int]:
+        """The bins whose windows stand in a path."""
+        bins = self._window_bins
+        if len(path) * len(self._cut_up_by) > _MOST_WINDOWS:
+            if len(bins) > _FEW_BINS:
+                raise OutOfWork
+            return [*bins]
+        windows = {
+            f"*{path[at : at + octets]}" for octets in self._cut_up_by for at in range(len(path))
+        }
+        names = self._bins.strings.all(bins)
+        return [at for at, name in zip(bins, names, strict=True) if name in windows]
+
+    def _match_bin(
+        self, path: str, best: int | None, before: str, rules: range, work: Work
+    ) -> int | None:
+        for index, string in enumerate(self._wild_patterns.between(rules), rules.start):
             rank = self._wild[index]
-            if best is not None and rank < best:
+            if best is not None and rank <= best:
                 break
-            # Mostly the first part is not there, and "in" is faster than "find".
-            if tail.partition("*")[0] in path and fits(path, tail, octets):
+            work.take(_RULE_STEPS)
+            pattern = before + string
+            if (fits_either if is_twofold(pattern) else matches)(pattern, path, work):
                 return rank
         return best
 
@@ -190,13 +261,13 @@ class PackedRules:
         return number if number < self._allow else number - self._allow
 
 
-def _bin_of(head: str, gram: str) -> str:
-    """Where the wildcard rules lie that may match any path that holds a gram.
+def _window(pattern: str) -> str:
+    """The name of the bin for rules that share a window; empty for one without a part.
 
-    Others lie under their heads. These names begin no path in normal form, which holds no "*"; in
-    one as written, they find nothing that its grams do not.
+    A twofold rule's is one that is the same in the path and in the query.
     """
-    return f"{head}*{gram}"
+    part = longest_part(without_escapes(pattern) if is_twofold(pattern) else pattern)
+    return f"*{part[-_OCTETS_OF_WINDOW[min(len(part), _LONGEST_WINDOW)] :]}" if part else ""
 
 
 def _decisive(octets: int, number: int) -> int:

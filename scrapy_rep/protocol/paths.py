@@ -29,7 +29,7 @@ _PLAIN_IN_PATTERN = _PLAIN_OCTETS.decode("ascii")
 
 _PLAIN_IN_PATH = re.escape(_PLAIN_IN_PATTERN.replace("*", ""))
 _ESCAPED = "(?:(?<=%)[0-9A-Fa-f]{2})?"
-# Beginning with one class of characters, these are searched for twice as fast as alternatives.
+# Each begins with one class of characters: Python searches for alternatives more slowly.
 _ODD_IN_PATH = re.compile(f"[^{_PLAIN_IN_PATH}]{_ESCAPED}")
 _ODD_IN_PATTERNS = re.compile(f"([^{re.escape(_PLAIN_IN_PATTERN)}\n$]{_ESCAPED})")
 _DOLLAR_WITHIN = re.compile(r"\$(?!\n|\Z)")
@@ -37,9 +37,14 @@ _DOLLAR_WITHIN = re.compile(r"\$(?!\n|\Z)")
 END = "$"
 """The end of a path or of a pattern, in normal form."""
 
+ROBOTS_TXT = "/robots.txt" + END
+"""The one path that is always allowed, in normal form."""
+
+_DOTS_OCTETS = len("%2e%2e")
+
 
 def _table() -> dict[str, str]:
-    """What each escape and each odd octet, written as the character of its number, becomes."""
+    """What each escape, and each octet as a character, becomes in normal form."""
     table = {"%": "%25"}
     digits = "0123456789ABCDEFabcdef"
     plain = {*_UNRESERVED, *_RESERVED} - {*b"*$/?"}
@@ -78,6 +83,46 @@ def path_of(uri: str) -> str:
     return path if path[:1] == "/" else f"/{path}"
 
 
+def without_dots(path: str) -> str:
+    """A path, or a path and query, with its dot segments removed, escaped ones too.
+
+    RFC 3986, 5.2.4. Some clients do this before they send a request, most servers after it: so a
+    server may serve another path than the one that a rule matched. A ``#`` begins no fragment here:
+    in normal form it stands for ``%23``. Linear.
+    """
+    path, mark, query = path.partition("?")
+    kept: list[str] = []
+    dots = ""
+    for segment in path.split("/")[1:]:
+        dots = segment.lower().replace("%2e", ".") if len(segment) <= _DOTS_OCTETS else ""
+        if dots == "..":
+            del kept[-1:]
+        elif dots != ".":
+            kept.append(segment)
+    if dots in (".", ".."):
+        kept.append("")
+    return f"/{'/'.join(kept)}{mark}{query}"
+
+
+def uri_without_dots(uri: str) -> str:
+    """A URI with the dot segments of its path removed; the URI itself if it has none."""
+    path = path_of(uri).partition("#")[0]
+    if "/." not in path and "/%2" not in path:
+        return uri
+    resolved = without_dots(path)
+    return uri if resolved == path else before_path_of(uri)[:-1] + resolved
+
+
+def is_robots_txt(uri: str) -> bool:
+    """Whether a URI is that of a robots.txt, which no rule forbids (RFC 9309, 2.2.2).
+
+    That path, however it is written, without a query; fragment and userinfo play no part.
+    """
+    if "robots.txt" not in uri and "%" not in uri:
+        return False
+    return normal_path(path_of(uri)) == ROBOTS_TXT
+
+
 def normal_path(path: str) -> str:
     """Path, parameters and query in normal form, with `END`; a fragment plays no part."""
     path = path.partition("#")[0]
@@ -91,7 +136,7 @@ def _normal(found: re.Match[str]) -> str:
 
 
 def _with_plain_query(octets: str) -> str:
-    """With the escapes that are equal to what they mean behind the first ``?``, and only there."""
+    """With ``%2F`` and ``%3F`` decoded behind the first ``?``, where they equal the characters."""
     if "?" not in octets or ("%2F" not in octets and "%3F" not in octets):
         return octets
     path, mark, query = octets.partition("?")
@@ -101,8 +146,8 @@ def _with_plain_query(octets: str) -> str:
 def normal_patterns(written: list[str]) -> list[str]:
     """Path patterns, octets as characters, in normal form, without the white space around them.
 
-    Nearly always nothing is odd in any of them but white space or a final "$", and one look at all
-    of them is enough. To delete what is plain takes a fifth of the time of searching for the rest.
+    Nearly always they hold nothing unusual but white space or a final "$", and one look at all of
+    them is enough: to delete plain octets is faster than to search for others. Linear.
     """
     if _is_normal(written):
         return written
@@ -111,11 +156,11 @@ def normal_patterns(written: list[str]) -> list[str]:
 
 
 def _is_normal(patterns: list[str]) -> bool:
-    odd = "".join(patterns).encode("latin-1").translate(None, _PLAIN_OCTETS)
-    if not odd:
+    unusual = "".join(patterns).encode("latin-1").translate(None, _PLAIN_OCTETS)
+    if not unusual:
         return True
     ends = [pattern[-1:] for pattern in patterns]
-    return odd == END.encode() * ends.count(END)
+    return unusual == END.encode() * ends.count(END)
 
 
 def normal_pattern(pattern: str) -> str:
@@ -124,7 +169,7 @@ def normal_pattern(pattern: str) -> str:
 
 
 def _normal_lines(patterns: list[str]) -> list[str]:
-    """Those of some lines at once: nothing is done for each that can be done for all."""
+    """Those of all lines at once, which is faster than one by one."""
     parts = _ODD_IN_PATTERNS.split("\n".join(patterns))  # each second one is a match
     parts[1::2] = map(_NORMAL.__getitem__, parts[1::2])
     text = _DOLLAR_WITHIN.sub("%24", "".join(parts))

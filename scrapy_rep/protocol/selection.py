@@ -1,16 +1,35 @@
 """The part of a file that speaks to one crawler: its merged group, ready to decide.
 
 Groups of the same product token are merged in file order, wherever they stand; of the crawler's
-own tokens the first that has a group decides, else the groups for ``*`` do, else nothing
+own tokens the first that has a group decides, otherwise the groups for ``*``, if there are any
 (RFC 9309, 2.2.1). A group ends where a user-agent line follows a rule, and nowhere else: blank
 lines, comments and other records do not end it (2.2.4). Rules before any group are ignored.
+
+For the crawler ``foo``, in this file::
+
+    offset
+      0    User-agent: foo       a group, which names foo
+     16    Crawl-delay: 1
+     31    Disallow: /a
+     44    User-agent: bar       a rule came before: the next group, which does not name it
+     60    Disallow: /
+     72    User-agent: bar       the third one, which does
+     88    User-agent: foo
+    104    Disallow: /b
+    117    User-agent: *         the fourth
+    131    Disallow: /c
+
+the lines that name it, and what follows them up to the next group, are the spans 0 to 44 and 88 to
+117. Only these are searched for rules: most of a file speaks to others. The rules are ``/a`` and
+``/b``. A verdict keeps a key, such as the pattern ``/b``; its line is found when somebody asks for
+it. Records among user-agent lines are the group's too: for them, the third group starts at 72.
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -25,14 +44,15 @@ from .lines import (
     records,
     rules,
 )
-from .paths import END, before_path_of, normal_path, path_of
+from .packed import UNDECIDED
+from .paths import END, ROBOTS_TXT, before_path_of, normal_path, path_of, without_dots
 from .ruleset import prepared
+from .text import Text
 from .tokens import EVERYONE, Names
-from .verdict import Reason, Rule, RuleFacts, Verdict
+from .verdict import Reason, Rule, RuleFacts, Verdict, implicit_verdict
 
 _NOTHING: tuple[str, ...] = ()  # no URL begins with any of these
-_ROBOTS_TXT = "/robots.txt" + END
-_VERDICTS_KEPT = 512  # more rules than this seldom decide in one crawl, and hostile files have more
+_VERDICTS_KEPT = 512  # few crawls meet more deciding rules; hostile files have thousands
 
 
 class Selection:
@@ -40,56 +60,69 @@ class Selection:
 
     Attributes:
         product_token: the token whose group decides; ``*``; or empty if no group does.
+        kept_octets: roughly what is kept of its rules.
     """
 
-    __slots__ = (
-        "_before_path",
-        "_needs_escapes",
-        "_octets",
-        "_path_at",
-        "_places",
-        "_rules",
-        "_spans",
-        "_uri",
-        "_verdicts",
-        "product_token",
-    )
+    def __init__(self, text: Text, uri: str, names: Names) -> None:
+        """Take the cleaned octets of a file, its URI, and the names of the crawler.
 
-    def __init__(self, octets: bytes, uri: str, names: Names) -> None:
-        """Take the cleaned octets of a file, its URI, and the names of the crawler."""
+        Cost: linear in the octets, and in the rules of the crawler what `ruleset.prepared` costs.
+        """
+        octets = text.octets
         rank, self._spans = _own_spans(octets, names)
         self.product_token = (*names.tokens, EVERYONE, "")[rank]
-        self._octets = octets
+        self._text = text
         self._uri = uri
         disallow: list[str] = []
         allow: list[str] = []
         for start, stop in self._own_spans():
             rules(octets, start, stop, disallow, allow)
-        self._rules, self._needs_escapes = prepared(disallow, allow)
+        own_octets = sum(stop - start for start, stop in self._own_spans())
+        self._rules, self._needs_escapes, self.kept_octets = prepared(disallow, allow, own_octets)
         self._places: tuple[array[int], array[int]] | None = None
         self._before_path: str | tuple[str, ...] = _NOTHING
         self._path_at = 0
         self._verdicts: dict[Any, Verdict] = {}
 
     def records(self) -> Iterator[Record]:
-        """The records of the merged group, in file order.
+        """The records of the merged group, in file order; linear in the octets.
 
         Those that stand among the user-agent lines of a group are its own, so each span is read
         from the first of these lines on.
         """
-        starts = _group_starts(self._octets) if self._spans else array("Q")
+        octets = self._text.octets
+        starts = _group_starts(octets) if self._spans else array("Q")
         for start, stop in self._own_spans():
             first = starts[bisect_right(starts, start) - 1]
-            yield from records(self._octets, first, stop)
+            yield from records(octets, first, stop)
+
+    def own(self, found: Iterable[Record], octets: bytes) -> Iterator[Record]:
+        """Of some records in file order, none of them rules, those that the merged group holds."""
+        starts: array[int] | None = None
+        for record in found:
+            place = bisect_right(self._spans, record[0])
+            if place % 2 == 0:  # between spans: perhaps among the user-agent lines before the next
+                if place == len(self._spans):
+                    return
+                starts = _group_starts(octets) if starts is None else starts
+                if record[0] < starts[bisect_right(starts, self._spans[place]) - 1]:
+                    continue
+            yield record
 
     def _own_spans(self) -> Iterator[tuple[int, int]]:
         bounds = iter(self._spans)
         return zip(bounds, bounds, strict=True)
 
     def verdict(self, url: str) -> Verdict:
-        """The verdict on a URL: equal ones are the same object."""
+        """The verdict on a URL: equal ones are the same object.
+
+        One with dot segments is judged as it is written, and without them: servers differ in which
+        they serve, so both have to be allowed.
+
+        Cost: linear in the URL, and what `RuleSet.match` costs, at most twice.
+        """
         # What stands before the path is nearly always what stood before the last one's, and most
-        # paths need no normal form: together 2.7 times the speed of going the whole way.
+        # paths need no normal form. `benchmarks/parsers.py` shows what that is worth, as "warm".
         if url.startswith(self._before_path):
             path = url[self._path_at :]
         else:
@@ -101,22 +134,37 @@ class Selection:
             path = normal_path(path)
         else:
             path += END
-        key = _ROBOTS_TXT if path == _ROBOTS_TXT else self._rules.match(path)
-        return self._verdicts.get(key) or self._explain(key)
+        key = ROBOTS_TXT if path == ROBOTS_TXT else self._rules.match(path)
+        verdict = self._verdicts.get(key) or self._explain(key)
+        if "/." in path and verdict.allowed:
+            return self._without_dots(path, verdict)
+        return verdict
+
+    def _without_dots(self, path: str, written: Verdict) -> Verdict:
+        """What decides for a path that is allowed as it is written, and may hold dot segments."""
+        bare = without_dots(path[:-1]) + END
+        if bare in (path, ROBOTS_TXT):
+            return written
+        key = self._rules.match(bare)
+        verdict = self._verdicts.get(key) or self._explain(key)
+        return written if verdict.allowed else verdict
 
     def _explain(self, key: Any) -> Verdict:
         if len(self._verdicts) >= _VERDICTS_KEPT:
             self._verdicts.clear()
-        verdict = self._without_rule(key) if key in (None, _ROBOTS_TXT) else self._by_rule(key)
+        verdict = (
+            self._without_rule(key) if key in (None, ROBOTS_TXT, UNDECIDED) else self._by_rule(key)
+        )
         self._verdicts[key] = verdict
         return verdict
 
     def _without_rule(self, key: Any) -> Verdict:
-        if key == _ROBOTS_TXT:
-            return Verdict(allowed=True, reason=Reason.IMPLICITLY_ALLOWED, robots_txt=self._uri)
+        if key == ROBOTS_TXT:
+            return implicit_verdict(self._uri)
+        reason = Reason.NO_RULE_MATCHES if self.product_token else Reason.NO_GROUP
         return Verdict(
-            allowed=True,
-            reason=Reason.NO_RULE_MATCHES if self.product_token else Reason.NO_GROUP,
+            allowed=key is None,
+            reason=Reason.TOO_MUCH_WORK if key == UNDECIDED else reason,
             product_token=self.product_token,
             robots_txt=self._uri,
         )
@@ -139,14 +187,18 @@ class Selection:
                     self._places[kind is Kind.ALLOW].append(offset)
         octets, allow = self._rules.decider(key)
         offset = self._places[allow][self._rules.place(key)]
-        stop = self._octets.find(b"\n", offset)
-        record = read_line(self._octets[offset:stop] if stop >= 0 else self._octets[offset:])
+        text = self._text.octets
+        stop = text.find(b"\n", offset)
+        record = read_line(text[offset:stop] if stop >= 0 else text[offset:])
         path_pattern = record[2] if record else b""
-        return allow, path_pattern, line_number(self._octets, offset), octets
+        return allow, path_pattern, line_number(text, offset), octets
 
 
 def _own_spans(octets: bytes, names: Names) -> tuple[int, array[int]]:
-    """The best rank of a token that a group names; start and stop of what follows such lines."""
+    """The best rank of a token that a group names; start and stop of what follows such lines.
+
+    Linear in the octets: each is looked at once for user-agent lines, and once for rules.
+    """
     lines = UserAgentLines(octets)
     spans: dict[int, array[int]] = {}
     named: dict[int, int] = {}  # by the group at hand, each with the start of the line that does
@@ -178,7 +230,7 @@ def _close(spans: dict[int, array[int]], named: dict[int, int], stop: int) -> No
 
 
 def _group_starts(octets: bytes) -> array[int]:
-    """Where the groups of a file start."""
+    """Where the groups of a file start; linear in its octets."""
     starts = array("Q")
     previous_stop = 0
     for start, stop, _ in UserAgentLines(octets):

@@ -7,8 +7,8 @@ A user-agent line names the longest run of these at its start: ``foobot/1.2`` an
 aside: a token that begins another does not name it.
 
 Deviation: one real file in ten names crawlers such as ``MJ12bot`` or ``archive.org_bot``, whose
-names are no product tokens. Whoever has such a name is also named by a line whose first word, up
-to white space or ``/``, is that name as a whole.
+names are no product tokens. A line also names such a crawler if its first word, up to white space
+or ``/``, is the whole name.
 """
 
 from __future__ import annotations
@@ -25,58 +25,21 @@ EVERYONE = "*"
 ProductTokens = str | Sequence[str]
 """One product token, or several in order of preference; none for the ``*`` group alone."""
 
-_TOKEN = re.compile(rb"[A-Za-z_-]*")
-_FIRST_WORD = re.compile(rb"[^\s/]*")
-_PRODUCT_TOKEN = re.compile(r"[A-Za-z_-]+")
-_NAME = re.compile(r"[^\s/(),;:*#\"<>@\x00-\x1f\x7f]+")
+IDENTIFIER = "[A-Za-z_-]"
+"""A character of a product token, as a regular expression: RFC 9309 calls tokens identifiers."""
 
-# The parts of a browser's User-Agent header, which name no crawler. Lower case.
-_FURNITURE = frozenset(
-    [
-        "mozilla",
-        "applewebkit",
-        "webkit",
-        "khtml",
-        "gecko",
-        "like",
-        "chrome",
-        "chromium",
-        "crios",
-        "headlesschrome",
-        "safari",
-        "version",
-        "mobile",
-        "edg",
-        "edge",
-        "edga",
-        "edgios",
-        "firefox",
-        "fxios",
-        "opera",
-        "opr",
-        "presto",
-        "trident",
-        "msie",
-        "samsungbrowser",
-        "ucbrowser",
-        "yabrowser",
-        "vivaldi",
-        "android",
-        "linux",
-        "windows",
-        "macintosh",
-        "iphone",
-        "ipad",
-        "x11",
-        "ubuntu",
-        "compatible",
-    ]
-)
-_COMMENT = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
-_COMPATIBLE = re.compile(r"compatible;\s*([^\s/;,()]+)", re.IGNORECASE)
-_PRODUCT = re.compile(r"(?<![^\s])([^\s/;,()]+)/([^\s;,()]*)")
-_WHITE_SPACE = (b" ", b"\t", b"\v", b"\f")
-_HEADER_LIMIT = 4096  # characters of a User-Agent header that are looked at
+_TOKEN = re.compile(f"{IDENTIFIER}+".encode())
+_FIRST_WORD = re.compile(rb"[^\s/]*")
+_PRODUCT_TOKEN = re.compile(f"{IDENTIFIER}+")
+_NAME = re.compile(r"[^\s/(),;:*#\"<>@\x00-\x1f\x7f]+")
+_URLS = ("/", "http://", "https://", "ftp://")
+_BEFORE_VERSION = re.compile(r"(?<![\w.-])(?!mozilla)[\w.-]+(?=/)", re.IGNORECASE)
+
+
+def token_of(name: str) -> str:
+    """The product token that a name begins with; empty if none does."""
+    token = _PRODUCT_TOKEN.match(name)
+    return token[0] if token else ""
 
 
 def is_product_token(name: str) -> bool:
@@ -84,16 +47,32 @@ def is_product_token(name: str) -> bool:
     return _PRODUCT_TOKEN.fullmatch(name) is not None
 
 
+def is_name(text: str) -> bool:
+    """Whether a crawler could go by this name, be it a product token or not."""
+    return _NAME.fullmatch(text) is not None
+
+
+def is_everyone(value: bytes) -> bool:
+    """Whether the value of a user-agent line is that of the group for everyone else."""
+    return value[:2].strip() == b"*"
+
+
+def names_somebody(value: bytes) -> bool:
+    """Whether the value of a user-agent line names a product token, or everyone else."""
+    return is_everyone(value) or _TOKEN.match(value) is not None
+
+
 def as_product_tokens(product_tokens: ProductTokens) -> tuple[str, ...]:
-    """The tokens in lower case, in order, without ``*``, which is everyone's last resort anyway.
+    """The tokens in lower case, in order; without ``*``, whose group is the last resort anyway.
 
     Raises:
         InvalidProductToken: one of them could never stand on a user-agent line as a name.
     """
     tokens = (product_tokens,) if isinstance(product_tokens, str) else tuple(product_tokens)
     for token in tokens:
-        if token != EVERYONE and not _NAME.fullmatch(token):
-            name = token_from_user_agent(token) or "ExampleBot"
+        if token != EVERYONE and not is_name(token):
+            before_version = _BEFORE_VERSION.search(token)
+            name = before_version[0] if before_version else "ExampleBot"
             raise InvalidProductToken(
                 f"{token!r} is no product token: give the crawler's name alone, in letters, '-' "
                 f"and '_', such as {name!r}"
@@ -101,38 +80,14 @@ def as_product_tokens(product_tokens: ProductTokens) -> tuple[str, ...]:
     return tuple(dict.fromkeys(token.lower() for token in tokens if token != EVERYONE))
 
 
-def token_from_user_agent(user_agent: str) -> str | None:
-    """The crawler's name in a User-Agent header, or a name that stands alone; None if none does.
+def refuse_url(product_tokens: ProductTokens) -> None:
+    """See that the arguments of a `verdict` are not swapped.
 
-    A header names the crawler by the first product outside of comments (``Name/version``) that is
-    no part of a browser's header, or by the product after ``compatible;`` in a comment, whichever
-    comes first: later products are libraries. A URL's parts are never names.
+    Raises:
+        TypeError: the tokens are a URL.
     """
-    header = user_agent.strip()[:_HEADER_LIMIT]
-    if _NAME.fullmatch(header):
-        return None if header.lower() in _FURNITURE else header
-    products = _PRODUCT.finditer(_COMMENT.sub(_blank, header))
-    found = [(m.start(), m[1]) for m in products if not _is_url(m[1], m[2])]
-    for comment in _COMMENT.finditer(header):
-        product = _COMPATIBLE.search(comment[1])
-        if product:
-            found.append((comment.start(), product[1]))
-    for _, name in sorted(found):
-        if name.lower() not in _FURNITURE and _NAME.fullmatch(name):
-            return name
-    words = _COMMENT.sub(_blank, header).split()
-    if len(words) == 1 and words[0].lower() not in _FURNITURE and _NAME.fullmatch(words[0]):
-        return words[0]
-    return None
-
-
-def _is_url(name: str, version: str) -> bool:
-    """Whether ``name/version`` is rather a URL without its scheme: ``www.example.com/bot``."""
-    return "." in name and not version[:1].isdigit()
-
-
-def _blank(match: re.Match[str]) -> str:
-    return " " * len(match[0])
+    if isinstance(product_tokens, str) and product_tokens.startswith(_URLS):
+        raise TypeError(f"{product_tokens!r} is a URL: it comes first, then the product tokens")
 
 
 class Names:
@@ -157,14 +112,14 @@ class Names:
             else:
                 self._words[token] = rank
         self.rank_of_everyone = len(tokens)
-        # Octets know no lower case beyond ASCII: who has such a name, looks at every line.
+        # Lower case of octets is that of ASCII; names beyond ASCII cannot use this shortcut.
         names = [token.encode() for token in tokens] if all(map(str.isascii, tokens)) else [b""]
-        self.openings = (EVERYONE.encode(), *_WHITE_SPACE, *names)
+        self.openings = (EVERYONE.encode(), b" ", b"\t", b"\v", b"\f", *names)
 
     def ranks(self, value: bytes) -> Sequence[int]:
         """The places of the tokens that a user-agent line's value names."""
         if value[:1] == b"*":
-            return (self.rank_of_everyone,) if value[:2].strip() == b"*" else ()
+            return (self.rank_of_everyone,) if is_everyone(value) else ()
         found = []
         token = _TOKEN.match(value)
         if token and token[0].lower() in self._tokens:

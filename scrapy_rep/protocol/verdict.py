@@ -11,7 +11,7 @@ RuleFacts = tuple[bool, bytes, int, int]
 
 
 class Reason(Enum):
-    """Why a URI may or may not be asked for; the value is said to people."""
+    """Why a URI may or may not be fetched; the value is for people."""
 
     RULE = "a rule matches"
     EMPTY_RULE = "no rule matches, and an empty one forbids nothing"
@@ -23,16 +23,23 @@ class Reason(Enum):
     UNREACHABLE = "the file is unreachable"
     CRAWL_DELAY = "the site asks for a longer delay than REP_CRAWL_DELAY_MAX_SECONDS"
     VISIT_TIME = "the crawl ended before the site's visit time"
+    TOO_MUCH_WORK = "too many rules with wildcards may match: to tell would take too long"
     OTHER_PARSER = "the parser of ROBOTSTXT_PARSER says so"
     PARSER_FAILED = "the parser of ROBOTSTXT_PARSER failed"
     NOT_JUDGED = "robots.txt does not govern this scheme"
     INVALID_URI = "the URI names no origin that could be asked"
 
 
+def shown(octets: bytes) -> str:
+    """Octets from a site as text for logs, which no terminal obeys."""
+    text = octets.decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 class Rule:
     """One allow or disallow line.
 
-    That of a verdict is read from the file when somebody looks at it, as few do.
+    A verdict's rule is read lazily: most verdicts are never inspected.
 
     Attributes:
         allow: whether it is an allow rule.
@@ -83,7 +90,7 @@ class Rule:
         return isinstance(other, Rule) and self._facts() == other._facts()
 
     def __hash__(self) -> int:
-        """That of what it says."""
+        """The hash of what it says."""
         return hash(self._facts())
 
     def __reduce__(self) -> tuple[type[Rule], RuleFacts]:
@@ -98,22 +105,19 @@ class Rule:
     def __str__(self) -> str:
         """The rule as a robots.txt would spell it, octets that are no text escaped."""
         key = "Allow" if self.allow else "Disallow"
-        text = self.path_pattern.decode("utf-8", "backslashreplace")
-        # What a terminal would obey is not for logs.
-        shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-        return f"{key}: {''.join(shown)}"
+        return f"{key}: {shown(self.path_pattern)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a URI may be asked for, and what decided it.
+    """Whether a URI may be fetched, and what decided it.
 
     Attributes:
         allowed: the answer.
         reason: why.
         rule: the deciding rule, if one decided.
         product_token: the group that decided, as a token in lower case; ``*``; or empty if none.
-        robots_txt: the URI of the robots.txt that was asked for; empty if it is not known.
+        robots_txt: the URI of the robots.txt; empty if it is not known.
         is_stale: whether this rests on an old copy, since the file is unreachable.
     """
 
@@ -137,3 +141,8 @@ class Verdict:
         if self.rule is None:
             return f"{answer}: {self.reason.value}{where and f',{where[3:]}'}"
         return f"{answer} by line {self.line}{where} (group {self.product_token}): {self.rule}"
+
+
+def implicit_verdict(robots_txt: str) -> Verdict:
+    """The verdict on a robots.txt itself (RFC 9309, 2.2.2)."""
+    return Verdict(allowed=True, reason=Reason.IMPLICITLY_ALLOWED, robots_txt=robots_txt)

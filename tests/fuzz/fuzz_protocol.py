@@ -21,13 +21,16 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
-from scrapy_rep.protocol import matching, packed, ruleset
+from scrapy_rep.analysis.findings import findings
+from scrapy_rep.protocol import packed, ruleset
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.errors import InvalidProductToken
+from scrapy_rep.protocol.paths import uri_without_dots
 from scrapy_rep.protocol.verdict import Reason, Verdict
 
 _RULES_ASKED_ALONE = 24
-_OTHER_FORMS = ((1 << 30, 1), (0, 1 << 30), (0, 1))  # from how many rules on, and wildcard rules
+_OTHER_FORMS = ((1 << 30, 1 << 30), (0, 1 << 30), (0, 0))
+"""From how many rules on they are packed, and behind one head in windows."""
 _TIMED_EVERY = 256  # inputs; timing costs as much as hundreds of small ones
 _TIMED_OCTETS = 1 << 16
 _TIMED_SECONDS = 2.0  # a hundred times what linear code takes: only a blow-up comes near
@@ -39,8 +42,8 @@ def check(data: bytes) -> None:
     robots_txt = parse(body, "https://example.com/robots.txt")
     if not ask_for_everything(robots_txt, token):
         token = "ExampleBot"
-    verdict = robots_txt.verdict(token, url)
-    assert robots_txt.verdict(token, url) == verdict
+    verdict = robots_txt.verdict(url, token)
+    assert robots_txt.verdict(url, token) == verdict
     assert str(verdict)
     check_rules_alone(robots_txt, token, url, verdict)
     check_other_forms(body, token, url, verdict)
@@ -58,8 +61,8 @@ def split(data: bytes) -> tuple[str, str, bytes]:
 def ask_for_everything(robots_txt: RobotsTxt, token: str) -> bool:
     """Every property returns. Whether the token is one; where it is not, every method says so."""
     assert all("//" in uri for uri in robots_txt.sitemaps)
-    assert all(record.line > 0 for record in robots_txt.records)
-    lines = [finding.line for finding in robots_txt.findings]
+    assert all(record.line > 0 for record in robots_txt.other_records)
+    lines = [finding.line for finding in findings(robots_txt)]
     assert all(line >= 0 for line in lines)
     asks = (
         robots_txt.group,
@@ -76,7 +79,7 @@ def is_refused(ask: Callable[[str], object], token: str) -> bool:
     """Whether a method finds that the token is none."""
     try:
         ask(token)
-    except InvalidProductToken:
+    except (InvalidProductToken, TypeError):  # the latter: it is a URL
         return True
     return False
 
@@ -85,6 +88,10 @@ def check_rules_alone(robots_txt: RobotsTxt, token: str, url: str, verdict: Verd
     """The verdict is that of the most specific rule, and that rule decides alone as well."""
     if verdict.reason is Reason.IMPLICITLY_ALLOWED:
         assert verdict.allowed
+        return
+    bare = uri_without_dots(url)
+    if bare != url:  # two readings, each with a most specific rule of its own
+        assert not verdict.allowed or robots_txt.verdict(bare, token).allowed
         return
     group = robots_txt.group(token)
     assert (group is None) == (verdict.reason is Reason.NO_GROUP)
@@ -112,17 +119,16 @@ def check_other_forms(body: bytes, token: str, url: str, verdict: Verdict) -> No
     for packed_from, by_gram_from in _OTHER_FORMS:
         with (
             patch.object(ruleset, "_PACKED_FROM", packed_from),
-            patch.object(matching, "_BY_GRAM_FROM", by_gram_from),
-            patch.object(packed, "_BY_GRAM_FROM", by_gram_from),
+            patch.object(packed, "_CROWD", by_gram_from),
         ):
-            other = parse(body, "https://example.com/robots.txt").verdict(token, url)
+            other = parse(body, "https://example.com/robots.txt").verdict(url, token)
         assert other == verdict, (packed_from, by_gram_from, other, verdict)
 
 
 def alone(allow: bool, path_pattern: bytes, url: str) -> Verdict:
     """The verdict of a rule that stands alone in a file."""
     key = b"Allow:" if allow else b"Disallow:"
-    return parse(b"User-agent:*\n" + key + path_pattern + b"\n").verdict("ExampleBot", url)
+    return parse(b"User-agent:*\n" + key + path_pattern + b"\n").verdict(url, "ExampleBot")
 
 
 def assert_same(one: Verdict, other: Verdict) -> None:
@@ -139,8 +145,8 @@ def check_time(token: str, url: str, body: bytes) -> None:
     """Many times the octets, in the body or in the URL, take no more than many times the time."""
     long_body = (body + b"\n") * (_TIMED_OCTETS // (len(body) + 1))
     started = time.process_time()
-    parse(long_body).verdict(token, url)
-    parse(body).verdict(token, "/" + url * (_TIMED_OCTETS // (len(url) + 1)))
+    parse(long_body).verdict(url, token)
+    parse(body).verdict("/" + url * (_TIMED_OCTETS // (len(url) + 1)), token)
     assert time.process_time() - started < _TIMED_SECONDS
 
 

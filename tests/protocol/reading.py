@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.findings import findings
 from scrapy_rep.protocol import paths
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.lines import Kind, clean, line_number, records
-from scrapy_rep.protocol.lint.codes import Code
 from scrapy_rep.protocol.tokens import ProductTokens
 
 TOKEN = "ExampleBot"
@@ -23,7 +24,7 @@ def read(body: str | bytes) -> RobotsTxt:
 
 def allows(body: str | bytes, url: str, tokens: ProductTokens = TOKEN) -> bool:
     """Whether the file lets the crawler have the URL."""
-    return read(body).verdict(tokens, url).allowed
+    return read(body).verdict(url, tokens).allowed
 
 
 def obeys(body: str | bytes, tokens: ProductTokens) -> bool:
@@ -65,7 +66,7 @@ def lines(body: str | bytes) -> list[int]:
 
 def codes(body: str | bytes) -> list[tuple[Code, int]]:
     """What is odd in the file, and on which lines."""
-    return [(finding.code, finding.line) for finding in read(body).findings]
+    return [(finding.code, finding.line) for finding in findings(read(body))]
 
 
 def normal_path(uri: str) -> bytes:

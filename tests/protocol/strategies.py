@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 _FRAGMENTS = [
     *["/", "a", "b", "ab", "*", "$", "?", "=", ".", "index.htm", "/index.html"],
     *["%", "%2F", "%2f", "%3F", "%41", "%61", "%2A", "%24", "%zz", "%C3%A9", "é", " ", "{"],
+    *["/.", "/..", "/%2e", "/.%2E/", "/../", "*%2F", "*a%3F"],
 ]
 _KEYS = [
     *["User-agent", "user-agent", "USERAGENT", "user agent", "Allow", "allow", "Allowed"],

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from scrapy_rep.protocol.access import (
+from scrapy_rep.protocol.access.events import (
     CLASSES,
     PRESETS,
     AccessPolicy,
@@ -168,6 +168,14 @@ class TestOverrides:
         changed = {e for e in _TABLE if usual.meaning(e) is not other.meaning(e)}
         assert changed == {404}
 
+    def test_nonsense_is_what_no_other_row_names(self) -> None:
+        usual, other = AccessPolicy(), AccessPolicy(overrides={"nonsense": "allow"})
+        changed = {e for e in _TABLE if usual.meaning(e) is not other.meaning(e)}
+        assert changed == {*range(100, 200), 304, *range(600, 1000)}
+        closing = AccessPolicy("lenient", {"nonsense": "disallow"})
+        assert closing.meaning(200) is _RULES
+        assert closing.meaning(404) is _ALLOW
+
     def test_a_success_can_mean_anything(self) -> None:
         assert _means({"204": "allow"}, 204) is _ALLOW
         assert _means({"206": "disallow"}, 206) is _DISALLOW
@@ -190,7 +198,11 @@ class TestErrors:
             AccessPolicy("polite")
 
     @pytest.mark.parametrize(
-        "name", ["", "40", "4040", "099", "4XX", "0xx", "xx", "DNS", "ok", "successful", "٤٠٤"]
+        "name",
+        [
+            *["", "40", "4040", "099", "4XX", "0xx", "10xx", "xx", "DNS", "ok", "successful"],
+            "٤٠٤",
+        ],
     )
     def test_class(self, name: str) -> None:
         with pytest.raises(ConfigurationError, match="is no class of events: use a status"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.protocol.clean_params import CleanParams
-from scrapy_rep.protocol.records import host
+from scrapy_rep.protocol.extensions.clean_params import CleanParams
+from scrapy_rep.protocol.extensions.records import host
 
 from .reading import read
 
@@ -13,7 +13,9 @@ SITE = "https://example.com"
 
 
 def of(*values: str) -> CleanParams:
-    return CleanParams.of(read("".join(f"Clean-param: {value}\n" for value in values)).records)
+    return CleanParams.of(
+        read("".join(f"Clean-param: {value}\n" for value in values)).other_records
+    )
 
 
 class TestCleanParam:
@@ -29,6 +31,9 @@ class TestCleanParam:
             ("s&ref /f*/show.php", "/forum/show.php?s=1&t=2&ref=3#top", "/forum/show.php?t=2#top"),
             ("s /f*/show.php", "/forum/list.php?s=1", "/forum/list.php?s=1"),
             ("s *.php", "/a/b.php5?s=1&s=2&t", "/a/b.php5?t"),
+            ("s /*ab*b", "/ab?s=1", "/ab?s=1"),
+            ("s /*ab*b", "/abcb?s=1", "/abcb"),
+            ("s /a*/a", "/a?s=1", "/a?s=1"),
             ("a&b", "/?a&b=&c=3", "/?c=3"),
             ("a&b", "/?a&b=", "/"),
             ("s\t/x", "/x?s=1", "/x"),
@@ -55,7 +60,7 @@ class TestCleanParam:
         body = (
             "Clean-param: a\nUser-agent: Yandex\nClean-param: b /x\nDisallow: /y\nClean-Param: c\n"
         )
-        found = CleanParams.of(read(body).records)
+        found = CleanParams.of(read(body).other_records)
         assert found.parameters(f"{SITE}/x/1?a=1") == {"a", "b", "c"}
         assert found.parameters(f"{SITE}/z") == {"a", "c"}
         assert found.canonical(f"{SITE}/x?a&b&c&d") == f"{SITE}/x?d"
@@ -70,6 +75,7 @@ class TestCleanParam:
 
     def test_records_past_the_thousandth_are_ignored(self) -> None:
         found = of(*(f"p{number}" for number in range(1001)))
+        assert len(found) == 1000
         assert found.canonical("/?p999=1&p1000=1") == "/?p1000=1"
 
 

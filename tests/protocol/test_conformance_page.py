@@ -1,18 +1,24 @@
-"""docs/conformance.md names modules and test classes that exist, and all of those it should."""
+"""docs/conformance.md and docs/semantics.md name what exists, and all that they should."""
 
 from __future__ import annotations
 
 import ast
+import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from .exceptions import Clause
+from .touched import WANTED_KEY
 
 _HERE = Path(__file__).resolve().parent
 _ROOT = _HERE.parents[1]
 _PAGE = (_ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+_SEMANTICS = (_ROOT / "docs" / "semantics.md").read_text(encoding="utf-8")
 _ROWS = [line.split("|")[1:-1] for line in _PAGE.splitlines() if line.startswith("| ")]
 _REFERENCE = re.compile(r"`(test_\w+\.py)::(Test\w+)`")
 
@@ -39,29 +45,44 @@ _OF_CLAUSES = [
     *sorted(path.name for path in _HERE.glob("test_rfc9309_*.py")),
     *sorted(path.name for path in _HERE.glob("test_semantics_*.py")),
     *["test_access.py", "test_origin.py", "test_tokens.py", "test_properties.py"],
+    *["test_redirects.py", "test_endings.py", "test_clocks.py", "test_lifetime.py"],
 ]
 
 
 @pytest.mark.parametrize("module", _OF_CLAUSES)
 def test_every_class_is_named(module: str) -> None:
-    named = {name for named_module, name in _REFERENCE.findall(_PAGE) if named_module == module}
+    both = _REFERENCE.findall(_PAGE + _SEMANTICS.replace("`protocol/", "`"))
+    named = {name for named_module, name in both if named_module == module}
     assert _classes(module) - named == set()
 
 
-def test_named_modules_exist() -> None:
-    modules = {
-        name
-        for row in _ROWS
-        if len(row) == 4 and "::" not in row[2]
-        for name in re.findall(r"`([a-z_.]+)`", row[2])
-    }
-    assert len(modules) > 10
-    missing = [
-        name
-        for name in modules
-        if not (_ROOT / "scrapy_rep" / Path(*name.split("."))).with_suffix(".py").is_file()
-    ]
-    assert missing == []
+def _binding() -> list[tuple[list[str], list[str]]]:
+    """Of each sentence that binds a crawler: its modules, and its test classes."""
+    table = _PAGE.partition("\n## RFC 9309\n")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1:-1] for line in table.splitlines() if line[2:3].isdigit()]
+    modules = [re.findall(r"`([a-z_.]+)`", row[2]) for row in rows]
+    classes = [["::".join(found) for found in _REFERENCE.findall(row[3])] for row in rows]
+    return list(zip(modules, classes, strict=True))
+
+
+@pytest.mark.slow
+def test_each_sentence_is_kept_where_the_page_says() -> None:
+    """Its tests run code of each module that it names."""
+    wanted = {(module, *classes) for modules, classes in _binding() for module in modules}
+    assert len(wanted) > 30
+    plugin = ["-p", f"{__package__}.touched"]
+    named = sorted({str(_HERE / name) for _, *classes in wanted for name in classes})
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *plugin, *named],
+        cwd=_ROOT,
+        env={**os.environ, WANTED_KEY: json.dumps([[one, classes] for one, *classes in wanted])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    untouched = next(line for line in done.stdout.splitlines() if line.startswith("["))
+    assert json.loads(untouched) == []
 
 
 def test_every_section_that_binds_a_crawler_is_there() -> None:
@@ -70,13 +91,53 @@ def test_every_section_that_binds_a_crawler_is_there() -> None:
     assert set(_clauses("RFC 9309")) == sections
 
 
-def test_decisions_are_of_all_parts() -> None:
-    assert set(_clauses("Decisions")) == {"1", "2", "3", "4", "5"}
-    assert {clause.value[0] for clause in Clause} <= set(_clauses("Decisions"))
+def test_every_module_of_the_core_is_named_in_one_place() -> None:
+    core = _ROOT / "scrapy_rep" / "protocol"
+    modules = {
+        ".".join(("protocol", *path.relative_to(core).with_suffix("").parts))
+        for path in core.rglob("*.py")
+        if path.stem != "__init__"
+    }
+    keeps = {module for modules, _ in _binding() for module in modules}
+    assert keeps <= modules
+    assert keeps & set(_others()) == set()
+    assert keeps | set(_others()) == modules
+
+
+def _others() -> list[str]:
+    return [cell.strip("`") for cell in _clauses("The other modules of the core")]
+
+
+_CLAUSES = re.findall(
+    r"^(?:###|##) (\d(?:\.\d+)?) ([^\n]+)\n(.*?)(?=^##|\Z)", _SEMANTICS, re.MULTILINE | re.DOTALL
+)
+
+
+@pytest.mark.parametrize(("number", "title", "text"), _CLAUSES, ids=[c[0] for c in _CLAUSES])
+def test_every_clause_names_its_tests(number: str, title: str, text: str) -> None:
+    if "." not in number and any(other[0].startswith(f"{number}.") for other in _CLAUSES):
+        return  # a part, whose clauses follow
+    _, _, tests = text.partition("\nTests: ")
+    files = re.findall(r"`([a-z_/0-9]+\.py)(?:::(Test\w+))?`", tests)
+    assert files, title
+    for file, name in files:
+        source = (_HERE.parent / file).read_text(encoding="utf-8")
+        assert not name or f"\nclass {name}" in source, f"{file} has no {name}"
+
+
+def test_clauses_are_numbered_in_order() -> None:
+    numbers = [tuple(map(int, clause[0].split("."))) for clause in _CLAUSES]
+    assert numbers == sorted(set(numbers))
+    assert len(numbers) > 35
+
+
+def test_exceptions_cite_clauses() -> None:
+    parts = {clause[0].partition(".")[0] for clause in _CLAUSES}
+    assert {clause.value[0] for clause in Clause} <= parts
 
 
 def test_every_row_names_tests_or_says_why_not() -> None:
-    rows = [row for row in _ROWS if row[0].strip() not in ("Clause", "Part")]
+    rows = [row for row in _ROWS if len(row) == 4 and row[0].strip() != "Clause"]
     silent = [
         row
         for row in rows

@@ -40,7 +40,7 @@ class TestVerdicts:
             for agent, allowed in row["allowed"].items():
                 lines = row["line"][agent]
                 for url, answer, line in zip(row["urls"], allowed, lines, strict=True):
-                    verdict = robots_txt.verdict(agent, url)
+                    verdict = robots_txt.verdict(url, agent)
                     asked += 1
                     if (verdict.allowed, verdict.line) != (answer == "1", line):
                         wrong.append((row["host"], agent, url))

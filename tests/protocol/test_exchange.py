@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.access import AccessPolicy, Event, Failure, Meaning
-from scrapy_rep.protocol.exchange import (
+from scrapy_rep.protocol.access.events import AccessPolicy, Event, Failure, Meaning
+from scrapy_rep.protocol.access.exchange import (
     STATES,
     TRANSITIONS,
     Act,
-    Rules,
+    PolicyOptions,
     Standing,
     State,
     is_worth_a_retry,
     learn,
     standing,
 )
-from scrapy_rep.protocol.knowledge import Answer, Knowledge
-from scrapy_rep.protocol.lifetime import Limits
+from scrapy_rep.protocol.access.knowledge import Answer, Knowledge
+from scrapy_rep.protocol.access.lifetime import Limits
 
 START = 1_800_000_000.0
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
@@ -36,8 +36,8 @@ SAME = Answer(304, confirms=True)
 ALLOW, DISALLOW, RULES = Meaning.ALLOW, Meaning.DISALLOW, Meaning.RULES
 
 
-def rules(preset: str = "rfc9309", **overrides: str) -> Rules:
-    return Rules(access=AccessPolicy(preset, overrides))
+def rules(preset: str = "rfc9309", **overrides: str) -> PolicyOptions:
+    return PolicyOptions(access=AccessPolicy(preset, overrides))
 
 
 def after(*history: tuple[float, Answer]) -> Knowledge:
@@ -48,7 +48,7 @@ def after(*history: tuple[float, Answer]) -> Knowledge:
     return known
 
 
-def at(known: Knowledge, seconds: float, by: Rules | None = None) -> Standing:
+def at(known: Knowledge, seconds: float, by: PolicyOptions | None = None) -> Standing:
     return standing(known, START + seconds, by or rules())
 
 
@@ -69,6 +69,9 @@ class TestStates:
             (after((0, GONE)), DAY, (State.EXPIRED, Act.FETCH, None, False)),
             (after((0, FILE), (DAY, DOWN)), DAY + 29, (State.STALE, Act.USE, RULES, True)),
             (after((0, FILE), (DAY, DOWN)), DAY + 31, (State.STALE_DUE, Act.REFRESH, RULES, True)),
+            (after((0, FILE), (DAY, DOWN)), DAY + 89, (State.STALE_DUE, Act.REFRESH, RULES, True)),
+            (after((0, FILE), (DAY, DOWN)), DAY + 91, (State.STALE_RESTED, Act.FETCH, RULES, True)),
+            (after((0, FILE), (DAY, DOWN)), 9 * DAY, (State.STALE_RESTED, Act.FETCH, RULES, True)),
             (after((0, DOWN)), 29, (State.UNREACHABLE, Act.USE, DISALLOW, False)),
             (after((0, DOWN)), 31, (State.UNREACHABLE_DUE, Act.FETCH, DISALLOW, False)),
         ],
@@ -86,17 +89,33 @@ class TestStates:
         mark = next(m for m in TestStates.test_each.pytestmark if m.name == "parametrize")  # type: ignore[attr-defined]
         assert set(STATES) == set(State) == {row[2][0] for row in mark.args[1]}
 
-    def test_a_short_lived_file_is_used_for_a_day_while_it_is_confirmed(self) -> None:
-        known = after((0, Answer(200, headers={"cache-control": "max-age=100"})))
-        assert at(known, 89).state is State.FRESH
-        assert at(known, 91).state is State.DUE
-        assert at(known, DAY - 1).state is State.DUE
-        assert at(known, DAY).state is State.EXPIRED
+    @pytest.mark.parametrize(
+        ("lifetime", "due_at"), [(60, 45), (100, 85), (150, 135), (HOUR, 0.9 * HOUR), (20, 10)]
+    )
+    def test_freshness_ends_when_it_says(self, lifetime: float, due_at: float) -> None:
+        """And a host that is being visited is refreshed ahead of that."""
+        limits = Limits(min_seconds=1)
+        answer = Answer(200, headers={"cache-control": f"max-age={lifetime:.0f}"})
+        known = learn(Knowledge(), answer, START, limits)
+        assert at(known, due_at - 0.1).state is State.FRESH
+        assert at(known, due_at + 0.1).state is State.DUE
+        assert at(known, lifetime - 0.1).state is State.DUE
+        assert at(known, lifetime).state is State.EXPIRED
+        assert at(known, 0).usable_until == START + lifetime
+        assert at(known, 0).due_at == pytest.approx(START + due_at)
+
+    def test_what_google_s_reading_lengthens_is_used_so_long(self) -> None:
+        limits = Limits(asked_max_seconds=30 * DAY)
+        answer = Answer(200, headers={"cache-control": f"max-age={20 * DAY:.0f}"})
+        known = learn(Knowledge(), answer, START, limits)
+        assert at(known, 20 * DAY - 1).state is State.DUE
+        assert at(known, 20 * DAY).state is State.EXPIRED
 
     def test_a_copy_from_the_future_is_none(self) -> None:
         known = after((3 * DAY, FILE))
         assert at(known, 0).state is State.UNKNOWN
-        assert at(known, 2.5 * DAY).state is State.FRESH, "clocks differ a little"
+        assert at(known, 2.5 * DAY).act is not Act.USE
+        assert at(known, 3 * DAY - MINUTE).state is State.FRESH, "clocks differ a little"
 
     def test_an_outage_from_the_future_is_none(self) -> None:
         """Or a clock that was once years ahead would close a site for years, unasked."""
@@ -118,6 +137,35 @@ class TestLearning:
         assert copy.fresh_until - START == 1050
         assert dict(copy.headers) == {**headers, "cache-control": "max-age=1000"}
 
+    @pytest.mark.parametrize(
+        ("ours", "theirs", "is_same"),
+        [
+            ({"etag": '"1"'}, {"etag": '"1"'}, True),
+            ({"etag": '"1"'}, {"etag": 'W/"1"'}, True),
+            ({"etag": 'W/"1"'}, {"etag": '"1"'}, True),
+            ({"etag": '"1"'}, {"etag": '"2"'}, False),
+            ({"etag": '"1"'}, {"etag": 'W/"2"'}, False),
+            ({"etag": '"1"'}, {"etag": '"W/1"'}, False),
+            ({"etag": '"1"'}, {}, True),
+            ({"etag": '"1"'}, {"last-modified": "x"}, True),
+            ({"last-modified": "x"}, {"etag": '"1"'}, True),
+            ({"last-modified": "x"}, {"last-modified": "x"}, True),
+            ({"last-modified": "x"}, {"last-modified": "y"}, False),
+            ({"etag": '"1"', "last-modified": "x"}, {"etag": '"1"', "last-modified": "y"}, True),
+            ({"etag": '"1"', "last-modified": "x"}, {"etag": '"2"', "last-modified": "x"}, False),
+        ],
+    )
+    def test_a_304_of_another_version_confirms_nothing(
+        self, ours: dict[str, str], theirs: dict[str, str], is_same: bool
+    ) -> None:
+        """RFC 9111, 4.3.4, by weak comparison; else a file that is gone would be obeyed."""
+        answer = Answer(304, headers=theirs, confirms=True)
+        known = after((0, Answer(200, headers=ours)), (50, answer))
+        assert known.copy is not None
+        assert (known.copy.confirmed_at - START == 50) is is_same
+        assert (known.outage is None) is is_same
+        assert known.outage is None or known.outage.event == 304
+
     def test_304_ends_an_outage(self) -> None:
         known = after((0, FILE), (DAY, DOWN), (2 * DAY, SAME))
         assert known.outage is None
@@ -129,11 +177,30 @@ class TestLearning:
         assert at(known, 51 * DAY).meaning is DISALLOW
 
     @pytest.mark.parametrize(
-        "known", [after((0, Answer(304))), after((0, SAME)), after((0, FILE), (DAY, Answer(304)))]
+        "known",
+        [
+            *[after((0, Answer(304))), after((0, SAME)), after((0, FILE), (DAY, Answer(304)))],
+            after((0, FILE), (DAY, Answer(304, headers={"etag": '"1"'}))),
+        ],
     )
     def test_a_304_that_nobody_asked_for_is_a_failure(self, known: Knowledge) -> None:
         assert known.outage is not None
         assert known.outage.event == 304
+
+    def test_only_a_304_confirms(self) -> None:
+        """A request with validators may be answered by another file."""
+        newer = Answer(200, b"# new", headers={"etag": '"1"'}, confirms=True)
+        copy = after((0, FILE), (DAY, newer)).copy
+        assert copy is not None
+        assert (copy.body, copy.fetched_at - START) == (b"# new", DAY)
+
+    def test_a_redirect_to_a_copy_of_another_origin_takes_it_over(self) -> None:
+        """With its times: it is no younger here than there. What the way there was, is ours."""
+        theirs = after((0, FILE)).copy
+        assert theirs is not None
+        hops = ("https://a/robots.txt", "https://h/robots.txt")
+        known = after((HOUR, DOWN), (2 * HOUR, Answer(200, hops=hops, repeats=theirs)))
+        assert known == Knowledge(dataclasses.replace(theirs, hops=hops))
 
     @pytest.mark.parametrize(
         "event", [404, 410, 403, Failure.REDIRECT_LOOP, Failure.REDIRECT_LIMIT]
@@ -246,7 +313,7 @@ class TestPhases:
 
     @pytest.mark.parametrize("stale_seconds", [0.0, HOUR, 60 * DAY])
     def test_the_stale_limit(self, stale_seconds: float) -> None:
-        by = Rules(limits=Limits(stale_seconds=stale_seconds))
+        by = PolicyOptions(limits=Limits(stale_seconds=stale_seconds))
         known = after((0, FILE), (1, DOWN))
         if stale_seconds > 1:
             end = min(stale_seconds, 30 * DAY + 1)
@@ -254,6 +321,19 @@ class TestPhases:
             assert at(known, end, by).meaning is DISALLOW
         else:
             assert at(known, 1, by).meaning is DISALLOW
+
+    @pytest.mark.parametrize("has_copy", [True, False])
+    @pytest.mark.parametrize(
+        ("preset", "end"), [("google", 12 * HOUR), ("google", 30 * DAY), ("rfc9309", 30 * DAY)]
+    )
+    def test_a_phase_ends_though_the_next_attempt_is_later(
+        self, preset: str, end: float, has_copy: bool
+    ) -> None:
+        began = after((0, Answer(200)), (1, DOWN)) if has_copy else after((1, DOWN))
+        known = learn(began, DOWN, START + end - 9, Limits())
+        assert at(known, end - 8, rules(preset)).due_at > START + end + 1
+        by = PolicyOptions(AccessPolicy(preset), Limits(stale_seconds=90 * DAY))
+        assert at(known, end - 8, by).usable_until == START + end + 1
 
     @pytest.mark.parametrize("preset", PRESETS)
     def test_it_is_said_until_when_this_holds(self, preset: str) -> None:
@@ -267,7 +347,7 @@ class TestPhases:
 
 _ANSWERED, _FAILED, _TIME = "successful or unavailable", "unreachable", "time passes"
 _CHOICES = [
-    Rules(access=AccessPolicy(preset, overrides), limits=limits, allow_after_30_days=allows)
+    PolicyOptions(access=AccessPolicy(preset, overrides), limits=limits, allow_after_30_days=allows)
     for preset in PRESETS
     for overrides in ({}, {"dns": "disallow"})
     for limits in (Limits(retry_first_seconds=37, retry_max_seconds=3607),)
@@ -283,34 +363,39 @@ _ANSWERS = [
 ]
 
 
-def _edges(known: Knowledge, now: float, by: Rules) -> list[float]:
+def _edges(known: Knowledge, now: float, by: PolicyOptions) -> list[float]:
     """The instants to come at which something may change, worked out from what is known."""
     copy, outage = known.copy, known.outage
     edges = []
     if copy is not None:
         lifetime = copy.fresh_until - copy.confirmed_at
-        edges += [copy.confirmed_at + 0.9 * lifetime, copy.confirmed_at + DAY, copy.fresh_until]
+        edges += [copy.fresh_until - max(0.1 * lifetime, min(15, lifetime / 2)), copy.fresh_until]
         edges += [copy.confirmed_at + by.limits.stale_seconds]
     if outage is not None:
-        edges += [outage.retry_at, outage.since + HOUR * 12, outage.since + 30 * DAY]
+        edges += [outage.retry_at, outage.retry_at + MINUTE]
+        edges += [outage.since + HOUR * 12, outage.since + 30 * DAY]
     return sorted(edge for edge in edges if edge > now)
 
 
-def _observed(by: Rules, *, is_answering: bool, depth: int) -> set[tuple[State, str, State]]:
+def _observed(
+    by: PolicyOptions, *, is_answering: bool, depth: int
+) -> set[tuple[State, str, State]]:
     """Every step that a breadth-first walk sees: the file is asked for where a request would be.
 
     Time goes to the next instant at which something may change; or, unobserved, to a little before
-    any of them, so that a failure comes shortly before each.
+    any of them, so that a failure comes shortly before each, and so that one's retry does.
     """
     seen: set[tuple[State, str, State]] = set()
     been: set[tuple[Knowledge, float]] = set()
-    outermost: list[tuple[Knowledge, float]] = [(Knowledge(), START)]
+    beginnings = Knowledge(), after((0, FILE)), after((0, FILE), (1, DOWN))
+    outermost = [(known, START + 1) for known in beginnings]
     for _ in range(depth):
         following = []
         for known, now in outermost:
             before = standing(known, now, by, is_answering=is_answering)
             edges = _edges(known, now, by)
-            following += [(known, edge - 11) for edge in edges if edge - 11 > now]
+            earlier = [edge - ahead for edge in edges for ahead in (11, 100)]
+            following += [(known, instant) for instant in earlier if instant > now]
             steps = [(_TIME, known, edge) for edge in edges[:1]]
             if before.act is not Act.USE:
                 steps += [
@@ -332,7 +417,7 @@ def test_the_table_of_transitions_is_what_happens() -> None:
     observed = set[tuple[State, str, State]]()
     for by in _CHOICES:
         for is_answering in (False, True):
-            observed |= _observed(by, is_answering=is_answering, depth=6)
+            observed |= _observed(by, is_answering=is_answering, depth=4)
     assert len(set(TRANSITIONS)) == len(TRANSITIONS)
     assert {_said(row) for row in observed} == {_said(row) for row in TRANSITIONS}
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.access import AccessPolicy, Event, Failure, Meaning
-from scrapy_rep.protocol.exchange import Rules, learn, standing
-from scrapy_rep.protocol.knowledge import Answer, Knowledge
+from scrapy_rep.protocol.access.events import AccessPolicy, Event, Failure, Meaning
+from scrapy_rep.protocol.access.exchange import PolicyOptions, learn, standing
+from scrapy_rep.protocol.access.knowledge import Answer, Knowledge
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 PRESETS = ("rfc9309", "google", "strict", "lenient", "scrapy")
@@ -92,7 +92,7 @@ def permitted(history: list[Happened], rest: float, choice: Choice) -> str | Non
 
 def came_to(history: list[Happened], rest: float, choice: Choice) -> Meaning | None:
     """What the package says."""
-    rules = Rules(
+    rules = PolicyOptions(
         access=AccessPolicy(choice.preset, choice.overrides),
         allow_after_30_days=choice.allows_after_30_days,
     )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol import matching, packed
+from scrapy_rep.protocol import packed
 from scrapy_rep.protocol.lines import (
     LINE_LIMIT_OCTETS,
     RULES,
@@ -20,7 +20,7 @@ from scrapy_rep.protocol.lines import (
     records,
     rules,
 )
-from scrapy_rep.protocol.matching import FewRules, Rules
+from scrapy_rep.protocol.matching import FewRules, RuleSet
 from scrapy_rep.protocol.packed import PackedRules
 from scrapy_rep.protocol.paths import END
 from scrapy_rep.protocol.ruleset import places_of_allow, prepared
@@ -40,7 +40,7 @@ _paths = st.text("/ab\t*", max_size=9).map(lambda text: f"/{text}{END}")  # odd 
 Decider = tuple[int, bool, int]
 
 
-def _decides(rules: Rules, path: str) -> Decider | None:
+def _decides(rules: RuleSet, path: str) -> Decider | None:
     key = rules.match(path)
     return None if key is None else (*rules.decider(key), rules.place(key))
 
@@ -63,9 +63,7 @@ class TestForms:
 
     @pytest.mark.parametrize("by_gram_from", [1, 20, 10_000])
     def test_same_decider(self, by_gram_from: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(matching, "_BY_GRAM_FROM", by_gram_from)
-        monkeypatch.setattr(matching, "_CUT_UP_FROM", 5)
-        monkeypatch.setattr(packed, "_BY_GRAM_FROM", by_gram_from)
+        monkeypatch.setattr(packed, "_CROWD", by_gram_from)
 
         @given(disallow=_patterns, allow=_patterns, asked=st.lists(_paths, min_size=1))
         def same(disallow: list[str], allow: list[str], asked: list[str]) -> None:
@@ -112,14 +110,9 @@ class TestForms:
             for form in (FewRules, PackedRules):
                 assert _decides(form(order, {}, has_wild=True), f"/ab{END}") == (3, False, 0)
 
-    @pytest.mark.parametrize("cut_up_from", [1, 10_000])
-    def test_grams_at_both_ends_of_a_path(
-        self, cut_up_from: int, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_grams_at_both_ends_of_a_path(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The first begins with the first octet, the last ends with the end."""
-        monkeypatch.setattr(matching, "_BY_GRAM_FROM", 1)
-        monkeypatch.setattr(matching, "_CUT_UP_FROM", cut_up_from)
-        monkeypatch.setattr(packed, "_BY_GRAM_FROM", 1)
+        monkeypatch.setattr(packed, "_CROWD", 1)
         for form in (FewRules, PackedRules):
             rules = form([f"/*xy{END}", "*/ab"], {}, has_wild=True)
             assert _decides(rules, f"/c/xy{END}") == (5, False, 0)
@@ -146,8 +139,8 @@ class TestForms:
                     assert _decides(rules, f"{pattern}{odd}!{END}") == (5, False, place)
 
     def test_many_are_packed(self) -> None:
-        few, _ = prepared([f"/{number}" for number in range(1000)], [])
-        many, _ = prepared([f"/{number}" for number in range(1000)], ["/a", "/b*"] * 500)
+        few, *_ = prepared([f"/{number}" for number in range(1000)], [])
+        many, *_ = prepared([f"/{number}" for number in range(1000)], ["/a", "/b*"] * 500)
         assert isinstance(few, FewRules)
         assert isinstance(many, PackedRules)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.guard import Guard, is_public_address
+from scrapy_rep.protocol.access.guard import Guard, is_public_address
 
 PUBLIC = [
     *["1.1.1.1", "8.8.8.8", "93.184.216.34", "172.15.255.255", "172.32.0.0", "192.167.255.255"],

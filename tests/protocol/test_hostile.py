@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
+from scrapy_rep.analysis.findings import findings
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.verdict import Reason
@@ -103,7 +104,7 @@ def _ask(robots_txt: RobotsTxt) -> None:
     """What a crawl asks of a file."""
     for tokens in (TOKEN, ["bot-x", "a"], "MJ12bot"):
         for url in ("/", "/a", "/aaaaaaaaab", "/?x=" + "ab" * 500):
-            robots_txt.verdict(tokens, url)
+            robots_txt.verdict(url, tokens)
         robots_txt.crawl_delay(tokens)
 
 
@@ -115,11 +116,11 @@ class TestBodies:
         robots_txt = parse(_BODIES[name](), URI)
         _ask(robots_txt)
         group = robots_txt.group(TOKEN)
-        assert (group is None) is (robots_txt.verdict(TOKEN, "/a").reason is Reason.NO_GROUP)
+        assert (group is None) is (robots_txt.verdict("/a", TOKEN).reason is Reason.NO_GROUP)
         assert len(robots_txt.octets) <= 2 * PARSE_LIMIT_OCTETS
         assert all(uri.startswith("https://") for uri in robots_txt.sitemaps)
-        assert all(record.line > 0 for record in robots_txt.records)
-        assert all(finding.line >= 0 for finding in robots_txt.findings)
+        assert all(record.line > 0 for record in robots_txt.other_records)
+        assert all(finding.line >= 0 for finding in findings(robots_txt))
 
     def test_memory_kept(self, name: str) -> None:
         """For a crawler that asked: four times the octets that count of the body, all in all."""
@@ -129,7 +130,7 @@ class TestBodies:
         try:
             body = bytes(bytearray(made))  # a copy whose octets are traced
             robots_txt = parse(body, URI)
-            robots_txt.verdict(TOKEN, "/a")
+            robots_txt.verdict("/a", TOKEN)
             del body
             kept, _ = tracemalloc.get_traced_memory()
         finally:
@@ -144,12 +145,12 @@ class TestRightAnswers:
     def test_last_of_many_rules(self) -> None:
         body = _fill(lambda number: f"Allow:/{number:x}\n")[:-10_000] + b"\nDisallow: /zz\n"
         assert not allows(body, "/zz")
-        assert read(body).verdict(TOKEN, "/abc").rule is not None
+        assert read(body).verdict("/abc", TOKEN).rule is not None
 
     def test_nested(self) -> None:
         body = _nested_rules()
         deepest = body.count(b"\n") - 2
-        verdict = read(body).verdict(TOKEN, "/" + "a" * deepest * 2)
+        verdict = read(body).verdict("/" + "a" * deepest * 2, TOKEN)
         assert verdict.rule is not None
         assert verdict.rule.octets == deepest + 1
         assert verdict.line == deepest + 2
@@ -157,7 +158,7 @@ class TestRightAnswers:
     def test_star_rules_of_which_one_matches(self) -> None:
         body = _star_rules()
         url = "/" + "-" * 2000 + "4d2ab"
-        verdict = read(body).verdict(TOKEN, url)
+        verdict = read(body).verdict(url, TOKEN)
         assert verdict.rule is not None
         assert verdict.rule.path_pattern == b"/*4d2*a*b"
 
@@ -171,7 +172,7 @@ class TestRightAnswers:
     def test_rule_after_4000_agents(self) -> None:
         body = _agents_then_rules()
         assert not allows(body, "/a", "bot-xxx")
-        assert read(body).verdict("bot-xxx", "/a").line == 4002
+        assert read(body).verdict("/a", "bot-xxx").line == 4002
         assert allows(body, "/b")
 
     def test_groups_are_merged(self) -> None:
@@ -182,7 +183,7 @@ class TestRightAnswers:
 
     def test_rule_after_a_million_blank_lines(self) -> None:
         body = b"User-agent: *" + b"\n" * 400_000 + b"Disallow: /\n"
-        verdict = read(body).verdict(TOKEN, "/a")
+        verdict = read(body).verdict("/a", TOKEN)
         assert (verdict.allowed, verdict.line) == (False, 400_001)
 
     def test_long_url(self) -> None:
@@ -197,14 +198,14 @@ class TestRightAnswers:
         robots_txt = read("User-agent: bot-a\nDisallow: /a\nUser-agent: *\nDisallow: /b\n")
         for number in range(1000):
             token = f"bot-{'abcdefghij'[number % 10]}{'x' * (number // 10)}"
-            assert robots_txt.verdict(token, "/a").allowed is (token != "bot-a")
-            assert robots_txt.verdict(token, "/b").allowed is (token == "bot-a")
+            assert robots_txt.verdict("/a", token).allowed is (token != "bot-a")
+            assert robots_txt.verdict("/b", token).allowed is (token == "bot-a")
         assert len(robots_txt._selections) < 20
 
     def test_many_deciding_rules(self) -> None:
         robots_txt = read(_tiny_rules())
         for number in range(3000):
-            verdict = robots_txt.verdict(TOKEN, f"/{number:x}")
+            verdict = robots_txt.verdict(f"/{number:x}", TOKEN)
             assert verdict.rule is not None
             assert verdict.rule.path_pattern == f"/{number:x}".encode()
-        assert len(robots_txt._selection(TOKEN)._verdicts) < 1000
+        assert len(robots_txt.selection(TOKEN)._verdicts) < 1000

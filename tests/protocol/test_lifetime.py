@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.lifetime import (
-    DAY_SECONDS,
+from scrapy_rep.protocol.access.lifetime import (
     Limits,
     lifetime_seconds,
     retry_after_seconds,
     retry_seconds,
 )
+from scrapy_rep.protocol.units import DAY_SECONDS
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0
@@ -50,6 +50,12 @@ class TestLifetime:
             ({"cache-control": "public, Max-Age=600, immutable"}, 600),
             ({"cache-control": 'max-age="600"'}, 600),
             ({"cache-control": "max-age = 600"}, 600),
+            ({"cache-control": "max-age=7200, max-age=600"}, 600),
+            ({"cache-control": "max-age=600,,\tpublic,max-age=7200"}, 600),
+            ({"cache-control": 'a="x, y", max-age="6\\00"'}, 600),
+            ({"cache-control": "x-max-age=5, max-age=600"}, 600),
+            ({"cache-control": "max-age=600", "age": "100, 500"}, 100),
+            ({"cache-control": "max-age=600", "expires": "0"}, 600),
             ({"cache-control": "max-age=600", "expires": at(7200), "date": at(0)}, 600),
             ({"cache-control": "max-age=600", "age": "500"}, 100),
             ({"expires": at(7200), "date": at(0)}, 7200),
@@ -74,6 +80,21 @@ class TestLifetime:
             {"cache-control": "max-age=7200, no-cache"},
             {"cache-control": "max-age=600", "age": "600"},
             {"cache-control": "max-age=600", "age": "9999999"},
+            {"cache-control": "max-age=600", "age": "9" * 20},
+            {"cache-control": f"max-age={'9' * 400}", "age": "9" * 4000},
+            {"cache-control": "max-age"},
+            {"cache-control": "max-age="},
+            {"cache-control": 'max-age=""'},
+            {"cache-control": "max-age=soon"},
+            {"cache-control": "max-age=-1"},
+            {"cache-control": "max-age=1.5e9"},
+            {"cache-control": "max-age=7200; public"},
+            {"cache-control": "max-age=7200 7200"},
+            {"cache-control": "max-age=١٢"},  # digits, but none of HTTP's
+            {"cache-control": "max-age=-1", "expires": at(7200), "date": at(0)},
+            {"cache-control": "max-age=7200, max-age=abc"},
+            {"cache-control": "NO-CACHE"},
+            {"cache-control": 'no-cache="set-cookie", max-age=7200'},
             {"expires": "0"},
             {"expires": "-1"},
             {"expires": ""},
@@ -83,6 +104,8 @@ class TestLifetime:
     )
     def test_what_means_the_floor(self, headers: dict[str, str]) -> None:
         assert holds(headers) == 60
+        if "max-age=59" not in headers.values():
+            assert holds(headers, Limits(min_seconds=0)) == 0
 
     @pytest.mark.parametrize(
         "headers",
@@ -107,11 +130,14 @@ class TestLifetime:
     @pytest.mark.parametrize(
         "headers",
         [
-            {"cache-control": "max-age"},
-            {"cache-control": "max-age=soon"},
-            {"cache-control": "max-age=-1"},
             {"cache-control": "\x00\xff"},
-            {"cache-control": "max-age=١٢"},  # digits, but none of HTTP's
+            {"cache-control": ""},
+            {"cache-control": "x-max-age=600"},
+            {"cache-control": "max-age-x=600, maxage=600, x-no-store, no-storeroom"},
+            {"cache-control": 'community="a, max-age=600, no-store"'},
+            {"cache-control": 'community="a\\", max-age=600"'},
+            {"cache-control": 'community="never closed, max-age=600'},
+            {"cache-control": "s-maxage=0, stale-while-revalidate=9, must-revalidate"},
             {"age": "600"},
         ],
     )
@@ -181,6 +207,7 @@ class TestRetryAfter:
             (" 120 ", 120),
             ("0", 0),
             ("999999999999", 999999999999),
+            ("9" * 30, 1e18),
             (at(300), 300),
             (at(-300), 0),
             ("", None),

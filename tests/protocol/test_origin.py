@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from scrapy_rep.protocol.access.events import Failure
+from scrapy_rep.protocol.access.origin import Origin, has_clear_authority
+from scrapy_rep.protocol.access.redirects import next_hop
 from scrapy_rep.protocol.errors import InvalidUri
-from scrapy_rep.protocol.origin import Origin
 
 
 class TestScope:
@@ -27,6 +29,8 @@ class TestScope:
             ("http://xn--bcher-kva.example/", Origin("http", "xn--bcher-kva.example", 80)),
             ("http://例え。example/", Origin("http", "xn--r8jz45g.example", 80)),
             ("http://127.0.0.1:8080/", Origin("http", "127.0.0.1", 8080)),
+            ("http://127.0.0.1:65535/", Origin("http", "127.0.0.1", 65_535)),
+            ("http://localhost:10000", Origin("http", "localhost", 10_000)),
             ("http://[2001:DB8::1]/", Origin("http", "2001:db8::1", 80)),
             ("http://a_b.example/", Origin("http", "a_b.example", 80)),
         ],
@@ -103,6 +107,25 @@ class TestInvalid:
     def test_names_no_origin(self, uri: str) -> None:
         with pytest.raises(InvalidUri, match="names no origin"):
             Origin.of(uri)
+
+    @pytest.mark.parametrize("blank", ["\\", " ", "\t", "\xa0", "\u3000", "\x85", "\u200b", "\x7f"])
+    @pytest.mark.parametrize("shape", ["u{}@a", "u:{}p@a", "{}a", "a{}", "a{}:80", "a.{}b"])
+    def test_an_authority_that_clients_read_differently(self, shape: str, blank: str) -> None:
+        """Some end it at a backslash, some drop blanks: they would ask different hosts."""
+        authority = shape.format(blank)
+        with pytest.raises(InvalidUri, match="names no origin"):
+            Origin.of(f"http://{authority}/")
+        for reference in (f"//{authority}/", f"http://{authority}", f"hTTp://{authority}?/"):
+            assert not has_clear_authority(reference)
+            hop = next_hop(["http://h/robots.txt"], 301, reference.encode(), limit=5)
+            assert hop is Failure.GUARD or blank not in f"{hop}"
+
+    @pytest.mark.parametrize(
+        "reference",
+        ["/a b", "/a\\b", "a b", "http://h/ ", "//h?\\", "http://u:p@h/#\\", "x:\\//", "", "?//\\"],
+    )
+    def test_an_authority_that_is_clear(self, reference: str) -> None:
+        assert has_clear_authority(reference)
 
     @pytest.mark.parametrize("uri", ["http://a％b/", "http://a＼b/", "http://a\u3000b/"])
     def test_host_that_becomes_invalid(self, uri: str) -> None:

@@ -6,8 +6,8 @@ from calendar import timegm
 
 import pytest
 
-from scrapy_rep.protocol.pace import Asked, Excess, Pace, opens_at, pace
-from scrapy_rep.protocol.records import RequestRate, VisitTime
+from scrapy_rep.protocol.extensions.pace import Asked, Excess, Pace, opens_at, pace
+from scrapy_rep.protocol.extensions.records import RequestRate, VisitTime
 
 FOREVER = float("inf")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from scrapy_rep.protocol.access import (
+from scrapy_rep.protocol.access.events import (
     AccessPolicy,
     AccessResult,
     Event,
@@ -18,7 +18,7 @@ from scrapy_rep.protocol.access import (
     Meaning,
     access_result,
 )
-from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.access.origin import Origin
 
 _UNAVAILABLE = (AccessResult.UNAVAILABLE, Meaning.ALLOW)
 _UNREACHABLE = (AccessResult.UNREACHABLE, Meaning.DISALLOW)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.verdict import Reason
 
 from .reading import END, TOKEN, allows, matches, normal_path, normal_pattern, read, rules
@@ -21,7 +22,7 @@ class TestMatch:
         assert allows(body, "https://example.com/a/b")
 
     def test_verdict_names_the_rule(self) -> None:
-        verdict = read("# 1\nUser-agent: *\nDisallow: /a\n").verdict(TOKEN, "/a")
+        verdict = read("# 1\nUser-agent: *\nDisallow: /a\n").verdict("/a", TOKEN)
         assert verdict.reason is Reason.RULE
         assert verdict.rule is not None
         assert (str(verdict.rule), verdict.line, verdict.rule.line) == ("Disallow: /a", 3, 3)
@@ -95,7 +96,7 @@ class TestDuplicates:
         once = "User-agent: *\nDisallow: /a\nAllow: /a/b\n"
         twice = once + "Disallow: /a\nAllow: /a/b\n"
         for url in ("/a", "/a/b", "/c"):
-            assert read(once).verdict(TOKEN, url) == read(twice).verdict(TOKEN, url)
+            assert read(once).verdict(url, TOKEN) == read(twice).verdict(url, TOKEN)
 
 
 class TestTie:
@@ -119,12 +120,12 @@ class TestNoMatch:
     """2.2.2: Without a match, or without a rule in the group, the URI is allowed."""
 
     def test_no_match(self) -> None:
-        verdict = read("User-agent: *\nDisallow: /a\n").verdict(TOKEN, "/b")
+        verdict = read("User-agent: *\nDisallow: /a\n").verdict("/b", TOKEN)
         assert (verdict.allowed, verdict.reason) == (True, Reason.NO_RULE_MATCHES)
         assert (verdict.line, verdict.rule, verdict.product_token) == (0, None, "*")
 
     def test_no_rule(self) -> None:
-        verdict = read("User-agent: ExampleBot\n").verdict(TOKEN, "/b")
+        verdict = read("User-agent: ExampleBot\n").verdict("/b", TOKEN)
         assert (verdict.allowed, verdict.reason) == (True, Reason.NO_RULE_MATCHES)
         assert verdict.product_token == "examplebot"
 
@@ -135,16 +136,27 @@ class TestRobotsTxt:
     body = "User-agent: *\nDisallow: /\nDisallow: /robots.txt\n"
 
     @pytest.mark.parametrize(
-        "url", ["/robots.txt", "https://example.com/robots.txt#a", "http://u@h:1/robots.tx%74"]
+        "url",
+        [
+            *["/robots.txt", "https://example.com/robots.txt#a", "http://u@h:1/robots.tx%74"],
+            *["http://u:p@h/robots.txt#?x", "http://h/%72%6F%62%6F%74%73%2E%74%78%74"],
+        ],
     )
     def test_allowed(self, url: str) -> None:
-        verdict = read(self.body).verdict(TOKEN, url)
+        assert is_robots_txt(url)
+        verdict = read(self.body).verdict(url, TOKEN)
         assert (verdict.allowed, verdict.reason) == (True, Reason.IMPLICITLY_ALLOWED)
 
     @pytest.mark.parametrize(
-        "url", ["/robots.txt?a", "/a/robots.txt", "/robots.txt/", "/Robots.txt", "/robots.txt;a"]
+        "url",
+        [
+            *["/robots.txt?a", "/a/robots.txt", "/robots.txt/", "/Robots.txt", "/robots.txt;a"],
+            *["/robots.txt?", "/?/robots.txt", "/#/robots.txt", "/%2Frobots.txt", "/./robots.txt"],
+            *["http://robots.txt/x", "http://robots.txt", "http://h//robots.txt"],
+        ],
     )
     def test_only_that(self, url: str) -> None:
+        assert not is_robots_txt(url)
         assert not allows(self.body, url)
 
 

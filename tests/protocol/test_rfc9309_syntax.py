@@ -9,11 +9,11 @@ import pytest
 
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.errors import InvalidProductToken
+from scrapy_rep.protocol.extensions.headers import token_from_user_agent
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, Kind
 from scrapy_rep.protocol.tokens import (
     as_product_tokens,
     is_product_token,
-    token_from_user_agent,
 )
 from scrapy_rep.protocol.verdict import Reason
 
@@ -61,7 +61,7 @@ class TestAbnfGroup:
         assert rules("\n\n#\n\nUser-agent: a\nDisallow: /1\n", "a") == ["Disallow: /1"]
 
     def test_file_of_nothing(self) -> None:
-        verdict = read("").verdict("a", "/x")
+        verdict = read("").verdict("/x", "a")
         assert (verdict.allowed, verdict.reason) == (True, Reason.NO_GROUP)
 
 
@@ -130,7 +130,7 @@ class TestAbnfNewline:
         ]
 
     def test_verdict_counts_them_once(self) -> None:
-        verdict = read("User-agent: *\r\n\r\n\r\rDisallow: /\n").verdict("a", "/x")
+        verdict = read("User-agent: *\r\n\r\n\r\rDisallow: /\n").verdict("/x", "a")
         assert verdict.line == 5
 
 
@@ -167,7 +167,7 @@ class TestProductToken:
 
     @pytest.mark.parametrize("ask", ["verdict", "group", "crawl_delay"])
     def test_whatever_is_asked(self, ask: str) -> None:
-        arguments = ("a b", "/x") if ask == "verdict" else ("a b",)
+        arguments = ("/x", "a b") if ask == "verdict" else ("a b",)
         with pytest.raises(InvalidProductToken):
             getattr(read("User-agent: *\n"), ask)(*arguments)
 
@@ -252,7 +252,7 @@ class TestEveryoneElse:
         """2.2.1: And if there is none either, no rules apply."""
         body = "user-agent: apple\ndisallow: /\n"
         assert rules(body, "pear") is None
-        verdict = read(body).verdict("pear", "/x")
+        verdict = read(body).verdict("/x", "pear")
         assert (verdict.allowed, verdict.reason) == (True, Reason.NO_GROUP)
 
 
@@ -284,7 +284,7 @@ class TestOtherRecords:
 
     def test_they_can_be_had(self) -> None:
         robots_txt = read("Foo: 1\nUser-agent: a\nBar:2\nSitemap: /s.xml\nAllow: /\n")
-        assert [(r.key, r.value, r.line) for r in robots_txt.records] == [
+        assert [(r.key, r.value, r.line) for r in robots_txt.other_records] == [
             (b"Foo", b"1", 1),
             (b"Bar", b"2", 3),
         ]
@@ -343,6 +343,6 @@ class TestParsingLimit:
     def test_can_be_more_and_never_less(self) -> None:
         body = b"#" * (PARSE_LIMIT_OCTETS - 1) + b"\n" + self.rule
         more = parse(body, limit_octets=len(body))
-        assert not more.verdict("a", "/x").allowed
+        assert not more.verdict("/x", "a").allowed
         with pytest.raises(ValueError, match="below the 512000 octets"):
             parse(body, limit_octets=PARSE_LIMIT_OCTETS - 1)

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import pytest
 
+from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.effect.patterns import matches as effect_matches
+from scrapy_rep.protocol import packed, wildcards
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.lint.codes import Code
+from scrapy_rep.protocol.paths import uri_without_dots, without_dots
 from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.robotparser import ParserRules, RepRobotParser
 
+from . import model
 from .reading import TOKEN, allows, codes, matches, normal_path, normal_pattern, obeys, read, rules
 
 
@@ -110,7 +115,9 @@ class TestOtherNames:
         ],
     )
     def test_equal(self, line: str, name: str) -> None:
-        assert obeys(f"User-agent: {line}\nDisallow: /", name)
+        group = f"User-agent: {line}\nDisallow: /"
+        assert obeys(group, name)
+        assert obeys(f"User-agent: other\nAllow: /\n{group}", name), "behind another group"
 
     @pytest.mark.parametrize(
         ("line", "name"),
@@ -149,8 +156,8 @@ class TestSeveralTokens:
         assert rules(self.body, tokens) == found
 
     def test_verdict_says_which(self) -> None:
-        assert read(self.body).verdict(["x", "C"], "/c").product_token == "c"
-        assert read(self.body).verdict(["x"], "/a").product_token == "*"
+        assert read(self.body).verdict("/c", ["x", "C"]).product_token == "c"
+        assert read(self.body).verdict("/a", ["x"]).product_token == "*"
 
     def test_group_without_rules_decides(self) -> None:
         """It allows everything: no falling back to ``*``."""
@@ -205,7 +212,7 @@ class TestWhatIsMatched:
         """Asked first, and after a URL of the usual form."""
         robots_txt = parse(b"User-agent: *\nDisallow: /\n")
         for asked in (url, "http://h/x", url):
-            assert not robots_txt.verdict("ExampleBot", asked).allowed
+            assert not robots_txt.verdict(asked, "ExampleBot").allowed
 
 
 class TestNormalForm:
@@ -309,12 +316,12 @@ class TestMostOctets:
 
     def test_first_of_equal_rules(self) -> None:
         body = "User-agent: *\nDisallow: /a\nDisallow: /%61\nAllow: /b\nDisallow: /b\nAllow: /b\n"
-        assert read(body).verdict(TOKEN, "/a").line == 2
-        assert read(body).verdict(TOKEN, "/b").line == 4
+        assert read(body).verdict("/a", TOKEN).line == 2
+        assert read(body).verdict("/b", TOKEN).line == 4
 
     @pytest.mark.parametrize("key", ["Allow", "Disallow"])
     def test_empty_rule(self, key: str) -> None:
-        verdict = read(f"User-agent: *\n{key}:\n").verdict(TOKEN, "/a")
+        verdict = read(f"User-agent: *\n{key}:\n").verdict("/a", TOKEN)
         assert (verdict.allowed, verdict.reason) == (True, Reason.EMPTY_RULE)
         assert not allows(f"User-agent: *\n{key}:\nDisallow: *\n", "/a")
 
@@ -346,6 +353,183 @@ class TestIndex:
     def test_weighs_as_it_is_tried(self) -> None:
         """``/x/$`` has four octets, so five of a disallow outweigh it."""
         assert not allows("User-agent: *\nDisallow: /x/**\nAllow: /x/index.html\n", "/x/")
-        verdict = read(self.body).verdict(TOKEN, "/x/")
+        verdict = read(self.body).verdict("/x/", TOKEN)
         assert verdict.rule is not None
         assert (verdict.rule.octets, verdict.line) == (4, 3)
+
+
+class KnowsNoDots:
+    """A parser that sees the private folder where it is named right behind the host."""
+
+    def allowed(self, url: str, user_agent: str) -> bool:
+        return not url.startswith("http://u:p@h:8/private/")
+
+
+class TestDotSegments:
+    """3: Judged as written and with dot segments removed; allowed only if both are."""
+
+    @pytest.mark.parametrize(
+        "path",
+        [
+            *["/private/x", "/public/../private/x", "/./private/x", "/a/b/../../private/x"],
+            *["/public/%2e%2E/private/x", "/%2E/private/x", "/.%2e/private/x", "/../../private/x"],
+            *["/public/..//../private/", "/public/../private/x?y#z", "//../private/x"],
+            *["/x;a/../private/x", "/private/../public", "/private/.."],
+        ],
+    )
+    def test_either_reading_forbids(self, path: str) -> None:
+        body = "User-agent: *\nDisallow: /private/\nAllow: /public"
+        url = f"http://u:p@h:8{path}"
+        assert not allows(body, url)
+        assert not RepRobotParser(read(body)).allowed(url, TOKEN)
+        other = ParserRules(KnowsNoDots(), "", None)  # type: ignore[arg-type]
+        assert not other.verdict(url, (TOKEN,)).allowed
+
+    @pytest.mark.parametrize(
+        ("path", "line"),
+        [
+            ("/public/../private/x", 2),
+            ("/public/../private/x/../y", 3),
+            ("/private/../x", 3),
+            ("/public/../index.html", 0),
+            ("/public/%2E./private/y", 3),
+            ("/xy/../public", 4),
+            ("/private/../private/x", 3),
+        ],
+    )
+    def test_the_line_of_the_reading_that_decides(self, path: str, line: int) -> None:
+        body = "User-agent: *\nDisallow: /private/x$\nDisallow: /private/\nAllow: /x"
+        verdict = read(body).verdict(path, TOKEN)
+        assert (verdict.line, verdict.allowed) == (line, line in (0, 4))
+
+    @pytest.mark.parametrize(
+        "path",
+        [
+            *["/public?x=/../private/", "/public#/../private/", "/public/.../private/"],
+            *["/public/..private/", "/public/%2e%2e%2e/private/", "/public/..%2Fprivate/"],
+            *["/.private/", "/public/%252e%252e/private/", "/%2", "/."],
+        ],
+    )
+    def test_what_is_no_dot_segment(self, path: str) -> None:
+        assert allows("User-agent: *\nDisallow: /private/", path)
+
+    @pytest.mark.parametrize(
+        "path", ["/a%23/../private/", "/%23/%2e%2e/private/", "/x%23/a/../../private/x"]
+    )
+    def test_an_escaped_number_sign_begins_no_fragment(self, path: str) -> None:
+        assert not allows("User-agent: *\nDisallow: /private/", path)
+        assert uri_without_dots(f"http://h{path}").startswith("http://h/private/")
+
+    @pytest.mark.parametrize(
+        ("written", "bare"),
+        [
+            ("/a/b/c/./../../g", "/a/g"),  # RFC 3986, 5.2.4
+            ("/a/./", "/a/"),
+            ("/a/.", "/a/"),
+            ("/a/..", "/"),
+            ("/..", "/"),
+            ("/.", "/"),
+            ("/", "/"),
+            ("/a//../b", "/a/b"),
+            ("/a/%2e%2e/%2fb?c/../d", "/%2fb?c/../d"),
+            ("/mid/content=5/../6", "/mid/6"),
+        ],
+    )
+    def test_removed(self, written: str, bare: str) -> None:
+        assert without_dots(written) == bare
+        assert uri_without_dots(f"http://h{written}") == f"http://h{bare}"
+
+    def test_robots_txt_itself_is_not_hidden_behind_dots(self) -> None:
+        assert not allows("User-agent: *\nDisallow: /", "/a/../robots.txt")
+        assert not allows("User-agent: *\nDisallow: /x", "/robots.txt/../x")
+        assert allows("User-agent: *\nDisallow: /robots.txt", "/a/../robots.txt")
+
+    def test_in_linear_time(self) -> None:
+        path = "/a/.." * 200_000
+        assert uri_without_dots(f"http://h{path}/b") == "http://h/b"
+
+
+class TestTwofold:
+    """3: In a rule without "?", an escape behind a "*" may stand in the path or in the query."""
+
+    @pytest.mark.parametrize(
+        ("pattern", "path", "expected"),
+        [
+            ("/*u=%2F", "/a?u=%2F", True),
+            ("/*u=%2F", "/a?u=/", True),
+            ("/*u=%2F", "/a/u=%2F", True),
+            ("/*u=%2f", "/a?x&u=%2fy", True),
+            ("/*u=%2F", "/a/u=/", False),
+            ("/*u=%2F", "/u=/?u=", False),
+            ("*u=%2F", "/?u=/", True),
+            ("/*u=%3F", "/a?u=?", True),
+            ("/*u=%3F", "/a?u=%3F", True),
+            ("/*u=%3F", "/a/u=%3F", True),
+            ("/*u=%3F", "/a/u=?", False),  # that one divides
+            ("/*u=%2F$", "/a?u=/", True),
+            ("/*u=%2F$", "/a?u=/b", False),
+            ("/*u=%2F*v=%2F", "/u=%2F?v=/", True),
+            ("/*u=%2F*v=%2F", "/u=/?v=/", False),
+            ("/*u=%2F*v=%2F", "/?u=/&v=/", True),
+            ("/*u=%2F*v=%2F", "/u=%2F/v=%2F", True),
+            ("/*u=%2F*v=%2F", "/?v=/&u=/", False),
+            ("/*a*u=%2F*$", "/?a&u=/", True),
+            ("/x%2F*u=%2F", "/x%2F?u=/", True),
+            ("/x%2F*u=%2F", "/x/?u=/", False),
+            ("/x%2F*", "/?x/", False),
+            ("/*?u=%2F", "/a?u=/", True),
+            ("/*%2F?u=", "/a/?u=", False),
+            ("/*%2F?u=", "/a%2F?u=", True),
+            ("/*%252F", "/?%252F", True),
+            ("/*%252F", "/?/", False),
+        ],
+    )
+    def test_matches(self, pattern: str, path: str, expected: bool) -> None:
+        assert matches(pattern, path) is expected
+        assert model.matches(pattern.encode(), path.encode()) is expected
+        normal = normal_pattern(pattern.encode()), normal_path(path)
+        assert effect_matches(*(octets.decode() for octets in normal)) is expected
+
+    @pytest.mark.parametrize("count", [1, 2000])
+    def test_most_octets(self, count: int) -> None:
+        """An escape counts three, wherever it matches; thousands of rules do not change that."""
+        more = "".join(f"Disallow: /z{number}\n" for number in range(count))
+        body = f"User-agent: *\n{more}Disallow: /*u=%2F\nAllow: /a?u=/\nAllow: /b?u=/x\n"
+        line = count + 2
+        assert read(body).verdict("/c?u=/", TOKEN).line == line
+        assert read(body).verdict("/a?u=/", TOKEN).line == line, "7 octets against 6"
+        assert read(body).verdict("/b?u=/x", TOKEN).line == line + 2, "of 7 both: allow"
+        assert read(body).verdict("/c?u=", TOKEN).line == 0
+
+    @pytest.mark.parametrize("name", ["index.html", "index.html?b"])
+    def test_a_folder_is_a_rule_of_its_own(self, name: str) -> None:
+        """``Allow: /x/index.htm…`` is also tried as ``Allow: /x/$``: a "?" of the name is gone."""
+        rules = [(False, b"/", 2), (True, f"/*a%2F/{name}".encode(), 3)]
+        body = f"User-agent: *\nDisallow: /\nAllow: /*a%2F/{name}\n"
+        for path, expected in (("/?a//", True), ("/a%2F/", True), ("/a//", False), ("/?a/", False)):
+            assert allows(body, path) is expected
+            assert model.decide_path(rules, path.encode())[0] is expected
+
+    def test_in_linear_time(self) -> None:
+        body = b"User-agent: *\n" + b"Disallow: /*a%2F*%2F*%2F*b\n" * 100
+        path = "/" + "a%2F" * 20_000 + "?" + "a/" * 20_000
+        assert allows(body, path)
+
+    def test_few_of_many_are_tried(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Those that begin like the path, and whose longest part is in the path or the query."""
+        tried: list[str] = []
+        fits = wildcards.fits_either
+
+        def noted(pattern: str, path: str, work: wildcards.Work) -> bool:
+            tried.append(pattern)
+            return fits(pattern, path, work)
+
+        monkeypatch.setattr(packed, "fits_either", noted)
+        rules = "".join(f"Disallow: /*%2F{number}x\nDisallow: /b*%2F\n" for number in range(2000))
+        robots_txt = read(f"User-agent: *\n{rules}Disallow: /a*%3Fc\n")
+        assert robots_txt.verdict("/z?d/7y", TOKEN).allowed
+        assert tried == []
+        assert robots_txt.verdict("/z?d/7x", TOKEN).line == 16
+        assert robots_txt.verdict("/z%2F8x?d", TOKEN).line == 18
+        assert robots_txt.verdict("/a?b?c", TOKEN).line == 4002
+        assert tried == ["/*%2F7x", "/*%2F8x", "/a*%3Fc"]

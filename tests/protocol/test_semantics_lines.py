@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
+from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, Kind, clean
-from scrapy_rep.protocol.lint.codes import Code
 
 from .reading import TOKEN, allows, codes, kinds, lines, read, record, rules
 
@@ -43,6 +43,16 @@ class TestByteOrderMarks:
         assert not allows(body, "/é")
         assert (Code.UTF16, 0) in codes(body)
         assert read(body).is_utf16
+
+    @pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
+    def test_octets_after_a_utf16_mark_that_are_none(self, mark: bytes) -> None:
+        """Decoded as UTF-16 the file would hold no line, and so permit everything."""
+        body = mark + b"User-agent: *\nDisallow: /private\n"
+        for more in (b"", b"#", b"Disallow: /\xe9\n"):
+            assert not allows(body + more, "/private")
+            assert not read(body + more).is_utf16
+        assert read(mark).octets == b""
+        assert not allows(mark + b"User-agent: *\rDisallow: /private", "/private")
 
     def test_utf16_that_ends_in_the_middle(self) -> None:
         assert not allows(b"\xff\xfe" + _FILE.encode("utf-16-le") + b"#", "/é")
@@ -259,5 +269,5 @@ class TestKeys:
         ],
     )
     def test_others_are_kept(self, key: str) -> None:
-        (kept,) = read(f"# 1\n{key}: a b # c\n").records
+        (kept,) = read(f"# 1\n{key}: a b # c\n").other_records
         assert (kept.key, kept.value, kept.line) == (key.encode(), b"a b", 2)

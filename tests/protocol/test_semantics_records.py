@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
+from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.lint.codes import Code
-from scrapy_rep.protocol.records import RequestRate, VisitTime
+from scrapy_rep.protocol.extensions.records import RequestRate, VisitTime
 
 from .reading import TOKEN, codes, read
 
@@ -48,7 +48,7 @@ class TestSitemaps:
         for end in ("\n", "\r", "\r\n"):
             body = b"\xef\xbb\xbf" + end.join(lines).encode()
             assert read(body).sitemaps == (*found[:5], SIXTH, found[5]), end
-            assert not read(body).verdict("a", "/x").allowed
+            assert not read(body).verdict("/x", "a").allowed
 
     @pytest.mark.parametrize(
         ("value", "uri"),
@@ -81,7 +81,24 @@ class TestSitemaps:
         assert parse(b"Sitemap: /a\nSitemap: http://a/b").sitemaps == ("http://a/b",)
 
     def test_octets_that_are_no_utf8(self) -> None:
-        assert read(b"Sitemap: http://a/\xe9").sitemaps == ("http://a/\ufffd",)
+        """They are percent-encoded: what the server has under them is what is asked for."""
+        assert read(b"Sitemap: http://a/\xe9\xff?\xe9").sitemaps == ("http://a/%E9%FF?%E9",)
+        assert read(b"Sitemap: http://a/\xc3\xa9\xe9").sitemaps == ("http://a/\xe9%E9",)
+        assert read(b"Sitemap: http://\xe9.example/s").sitemaps == (), "no host holds these"
+
+    @pytest.mark.parametrize(
+        "blank", ["\xa0", "\u3000", "\ufeff", "\u200b", "\u2028", " \xa0 ", "\xa0\u2003\xa0"]
+    )
+    def test_blanks_that_are_no_white_space_of_the_file(self, blank: str) -> None:
+        """A no-break space from a web page is no part of the URI, nor makes it relative."""
+        line = f"Sitemap: {blank}http://a/s.xml{blank}\n".encode()
+        assert read(line).sitemaps == ("http://a/s.xml",)
+        assert codes(line) == []
+        assert read(f"Sitemap: {blank}\n".encode()).sitemaps == ()
+
+    def test_a_no_break_space_of_latin_1(self) -> None:
+        assert read(b"Sitemap: \xa0http://a/s\xa0.xml\xa0").sitemaps == ("http://a/s%A0.xml",)
+        assert read("Sitemap: http://a/\xe0".encode()).sitemaps == ("http://a/\xe0",)
 
 
 class TestCrawlDelay:
@@ -161,6 +178,7 @@ class TestVisitTime:
             ("0600-0845", VisitTime(360, 525)),
             ("0000-2400", VisitTime(0, 1440)),
             ("2200 - 0200", VisitTime(1320, 120)),
+            ("0059-2359", VisitTime(59, 1439)),
         ],
     )
     def test_values(self, value: str, window: VisitTime) -> None:
@@ -179,14 +197,22 @@ class TestHostAndCleanParam:
     body = "Host: a.example\nUser-agent: a\nClean-param: p&q /x\nAllow: /\nUser-agent: b\nHost: c\n"
 
     def test_per_file(self) -> None:
-        found = [(r.key, r.value, r.line) for r in read(self.body).records]
+        found = [(r.key, r.value, r.line) for r in read(self.body).other_records]
         assert found == [
             (b"Host", b"a.example", 1),
             (b"Clean-param", b"p&q /x", 3),
             (b"Host", b"c", 6),
         ]
 
+    @pytest.mark.parametrize("before", ["\n", "\n\n", "# x\n", "\r\n", "\ufeff\n"])
+    def test_lines_before_are_counted(self, before: str) -> None:
+        found = [r.line for r in read((before + self.body).encode()).other_records]
+        count = before.count("\n")
+        assert found == [1 + count, 3 + count, 6 + count]
+
     def test_per_group(self) -> None:
         group = read(self.body).group("a")
         assert group is not None
-        assert [(r.key, r.value, r.line) for r in group.records] == [(b"Clean-param", b"p&q /x", 3)]
+        assert [(r.key, r.value, r.line) for r in group.other_records] == [
+            (b"Clean-param", b"p&q /x", 3)
+        ]

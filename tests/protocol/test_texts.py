@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scrapy_rep.analysis.findings import findings
 from scrapy_rep.protocol.verdict import Reason, Verdict
 
 from .reading import TOKEN, read
@@ -20,30 +21,38 @@ _BODY = "User-agent: *\nDisallow: /é\nDisallow: /a # b\nAllow:\n"
     ],
 )
 def test_verdict_of_a_rule(url: str, text: str) -> None:
-    assert str(read(_BODY).verdict(TOKEN, url)) == text
+    assert str(read(_BODY).verdict(url, TOKEN)) == text
 
 
 def test_verdict_without_a_rule() -> None:
     """It names the reason, and the file if there is one."""
-    text = str(read("").verdict(TOKEN, "/"))
-    assert text.startswith("allowed: no group of the file is for this crawler")
-    assert "https://example.com/robots.txt" in text
+    text = str(read("").verdict("/", TOKEN))
+    assert text == (
+        "allowed: no group of the file is for this crawler, https://example.com/robots.txt"
+    )
     assert str(Verdict(allowed=False, reason=Reason.UNREACHABLE)) == (
         "disallowed: the file is unreachable"
     )
 
 
 def test_rule_that_is_no_text() -> None:
-    verdict = read(b"User-agent: *\nDisallow: /\xe9\n").verdict(TOKEN, "/%E9")
+    verdict = read(b"User-agent: *\nDisallow: /\xe9\n").verdict("/%E9", TOKEN)
     assert str(verdict.rule) == r"Disallow: /\xe9"
+    assert repr(verdict.rule) == r"Rule(allow=False, path_pattern=b'/\xe9', line=2, octets=4)"
 
 
 def test_findings() -> None:
     texts = [
-        str(finding) for finding in read(b"\xff\xfeA\x00l\x00l\x00o\x00w\x00:\x00a\x00").findings
+        str(finding) for finding in findings(read(b"\xff\xfeA\x00l\x00l\x00o\x00w\x00:\x00a\x00"))
     ]
     assert texts == [
         "the file is in UTF-16 instead of UTF-8",
         "line 1: a rule before the first user-agent line is ignored: a",
         "line 1: a path pattern begins with neither '/' nor '*' and matches nothing: a",
     ]
+
+
+@pytest.mark.parametrize("url", ["/x", "https://example.com/x", "ftp://h/"])
+def test_the_old_order_of_arguments_is_told(url: str) -> None:
+    with pytest.raises(TypeError, match="is a URL: it comes first"):
+        read(_BODY).verdict(TOKEN, url)

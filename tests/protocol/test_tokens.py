@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.protocol.tokens import as_product_tokens, token_from_user_agent
+from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.protocol.extensions.headers import token_from_user_agent
+from scrapy_rep.protocol.tokens import as_product_tokens
 
 _WINDOWS = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)"
 _NEXUS = "Mozilla/5.0 (Linux; Android 6.0.1; Nexus 5X Build/MMB29P) AppleWebKit/537.36 (KHTML)"
@@ -63,6 +65,8 @@ class TestCrawlers:
                 "facebookexternalhit",
             ),
             ("Googlebot-Image/1.0", "Googlebot-Image"),
+            ("FooBot/v1.0 (+http://foo)", "FooBot"),
+            ("FooBot/beta", "FooBot"),
             ("ia_archiver (+http://www.alexa.com/site; crawler@alexa.com)", "ia_archiver"),
             ("ExampleBot", "ExampleBot"),
             ("  ExampleBot  ", "ExampleBot"),
@@ -164,3 +168,11 @@ class TestAsProductTokens:
     )
     def test_tokens(self, given: str | list[str], tokens: tuple[str, ...]) -> None:
         assert as_product_tokens(given) == tokens
+
+    @pytest.mark.parametrize(
+        ("given", "proposed"),
+        [("FooBot/1.0 (+http://foo)", "FooBot"), ("1 2", "ExampleBot"), ("", "ExampleBot")],
+    )
+    def test_what_is_none_is_told_with_one_that_is(self, given: str, proposed: str) -> None:
+        with pytest.raises(ConfigurationError, match=f"such as '{proposed}'"):
+            as_product_tokens(["FooBot", given])

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from scrapy_rep.protocol.document import RobotsTxt, parse
+from scrapy_rep.protocol.extensions.records import VisitTime
 from scrapy_rep.protocol.lines import Kind, clean, line_number, records
-from scrapy_rep.protocol.records import VisitTime
 from scrapy_rep.protocol.tokens import ProductTokens, is_product_token
 from tests.shared import needs_shared
 
@@ -33,7 +33,7 @@ _EXTRAS = ("protego-extras", "crawler-commons-extras")
 
 def _answer(case: Case) -> bool:
     tokens = product_tokens(case.agents)
-    return parse(case.body, ROBOTS_TXT_URI).verdict(tokens, case.url).allowed
+    return parse(case.body, ROBOTS_TXT_URI).verdict(case.url, tokens).allowed
 
 
 @needs_shared
@@ -81,7 +81,9 @@ class TestVerdicts:
 
 
 def _host(robots_txt: RobotsTxt, _: ProductTokens) -> str | None:
-    hosts = (found.value.decode() for found in robots_txt.records if found.key.lower() == b"host")
+    hosts = (
+        found.value.decode() for found in robots_txt.other_records if found.key.lower() == b"host"
+    )
     return next(hosts, None)
 
 
@@ -275,13 +277,13 @@ class TestBothReadings:
     def test_verdicts(self, clause: Clause, body: str, url: str, ours: bool) -> None:
         assert clause in EXCEPTIONS.values()
         robots_txt = _read(f"user-agent: *\ndisallow: {body}")
-        assert robots_txt.verdict("examplebot", url).allowed is ours
+        assert robots_txt.verdict(url, "examplebot").allowed is ours
 
     def test_other_characters(self) -> None:
         """Google's matcher reads `mj` on the line, and finds nobody there."""
         robots_txt = _read("user-agent: MJ12bot\ndisallow: /")
-        assert not robots_txt.verdict("mj12bot", "/a").allowed
-        assert not robots_txt.verdict("mj", "/a").allowed
+        assert not robots_txt.verdict("/a", "mj12bot").allowed
+        assert not robots_txt.verdict("/a", "mj").allowed
 
     def test_no_name(self) -> None:
         """Others would compare `foo bar` or `foo*bot` with lines; they have the `*` group here."""
@@ -290,8 +292,8 @@ class TestBothReadings:
     def test_first_token_decides(self) -> None:
         """crawler-commons combines the groups of all names."""
         robots_txt = _read("user-agent: a\nallow: /\nuser-agent: b\ndisallow: /")
-        assert robots_txt.verdict(["a", "b"], "/").allowed
-        assert not robots_txt.verdict(["b", "a"], "/").allowed
+        assert robots_txt.verdict("/", ["a", "b"]).allowed
+        assert not robots_txt.verdict("/", ["b", "a"]).allowed
 
     def test_crawl_delay_group(self) -> None:
         """crawler-commons gives it to the line before it alone, for all that it ends no group."""

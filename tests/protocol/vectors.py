@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from scrapy_rep.protocol.tokens import EVERYONE, token_from_user_agent
+from scrapy_rep.protocol.extensions.headers import token_from_user_agent
+from scrapy_rep.protocol.tokens import EVERYONE
 from tests.shared import SHARED
 
 from .exceptions import EXCEPTIONS

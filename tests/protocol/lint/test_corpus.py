@@ -10,11 +10,15 @@ import gzip
 import json
 import os
 
+import pytest
+
+from scrapy_rep.analysis.effect.differences import differences
+from scrapy_rep.analysis.lint.linter import lint
+from scrapy_rep.analysis.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.effect.differences import differences
-from scrapy_rep.protocol.lint.linter import lint
-from scrapy_rep.protocol.rewrite.normal import Mode, normalise
 from tests.shared import SHARED, needs_shared
+
+pytestmark = pytest.mark.slow
 
 _FILES = 2_811
 _EVERY = 1 if os.environ.get("REP_FULL") else 30

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from scrapy_rep.protocol.findings import Finding
-from scrapy_rep.protocol.knowledge import Answer
-from scrapy_rep.protocol.lint.answer_checks import answer_findings, scheme_findings
-from scrapy_rep.protocol.lint.codes import Check, Code, Severity
-from scrapy_rep.protocol.lint.linter import lint
-from scrapy_rep.protocol.lint.table import CHECKS, SECTIONS
+from scrapy_rep.analysis.checks.codes import Check, Code, Severity
+from scrapy_rep.analysis.checks.table import CHECKS, SECTIONS
+from scrapy_rep.analysis.findings import Finding
+from scrapy_rep.analysis.lint.answer_checks import answer_findings, scheme_findings
+from scrapy_rep.analysis.lint.linter import lint
+from scrapy_rep.protocol.access.knowledge import Answer
 from tests.protocol.reading import URI
 
 _TWIN = CHECKS[Code.REDIRECT].good

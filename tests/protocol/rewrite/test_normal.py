@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import scrapy_rep
+from scrapy_rep.analysis.effect.differences import differences
+from scrapy_rep.analysis.effect.usage import usage_differences
+from scrapy_rep.analysis.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.effect.differences import differences
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
-from scrapy_rep.protocol.rewrite.normal import Mode, normalise
 from tests.protocol import strategies
 from tests.protocol.lint.test_lint import HOSTILE
 from tests.protocol.reading import URI
@@ -27,6 +28,9 @@ _others = st.sampled_from(
     [
         *["User-agent: a", "User-agent: b", "User-agent: *", "User-agent: MJ12bot"],
         *["User-agent: MJ13bot", "User-agent: mj", "User-agent: 2bot", "User-agent: a/1.2"],
+        *["Content-Usage: train-ai=n", "Content-Usage: /a search=y, train-ai=y"],
+        *["Content-Signal: ai-train=no, search=yes", "content-signals: /b ai-input=no use=full"],
+        *["Content-Usage: /\u00e9* search=n", "License: /terms"],
         *["Crawl-delay: 3", "Sitemap: /s", "# c", "", "no record at all", "Foo: bar", "Host: h"],
     ]
 )
@@ -55,10 +59,30 @@ class TestMeaning:
         assert next(differences(old, new), None) is None
         assert old.sitemaps == new.sitemaps
         for agent in ("a", "b", "mj", "MJ12bot", "2bot", "zz"):
-            assert old.verdict(agent, path).allowed is new.verdict(agent, path).allowed
+            assert old.verdict(path, agent).allowed is new.verdict(path, agent).allowed
         for agent in ("a", "b", "zz"):
             assert old.crawl_delay(agent) == new.crawl_delay(agent)
 
+    @pytest.mark.parametrize("mode", Mode)
+    def test_use_of_content_on_paths_that_are_no_utf_8(self, mode: Mode) -> None:
+        body = b"User-agent: *\nDisallow: /x\nContent-Usage: /\xff\xc3\xa9 train-ai=n\n"
+        old, new = parse(body, URI), parse(normalise(body, mode, URI), URI)
+        assert next(usage_differences(old, new), None) is None
+        assert new.usage("/%FF%C3%A9").train_ai is old.usage("/%FF%C3%A9").train_ai
+        assert new.usage("/%FF%C3%A9").to_dict()["train-ai"] == "n"
+
+    @given(_structured, _modes, st.sampled_from(["/", "/a", "/b/a", "/\u00e9x", "/zz"]))
+    def test_use_of_content(self, body: bytes, mode: Mode, path: str) -> None:
+        """Records about use stay in their group, and say the same of every URL."""
+        old, new = parse(body, URI), parse(normalise(body, mode, URI), URI)
+        for agent in ("a", "b", "mj", "MJ12bot", "2bot", "zz"):
+            before, after = (file.usage(URI + path, agent) for file in (old, new))
+            assert before.to_dict() == after.to_dict()
+            assert before.use == after.use
+            assert [one.uri for one in before.licences] == [one.uri for one in after.licences]
+        assert next(usage_differences(old, new), None) is None
+
+    @pytest.mark.slow
     @pytest.mark.parametrize("mode", Mode)
     @pytest.mark.parametrize("name", HOSTILE)
     def test_hostile(self, name: str, mode: Mode) -> None:
@@ -201,3 +225,22 @@ class TestRules:
     def test_a_rule_that_would_be_cut_stays_as_written(self) -> None:
         body = _star("Disallow: /" + "{" * 16_000)
         assert _as("normal", body) == body
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "",
+        "Crawl-delay: 5\n",
+        "Disallow: x\n",
+        "Allow:\n",
+        "Disallow:\n",
+        "Content-Usage: train-ai=n\n",
+    ],
+)
+def test_every_group_that_is_written_compatible_has_a_rule(rules: str) -> None:
+    """Weak parsers forget a group without one, or read the next one's rules as its own."""
+    body = f"User-agent: *\nDisallow: /y\n\nUser-agent: a\n{rules}"
+    written = normalise(body.encode(), Mode.COMPATIBLE)
+    for paragraph in written.split(b"\n\n"):
+        assert b"\nAllow:" in paragraph or b"\nDisallow:" in paragraph

@@ -1,0 +1,301 @@
+"""The life of a policy as a state machine (RFC 9309, 2.3.1 and 2.4): what to do next is a value.
+
+What is known of an origin is a `Knowledge`: the last answer that said something, the `Copy`, and
+the `Outage` if the file has been unreachable since. `standing` gives the state of an origin at an
+instant: what it means for requests, and until when; `learn` tells what is known after
+another answer or failure. Neither waits, asks or looks at a clock: `now` is an argument, and so is
+chance.
+
+The states, and what a request finds in each, are the table `STATES`; what leads from one to
+another is `TRANSITIONS`, from which the documentation draws its diagram.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from scrapy_rep.protocol.units import DAY_SECONDS
+
+from .clocks import believable
+from .events import AccessPolicy, AccessResult, Event, Failure, Meaning, access_result
+from .knowledge import Answer, Copy, Knowledge, Outage
+from .lifetime import (
+    LEAST_SECONDS,
+    Limits,
+    lifetime_seconds,
+    retry_after_seconds,
+    retry_seconds,
+)
+from .phases import FOREVER, Remedy, remedy_at
+
+# A copy that is in use is fetched again so long before it expires: a tenth of its lifetime, or time
+# enough for a slow answer if that is longer, and leaves it half of its lifetime.
+_AHEAD_PART = 0.1
+_AHEAD_SECONDS = 15.0
+# How long a copy is still used in an outage after the file is due. A crawl that is visiting the
+# site fetches then, and uses the copy until the answer is there. Later, nobody has been visiting.
+_ANSWER_SECONDS = 60.0
+
+
+class Act(Enum):
+    """What a request does with the state that it finds; the value is said to people."""
+
+    USE = "requests are judged at once"
+    REFRESH = "requests are judged at once, and the file is fetched in the background"
+    FETCH = "the file is fetched, and requests wait for it"
+
+
+class State(Enum):
+    """How things stand with an origin's robots.txt; the value is said to people."""
+
+    UNKNOWN = "nothing is known"
+    FRESH = "the copy holds"
+    DUE = "the copy holds, and is about to expire"
+    EXPIRED = "the copy is too old to be used without a fetch"
+    STALE = "unreachable; the copy is used, as stale"
+    STALE_DUE = "unreachable, and to be retried; the copy is used, as stale"
+    STALE_RESTED = "unreachable at the last try; the copy is used again if it still is"
+    UNREACHABLE = "unreachable, without a copy that could be used"
+    UNREACHABLE_DUE = "unreachable, without a copy, and to be retried"
+
+
+STATES: dict[State, Act] = {
+    State.UNKNOWN: Act.FETCH,
+    State.FRESH: Act.USE,
+    State.DUE: Act.REFRESH,
+    State.EXPIRED: Act.FETCH,
+    State.STALE: Act.USE,
+    State.STALE_DUE: Act.REFRESH,
+    State.STALE_RESTED: Act.FETCH,
+    State.UNREACHABLE: Act.USE,
+    State.UNREACHABLE_DUE: Act.FETCH,
+}
+
+_ANSWERED = "successful or unavailable"
+_FAILED = "unreachable"
+_TIME = "time passes"
+
+TRANSITIONS: tuple[tuple[State, str, State], ...] = (
+    (State.UNKNOWN, _ANSWERED, State.FRESH),
+    (State.UNKNOWN, _FAILED, State.UNREACHABLE),
+    (State.FRESH, _TIME, State.DUE),
+    (State.DUE, _ANSWERED, State.FRESH),
+    (State.DUE, _TIME, State.EXPIRED),
+    (State.DUE, _FAILED, State.STALE),
+    (State.DUE, _FAILED, State.UNREACHABLE),
+    (State.EXPIRED, _ANSWERED, State.FRESH),
+    (State.EXPIRED, _FAILED, State.STALE),
+    (State.EXPIRED, _FAILED, State.UNREACHABLE),
+    (State.STALE, _TIME, State.STALE_DUE),
+    (State.STALE, _TIME, State.UNREACHABLE),
+    (State.STALE_DUE, _ANSWERED, State.FRESH),
+    (State.STALE_DUE, _TIME, State.STALE_RESTED),
+    (State.STALE_DUE, _TIME, State.UNREACHABLE_DUE),
+    (State.STALE_DUE, _FAILED, State.STALE),
+    (State.STALE_DUE, _FAILED, State.UNREACHABLE),
+    (State.STALE_RESTED, _ANSWERED, State.FRESH),
+    (State.STALE_RESTED, _TIME, State.UNREACHABLE_DUE),
+    (State.STALE_RESTED, _FAILED, State.STALE),
+    (State.STALE_RESTED, _FAILED, State.UNREACHABLE),
+    (State.UNREACHABLE, _TIME, State.STALE),
+    (State.UNREACHABLE, _TIME, State.UNREACHABLE_DUE),
+    (State.UNREACHABLE_DUE, _ANSWERED, State.FRESH),
+    (State.UNREACHABLE_DUE, _TIME, State.STALE_DUE),
+    (State.UNREACHABLE_DUE, _TIME, State.STALE_RESTED),
+    (State.UNREACHABLE_DUE, _FAILED, State.STALE),
+    (State.UNREACHABLE_DUE, _FAILED, State.UNREACHABLE),
+)
+"""Each state, what can happen in it, and where that leads.
+
+Where a row has a rival, the policy decides: `google`, for one, does not use a copy for the first
+twelve hours of an outage, and does then. A test walks all policies and finds these rows, no other.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The state of an origin's robots.txt at one instant.
+
+    Attributes:
+        state: how things stand.
+        meaning: whether the copy's rules decide, or everything is allowed or disallowed; None
+            where nothing can be said before the file is fetched.
+        event: what that rests on: the copy's event, or the outage's.
+        is_stale: whether a copy is used that should be newer.
+        due_at: when the file should be fetched again.
+        usable_until: until when this holds.
+    """
+
+    state: State
+    meaning: Meaning | None
+    event: Event | None
+    is_stale: bool
+    due_at: float
+    usable_until: float
+
+    @property
+    def act(self) -> Act:
+        """What a request does."""
+        return STATES[self.state]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyOptions:
+    """What decides besides what is known: the user's choices.
+
+    Attributes:
+        access: what events mean.
+        limits: how long things hold.
+        allow_after_30_days: whether `rfc9309` takes a file as unavailable after 30 days of outage.
+    """
+
+    access: AccessPolicy = field(default_factory=AccessPolicy)
+    limits: Limits = field(default_factory=Limits)
+    allow_after_30_days: bool = False
+
+
+_NOTHING = Standing(State.UNKNOWN, None, None, is_stale=False, due_at=0.0, usable_until=0.0)
+
+
+def standing(
+    known: Knowledge, now: float, rules: PolicyOptions, *, is_answering: bool = False
+) -> Standing:
+    """How things stand at `now`.
+
+    `is_answering` tells whether other pages of the origin have been answering lately, for which
+    Google's reading asks after 30 days of outage.
+    """
+    known = believable(known, now, rules.limits)
+    if known.outage is not None and now >= known.outage.failed_at - DAY_SECONDS:
+        return _standing_in_outage(known.outage, known.copy, now, rules, is_answering=is_answering)
+    if known.copy is None:
+        return _NOTHING
+    copy = known.copy
+    due_at = copy.fresh_until - _ahead_seconds(copy.fresh_until - copy.confirmed_at)
+    usable_until = max(copy.fresh_until, copy.confirmed_at + LEAST_SECONDS)
+    if now < copy.confirmed_at - DAY_SECONDS:
+        return _NOTHING  # from the future, as an outage may be: a clock was wrong, then or now
+    state = State.FRESH if now < due_at else State.DUE if now < usable_until else State.EXPIRED
+    return Standing(
+        state,
+        rules.access.meaning(copy.event) if state is not State.EXPIRED else None,
+        copy.event,
+        is_stale=False,
+        due_at=due_at,
+        usable_until=usable_until,
+    )
+
+
+def _ahead_seconds(lifetime_seconds: float) -> float:
+    """How long before the end of its lifetime a copy that is in use is fetched again."""
+    return max(_AHEAD_PART * lifetime_seconds, min(_AHEAD_SECONDS, lifetime_seconds / 2))
+
+
+def _standing_in_outage(
+    outage: Outage, copy: Copy | None, now: float, rules: PolicyOptions, *, is_answering: bool
+) -> Standing:
+    # Only a file is a copy to go by: that there was none says nothing while there is no answer.
+    is_file = (
+        copy is not None
+        and access_result(copy.event) is AccessResult.SUCCESSFUL
+        and now >= copy.confirmed_at - DAY_SECONDS
+    )
+    stale_until = copy.confirmed_at + rules.limits.stale_seconds if copy and is_file else -FOREVER
+    has_copy = now < stale_until
+    until, remedy = remedy_at(now, outage, rules.access, has_copy=has_copy)
+    is_due = now >= outage.retry_at
+    if remedy is Remedy.COPY and copy is not None:
+        asked_until = outage.retry_at + _ANSWER_SECONDS
+        is_rested = now >= asked_until
+        state = State.STALE_DUE if is_due else State.STALE
+        return Standing(
+            State.STALE_RESTED if is_rested else state,
+            rules.access.meaning(copy.event),
+            copy.event,
+            is_stale=True,
+            due_at=outage.retry_at,
+            usable_until=min(stale_until, until, asked_until),
+        )
+    is_allowed = (
+        remedy is Remedy.ALLOW
+        or (remedy is Remedy.IF_ANSWERING and is_answering)
+        or (remedy is Remedy.AFTER_30_DAYS and rules.allow_after_30_days)
+    )
+    return Standing(
+        State.UNREACHABLE_DUE if is_due else State.UNREACHABLE,
+        Meaning.ALLOW if is_allowed else Meaning.DISALLOW,
+        outage.event,
+        is_stale=False,
+        due_at=outage.retry_at,
+        usable_until=min(outage.retry_at, until),
+    )
+
+
+def learn(
+    known: Knowledge, answer: Answer, now: float, limits: Limits, *, chance: float = 0.0
+) -> Knowledge:
+    """What is known after an answer or a failure that came at `now`.
+
+    `chance` in [0, 1) spreads the next attempts of many crawlers over a quarter of the wait.
+    """
+    copy = known.copy
+    if copy is not None and answer.is_confirmation and copy.is_same_as(answer.headers):
+        return Knowledge(copy=_confirmed(copy, answer, now, limits))
+    if access_result(answer.event) is AccessResult.UNREACHABLE:
+        return replace(known, outage=_outage(known.outage, answer, now, limits, chance=chance))
+    if answer.repeats is not None:
+        return Knowledge(copy=replace(answer.repeats, hops=answer.hops, steps=answer.steps))
+    is_file = access_result(answer.event) is AccessResult.SUCCESSFUL
+    return Knowledge(
+        copy=Copy(
+            event=answer.event,
+            body=answer.body if is_file else b"",
+            hops=answer.hops,
+            headers=tuple(sorted(answer.headers.items())),
+            fetched_at=now,
+            confirmed_at=now,
+            fresh_until=now + lifetime_seconds(answer.headers, now, limits),
+            steps=answer.steps,
+        )
+    )
+
+
+def is_worth_a_retry(answer: Answer, now: float, pause_seconds: float) -> bool:
+    """Whether to ask again after a short pause while requests wait.
+
+    Not where the failure is our own, for that would not change, nor where the site asks for a
+    longer pause.
+    """
+    if answer.access_result is not AccessResult.UNREACHABLE:
+        return False
+    asked = retry_after_seconds(answer.headers, now)
+    is_own = answer.event in (Failure.LOCAL, Failure.GUARD)
+    return not is_own and (asked is None or asked <= pause_seconds)
+
+
+def _confirmed(copy: Copy, answer: Answer, now: float, limits: Limits) -> Copy:
+    headers = {**dict(copy.headers), **answer.headers}  # RFC 9111, 3.2: the newer fields win
+    return replace(
+        copy,
+        headers=tuple(sorted(headers.items())),
+        confirmed_at=now,
+        fresh_until=now + lifetime_seconds(headers, now, limits),
+        confirmed_by=answer.steps,
+    )
+
+
+def _outage(
+    before: Outage | None, answer: Answer, now: float, limits: Limits, *, chance: float
+) -> Outage:
+    count = before.count + 1 if before is not None else 1
+    wait = retry_seconds(answer.headers, now, limits, count=count)
+    return Outage(
+        event=answer.event,
+        hops=answer.hops,
+        since=min(before.since, now) if before is not None else now,
+        failed_at=now,
+        count=count,
+        retry_at=now + wait * (1 + chance / 4),
+        steps=answer.steps,
+    )

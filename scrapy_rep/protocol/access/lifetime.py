@@ -1,0 +1,125 @@
+"""How long an answer holds, in seconds (RFC 9309, 2.4, with RFC 9111 for the headers it names).
+
+Header fields come as a mapping with names in lower case. Instants are POSIX seconds and come in as
+arguments.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import timegm
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+
+from scrapy_rep.protocol.units import DAY_SECONDS
+
+LEAST_SECONDS = 1.0
+"""An answer may hold for no time at all; so long it holds for those who waited for it."""
+
+_BLANKS = " \t"
+_SECONDS = re.compile(r"[0-9]+")
+_MOST_SECONDS = 1e18  # RFC 9111, 1.2.2: a larger number counts as the largest
+_DIRECTIVE = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+', re.DOTALL)
+_QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds of every time that a site can choose, and of those that we choose.
+
+    Attributes:
+        min_seconds: how long an answer holds at least, whatever its headers say.
+        max_seconds: how long it holds at most, and if nothing is said (2.4: at most 24 hours).
+        asked_max_seconds: how long it may hold if its headers ask for that; more than
+            `max_seconds` only where a policy says so.
+        stale_seconds: how long a copy is used while the file is unreachable, from when it was
+            last confirmed (2.3.1.4: "for example, 30 days").
+        retry_first_seconds: after how long an unreachable file is retried; doubles each time.
+        retry_max_seconds: where the doubling ends.
+        retry_after_max_seconds: how far a Retry-After header is obeyed.
+    """
+
+    min_seconds: float = 60.0
+    max_seconds: float = DAY_SECONDS
+    asked_max_seconds: float = DAY_SECONDS
+    stale_seconds: float = 30 * DAY_SECONDS
+    retry_first_seconds: float = 30.0
+    retry_max_seconds: float = 3600.0
+    retry_after_max_seconds: float = 3600.0
+
+
+def lifetime_seconds(headers: Mapping[str, str], now: float, limits: Limits) -> float:
+    """How long an answer that came just now is fresh."""
+    asked = _asked_seconds(headers, now)
+    if asked is None:
+        return limits.max_seconds
+    return min(max(asked, limits.min_seconds), limits.asked_max_seconds)
+
+
+def retry_seconds(headers: Mapping[str, str], now: float, limits: Limits, *, count: int) -> float:
+    """How long to wait before a file is retried that was unreachable `count` times in a row."""
+    doubled = limits.retry_first_seconds * 2.0 ** min(count - 1, 32)
+    wait = min(doubled, limits.retry_max_seconds)
+    asked = retry_after_seconds(headers, now)
+    if asked is not None:
+        wait = max(wait, min(asked, limits.retry_after_max_seconds))
+    return wait
+
+
+def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
+    """What a Retry-After header asks for, as seconds from now (RFC 9110, 10.2.3)."""
+    value = headers.get("retry-after", "").strip()
+    seconds = _delta_seconds(value)
+    if seconds is not None:
+        return seconds
+    instant = _instant(value)
+    return None if instant is None else max(instant - now, 0.0)
+
+
+def _asked_seconds(headers: Mapping[str, str], now: float) -> float | None:
+    """RFC 9111, 4.2.1: max-age, else Expires minus Date; 4.2.3: less the answer's Age.
+
+    A value that is invalid means that the answer is stale at once, as the RFC encourages.
+    """
+    directives = list(_directives(headers.get("cache-control", "")))
+    if any(name in ("no-store", "no-cache") for name, _ in directives):
+        return 0.0
+    max_ages = [_delta_seconds(value) or 0.0 for name, value in directives if name == "max-age"]
+    if max_ages:
+        return min(max_ages) - _age_seconds(headers)  # of duplicates the most restrictive
+    if "expires" in headers:
+        date = _instant(headers.get("date", ""))
+        expires = _instant(headers["expires"])
+        if expires is None:
+            return 0.0  # RFC 9111, 5.3: an invalid date, such as 0, is in the past
+        return expires - (now if date is None else date) - _age_seconds(headers)
+    return None
+
+
+def _directives(cache_control: str) -> Iterator[tuple[str, str]]:
+    """Names in lower case, and values without their quotes (RFC 9111, 5.2; RFC 9110, 5.6.4)."""
+    for found in _DIRECTIVE.finditer(cache_control):
+        name, _, value = found[0].partition("=")
+        value = value.strip(_BLANKS)
+        if len(value) > 1 and value[0] == value[-1] == '"':
+            value = _QUOTED_PAIR.sub(r"\1", value[1:-1])
+        yield name.strip(_BLANKS).lower(), value
+
+
+def _delta_seconds(value: str) -> float | None:
+    return min(float(value), _MOST_SECONDS) if _SECONDS.fullmatch(value) else None
+
+
+def _age_seconds(headers: Mapping[str, str]) -> float:
+    """The answer's age when it came; of several the greatest. What can't be read is none."""
+    ages = (_delta_seconds(value.strip(_BLANKS)) for value in headers.get("age", "").split(","))
+    return max((age for age in ages if age is not None), default=0.0)
+
+
+def _instant(value: str) -> float | None:
+    try:
+        # An HTTP date is in GMT (RFC 9110, 5.6.7), also in the form that does not say so.
+        return float(timegm(parsedate_to_datetime(value).utctimetuple()))
+    except (ValueError, TypeError, OverflowError, IndexError, AttributeError):
+        return None

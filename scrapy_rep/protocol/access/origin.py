@@ -1,0 +1,113 @@
+"""The scope of a robots.txt: scheme, host and port (RFC 9309, 2.3; RFC 3986, 6.2.2 and 6.2.3)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from scrapy_rep.protocol.errors import InvalidUri
+
+DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
+"""The schemes whose URIs are judged, and the ports that equal their absence."""
+
+ROBOTS_TXT_PATH = "/robots.txt"
+"""Where every origin has its rules (RFC 9309, 2.3)."""
+
+_ODD = re.compile(r"[\x00-\x1f\x7f]|^ +| +$")
+# How most URIs begin. Nothing in it needs a further look, so that these skip the long way.
+_PLAIN = re.compile(r"(https?)://([a-z0-9.-]+)(?::([1-9][0-9]{0,4}))?(?:[/?#]|\Z)")
+_LAST_PORT = 65_535
+_NO_HOST = frozenset("\\ %/?#@<>^|")  # none of these is in a host (RFC 3986, 3.2.2; URL standard)
+# Some clients end the authority at a backslash, and some drop blanks: who would be asked?
+_UNCLEAR = re.compile(r"[\\\s\x00-\x20\x7f-\xa0\u200b\u2060\ufeff]")
+_AUTHORITY = re.compile(r"[\x00-\x20]*(?:[^/?#:]*:)?//([^/?#]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Scheme and host in lower case, the host in its ASCII form, and the port, never absent.
+
+    ``http`` and ``https`` are different origins, and so are two ports. A trailing dot is kept: it
+    is another name. An IP literal is a host of its own.
+    """
+
+    scheme: str
+    host: str
+    port: int
+
+    @classmethod
+    def of(cls, uri: str) -> Origin | None:
+        """The origin of an absolute URI; None if its scheme is not judged.
+
+        Userinfo plays no part.
+
+        Raises:
+            InvalidUri: the scheme is judged, but there is no host, or no port in 1..65535.
+        """
+        is_odd = _ODD.search(uri) is not None
+        plain = None if is_odd else _PLAIN.match(uri)
+        if plain is not None:
+            scheme, host, digits = plain.groups()
+            port = int(digits) if digits else DEFAULT_PORTS[scheme]
+            if port <= _LAST_PORT:
+                return cls(scheme, host, port)
+        scheme, colon, _ = (_ODD.sub("", uri) if is_odd else uri).partition(":")
+        scheme = scheme.lower()
+        if not colon or scheme not in DEFAULT_PORTS:
+            return None
+        if is_odd:  # clients drop such octets, each in its own way: what would be asked for?
+            raise InvalidUri(f"{uri!r} names no origin: it holds control characters or blanks")
+        try:
+            parts = urlsplit(uri)
+            host, written_port = parts.hostname, parts.port
+        except ValueError as error:
+            raise InvalidUri(f"{uri!r} names no origin: {error}") from error
+        if _UNCLEAR.search(parts.netloc):
+            raise InvalidUri(f"{uri!r} names no origin: clients read its authority differently")
+        host = _ascii_host(host or "", uri)
+        if not host or written_port == 0 or _NO_HOST.intersection(host):
+            raise InvalidUri(f"{uri!r} names no origin: it needs a host, and a port of 1 or more")
+        return cls(scheme, host, DEFAULT_PORTS[scheme] if written_port is None else written_port)
+
+    @property
+    def robots_txt_uri(self) -> str:
+        """Where this origin's rules are (RFC 9309, 2.3)."""
+        return f"{self}{ROBOTS_TXT_PATH}"
+
+    @property
+    def other_scheme(self) -> Origin | None:
+        """The same host over the other of http and https; None for other ports and schemes."""
+        other = {"http": "https", "https": "http"}.get(self.scheme)
+        if other is None or self.port != DEFAULT_PORTS[self.scheme]:
+            return None
+        return Origin(other, self.host, DEFAULT_PORTS[other])
+
+    def __str__(self) -> str:
+        """``scheme://host``, with the port where it is not the scheme's own."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        if self.port == DEFAULT_PORTS.get(self.scheme):
+            return f"{self.scheme}://{host}"
+        return f"{self.scheme}://{host}:{self.port}"
+
+
+def has_clear_authority(reference: str) -> bool:
+    """Whether all clients find the same host in a URI reference, if it names one at all.
+
+    Backslashes, blanks and control characters in the authority lead them to different hosts.
+    """
+    authority = _AUTHORITY.match(reference)
+    return authority is None or _UNCLEAR.search(authority[1]) is None
+
+
+def _ascii_host(host: str, uri: str) -> str:
+    """The host in lower case, internationalised labels in their ASCII form (IDNA 2003).
+
+    IDNA 2003 because that is what HTTP clients in Python, Scrapy among them, ask for.
+    """
+    if host.isascii():
+        return host.lower()
+    try:
+        return host.encode("idna").decode("ascii").lower()
+    except UnicodeError as error:
+        raise InvalidUri(f"{uri!r} names no origin: its host has no ASCII form") from error

@@ -1,0 +1,1 @@
+"""Records beyond RFC 9309: Sitemap, Crawl-delay, Request-rate, Visit-time, Host, Clean-param."""

@@ -1,0 +1,1 @@
+"""What a page says of itself to crawlers: X-Robots-Tag, Robots-Tag, meta robots, links."""

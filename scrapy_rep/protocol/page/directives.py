@@ -1,0 +1,208 @@
+"""The grammar of page rules: one line of X-Robots-Tag, or the content of one meta element.
+
+Segments stand between commas. For the crawler ``foobot``::
+
+    noarchive, otherbot: noindex, foobot: nofollow, unavailable_after: Wed, 03 Dec 2025 13:09:53 GMT
+    everyone   otherbot           foobot            foobot; the day takes the next segment with it
+
+A name governs what follows up to the next name, or to the end of the line. A name before what is
+no rule, as in ``max-audio-preview: 3``, is an unknown rule: as a crawler's name it would hide what
+follows. What cannot be read hides no rule that can.
+
+Linear in the octets: each segment is looked at by a fixed number of expressions, each of which has
+one way to match, and split at most twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from scrapy_rep.protocol.fields.sources import Problem, Remarks, Source
+
+from .dates import is_weekday
+from .words import SPELLINGS, UNAVAILABLE_AFTER, VALUED, WORDS, Value, lowered
+
+Directive = tuple[str, Value]
+"""A rule and its value."""
+
+# What stands around words and belongs to none: white space, marks of no width, quotes.
+_AROUND = (
+    " \t\n\r\v\f\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
+    "\u2008\u2009\u200a\u200b\u2028\u2029\u202f\u205f\u2060\u3000\ufeff\udca0"
+    "\"'`\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb"
+)
+_VALUED = re.compile(
+    rf"({'|'.join(sorted(map(re.escape, SPELLINGS), key=len, reverse=True))})\s*[:=](.*)",
+    re.IGNORECASE | re.ASCII | re.DOTALL,
+)
+_NO_WORD = re.compile(r"no[\s_-]+([a-z]+)", re.ASCII)
+_SEPARATORS = re.compile(r"[;|/+&]")
+_AFTER_VALUE = re.compile(r"[;|&]")
+_EVERYONE = frozenset(["", "*", "robots", "x-robots-tag"])
+
+
+def is_everyone(name: str) -> bool:
+    """Whether the name of a field's line or of an element speaks to every crawler."""
+    return lowered(name) in _EVERYONE
+
+
+class Line:
+    """One line, or one content, read for a crawler.
+
+    Attributes:
+        names_us: whether a name, as it would stand on a user-agent line, is one of the crawler's.
+        source: where the line stands.
+        remarks: takes what is unusual.
+    """
+
+    def __init__(self, names_us: Callable[[str], bool], source: Source, remarks: Remarks) -> None:
+        self._names_us = names_us
+        self._source = source
+        self._remarks = remarks
+
+    def rules(self, text: str) -> Iterator[Directive]:
+        """The rules for this crawler in the text of the line, in order."""
+        is_ours = True
+        segments = text.split(",")
+        at = 0
+        while at < len(segments):
+            segment = segments[at].strip(_AROUND)
+            at += 1
+            if not segment:
+                continue
+            following = segments[at] if at < len(segments) else ""
+            # Nearly every segment of a real page is one plain word.
+            known = WORDS.get(segment) or WORDS.get(lowered(segment))
+            if known is not None:
+                if is_ours:
+                    yield from ((rule, True) for rule in known)
+                continue
+            if ":" in segment and not _VALUED.match(segment):
+                is_ours, segment, before = self._agent(segment, is_ours)
+                yield from before
+                if not segment:
+                    continue
+            found, takes_next = self._segment(segment, following)
+            at += takes_next
+            if is_ours:
+                yield from found
+
+    def _agent(self, segment: str, is_ours: bool) -> tuple[bool, str, list[Directive]]:
+        """Whether what follows is for us; what is left of the segment; rules before the name."""
+        before, _, rest = segment.partition(":")
+        pieces = before.split()
+        rest = rest.strip(_AROUND)
+        said: list[Directive] = []
+        if len(pieces) > 1:  # as in "noindex; otherbot: nofollow"
+            said = self._words(" ".join(pieces[:-1])) if is_ours else []
+            pieces = pieces[-1:] if said else pieces[:1]
+        name = pieces[0].strip(_AROUND) if pieces else ""
+        is_us = is_everyone(name) or self._names_us(name)
+        if _known(name) and not is_us:  # as in "noindex: nofollow", which names nobody
+            said += self._words(name) if is_ours else []
+            return is_ours, rest, said
+        if is_us or not rest or self._is_rule(rest):
+            return is_us, rest, said
+        return is_ours, segment, said
+
+    def _is_rule(self, text: str) -> bool:
+        return bool(
+            _VALUED.match(text) or _known(text) is not None or any(map(_is_word, _pieces(text)))
+        )
+
+    def _segment(self, segment: str, following: str) -> tuple[list[Directive], bool]:
+        """The rules of a segment without a name, and whether the next one was a part of it."""
+        valued = _VALUED.match(segment)
+        if valued:
+            name = SPELLINGS[lowered(valued[1])]
+            value = valued[2].strip(_AROUND)
+            if name == UNAVAILABLE_AFTER and is_weekday(value):
+                joined = f"{value}, {following.strip(_AROUND)}"
+                found, is_read = self._with_value(name, joined)
+                if is_read:
+                    return found, True
+            return self._with_value(name, value)[0], False
+        known = _known(segment)
+        if known is not None:
+            if lowered(segment) not in WORDS:
+                self._remarks.add(Problem.UNUSUAL_SPELLING, self._source, segment)
+            return [(rule, True) for rule in known], False
+        return self._words(segment), False
+
+    def _with_value(self, name: str, text: str) -> tuple[list[Directive], bool]:
+        """The rules that a value says, and words behind it; whether the value could be read."""
+        valued, rest = VALUED[name], ""
+        value = valued.read(text)
+        if value is None:  # as in "max-snippet: 20; noindex"
+            parts = _AFTER_VALUE.split(text, maxsplit=1)
+            if len(parts) == 1 and name != UNAVAILABLE_AFTER:
+                parts = text.split(maxsplit=1)
+            if len(parts) > 1:
+                rest = parts[1]
+                value = valued.read(parts[0].strip(_AROUND))
+        said = self._words(rest) if rest else []
+        if value is None:
+            is_date = name == UNAVAILABLE_AFTER
+            problem = Problem.INVALID_DATE if is_date else Problem.INVALID_VALUE
+            self._remarks.add(problem, self._source, f"{name}: {text}")
+            return said, False
+        implied = [(rule, True) for rule in valued.implies(value)]
+        return [(name, value), *implied, *said], True
+
+    def _words(self, text: str) -> list[Directive]:
+        """The rules among the pieces of what is no word itself."""
+        said: list[Directive] = []
+        is_known = False
+        for piece in _pieces(text):
+            valued = _VALUED.match(piece)
+            if valued:
+                name = SPELLINGS[lowered(valued[1])]
+                value = VALUED[name].read(valued[2].strip(_AROUND))
+                if value is not None:
+                    said += [(name, value), *((rule, True) for rule in VALUED[name].implies(value))]
+                    is_known = True
+                continue
+            known = _known(piece)
+            is_known = is_known or known is not None
+            said += [(rule, True) for rule in known or ()]
+        problem = Problem.UNUSUAL_SEPARATOR if is_known else Problem.UNKNOWN_RULE
+        self._remarks.add(problem, self._source, text)
+        return said
+
+
+def _known(text: str) -> tuple[str, ...] | None:
+    """The rules that a word says, also one spelt like ``no-index``; None if there is no such."""
+    word = lowered(text)
+    known = WORDS.get(word)
+    if known is None and word.startswith("no"):
+        found = _NO_WORD.fullmatch(word)
+        known = WORDS.get(f"no{found[1]}") if found else None
+    return known
+
+
+def _is_word(text: str) -> bool:
+    return _known(text) is not None
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """What stands between separators other than commas: ``a; b``, ``a/b``, ``a b``, ``no a``."""
+    for part in _SEPARATORS.split(text):
+        piece = part.strip(_AROUND)
+        if _known(piece) is not None or _VALUED.match(piece):
+            yield piece
+            continue
+        previous = ""
+        for word in piece.split():
+            bare = word.strip(_AROUND)
+            if previous == "no" and _known(f"no {bare}") is not None:
+                bare = f"no {bare}"
+            elif previous == "no":
+                yield previous
+            if lowered(bare) == "no":
+                previous = "no"
+                continue
+            previous = ""
+            yield bare
+        if previous:
+            yield previous

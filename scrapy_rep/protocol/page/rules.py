@@ -1,0 +1,309 @@
+"""The rules of one page, merged from all that its response says.
+
+Takes the lines of fields and the meta elements, gives `PageRules`. The rules for everyone and for
+the crawler are united, and each is kept once: the most restrictive, with the first place where it
+stands. So the memory of a page is bounded, whatever it says. Linear in what is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from scrapy_rep.protocol.fields.sources import (
+    Problem,
+    Remark,
+    Remarks,
+    Source,
+    excerpt,
+    octets_of,
+    text_of,
+)
+from scrapy_rep.protocol.fields.structured import (
+    BareItem,
+    Date,
+    InnerList,
+    Item,
+    Member,
+    member_list,
+)
+from scrapy_rep.protocol.tokens import Names, ProductTokens, names_of
+
+from .directives import Directive, Line, is_everyone
+from .elements import Meta
+from .words import RULES, SPELLINGS, UNAVAILABLE_AFTER, VALUED, WORDS, Value, lowered
+
+X_ROBOTS_TAG = "x-robots-tag"
+ROBOTS_TAG = "robots-tag"
+Fields = Mapping[str, Sequence[bytes]]
+"""The lines of fields, in order, by name in lower case."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageRule:
+    """One rule of a page.
+
+    Attributes:
+        name: the word, such as ``noindex``.
+        value: True; the number or the size that it sets; POSIX seconds of ``unavailable_after``.
+        source: where it stands first.
+        text: what stands there, at most 200 characters.
+    """
+
+    name: str
+    value: Value
+    source: Source
+    text: str = ""
+
+    def __str__(self) -> str:
+        """For people: ``noindex by meta 1, line 14``."""
+        value = "" if self.value is True else f": {self.value}"
+        return f"{self.name}{value} by {self.source}"
+
+
+def _flag(name: str) -> property:
+    return property(lambda rules: name in rules, doc=f"Whether the page says {name}.")
+
+
+def _value(name: str) -> property:
+    return property(lambda rules: rules.value(name), doc=f"The {name}; None if there is none.")
+
+
+@dataclass(frozen=True, slots=True)
+class PageRules:
+    """What a page asks one crawler to do, or not to do.
+
+    Attributes:
+        rules: each rule once, in the order in which they were found.
+        remarks: what is unusual in what the page says.
+        now: when it was read, POSIX seconds; None if that plays no part.
+
+    A property for each rule tells whether the page has it, or its value: `nofollow`,
+    `max_snippet`, ...
+    """
+
+    rules: tuple[PageRule, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    now: float | None = None
+
+    def __contains__(self, name: object) -> bool:
+        return any(rule.name == name for rule in self.rules)
+
+    def rule(self, name: str) -> PageRule | None:
+        """The rule of this name; None if the page has none.
+
+        Raises:
+            ValueError: there is no such rule.
+        """
+        if name not in RULES:
+            raise ValueError(f"{name!r} is no rule of pages: they are {', '.join(RULES)}")
+        return next((rule for rule in self.rules if rule.name == name), None)
+
+    def value(self, name: str) -> Value | None:
+        """The value of a rule; None if the page has none of this name."""
+        rule = self.rule(name)
+        return None if rule is None else rule.value
+
+    def is_unavailable(self, now: float | None = None) -> bool:
+        """Whether `unavailable_after` has passed, POSIX seconds; by default when it was read."""
+        instant = self.now if now is None else now
+        after = self.value(UNAVAILABLE_AFTER)
+        return instant is not None and after is not None and float(after) < instant
+
+    def says(self, name: str, now: float | None = None) -> PageRule | None:
+        """The rule that has the effect of this one: a page that is past its date is not indexed.
+
+        So ``noindex`` may be found as a passed ``unavailable_after``, and that alone only if it
+        has passed.
+        """
+        if name in ("noindex", UNAVAILABLE_AFTER):
+            passed = self.rule(UNAVAILABLE_AFTER) if self.is_unavailable(now) else None
+            return passed if name == UNAVAILABLE_AFTER else self.rule(name) or passed
+        return self.rule(name)
+
+    def to_dict(self) -> dict[str, Value]:
+        """The rules by name, for items: dates as ``2025-12-03T13:09:53Z``."""
+        return {
+            rule.name: _utc(int(rule.value)) if rule.name == UNAVAILABLE_AFTER else rule.value
+            for rule in self.rules
+        }
+
+    noindex = property(
+        lambda rules: rules.says("noindex") is not None,
+        doc="Whether the page says noindex, or the date of its unavailable_after has passed.",
+    )
+    nofollow = _flag("nofollow")
+    nosnippet = _flag("nosnippet")
+    noarchive = _flag("noarchive")
+    nocache = _flag("nocache")
+    noimageindex = _flag("noimageindex")
+    notranslate = _flag("notranslate")
+    indexifembedded = _flag("indexifembedded")
+    noai = _flag("noai")
+    noimageai = _flag("noimageai")
+    noml = _flag("noml")
+    notrain = _flag("notrain")
+    disallowaitraining = _flag("disallowaitraining")
+    max_snippet = _value("max-snippet")
+    max_image_preview = _value("max-image-preview")
+    max_video_preview = _value("max-video-preview")
+    unavailable_after = _value(UNAVAILABLE_AFTER)
+
+
+_NO_FIELDS: Fields = {}
+
+
+def page_rules_of(
+    fields: Fields = _NO_FIELDS,
+    metas: Iterable[Meta] = (),
+    product_tokens: ProductTokens = (),
+    *,
+    only_head: bool = False,
+    is_cut: bool = False,
+    now: float | None = None,
+) -> PageRules:
+    """Read what a response says to a crawler.
+
+    Args:
+        fields: the lines of `X_ROBOTS_TAG` and `ROBOTS_TAG`.
+        metas: the meta elements of a page, in order.
+        product_tokens: all names of the crawler; what is said to any of them counts.
+        only_head: whether elements outside of the head are ignored.
+        is_cut: whether the body is truncated, so that elements may be missing.
+        now: POSIX seconds.
+
+    Raises:
+        InvalidProductToken: a token holds what no user-agent line could name.
+    """
+    tokens = product_tokens if isinstance(product_tokens, str) else tuple(product_tokens)
+    reading = _Reading(names_of(tokens))
+    for number, line in enumerate(fields.get(X_ROBOTS_TAG, ()), start=1):
+        reading.line(Source("X-Robots-Tag", number), text_of(line))
+    if fields.get(ROBOTS_TAG):
+        reading.robots_tag(fields[ROBOTS_TAG])
+    number = 0
+    for meta in metas:
+        if meta.in_head or not only_head:
+            number += reading.meta(meta, number + 1)
+    if is_cut:
+        reading.remarks.add(Problem.CUT_BODY, Source("page"))
+    return PageRules(tuple(reading.found.values()), tuple(reading.remarks.kept), now)
+
+
+class _Reading:
+    """What is found so far.
+
+    Attributes:
+        found: the rules, by name.
+        remarks: what is unusual.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._openings = names.openings
+        self.found: dict[str, PageRule] = {}
+        self.remarks = Remarks()
+
+    def _names_us(self, name: str) -> bool:
+        octets = octets_of(name)
+        if not octets.lower().startswith(self._openings):  # as nearly all
+            return False
+        return bool(self._names.tokens) and bool(self._names.ranks(octets))
+
+    def line(self, source: Source, text: str) -> None:
+        """Take one line of X-Robots-Tag, or the content of one element."""
+        said = Line(self._names_us, source, self.remarks).rules(text)
+        for rule, value in said:
+            self._take(rule, value, source, text)
+
+    def _take(self, name: str, value: Value, source: Source, text: str) -> None:
+        known = self.found.get(name)
+        if known is None or (
+            name in VALUED and VALUED[name].rank(value) < VALUED[name].rank(known.value)
+        ):
+            self.found[name] = PageRule(name, value, source, excerpt(text))
+
+    def meta(self, meta: Meta, number: int) -> bool:
+        """Take an element; whether it speaks to this crawler."""
+        subject = meta.subject
+        if not subject or not (is_everyone(subject) or self._names_us(subject)):
+            return False
+        source = Source("meta", number, meta.line)
+        if not meta.is_named:
+            self.remarks.add(Problem.NO_NAME, source, meta.content or "")
+        self.line(source, meta.content or "")
+        return True
+
+    def robots_tag(self, lines: Sequence[bytes]) -> None:
+        """Take all lines of Robots-Tag, a List; what is none is read like X-Robots-Tag."""
+        source_of = partial(Source, "Robots-Tag")
+        each = [member_list(line) for line in lines]
+        by_line = [members for members in each if members is not None]
+        if len(by_line) < len(each):
+            joined = member_list(b", ".join(filter(None, lines)))
+            by_line = [] if joined is None else [joined]
+        if not by_line or not all(map(_is_agent, (one for some in by_line for one in some))):
+            for number, line in enumerate(lines, start=1):
+                self.remarks.add(Problem.NO_LIST, source_of(number), line)
+                self.line(source_of(number), text_of(line))
+            return
+        is_joined = len(by_line) < len(lines)
+        for number, members in enumerate(by_line, start=1):
+            source = source_of(0 if is_joined else number)
+            text = text_of(b", ".join(lines) if is_joined else lines[number - 1])
+            for member in members:
+                if self._speaks_to_us(member):
+                    for rule, value in self._parameters(member.parameters, source):
+                        self._take(rule, value, source, text)
+
+    def _speaks_to_us(self, member: Member) -> bool:
+        items = member.items if isinstance(member, InnerList) else (member,)
+        names = [str(item.value) for item in items]
+        return any(is_everyone(name) or self._names_us(name) for name in names)
+
+    def _parameters(
+        self, parameters: Mapping[str, BareItem], source: Source
+    ) -> Iterator[Directive]:
+        """The rules among the parameters of an item."""
+        line = Line(self._names_us, source, self.remarks)
+        for name, value in parameters.items():
+            if value is False:
+                continue
+            valued = SPELLINGS.get(name)
+            if valued is None:
+                yield from line.rules(name)
+            elif valued == UNAVAILABLE_AFTER and isinstance(value, Date):
+                yield UNAVAILABLE_AFTER, value.seconds
+            else:
+                yield from line.rules(f"{name}: {value!s}")
+
+
+def _is_agent(member: Member) -> bool:
+    """Whether a member of the List names crawlers, and is no rule itself."""
+    items: tuple[Item, ...] = member.items if isinstance(member, InnerList) else (member,)
+    return all(
+        isinstance(item.value, str)
+        and lowered(item.value) not in WORDS
+        and not item.value.endswith(":")
+        for item in items
+    )
+
+
+_DAY = 86400
+
+
+def _utc(seconds: int) -> str:
+    """An instant as ISO 8601 writes it (days to a date by Howard Hinnant's algorithm)."""
+    days, second = divmod(seconds, _DAY)
+    era, day_of_era = divmod(days + 719468, 146097)
+    year_of_era = (
+        day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096
+    ) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    shifted = (5 * day_of_year + 2) // 153  # months from March, which ends no leap year
+    day = day_of_year - (153 * shifted + 2) // 5 + 1
+    month = shifted + 3 if shifted < 10 else shifted - 9  # noqa: PLR2004
+    year = year_of_era + era * 400 + (month <= 2)  # noqa: PLR2004
+    clock = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
+    return f"{year:04}-{month:02}-{day:02}T{clock}Z"

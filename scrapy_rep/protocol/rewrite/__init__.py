@@ -1,1 +1,0 @@
-"""A robots.txt written anew: the same meaning, in one form."""

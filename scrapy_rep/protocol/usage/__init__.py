@@ -1,0 +1,1 @@
+"""What content may be used for: Content-Usage, Content-Signal, TDMRep, licences."""

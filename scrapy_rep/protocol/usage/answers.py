@@ -1,0 +1,159 @@
+"""What one response says about the use of its content, all places together.
+
+Takes the lines of its fields, its elements, its page rules, and what robots.txt says of its URL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from scrapy_rep.protocol.fields.sources import Problem, Remarks, Source, excerpt, text_of
+from scrapy_rep.protocol.page.elements import Meta, PageLink
+from scrapy_rep.protocol.page.rules import Fields, PageRules
+from scrapy_rep.protocol.page.words import UNAVAILABLE_AFTER
+
+from . import licences, tdmrep
+from .content_signal import content_signal
+from .content_usage import content_usage
+from .preference import (
+    SEARCH,
+    TRAIN_AI,
+    Preference,
+    Statement,
+    UsagePreferences,
+    each_once,
+    first_of,
+)
+
+CONTENT_USAGE = "content-usage"
+CONTENT_SIGNAL = "content-signal"
+LINK = "link"
+USAGE_FIELDS = (CONTENT_USAGE, CONTENT_SIGNAL, tdmrep.RESERVATION, tdmrep.POLICY, LINK)
+"""The fields that are read, in lower case."""
+
+# What a page rule says about a category. Google's and Bing's meanings of nosnippet, noarchive and
+# nocache are their own.
+_BY_RULE = {
+    "noai": TRAIN_AI,
+    "noml": TRAIN_AI,
+    "notrain": TRAIN_AI,
+    "disallowaitraining": TRAIN_AI,
+    "noindex": SEARCH,
+    UNAVAILABLE_AFTER: SEARCH,
+}
+_BY_RULE_OF_IMAGES = {**_BY_RULE, "noimageai": TRAIN_AI}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is read of a response.
+
+    Attributes:
+        url: its URL.
+        fields: the lines of `USAGE_FIELDS`.
+        metas: the meta elements of a page, in order.
+        links: the ``link`` elements of a page, in order.
+        base_url: what relative references of the page are resolved with.
+        is_image: whether its content is an image.
+    """
+
+    url: str
+    fields: Fields
+    metas: Sequence[Meta] = ()
+    links: Sequence[PageLink] = ()
+    base_url: str = ""
+    is_image: bool = False
+
+
+def usage_of_answer(
+    answer: Answer,
+    rules: PageRules,
+    robots_txt: UsagePreferences,
+    tdmrep_file: tdmrep.TdmFile | None = None,
+) -> UsagePreferences:
+    """All that is said about the use of a response.
+
+    Args:
+        answer: what is read of the response.
+        rules: its page rules, for our crawler.
+        robots_txt: what robots.txt says of its URL.
+        tdmrep_file: the ``tdmrep.json`` of its origin; None if it has none.
+    """
+    remarks = Remarks()
+    statements: list[Statement] = []
+    for read in _READERS:
+        statements += read(answer.fields, remarks)
+    statements += _of_rules(rules, _BY_RULE_OF_IMAGES if answer.is_image else _BY_RULE)
+    base_url = answer.base_url or answer.url
+    reservations = [
+        None if tdmrep_file is None else tdmrep_file.reservation(answer.url, remarks),
+        tdmrep.of_field(
+            answer.fields.get(tdmrep.RESERVATION, ()),
+            answer.fields.get(tdmrep.POLICY, ()),
+            answer.url,
+            remarks,
+        ),
+        tdmrep.of_metas(answer.metas, base_url, remarks),
+    ]
+    present = [one for one in reservations if one is not None]
+    policy = ""
+    if present:
+        statements += present[-1].statements()
+        if present[-1].is_reserved:
+            reserving = (one for one in reversed(present) if one.is_reserved)
+            policy = next((one.policy for one in reserving if one.policy), "")
+    named = [
+        *licences.of_fields(answer.fields.get(LINK, ()), answer.url),
+        *licences.of_elements(answer.links, base_url),
+    ]
+    own = UsagePreferences(
+        statements=first_of(statements),
+        licences=each_once(named),
+        tdm_policy=policy,
+        use="",
+        remarks=tuple(remarks.kept),
+    )
+    return robots_txt.joined(own)
+
+
+def _of_usage(fields: Fields, remarks: Remarks) -> list[Statement]:
+    """What Content-Usage says: all lines are one Dictionary."""
+    lines = fields.get(CONTENT_USAGE, ())
+    if not lines:
+        return []
+    source = Source("Content-Usage")
+    value = b", ".join(filter(None, (line.strip() for line in lines)))
+    said = content_usage(value, source, remarks) or {}
+    return [
+        Statement(category, preference, source, excerpt(value))
+        for category, preference in said.items()
+    ]
+
+
+def _of_signal(fields: Fields, remarks: Remarks) -> list[Statement]:
+    """What Content-Signal says: no counts, and yes is a default of a large CDN's converter."""
+    statements = []
+    for number, line in enumerate(fields.get(CONTENT_SIGNAL, ()), start=1):
+        source = Source("Content-Signal", number)
+        said = content_signal(text_of(line), source, remarks).preferences
+        for category, preference in said.items():
+            counts = preference is Preference.DISALLOWED
+            heard = preference if counts else Preference.UNKNOWN
+            statements.append(Statement(category, heard, source, excerpt(line)))
+            if not counts:
+                remarks.add(Problem.UNHEARD_PERMISSION, source, line)
+    return statements
+
+
+_READERS: tuple[Callable[[Fields, Remarks], list[Statement]], ...] = (_of_usage, _of_signal)
+
+
+def _of_rules(rules: PageRules, categories: dict[str, str]) -> list[Statement]:
+    """What page rules say."""
+    said = []
+    for name, category in categories.items():
+        rule = rules.says(name)
+        if rule is not None and (rule.name == name):
+            said.append(Statement(category, Preference.DISALLOWED, rule.source, rule.text))
+    return said

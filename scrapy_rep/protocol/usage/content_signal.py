@@ -1,0 +1,67 @@
+"""Content-Signal (Content Signals, a policy of Cloudflare): ``search=yes, ai-train=no``.
+
+There is no grammar to speak of, so slips that forbid are understood, such as ``ai-train: N``; of
+permissions only ``yes`` is. Linear in the octets: they are cut into words and marks once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from scrapy_rep.protocol.fields.sources import Problem, Remarks, Source
+
+from .preference import AI_INPUT, SEARCH, TRAIN_AI, USES, Preference, least_use
+
+_CATEGORIES = {"ai-train": TRAIN_AI, "search": SEARCH, "ai-input": AI_INPUT}
+_PREFERENCES = {
+    **dict.fromkeys(("no", "n", "false", "0", "disallow", "deny"), Preference.DISALLOWED),
+    "yes": Preference.ALLOWED,
+}
+_PARTS = re.compile(r"[^\s=:,;]+|[=:,;]")
+_USE = "use"
+
+
+@dataclass(slots=True)
+class Signals:
+    """What a value says about each category, and how much may be used."""
+
+    preferences: dict[str, Preference] = field(default_factory=dict)
+    use: str = ""
+
+
+def content_signal(text: str, source: Source, remarks: Remarks) -> Signals:
+    """Read a value, without its path; what cannot be read is remarked and says nothing."""
+    found = Signals()
+    for key, value in _pairs(text.lower()):
+        category, preference = _CATEGORIES.get(key), _PREFERENCES.get(value)
+        if category is not None and preference is not None:
+            if found.preferences.get(category) is not Preference.DISALLOWED:
+                found.preferences[category] = preference
+        elif key == _USE and value in USES:
+            found.use = least_use((found.use, value))
+        else:
+            remarks.add(Problem.UNREADABLE_SIGNAL, source, f"{key}={value}" if value else key)
+    return found
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    """Keys with their values; a value is empty where none follows."""
+    key, has_mark = "", False
+    for part in _PARTS.findall(text):
+        if part in "=:":
+            has_mark = bool(key)
+        elif part in ",;":
+            if key:
+                yield key, ""
+            key, has_mark = "", False
+        elif has_mark:
+            yield key, part
+            key, has_mark = "", False
+        else:
+            if key:
+                yield key, ""
+            key = part
+    if key:
+        yield key, ""

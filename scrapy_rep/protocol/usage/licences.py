@@ -1,0 +1,68 @@
+"""Licences (RSL 1.0): License records of robots.txt, Link fields, and ``link`` elements.
+
+They change no preference. Linear in what is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from urllib.parse import urljoin, urlsplit
+
+from scrapy_rep.protocol.fields.links import field_links
+from scrapy_rep.protocol.fields.sources import Problem, Remarks, Source, text_of
+from scrapy_rep.protocol.page.elements import PageLink, relations
+
+from .preference import Licence
+
+LICENCE = "license"
+"""The relation of links to a licence."""
+
+_SCHEMES = ("http", "https")
+# "/license.xml", "./a", "a/b" and "license.xml" are references; "none", "CC-BY-4.0" are prose.
+_RELATIVE = re.compile(
+    r"\.{0,2}/.*|[\w.%-]+/.*|[\w%-]+\.(?:xml|rsl|html?|txt|json|md|pdf)", re.ASCII
+)
+
+
+def of_record(value: bytes, robots_txt: str, source: Source, remarks: Remarks) -> Licence | None:
+    """The licence that a record names; None if its value is prose."""
+    text = value.decode("utf-8", "replace")
+    uri = _absolute("", text)
+    if uri:
+        return Licence(uri, "", source)
+    is_relative = not any(map(str.isspace, text)) and _RELATIVE.fullmatch(text)
+    resolved = _absolute(robots_txt, text) if is_relative else ""
+    remarks.add(Problem.RELATIVE_LICENCE if resolved else Problem.NO_LICENCE, source, text)
+    return Licence(resolved, "", source) if resolved else None
+
+
+def of_fields(lines: Sequence[bytes], url: str) -> Iterator[Licence]:
+    """The licences that Link fields name."""
+    for number, line in enumerate(lines, start=1):
+        for link in field_links(text_of(line)):
+            uri = _absolute(url, link.target) if LICENCE in link.relations else ""
+            if uri:
+                yield Licence(uri, link.media_type, Source("Link", number))
+
+
+def of_elements(links: Iterable[PageLink], base_url: str) -> Iterator[Licence]:
+    """The licences that the ``link`` elements of a page name."""
+    number = 0
+    for link in links:
+        uri = _absolute(base_url, link.target) if LICENCE in relations(link.rel) else ""
+        if uri:
+            number += 1
+            media_type = link.media_type.strip().lower()
+            yield Licence(uri, media_type, Source("link", number, link.line))
+
+
+def _absolute(base: str, reference: str) -> str:
+    """A reference as an absolute http(s) URL; empty if it cannot be one."""
+    try:
+        uri = urljoin(base, reference.strip())
+        parts = urlsplit(uri)
+    except ValueError:
+        return ""
+    is_clean = not any(map(str.isspace, uri))
+    return uri if parts.scheme in _SCHEMES and parts.netloc and is_clean else ""

@@ -1,0 +1,90 @@
+"""Values that may begin with a path: which of them speak of a URL.
+
+A value that begins with ``/`` begins with a path pattern, up to white space; others speak of every
+path, as ``/`` does. Patterns match as those of rules do, and so does a URL with dot segments: it is
+judged as it is written, and without them.
+
+Cost for a URL: what `wildcards.matches` says for each pattern. Where all together would take too
+long, the rest is not tried: `matching` tells so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from scrapy_rep.protocol.paths import END, normal_path, normal_pattern, path_of, without_dots
+from scrapy_rep.protocol.wildcards import (
+    OutOfWork,
+    Work,
+    fits_either,
+    is_twofold,
+    matches,
+)
+
+_SPACE = re.compile(rb"[ \t]+")
+_STEPS = 6_000_000  # for all patterns on one path, as for rules
+
+Said = TypeVar("Said")
+
+
+def divided(value: bytes) -> tuple[str, bytes]:
+    """The path pattern of a value in normal form, and what it says of it."""
+    if not value.startswith(b"/"):
+        return "/", value
+    path, *rest = _SPACE.split(value, maxsplit=1)
+    return normal_pattern(path.decode("latin-1")), rest[0] if rest else b""
+
+
+@dataclass(frozen=True, slots=True)
+class Scoped(Generic[Said]):
+    """What is said of the paths that a pattern in normal form matches."""
+
+    pattern: str
+    said: Said
+
+    def speaks_of(self, path: str, work: Work) -> bool:
+        """Whether the pattern matches a path in normal form.
+
+        Raises:
+            OutOfWork: to tell would take too long.
+        """
+        work.take(1)
+        if is_twofold(self.pattern):
+            return fits_either(self.pattern, path, work)
+        return matches(self.pattern, path, work)
+
+
+def paths_of(url: str) -> tuple[str, ...]:
+    """The path of a URL in normal form, and that without dot segments if it differs."""
+    path = normal_path(path_of(url))
+    bare = without_dots(path[:-1]) + END if "/." in path or "/%2" in path else path
+    return (path,) if bare == path else (path, bare)
+
+
+@dataclass(frozen=True, slots=True)
+class Matching(Generic[Said]):
+    """Those of some values that speak of a path.
+
+    Attributes:
+        found: they, in their order.
+        untried: those that were not tried, since that would take too long.
+    """
+
+    found: tuple[Scoped[Said], ...]
+    untried: tuple[Scoped[Said], ...] = ()
+
+
+def matching(scoped: Iterable[Scoped[Said]], path: str) -> Matching[Said]:
+    """Those that speak of a path in normal form."""
+    work, found = Work(_STEPS), []
+    left: Iterator[Scoped[Said]] = iter(scoped)
+    for one in left:
+        try:
+            if one.speaks_of(path, work):
+                found.append(one)
+        except OutOfWork:  # noqa: PERF203 - once
+            return Matching(tuple(found), (one, *left))
+    return Matching(tuple(found))

@@ -1,0 +1,193 @@
+"""Preferences about the use of content: three values, statements, and how they are combined.
+
+Silence is unknown, and so is an error: a permission is made of nothing but a statement that permits
+(draft-ietf-aipref-vocab). No source outranks another: any statement that forbids decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from types import MappingProxyType
+
+from scrapy_rep.protocol.fields.sources import Remark, Remarks, Source
+
+TRAIN_AI = "train-ai"
+SEARCH = "search"
+AI_INPUT = "ai-input"
+TDM = "tdm"
+CATEGORIES = (TRAIN_AI, SEARCH, AI_INPUT, TDM)
+"""What content may be used for: training, search, as input of a model, text and data mining."""
+
+USES = ("immediate", "reference", "full")
+"""How much of the content may be used (Content Signals), the least first."""
+
+_STATEMENTS_KEPT = 100
+
+UsageTokens = Mapping[str, Sequence[str]]
+"""Product tokens by the category for which a group of their own speaks."""
+
+
+NO_TOKENS: UsageTokens = MappingProxyType({})
+
+
+class Preference(Enum):
+    """What a site prefers; the value is that of Content-Usage."""
+
+    ALLOWED = "y"
+    DISALLOWED = "n"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What one place says about one category.
+
+    Attributes:
+        category: one of `CATEGORIES`.
+        preference: what it says; unknown where it says what does not count there.
+        source: where it stands.
+        text: what stands there, at most 200 characters.
+    """
+
+    category: str
+    preference: Preference
+    source: Source
+    text: str = ""
+
+    def __str__(self) -> str:
+        """For people: ``train-ai=n by Content-Usage, line 14 of https://...: train-ai=n``."""
+        return f"{self.category}={self.preference.value} by {self.source}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Licence:
+    """A licence of the content, which changes no preference.
+
+    Attributes:
+        uri: where it is.
+        media_type: its type, in lower case; empty if it is not told.
+        source: where it is named.
+    """
+
+    uri: str
+    media_type: str
+    source: Source
+
+
+def combined(statements: Iterable[Statement], category: str) -> Preference:
+    """The preference of some statements: n if any says so, otherwise y if any says so."""
+    said = {one.preference for one in statements if one.category == category}
+    for preference in (Preference.DISALLOWED, Preference.ALLOWED):
+        if preference in said:
+            return preference
+    return Preference.UNKNOWN
+
+
+def first_of(statements: Iterable[Statement]) -> tuple[Statement, ...]:
+    """The first statements, and of each category and preference at least one."""
+    kept: list[Statement] = []
+    said: set[tuple[str, Preference]] = set()
+    for one in statements:
+        key = one.category, one.preference
+        if len(kept) < _STATEMENTS_KEPT or key not in said:
+            said.add(key)
+            kept.append(one)
+    return tuple(kept)
+
+
+def least_use(uses: Iterable[str]) -> str:
+    """The smallest of some uses; empty if there is none."""
+    return min(filter(None, uses), key=USES.index, default="")
+
+
+def _preference(category: str) -> property:
+    return property(
+        lambda usage: usage.preference(category),
+        doc=f"Whether the site permits {category}: ALLOWED, DISALLOWED or UNKNOWN.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class UsagePreferences:
+    """What one page, or the robots.txt about one URL, says about the use of content.
+
+    Attributes:
+        statements: each with its source and text, in the order in which they were read.
+        licences: those of the robots.txt and of the page, each once.
+        tdm_policy: the URL of the policy of a TDM reservation; empty if there is none.
+        use: how much may be used (Content Signals): immediate, reference, full, or empty.
+        remarks: what is unusual.
+        robots_txt: the URI of the robots.txt that was asked; empty if none was.
+        fetched_at: when that file was fetched, POSIX seconds; 0 if none was.
+        digest: SHA-256 of what counts of its octets; empty if none was read.
+        is_stale: whether it is an old copy, since the file is unreachable; or a ``tdmrep.json`` is.
+        is_complete: whether robots.txt was asked, and answered or had a copy, and so with
+            ``tdmrep.json`` where `REP_TDMREP` is on. Otherwise an unknown preference may be one
+            that nobody could read.
+    """
+
+    statements: tuple[Statement, ...] = ()
+    licences: tuple[Licence, ...] = ()
+    tdm_policy: str = ""
+    use: str = ""
+    remarks: tuple[Remark, ...] = ()
+    robots_txt: str = ""
+    fetched_at: float = 0.0
+    digest: str = ""
+    is_stale: bool = False
+    is_complete: bool = True
+
+    train_ai = _preference(TRAIN_AI)
+    search = _preference(SEARCH)
+    ai_input = _preference(AI_INPUT)
+    tdm = _preference(TDM)
+
+    def preference(self, category: str) -> Preference:
+        """What all statements together say about a category.
+
+        Raises:
+            ValueError: there is no such category.
+        """
+        if category not in CATEGORIES:
+            raise ValueError(f"{category!r} is no category: they are {', '.join(CATEGORIES)}")
+        return combined(self.statements, category)
+
+    def decided_by(self, category: str) -> tuple[Statement, ...]:
+        """The statements that decided about a category; none if it is unknown."""
+        decision = self.preference(category)
+        return tuple(
+            one
+            for one in self.statements
+            if one.category == category and one.preference is decision is not Preference.UNKNOWN
+        )
+
+    def to_dict(self) -> dict[str, str]:
+        """The preferences by category, for items: ``y``, ``n`` or ``unknown``."""
+        return {category: self.preference(category).value for category in CATEGORIES}
+
+    def joined(self, other: UsagePreferences) -> UsagePreferences:
+        """With what another place says: no statement is lost, and none outranks another."""
+        remarks = Remarks([*self.remarks])
+        remarks.extend(other.remarks)
+        return replace(
+            self,
+            statements=first_of((*self.statements, *other.statements)),
+            licences=each_once((*self.licences, *other.licences)),
+            tdm_policy=other.tdm_policy or self.tdm_policy,
+            use=least_use((self.use, other.use)),
+            remarks=tuple(remarks.kept),
+        )
+
+
+_LICENCES_KEPT = 100
+
+
+def each_once(licences: Iterable[Licence]) -> tuple[Licence, ...]:
+    """The licences, of equal URIs the first; at most a hundred."""
+    kept: dict[str, Licence] = {}
+    for one in licences:
+        if len(kept) < _LICENCES_KEPT:
+            kept.setdefault(one.uri, one)
+    return tuple(kept.values())

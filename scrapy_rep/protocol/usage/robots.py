@@ -1,0 +1,361 @@
+"""What a robots.txt says to one crawler about the use of content, ready to be asked for URLs.
+
+Content-Usage and Content-Signal belong to groups as Crawl-delay does: the crawler's own group
+alone, merged, and neither ends a run of user-agent lines. Of the records whose path matches, the
+longest decide; equally long ones all count, n over y. Where they say nothing of a category, an n
+of the next shorter one that speaks of it holds, and a y does not::
+
+    Content-Usage: train-ai=n
+    Content-Usage: /a search=y        for /a: train-ai=n, search=y
+
+Cost: `of` is linear in the octets of the file, and most files hold none of these records: then it
+is a few searches. For a URL, what `patterns` says, and sorting those that match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Protocol
+
+from scrapy_rep.protocol.extensions.records import records_with
+from scrapy_rep.protocol.fields.sources import Problem, Remark, Remarks, Source, excerpt
+from scrapy_rep.protocol.lines import Record, UserAgentLines, has_rule
+from scrapy_rep.protocol.selection import Selection
+from scrapy_rep.protocol.text import Text
+from scrapy_rep.protocol.tokens import EVERYONE, ProductTokens, names_of
+
+from .content_signal import content_signal
+from .content_usage import content_usage
+from .licences import of_record
+from .patterns import Scoped, divided, matching, paths_of
+from .preference import (
+    CATEGORIES,
+    NO_TOKENS,
+    Licence,
+    Preference,
+    Statement,
+    UsagePreferences,
+    UsageTokens,
+    combined,
+    each_once,
+    first_of,
+    least_use,
+)
+
+_CONTENT_USAGE = b"content-usage"
+_CONTENT_SIGNAL = b"content-signal"
+_SIGNAL_KEYS = (_CONTENT_SIGNAL, b"content-signals")
+_LICENCE = b"license"
+
+_KEPT_OCTETS = 1500  # what is kept of every file, roughly
+_RECORD_OCTETS = 1000  # and of each record
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What one record says."""
+
+    statements: tuple[Statement, ...]
+    use: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileUsage:
+    """What a robots.txt says about the use of content to one crawler.
+
+    Attributes:
+        usage: the Content-Usage records of its group.
+        signals: the Content-Signal records of its group.
+        before_groups: what Content-Signal forbids before any group, to everyone.
+        selection: the crawler's group, which says which URLs it may fetch.
+        others: categories and the groups of tokens that speak for them.
+        licences: those of the whole file.
+        remarks: what is unusual.
+        robots_txt: the URI of the file.
+        digest: SHA-256 of its octets.
+    """
+
+    usage: tuple[Scoped[_Said], ...]
+    signals: tuple[Scoped[_Said], ...]
+    before_groups: tuple[Scoped[_Said], ...]
+    selection: Selection
+    others: tuple[tuple[str, Selection], ...]
+    licences: tuple[Licence, ...]
+    remarks: tuple[Remark, ...]
+    robots_txt: str
+    digest: str
+
+    @property
+    def kept_octets(self) -> int:
+        """Roughly how much is kept beside the file and the crawler's group."""
+        kept = len(self.usage) + len(self.signals) + len(self.before_groups)
+        others = sum(other.kept_octets for _, other in self.others)
+        return _KEPT_OCTETS + _RECORD_OCTETS * (kept + len(self.licences)) + others
+
+    @classmethod
+    def of(
+        cls, text: Text, robots_txt: str, selection: Selection, usage_tokens: UsageTokens
+    ) -> FileUsage:
+        """Read a file for the crawler that a selection belongs to.
+
+        Raises:
+            ValueError: a key of `usage_tokens` is no category.
+            InvalidProductToken: one of its tokens holds what no user-agent line could name.
+        """
+        octets = text.octets
+        lowered = octets.lower()
+        remarks = Remarks()
+        reader = _Reader(octets, robots_txt, remarks)
+        first = UserAgentLines(octets).after(0)
+        groups_at = first[0] if first is not None else len(octets)
+        usage = [*_records(octets, lowered, (_CONTENT_USAGE,))]
+        signals = [*_records(octets, lowered, _SIGNAL_KEYS)]
+        for name, found in (("Content-Usage", usage), ("Content-Signal", signals)):
+            reader.remark_places(name, found, groups_at)
+        return cls(
+            usage=tuple(reader.usage(selection.own(usage, octets))),
+            signals=tuple(reader.signals(selection.own(signals, octets))),
+            before_groups=tuple(reader.before_groups(one for one in signals if one[0] < groups_at)),
+            selection=selection,
+            others=tuple(_others(text, robots_txt, usage_tokens)),
+            licences=each_once(reader.licences(_records(octets, lowered, (_LICENCE,)))),
+            remarks=tuple(remarks.kept),
+            robots_txt=robots_txt,
+            digest=sha256(octets).hexdigest(),
+        )
+
+    def preferences(self, url: str) -> UsagePreferences:
+        """What the file says about a URL: absolute, or beginning with ``/``."""
+        verdict = self.selection.verdict(url)
+        kinds = [self.signals, self.before_groups, *([self.usage] if verdict.allowed else [])]
+        statements: list[Statement] = []
+        remarks = Remarks([*self.remarks])
+        uses = []
+        for kind in kinds:
+            for said in self._of_paths(kind, url, remarks):
+                statements += said.statements
+                uses.append(said.use)
+        statements += self._of_others(url)
+        return UsagePreferences(
+            statements=first_of(dict.fromkeys(statements)),
+            licences=self.licences,
+            use=least_use(uses),
+            remarks=tuple(remarks.kept),
+            robots_txt=self.robots_txt,
+            digest=self.digest,
+        )
+
+    def _of_paths(
+        self, records: tuple[Scoped[_Said], ...], url: str, remarks: Remarks
+    ) -> Iterator[_Said]:
+        """What records say of a URL; with dot segments, both of its paths have to permit."""
+        if not records:
+            return
+        by_path = []
+        for path in paths_of(url):
+            result = matching(records, path)
+            if not result.untried:
+                by_path.append([*_decisive(result.found)])
+                continue
+            # Any of the rest may be the longest that matches, and silent: no y is certain.
+            every = [one.said for one in (*result.found, *result.untried)]
+            places = (s.source for said in every for s in said.statements)
+            whole = Source("robots.txt", uri=self.robots_txt)
+            remarks.add(Problem.TOO_MUCH_WORK, next(places, whole))
+            by_path.append([_only_n(said) for said in every])
+        for index, said in enumerate(by_path):
+            others = by_path[:index] + by_path[index + 1 :]
+            for one in said:
+                yield replace(
+                    one, statements=tuple(s for s in one.statements if _stands(s, others))
+                )
+
+    def _of_others(self, url: str) -> Iterator[Statement]:
+        """Categories whose tokens have a group of their own that disallows the URL."""
+        for category, other in self.others:
+            verdict = other.verdict(url)
+            if not verdict.allowed:
+                source = Source("Disallow", line=verdict.line, uri=self.robots_txt)
+                text = excerpt(f"User-agent: {verdict.product_token}, {verdict.rule}")
+                yield Statement(category, Preference.DISALLOWED, source, text)
+
+
+def _stands(statement: Statement, others: list[list[_Said]]) -> bool:
+    """Whether a statement on one path of a URL counts, given what is said of its other paths."""
+    return statement.preference is Preference.DISALLOWED or all(
+        combined((s for one in other for s in one.statements), statement.category)
+        is Preference.ALLOWED
+        for other in others
+    )
+
+
+def _only_n(said: _Said) -> _Said:
+    forbidding = (one for one in said.statements if one.preference is Preference.DISALLOWED)
+    return replace(said, statements=tuple(forbidding))
+
+
+def _decisive(found: Iterable[Scoped[_Said]]) -> Iterator[_Said]:
+    """Of what matches: the longest; and of each shorter length, what forbids and is not decided."""
+    by_length: dict[int, list[_Said]] = {}
+    for one in found:
+        by_length.setdefault(len(one.pattern), []).append(one.said)
+    decided: set[str] = set()
+    uses_decided = False
+    for rank, (_, all_said) in enumerate(sorted(by_length.items(), reverse=True)):
+        here: set[str] = set()
+        for said in all_said:
+            counts = tuple(
+                one
+                for one in said.statements
+                if one.category not in decided
+                and (rank == 0 or one.preference is Preference.DISALLOWED)
+            )
+            yield _Said(counts, "" if uses_decided else said.use)
+        for said in all_said:
+            here |= {one.category for one in said.statements}
+        uses_decided = uses_decided or any(said.use for said in all_said)
+        decided |= here
+
+
+def _records(octets: bytes, lowered: bytes, keys: tuple[bytes, ...]) -> Iterator[Record]:
+    """The records with one of these keys, in file order."""
+    return (
+        record for record in records_with(octets, lowered, keys[0]) if record[2].lower() in keys
+    )
+
+
+def _spans_without_rules(octets: bytes) -> Iterator[tuple[int, int]]:
+    """Where one user-agent line follows another without a rule between them; linear."""
+    previous_stop: int | None = None
+    for start, stop, _ in UserAgentLines(octets):
+        if previous_stop is not None and not has_rule(octets, previous_stop, start):
+            yield previous_stop, start
+        previous_stop = stop
+
+
+def _others(
+    text: Text, robots_txt: str, usage_tokens: UsageTokens
+) -> Iterator[tuple[str, Selection]]:
+    for category, tokens in usage_tokens.items():
+        if category not in CATEGORIES:
+            raise ValueError(f"{category!r} is no category: they are {', '.join(CATEGORIES)}")
+        for token in (tokens,) if isinstance(tokens, str) else tokens:
+            other = Selection(text, robots_txt, names_of(token))
+            if other.product_token not in ("", EVERYONE):
+                yield category, other
+
+
+class _Reader:
+    """Reads the records of one file."""
+
+    def __init__(self, octets: bytes, robots_txt: str, remarks: Remarks) -> None:
+        self._octets = octets
+        self._uri = robots_txt
+        self._remarks = remarks
+        self._counted = 0, 1
+
+    def _source(self, name: str, record: Record) -> Source:
+        """Where a record stands; counts from the last one on, if that stood before it."""
+        offset, line = self._counted if self._counted[0] <= record[0] else (0, 1)
+        line += self._octets.count(b"\n", offset, record[0])
+        self._counted = record[0], line
+        return Source(name, line=line, uri=self._uri)
+
+    def remark_places(self, name: str, records: list[Record], groups_at: int) -> None:
+        """Remark on records before all groups, and on those that user-agent lines follow."""
+        if not records:
+            return
+        spans = _spans_without_rules(self._octets)
+        span = next(spans, None)
+        for record in records:
+            while span is not None and span[1] <= record[0]:
+                span = next(spans, None)
+            if record[0] < groups_at:
+                self._remarks.add(Problem.BEFORE_GROUPS, self._source(name, record), record[3])
+            elif span is not None and span[0] <= record[0]:
+                self._remarks.add(Problem.AMONG_USER_AGENTS, self._source(name, record), record[3])
+
+    def usage(self, records: Iterable[Record]) -> Iterator[Scoped[_Said]]:
+        """What Content-Usage records say; what fails to parse is no record."""
+        for record in records:
+            source = self._source("Content-Usage", record)
+            pattern, value = divided(record[3])
+            said = content_usage(value, source, self._remarks)
+            if said is not None:
+                yield Scoped(pattern, _Said(_statements(said, source, record[3])))
+
+    def signals(self, records: Iterable[Record]) -> Iterator[Scoped[_Said]]:
+        """What Content-Signal records say."""
+        for record in records:
+            source = self._source("Content-Signal", record)
+            pattern, value = divided(record[3])
+            found = content_signal(value.decode("utf-8", "replace"), source, self._remarks)
+            if found.preferences or found.use:
+                statements = _statements(found.preferences, source, record[3])
+                yield Scoped(pattern, _Said(statements, found.use))
+
+    def before_groups(self, records: Iterable[Record]) -> Iterator[Scoped[_Said]]:
+        """What Content-Signal records before any group forbid: to everyone."""
+        for one in self.signals(records):
+            said = _only_n(one.said)
+            if said.statements:
+                yield Scoped(one.pattern, replace(said, use=""))
+
+    def licences(self, records: Iterable[Record]) -> Iterator[Licence]:
+        """The licences that License records name."""
+        for record in records:
+            source = self._source("License", record)
+            licence = of_record(record[3], self._uri, source, self._remarks)
+            if licence is not None:
+                yield licence
+
+
+def _statements(said: dict[str, Preference], source: Source, text: bytes) -> tuple[Statement, ...]:
+    return tuple(
+        Statement(category, preference, source, excerpt(text))
+        for category, preference in said.items()
+    )
+
+
+class _File(Protocol):
+    @property
+    def text(self) -> Text:
+        """What counts of the file."""
+
+    @property
+    def uri(self) -> str:
+        """Where it was fetched."""
+
+    def selection(self, product_tokens: ProductTokens) -> Selection:
+        """The part that speaks to a crawler."""
+
+
+class UsageOfFile:
+    """What a robots.txt as a value says about the use of content."""
+
+    __slots__ = ()
+
+    def usage(
+        self: _File,
+        url: str,
+        product_tokens: ProductTokens = (),
+        usage_tokens: UsageTokens = NO_TOKENS,
+    ) -> UsagePreferences:
+        """What the file says about the use of the content at a URL of this origin.
+
+        Cost: linear in the octets, for each call; and what `FileUsage.preferences` costs.
+
+        Args:
+            url: as `verdict` takes it.
+            product_tokens: as `verdict` takes them; none for the ``*`` group.
+            usage_tokens: product tokens by the category for which they stand, such as
+                ``{"train-ai": ["GPTBot"]}``: a group of their own that disallows the URL says n.
+
+        Raises:
+            InvalidProductToken: a token holds what no user-agent line could name.
+            ValueError: a key of `usage_tokens` is no category.
+        """
+        selection = self.selection(product_tokens)
+        return FileUsage.of(self.text, self.uri, selection, usage_tokens).preferences(url)

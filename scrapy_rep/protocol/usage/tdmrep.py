@@ -1,0 +1,252 @@
+"""TDMRep (TDM Reservation Protocol, W3C Community Group, 2024-05-10): file, field and meta.
+
+Each supersedes the one before it where it is present; absence resets nothing. A reservation forbids
+mining, and training, which is mining; its absence permits mining alone. Linear in what is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from json import loads
+from typing import Any
+from urllib.parse import urljoin
+
+from scrapy_rep.protocol.fields.sources import (
+    TEXT_CHARACTERS,
+    Problem,
+    Remark,
+    Remarks,
+    Source,
+    excerpt,
+    text_of,
+)
+from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
+from scrapy_rep.protocol.page.elements import Meta
+from scrapy_rep.protocol.page.words import lowered
+from scrapy_rep.protocol.paths import normal_pattern
+
+from .patterns import Scoped, matching, paths_of
+from .preference import TDM, TRAIN_AI, Preference, Statement
+
+RESERVATION = "tdm-reservation"
+POLICY = "tdm-policy"
+WELL_KNOWN_PATH = "/.well-known/tdmrep.json"
+
+_FILE = "tdmrep.json"
+_RULE_OCTETS = 700  # what a rule takes besides its texts, roughly; a remark takes no more
+_RESERVED = {"1": True, "0": False}
+_Object = tuple[tuple[str, Any], ...]  # of JSON, whose names may be repeated
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """What one place says about mining.
+
+    Attributes:
+        is_reserved: whether the rights are reserved.
+        source: where it stands.
+        text: what stands there.
+        policy: the URL of the policy, if the place names one.
+    """
+
+    is_reserved: bool
+    source: Source
+    text: str
+    policy: str = ""
+
+    def statements(self) -> tuple[Statement, ...]:
+        """What that says about the categories."""
+        if self.is_reserved:
+            said = {TDM: Preference.DISALLOWED, TRAIN_AI: Preference.DISALLOWED}
+        else:
+            said = {TDM: Preference.ALLOWED}
+        return tuple(
+            Statement(category, preference, self.source, self.text)
+            for category, preference in said.items()
+        )
+
+
+def of_field(
+    reservations: Sequence[bytes], policies: Sequence[bytes], url: str, remarks: Remarks
+) -> Reservation | None:
+    """What the fields of a response say."""
+    source = Source(RESERVATION)
+    values = [value.strip() for line in reservations for value in text_of(line).split(",")]
+    is_reserved = _decided(values, source, remarks)
+    if is_reserved is None:
+        return None
+    policy = next((_resolved(url, text_of(one)) for one in policies if one.strip()), "")
+    return Reservation(is_reserved, source, excerpt(b", ".join(reservations)), policy)
+
+
+def of_metas(metas: Iterable[Meta], base_url: str, remarks: Remarks) -> Reservation | None:
+    """What the elements of a page say; those in its body only if they reserve."""
+    values: list[str] = []
+    policy, source = "", Source("meta")
+    for meta in metas:
+        subject = lowered(meta.subject)
+        if subject == RESERVATION:
+            value = (meta.content or "").strip()
+            if meta.in_head or value == "1":
+                source = source if values else Source("meta", line=meta.line)
+                values.append(value)
+        elif subject == POLICY and not policy:
+            policy = _resolved(base_url, meta.content or "")
+    is_reserved = _decided(values, source, remarks)
+    if is_reserved is None:
+        return None
+    return Reservation(is_reserved, source, excerpt(f"{RESERVATION}: {', '.join(values)}"), policy)
+
+
+def _decided(values: Sequence[str], source: Source, remarks: Remarks) -> bool | None:
+    """Whether values of one kind reserve; None if they say nothing. Only a plain 0 permits."""
+    said = {_RESERVED.get(value) for value in values}
+    if None in said:
+        remarks.add(Problem.INVALID_RESERVATION, source, ", ".join(values))
+    elif len(said) > 1:
+        remarks.add(Problem.DIFFERING, source, ", ".join(values))
+    if True in said:
+        return True
+    return False if said == {False} else None
+
+
+@dataclass(frozen=True, slots=True)
+class TdmFile:
+    """A ``tdmrep.json``, read once.
+
+    Attributes:
+        uri: where it is.
+        rules: its valid rules, in order.
+        remarks: what is unusual in it.
+        is_cut: whether it is longer than what is read of it, so that nobody knows what it says.
+    """
+
+    uri: str
+    rules: tuple[Scoped[Reservation], ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    is_cut: bool = False
+
+    @classmethod
+    def of(cls, body: bytes, uri: str, limit_octets: int = PARSE_LIMIT_OCTETS) -> TdmFile:
+        """Read a file. Linear in its octets."""
+        remarks = Remarks()
+        is_cut = len(body) > limit_octets
+        rules = _file_rules(b"" if is_cut else body, Source(_FILE, uri=uri), remarks)
+        return cls(uri, tuple(rules), tuple(remarks.kept), is_cut)
+
+    def reservation(self, url: str, remarks: Remarks) -> Reservation | None:
+        """What it says about a URL: its first rule whose location matches."""
+        remarks.extend(self.remarks)
+        source = Source(_FILE, uri=self.uri)
+        found = [_first(self.rules, path, source, remarks) for path in paths_of(url)]
+        said = [one for one in found if one is not None]
+        reserving = next((one for one in said if one.is_reserved), None)
+        if reserving is not None:
+            return reserving
+        return said[0] if len(said) == len(found) else None
+
+    @property
+    def kept_octets(self) -> int:
+        """The memory that it takes, roughly."""
+        texts = sum(len(one.pattern) + len(one.said.text) for one in self.rules)
+        shared = {id(one.said.policy): len(one.said.policy) for one in self.rules}
+        texts += sum(shared.values())
+        return texts + _RULE_OCTETS * len(self.rules) + _RULE_OCTETS * len(self.remarks)
+
+
+def _first(
+    rules: Iterable[Scoped[Reservation]], path: str, source: Source, remarks: Remarks
+) -> Reservation | None:
+    result = matching(rules, path)
+    if result.found:
+        return result.found[0].said
+    if result.untried:
+        remarks.add(Problem.TOO_MUCH_WORK, source)
+    return next((one.said for one in result.untried if one.said.is_reserved), None)
+
+
+def _file_rules(body: bytes, source: Source, remarks: Remarks) -> list[Scoped[Reservation]]:
+    text, is_sound = _decoded(body)
+    try:
+        entries: Any = loads(text, object_pairs_hook=tuple, parse_constant=_refused)
+    except (ValueError, RecursionError):  # no JSON, numbers of 5,000 digits, 10,000 brackets
+        entries = None
+    if not isinstance(entries, list):
+        remarks.add(Problem.NO_JSON_ARRAY, source, body)
+        return []
+    found: list[Scoped[Reservation]] = []
+    for number, entry in enumerate(entries, start=1):
+        rules = _rules_in(entry, number, source.uri) if isinstance(entry, tuple) else []
+        if not is_sound:
+            rules = [one for one in rules if one.said.is_reserved]
+        if not rules:
+            remarks.add(Problem.INVALID_TDM_RULE, source, str(number))
+        found += rules
+    return found
+
+
+def _decoded(body: bytes) -> tuple[str, bool]:
+    """A file as text, and whether it is UTF-8: what is none may reserve, and permits nothing."""
+    try:
+        return body.decode("utf-8-sig"), True
+    except UnicodeDecodeError:
+        return body.decode("utf-8-sig", "replace"), False
+
+
+def _refused(constant: str) -> None:
+    """Refuse NaN and Infinity, which Python reads and JSON lacks."""
+    raise ValueError(constant)
+
+
+def _rules_in(entry: _Object, number: int, uri: str) -> list[Scoped[Reservation]]:
+    """The rule of an object; several if it reserves and names several locations, none if invalid.
+
+    A name that stands twice may mean either value (RFC 8259, 4): both reserve, and neither permits.
+    """
+    said = [_is_reserved(value) for name, value in entry if name == RESERVATION]
+    locations = [value for name, value in entry if name == "location" and _is_location(value)]
+    is_reserved = True in said
+    if not is_reserved and (said != [False] or sum(name == "location" for name, _ in entry) != 1):
+        return []
+    source = Source(_FILE, number, uri=uri)
+    policies = (one for name, one in entry if name == POLICY and isinstance(one, str))
+    address = _resolved(uri, _as_utf8(next(policies, "")))
+    return [
+        Scoped(
+            normal_pattern(_as_utf8(location).encode().decode("latin-1")),
+            Reservation(
+                is_reserved,
+                source,
+                excerpt(f"{location[:TEXT_CHARACTERS]} {RESERVATION}={int(is_reserved)}"),
+                address,
+            ),
+        )
+        for location in locations
+    ]
+
+
+def _is_location(value: object) -> bool:
+    return isinstance(value, str) and value[:1] in ("/", "*")
+
+
+def _is_reserved(value: object) -> bool | None:
+    """Whether a value reserves: 1, also written otherwise; 0 as a number alone permits."""
+    if isinstance(value, str):
+        return True if value.strip() == "1" else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return True if value == 1 else False if isinstance(value, int) and value == 0 else None
+
+
+def _as_utf8(text: str) -> str:
+    """Text without lone surrogates, which escapes of JSON may write, and which match no URL."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _resolved(base_url: str, reference: str) -> str:
+    """A reference as an absolute URL; empty if it is none."""
+    try:
+        return urljoin(base_url, reference.strip()) if reference.strip() else ""
+    except ValueError:
+        return ""

@@ -1,0 +1,23 @@
+"""Real files, for the tests of this folder."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+
+from tests.shared import SHARED
+
+EVERY = 1 if os.environ.get("REP_FULL") else 30
+"""Tests take one file of so many."""
+
+
+def files() -> list[tuple[str, bytes]]:
+    """All of them, with their URIs."""
+    assert SHARED is not None
+    with gzip.open(SHARED / "corpus" / "robots.jsonl.gz", "rb") as rows:
+        return [
+            (f"https://{row['host']}/robots.txt", base64.b64decode(row["body_b64"]))
+            for row in map(json.loads, rows)
+        ]

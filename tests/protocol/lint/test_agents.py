@@ -1,0 +1,113 @@
+"""Known crawlers: the one table of them, and what lint says by it."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from scrapy_rep.analysis.agents import table
+from scrapy_rep.analysis.agents.crawlers import CRAWLERS, crawler_of
+from scrapy_rep.analysis.checks.codes import Code, Severity
+from scrapy_rep.analysis.findings import findings
+from scrapy_rep.analysis.lint.linter import lint
+from scrapy_rep.protocol.document import parse
+from tests.crawling import REPOSITORY
+from tests.protocol.reading import URI
+from tests.shared import SHARED, needs_shared
+
+
+def _maker() -> ModuleType:
+    path = Path(REPOSITORY) / "docs" / "make_agents.py"
+    spec = importlib.util.spec_from_file_location("make_agents", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _details(body: str, code: Code) -> list[str]:
+    return [found.detail for found in lint(body.encode(), URI) if found.code is code]
+
+
+class TestTable:
+    @needs_shared
+    def test_it_is_what_the_list_says(self) -> None:
+        assert SHARED is not None
+        lines = (SHARED / "agents.jsonl").read_text(encoding="utf-8").splitlines()
+        made = _maker().table(lines, table.DATED)
+        assert made == Path(table.__file__).read_text(encoding="utf-8")
+
+    def test_names_are_unique(self) -> None:
+        names = [crawler.name for crawler in CRAWLERS]
+        assert len(names) == len(set(names)) == 277
+
+    def test_values(self) -> None:
+        for crawler in CRAWLERS:
+            assert crawler.obeys in ("yes", "no", "partly", "own-group-only", "unknown")
+            assert {crawler.crawl_delay, crawler.wildcards} <= {"yes", "no", "unknown"}
+            assert crawler.by in ("operator", "list", "memory")
+            assert not crawler.fallback or crawler_of(crawler.fallback) is not None
+
+    def test_whose_word_it_is(self) -> None:
+        google, images = crawler_of("GOOGLEBOT"), crawler_of("YandexImages")
+        assert google is not None
+        assert images is not None
+        assert google.whose_word("crawl_delay") == "as its operator documents"
+        assert images.whose_word("crawl_delay") == "by a list of crawlers"
+        assert images.whose_word("obeys") == "by a list of crawlers"
+        assert not images.is_said("obeys")
+
+
+class TestLint:
+    @pytest.mark.parametrize("name", ["360Spider", "008", "MJ12bot", "archive.org_bot"])
+    def test_documented_names_are_no_fault(self, name: str) -> None:
+        """Nobody can write them otherwise, and who is called so obeys them."""
+        body = f"User-agent: {name}\nDisallow: /x\nUser-agent: *\nDisallow:\n".encode()
+        severities = {finding.severity for finding in lint(body, URI)}
+        assert severities <= {Severity.INFO}
+        assert findings(parse(body, URI)) == ()
+        assert not parse(body).verdict("https://h/x", name).allowed
+
+    @pytest.mark.parametrize("name", ["SemrushBot-SI", "xAI-SearchBot", "Slackbot", "Google-Agent"])
+    def test_real_crawlers_are_not_meant_for_others(self, name: str) -> None:
+        assert _details(f"User-agent: {name}\nDisallow: /x\n", Code.USER_AGENT_NEAR) == []
+
+    @pytest.mark.parametrize(
+        "name",
+        ["Amazonbot", "Applebot", "MojeekBot", "YandexImages", "GoogleOther-Image"],
+    )
+    def test_crawl_delay(self, name: str) -> None:
+        body = f"User-agent: {name}\nDisallow: /x\nCrawl-delay: 5\n"
+        (detail,) = _details(body, Code.CRAWL_DELAY_IGNORED)
+        assert detail.startswith(f"{name.lower()}, ")
+
+    def test_who_ignores_star(self) -> None:
+        (detail,) = _details("User-agent: *\nDisallow: /\n", Code.OWN_TOKEN_ONLY)
+        named = detail.split(", ")
+        assert {"Mediapartners-Google", "APIs-Google", "AdsBot-Google-Mobile"} <= {*named}
+        body = "User-agent: adsbot-google\nUser-agent: *\nDisallow: /\n"
+        (detail,) = _details(body, Code.OWN_TOKEN_ONLY)
+        assert {*named} - {*detail.split(", ")} == {"AdsBot-Google"}
+
+    @pytest.mark.parametrize(
+        ("name", "details"),
+        [
+            ("facebookexternalhit", []),
+            ("Google-Agent", ["as its operator documents"]),
+            ("Slackbot", ["by a list of crawlers"]),
+            ("Amzn-User", ["by a list of crawlers"]),
+        ],
+    )
+    def test_who_may_not_obey(self, name: str, details: list[str]) -> None:
+        body = f"User-agent: {name}\nDisallow: /x\n"
+        assert _details(body, Code.UNENFORCEABLE) == details
+
+    def test_a_group_that_keeps_a_crawler_from_another_one_is_needed(self) -> None:
+        body = "User-agent: Googlebot-News\nDisallow: /x\n\nUser-agent: *\nDisallow: /x\n"
+        assert _details(body, Code.GROUP_LIKE_STAR) == [""]
+        body += "\nUser-agent: Googlebot\nDisallow: /y\n"
+        assert _details(body, Code.GROUP_LIKE_STAR) == []

@@ -1,0 +1,192 @@
+"""What findings advise: followed and proved, one by one and all at once.
+
+Over real files too: all of them with REP_FULL=1, a part of them otherwise.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.checks.effects import EFFECTS, Effect
+from scrapy_rep.analysis.checks.table import CHECKS
+from scrapy_rep.analysis.findings import Finding
+from scrapy_rep.analysis.lint.fixing import fixed
+from scrapy_rep.analysis.lint.linter import lint
+from scrapy_rep.analysis.mending import edited
+from scrapy_rep.analysis.rewrite.normal import normalise
+from tests.protocol import strategies
+from tests.protocol.lint.corpus import EVERY, files
+from tests.protocol.lint.proving import prove
+from tests.protocol.reading import URI
+from tests.shared import needs_shared
+
+NEWS = "User-agent: Googlebot-News\nAllow: /\n\nUser-agent: *\nDisallow: /\n"
+
+
+def _one(body: str, code: Code) -> Finding:
+    (found,) = (finding for finding in lint(body.encode(), URI) if finding.code is code)
+    return found
+
+
+def _followed(body: str, code: Code) -> str:
+    finding = _one(body, code)
+    assert finding.effect is Effect.KEEPS
+    assert finding.proposal is not None
+    return edited(body.encode(), finding.proposal.edits).decode()
+
+
+class TestLastRule:
+    """Without any rule a group would become one with the next."""
+
+    def test_it_gives_way_to_an_empty_one(self) -> None:
+        finding = _one(NEWS, Code.RULE_REDUNDANT)
+        assert finding.mend.startswith("write an empty 'Disallow:' in its place")
+        assert _followed(NEWS, Code.RULE_REDUNDANT) == NEWS.replace("Allow: /\n", "Disallow:\n", 1)
+
+    def test_not_both_are_asked_to_go(self) -> None:
+        body = NEWS.replace("Allow: /\n", "Disallow:\nAllow: /\n", 1)
+        codes = {finding.code for finding in lint(body.encode(), URI)}
+        assert Code.RULE_REDUNDANT in codes
+        assert Code.EMPTY_BESIDE_RULES not in codes
+        assert _followed(body, Code.RULE_REDUNDANT) == body.replace("Allow: /\n", "", 1)
+
+    def test_an_empty_allow(self) -> None:
+        body = "User-agent: a\nAllow:  # all\nUser-agent: *\nDisallow: /\n"
+        assert _followed(body, Code.EMPTY_ALLOW) == body.replace("Allow:  #", "Disallow: #", 1)
+
+    def test_of_several_rules_that_all_go_one_stays(self) -> None:
+        body = "User-agent: a\nAllow: /x\nAllow: /x\nAllow: /\n\nUser-agent: *\nDisallow: /\n"
+        new, _ = fixed(body.encode(), URI)
+        prove(body.encode(), new, URI)
+        assert b"User-agent: a\nDisallow:\n" in new
+
+    def test_robots_txt(self) -> None:
+        body = "User-agent: a\nDisallow: /robots.txt$\n\nUser-agent: *\nDisallow: /\n"
+        finding = _one(body, Code.BLOCKS_ROBOTS)
+        assert finding.effect is Effect.KEEPS
+        assert finding.proposal is not None
+        prove(body.encode(), edited(body.encode(), finding.proposal.edits), URI)
+
+    def test_a_rule_for_robots_txt_forbids_what_begins_like_it(self) -> None:
+        """``/robots.txt.bak`` is disallowed while the line is there."""
+        body = "User-agent: a\nDisallow: /robots.txt\n"
+        assert _one(body, Code.BLOCKS_ROBOTS).effect is Effect.CHANGES
+
+
+class TestLength:
+    """A rule that is shorter may lose."""
+
+    @pytest.mark.parametrize(
+        ("body", "code"),
+        [
+            ("User-agent: *\nDisallow: /a/*\nAllow: /*/\n", Code.TRAILING_STAR),
+            ("User-agent: *\nDisallow: /a/*\nAllow: /a/$\n", Code.TRAILING_STAR),
+            ("User-agent: *\nDisallow: /a**b\nAllow: /a*b\n", Code.REPEATED_STAR),
+            ("User-agent: *\nAllow: /a**/index.html\nDisallow: /\n", Code.REPEATED_STAR),
+        ],
+    )
+    def test_one_that_is_needed_is_kept(self, body: str, code: Code) -> None:
+        finding = _one(body, code)
+        assert finding.effect is Effect.OUTSIDE
+        assert finding.mend.startswith("keep it: ")
+
+    def test_one_that_is_not(self) -> None:
+        body = "User-agent: *\nDisallow: /a/*\nAllow: /b/$\n"
+        assert _followed(body, Code.TRAILING_STAR) == body.replace("*\nAllow", "\nAllow")
+
+    def test_for_a_crawler_that_obeys_two_names(self) -> None:
+        """A crawler called ``mj`` obeys both groups together."""
+        body = "User-agent: mj12bot\nDisallow: /a/*\n\nUser-agent: mj13bot\nAllow: /*/\n"
+        assert _one(body, Code.TRAILING_STAR).effect is Effect.OUTSIDE
+
+
+class TestLimit:
+    """Beyond the parse limit more is read once something above is gone."""
+
+    def test_nothing_is_promised(self) -> None:
+        body = "User-agent: *\nDisallow: /a\nDisallow: /a\n" + "Disallow: /b\n" * 50_000
+        found = lint(body.encode(), URI)
+        assert Code.PARSE_LIMIT in {finding.code for finding in found}
+        assert not any(finding.effect is Effect.KEEPS for finding in found)
+        assert any("parse limit" in finding.mend for finding in found)
+        assert fixed(body.encode(), URI)[0] == body.encode()
+
+
+class TestEdits:
+    def test_line_ends_stay(self) -> None:
+        body = "User-agent: *\r\nDisallow: /a\r\nDisallow: /a\r\nAllow: /a/b c"
+        new, done = fixed(body.encode(), URI)
+        assert new == b"User-agent: *\r\nAllow: /a/b%20c\r\nDisallow: /a\r\n"
+        assert {finding.code for finding in done} == {
+            *(Code.DUPLICATE_RULE, Code.SPACE_IN_PATH, Code.ORDER_MATTERS),
+        }
+
+    def test_comments_stay(self) -> None:
+        body = "User-agent: *\nDisallow: /a\nDisallow: /a # twice\n"
+        assert _followed(body, Code.DUPLICATE_RULE).endswith("Disallow: /a\n# twice\n")
+
+    def test_below_a_last_line_without_an_end(self) -> None:
+        assert _followed("User-agent: *", Code.GROUP_WITHOUT_RULES) == "User-agent: *\nDisallow:\n"
+
+
+@pytest.mark.parametrize("check", CHECKS.values(), ids=lambda check: check.code.value)
+def test_examples(check: object) -> None:
+    """Following the advice on a bad example keeps its meaning, and the finding is gone."""
+    from scrapy_rep.analysis.checks.codes import Check
+
+    assert isinstance(check, Check)
+    if not isinstance(check.bad, bytes):
+        assert EFFECTS[check.code] in (Effect.OUTSIDE, Effect.CHANGES)
+        return
+    found = [finding for finding in lint(check.bad, URI) if finding.code is check.code]
+    usual = EFFECTS[check.code]
+    if usual is Effect.KEEPS:
+        for finding in found:
+            _check_one(check.bad, finding, URI)
+    elif usual is Effect.FORMATS:
+        new = normalise(check.bad, uri=URI)
+        prove(check.bad, new, URI)
+        assert check.code not in {finding.code for finding in lint(new, URI)}
+
+
+def _check_one(body: bytes, finding: Finding, uri: str) -> None:
+    """One advice, followed alone."""
+    assert finding.proposal is not None
+    if finding.effect is not Effect.KEEPS:
+        return
+    assert finding.proposal.edits
+    new = edited(body, finding.proposal.edits)
+    try:
+        prove(body, new, uri)
+    except AssertionError as error:
+        raise AssertionError(f"{uri}: {finding}: {finding.mend}: {error!r}") from error
+
+
+@given(strategies.files)
+def test_any_file(body: bytes) -> None:
+    for finding in lint(body, URI):
+        if finding.effect is Effect.KEEPS:
+            _check_one(body, finding, URI)
+    new, _ = fixed(body, URI)
+    prove(body, new, URI)
+
+
+@pytest.mark.slow
+@needs_shared
+def test_real_files_one_advice_at_a_time() -> None:
+    for uri, body in files()[::EVERY]:
+        seen: dict[Code, int] = {}
+        for finding in lint(body, uri):
+            seen[finding.code] = seen.get(finding.code, 0) + 1
+            if finding.effect is Effect.KEEPS and (EVERY == 1 or seen[finding.code] < 4):
+                _check_one(body, finding, uri)
+
+
+@pytest.mark.slow
+@needs_shared
+def test_real_files_all_at_once() -> None:
+    for uri, body in files()[::EVERY]:
+        new, _ = fixed(body, uri)
+        prove(body, new, uri)

@@ -1,0 +1,114 @@
+"""A file that is packed is the same file, and takes less."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+
+import pytest
+
+from scrapy_rep.analysis.findings import findings
+from scrapy_rep.protocol.document import RobotsTxt, parse
+from scrapy_rep.protocol.ruleset import prepared
+from scrapy_rep.protocol.text import Text
+from scrapy_rep.reading import Reading
+
+_BODY = (
+    b"User-agent: *\r\nCrawl-delay: 3\r\nDisallow: /a\r\nAllow: /a/b\r\n"
+    b"Sitemap: https://h/s.xml\r\nUser-agent: other\r\nDisallow: /o\r\nHost: h\r\n"
+) + b"# filling\n" * 5000
+
+
+def facts(file: RobotsTxt) -> list[object]:
+    verdicts = [file.verdict(f"https://h{path}", (who,)) for who in ("x", "other") for path in "ao"]
+    return [
+        file.octets,
+        file.sitemaps,
+        file.other_records,
+        findings(file),
+        file.crawl_delay("x"),
+        file.group("other"),
+        *((one.allowed, str(one), one.rule and one.rule.line) for one in verdicts),
+    ]
+
+
+def test_a_packed_file_says_the_same() -> None:
+    plain, packed, late = (parse(_BODY, "https://h/robots.txt") for _ in range(3))
+    packed.text.pack()
+    packed.text.pack()
+    expected = facts(plain)
+    assert facts(packed) == expected
+    facts(late)
+    late.text.pack()
+    assert facts(late) == expected
+    assert plain == packed
+    assert hash(plain) == hash(packed)
+    assert packed.text.kept_octets < len(packed.text) == len(plain.octets)
+
+
+def test_what_is_prepared_is_kept_for_few_crawlers() -> None:
+    """A request may bring any User-Agent: each is prepared for, and the first are forgotten."""
+    file = parse(b"User-agent: *\n" + b"Disallow: /x\n" * 1000)
+    file.verdict("/", "one")
+    once = file.kept_octets - file.text.kept_octets
+    assert file.verdict("/x", "one") is file.verdict("/xy", "one"), "equal ones are the same"
+    for number in range(50):
+        file.verdict("/", f"bot{'x' * number}")
+        assert file.kept_octets - file.text.kept_octets <= 8 * once
+    file.verdict("/", "bot")
+    before = file.kept_octets
+    file.verdict("/", "bot")
+    assert file.kept_octets == before
+
+
+@pytest.mark.parametrize("octets", [b"", b"a", bytes(range(256))])
+def test_what_does_not_shrink_stays(octets: bytes) -> None:
+    text = Text(octets)
+    text.pack()
+    assert text.octets == octets
+    assert text.kept_octets == len(octets)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["# comment", "Disallow: /p{}", "Disallow: /*p{}*x", "Sitemap: https://h/{}", "Allow: /{}/{}"],
+)
+def test_what_is_counted_is_what_is_kept(line: str) -> None:
+    """Never much less, or a site could make a crawl take more than `REP_MEMORY_OCTETS`."""
+    for count in (900, 1023, 1024, 20_000):
+        lines = "\n".join(line.format(number, number) for number in range(count))
+        body = f"User-agent: *\n{lines}\n".encode()
+        parse(body).verdict("/", ("x",))  # what is kept once for all files
+        tracemalloc.start()
+        file = parse(body + b"#")
+        reading = Reading(file, file)
+        reading.settle(("x",))
+        reading.pack()
+        kept, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert kept <= 1.3 * reading.octets + 5000, (line, count)
+
+
+def _octets_of_prepared(pattern: str, count: int) -> tuple[int, int]:
+    """What so many rules of a form take, as measured; and as `prepared` has it."""
+    lines = [pattern.format(f"{number:05}") for number in range(count)]
+    own_octets = sum(len(f"Disallow: {line}\n") for line in lines)
+    prepared([*lines], [], own_octets)  # what is made once is not theirs
+    gc.collect()
+    tracemalloc.start()
+    made = prepared([f"{line} "[:-1] for line in lines], [], own_octets)
+    gc.collect()
+    measured, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return measured, made.kept_octets
+
+
+@pytest.mark.parametrize(
+    "pattern", ["/{}", "/a/b/{}/", "/*{}", "/*a{}*b", "/{}*x", "/x/y/{}*?foo=", "/a*%2F{}"]
+)
+@pytest.mark.parametrize("count", [100, 1000])
+def test_prepared_rules_take_no_more_than_they_say(pattern: str, count: int) -> None:
+    """What a policy costs in memory is counted by this: too little would fill the memory."""
+    measured, told = _octets_of_prepared(pattern, count)
+    assert measured <= 1.5 * told
+    assert told <= 4 * measured
