@@ -1,0 +1,1 @@
+"""What each check means: codes, severities, examples; a table for each group of codes."""

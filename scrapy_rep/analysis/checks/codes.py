@@ -1,0 +1,183 @@
+"""The codes of all checks, and what a row of their table says.
+
+A code never changes its meaning, and none is used twice. The hundreds are groups: the answer (0),
+octets and the file (1), lines (2), groups and agents (3), rules (4), wildcards and escapes (5),
+sitemaps (6), other records (7), effect (8).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from scrapy_rep.protocol.access.knowledge import Answer
+
+
+class Severity(Enum):
+    """How bad a finding is; the value is said to people."""
+
+    ERROR = "error"
+    """It is not used as written."""
+    WARNING = "warning"
+    """It is used, but crawlers differ."""
+    INFO = "info"
+    """Good to know."""
+
+
+class Code(Enum):
+    """Every check, by name; the value is its stable code."""
+
+    CLIENT_ERROR = "REP001"
+    SERVER_ERROR = "REP002"
+    TIMEOUT = "REP003"
+    DNS = "REP004"
+    TLS = "REP005"
+    NETWORK = "REP006"
+    REDIRECT = "REP007"
+    REDIRECT_CROSS_HOST = "REP008"
+    REDIRECT_DEAD_END = "REP009"
+    ODD_STATUS = "REP010"
+    MEDIA_TYPE = "REP011"
+    SCHEMES_DIFFER = "REP012"
+    ODD_CODING = "REP013"
+    SLOW_ANSWER = "REP014"
+
+    BOM = "REP101"
+    UTF16 = "REP102"
+    NOT_UTF8 = "REP103"
+    NUL = "REP104"
+    CR_ONLY = "REP105"
+    PARSE_LIMIT = "REP106"
+    MARKUP = "REP107"
+    JSON = "REP108"
+    EMPTY_FILE = "REP109"
+    NO_GROUPS = "REP110"
+    TOO_MANY_RULES = "REP111"
+    TOO_MANY_FINDINGS = "REP112"
+    EFFECT_NOT_CHECKED = "REP113"
+
+    MISSING_COLON = "REP201"
+    NO_RECORD = "REP202"
+    UNKNOWN_KEY = "REP203"
+    UNSUPPORTED_KEY = "REP204"
+    MISSPELT_KEY = "REP205"
+    NEAR_KEY = "REP206"
+    KEY_GOES_ON = "REP207"
+    LINE_TOO_LONG = "REP208"
+    INVISIBLE_CHARACTER = "REP209"
+    KEY_MISSING = "REP210"
+
+    RULE_BEFORE_GROUP = "REP301"
+    USER_AGENT_EMPTY = "REP302"
+    USER_AGENT_NAMES_NOBODY = "REP303"
+    USER_AGENT_CUT = "REP304"
+    USER_AGENT_VERSION = "REP305"
+    USER_AGENT_HEADER = "REP306"
+    USER_AGENT_WILDCARD = "REP307"
+    USER_AGENT_LIST = "REP308"
+    USER_AGENT_NEAR = "REP309"
+    DUPLICATE_GROUP = "REP310"
+    GROUP_SHADOWED = "REP311"
+    MULTIPLE_STAR = "REP312"
+    USER_AGENT_REPEATED = "REP313"
+    NO_STAR = "REP314"
+    GROUP_WITHOUT_RULES = "REP315"
+    BLANK_LINE_INSIDE = "REP316"
+    RECORD_SPLITS_GROUP = "REP317"
+    OWN_TOKEN_ONLY = "REP318"  # noqa: S105 - no password
+    UNENFORCEABLE = "REP319"
+    GROUP_SWALLOWED = "REP320"
+
+    RULE_MATCHES_NOTHING = "REP401"
+    FULL_URL = "REP402"
+    SPACE_IN_PATH = "REP403"
+    SEVERAL_PATHS = "REP404"
+    FRAGMENT = "REP405"
+    DUPLICATE_RULE = "REP406"
+    TIE = "REP407"
+    EMPTY_ALLOW = "REP408"
+    EMPTY_BESIDE_RULES = "REP409"
+    RULE_TOO_LONG = "REP410"
+    BACKSLASH = "REP411"
+    DOT_SEGMENTS = "REP412"
+    DISALLOW_ALL = "REP413"
+    BLOCKS_ROBOTS = "REP414"
+    CONTROL_CHARACTER = "REP415"
+
+    DOLLAR_NOT_LAST = "REP501"
+    BAD_ESCAPE = "REP502"
+    NOT_ASCII = "REP503"
+    TRAILING_STAR = "REP504"
+    REPEATED_STAR = "REP505"
+    NEEDLESS_ESCAPE = "REP506"
+    LOWER_CASE_ESCAPE = "REP507"
+    REGULAR_EXPRESSION = "REP508"
+    LEADING_STAR = "REP509"
+    ESCAPED_SLASH = "REP510"
+    MANY_WILDCARDS = "REP511"
+
+    SITEMAP_RELATIVE = "REP601"
+    SITEMAP_LEFT_OUT = "REP602"
+    SITEMAP_SCHEME = "REP603"
+    SITEMAP_EMPTY = "REP604"
+    SITEMAP_MISSING = "REP605"
+    SITEMAP_CROSS_HOST = "REP606"
+    SITEMAP_DISALLOWED = "REP607"
+    SITEMAP_DUPLICATE = "REP608"
+    SITEMAP_ENDING = "REP609"
+
+    VALUE_UNREADABLE = "REP701"
+    CRAWL_DELAY_COMMA = "REP702"
+    CRAWL_DELAY_DUPLICATE = "REP703"
+    CRAWL_DELAY_HUGE = "REP704"
+    CRAWL_DELAY_IGNORED = "REP705"
+    RECORD_BEFORE_GROUP = "REP706"
+    CLEAN_PARAM_FORMAT = "REP707"
+    HOST_DEPRECATED = "REP708"
+    NOINDEX_UNSUPPORTED = "REP709"
+    SIGNAL_SYNTAX = "REP710"
+    SIGNAL_CONTRADICTS = "REP711"
+    LICENSE_INVALID = "REP712"
+    LICENSE_DISALLOWED = "REP713"
+    USAGE_SYNTAX = "REP714"
+    USAGE_CONFLICT = "REP715"
+    CLEAN_PARAM_TOO_LONG = "REP716"
+    HOST_DUPLICATE = "REP717"
+    HOST_FORMAT = "REP718"
+    SIGNAL_BEFORE_GROUP = "REP719"
+    SIGNAL_SPELLING = "REP720"
+    USAGE_LETTER_CASE = "REP721"
+    USAGE_FOREIGN_WORDS = "REP722"
+
+    RULE_SHADOWED = "REP801"
+    RULE_REDUNDANT = "REP802"
+    BLOCKS_RESOURCES = "REP803"
+    BLOCKS_SITEMAP = "REP804"
+    GROUP_LIKE_STAR = "REP805"
+    ORDER_MATTERS = "REP806"
+
+    @property
+    def slug(self) -> str:
+        """The name as people write it: ``rule-before-group``."""
+        return self.name.lower().replace("_", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A row of the table: what a code means.
+
+    Attributes:
+        code: the code.
+        severity: how bad it is.
+        meaning: one sentence, without its full stop.
+        mend: what to do about it, likewise.
+        bad: a file, or an answer, that has it.
+        good: one that has not.
+    """
+
+    code: Code
+    severity: Severity
+    meaning: str
+    mend: str
+    bad: bytes | Answer = field(repr=False)
+    good: bytes | Answer = field(repr=False)

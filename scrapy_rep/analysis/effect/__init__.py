@@ -1,0 +1,1 @@
+"""The effect of rules: which match, which never decide, and where two files differ."""

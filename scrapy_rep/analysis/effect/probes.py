@@ -1,0 +1,121 @@
+"""URLs that tell rules apart: for every pattern some that match it, and some that just miss it.
+
+Cost: linear in the octets of the patterns: at most 40 probes for each, and `_CROSSINGS` more, none
+of them longer than `_LONGEST`.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Collection, Iterable, Iterator
+from itertools import pairwise, product
+
+from scrapy_rep.protocol.paths import END
+from scrapy_rep.protocol.ruleset import folder_of
+
+from .patterns import is_live, literal_of
+
+_MORE = ("", "x", "/x", "?x=1", ".html")
+_CROSSINGS = 2000
+_LOOKS_PER_CROSSING = 20  # at pairs of patterns, most of which can't meet
+_LETTERS = string.ascii_lowercase[::-1] + string.digits + string.ascii_uppercase
+_LONGEST = 8000  # characters of a path; no client asks for more
+_ALWAYS = ("/", "/index.html", "/x", "/robots.txt", "/robots.txt?x", "/?x=1", "/*", "/$")
+
+
+def probes(patterns: Iterable[str], changed: Collection[str] = ()) -> Iterator[str]:
+    """Paths for patterns in normal form, each once: references that begin with ``/``.
+
+    Each pattern is tried as it stands and longer, its wildcards filled in several ways, one
+    character short, with its last one changed, in the other case, and as its folder; and where
+    there are wildcards, together with other patterns, in either order.
+
+    Args:
+        patterns: those of the rules that may decide.
+        changed: those of them that only one of two files has: what differs, differs by these.
+    """
+    seen: set[str] = set()
+    for path in _paths(
+        [pattern for pattern in dict.fromkeys(patterns) if is_live(pattern)], changed
+    ):
+        if path[:1] == "/" and len(path) <= _LONGEST and path not in seen:
+            seen.add(path)
+            yield as_reference(path)
+
+
+def as_reference(path: str) -> str:
+    """A path as people write it: a ``#`` of the normal form is ``%23``, or a fragment begins."""
+    return path.replace("#", "%23")
+
+
+def _paths(live: list[str], changed: Collection[str]) -> Iterator[str]:
+    yield from _ALWAYS
+    unused = _unused(live)
+    # What stands in a "*" is in no pattern, or it would be what other patterns match.
+    fills = "", unused, f"/{unused}/", f"?{unused}=1&y="
+    first = sorted(live, key=lambda pattern: pattern not in changed)
+    for pattern in first:
+        yield from _of(pattern, fills)
+    yield from _crossings(first, unused)
+
+
+def _of(pattern: str, fills: tuple[str, ...]) -> Iterator[str]:
+    for fill in fills if "*" in pattern else fills[:1]:
+        filled = pattern.replace("*", fill).removesuffix(END)
+        path = filled if filled[:1] == "/" else f"/{filled}"
+        if len(path) > _LONGEST:
+            continue
+        for more in _MORE:
+            yield path + more
+        yield path[:-1]
+        yield path[:-1] + ("y" if path[-1:] == "x" else "x")
+        yield path.swapcase()
+        yield f"/x{path}"
+    folder = folder_of(pattern)
+    yield (pattern if folder is None else folder).rpartition("/")[0].replace("*", fills[1]) + "/"
+
+
+def _unused(patterns: list[str]) -> str:
+    """A letter or two that no pattern holds; "x" if they hold all pairs of letters."""
+    text = "\n".join(patterns)
+    held = {*text, *map("".join, pairwise(text))}
+    every = (*_LETTERS, *map("".join, product(_LETTERS, repeat=2)))
+    return next((found for found in every if found not in held), "x")
+
+
+def _crossings(patterns: list[str], unused: str) -> Iterator[str]:
+    """Paths that a wildcard pattern and another one may both match."""
+    left, looks = _CROSSINGS, _CROSSINGS * _LOOKS_PER_CROSSING
+    for at, one in enumerate(patterns):
+        for other in patterns[at + 1 :]:
+            looks -= 1
+            if not left or not looks:
+                return
+            if "*" not in one and "*" not in other:
+                continue
+            for path in _together(one, other, unused):
+                yield path
+                left -= 1
+                if not left:
+                    return
+
+
+def _together(one: str, other: str, unused: str) -> Iterator[str]:
+    """Paths that two patterns both match, where that can be had in a simple way."""
+    head, head_too = literal_of(one), literal_of(other)
+    if not head.startswith(head_too) and not head_too.startswith(head):
+        return
+    longer = max(head, head_too, key=len).removesuffix(END)
+    start = longer if longer[:1] == "/" else f"/{longer}"
+    tails = [
+        pattern.partition("*")[2].replace("*", unused) for pattern in (one, other) if "*" in pattern
+    ]
+    if not any(tails):
+        return
+    for first, *more in (tails, tails[::-1]) if len(tails) > 1 else (tails,):
+        last = "".join(more)
+        # "a$" and "ba$" end alike; "a$" comes last.
+        ends = last if not first.endswith(END) or not more else ""
+        path = start + unused + first.removesuffix(END) + unused * bool(ends) + ends
+        yield path.removesuffix(END)
+        yield start + first.removesuffix(END) + ends.removesuffix(END)

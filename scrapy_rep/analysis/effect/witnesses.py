@@ -1,0 +1,253 @@
+"""Paths that two sets of rules judge differently: found for certain, if there are any.
+
+Patterns are regular expressions, so the rules of both sides can be read along one path, symbol by
+symbol, and the states that this leads to are finite. A search through them, the shortest paths
+first, finds a path of different verdicts, or has seen that there is none::
+
+    old  Disallow: *=  Allow: /thmb/*
+    new  Disallow: *=  Allow: /thmb/*x
+    "/", "t", ... "/", any, "="      old: allowed, new: disallowed
+
+All symbols that no pattern names are alike, and one stands for them. Only what could still meet a
+pattern that one side alone has is looked at.
+
+**Dot segments.** A path that has some is judged as it is written and without them, and both have to
+be allowed. Where the sides differ on paths as they are written, three searches follow each other:
+any path; one without dot segments, which is a witness; and where there is none, one with them that
+`dotted` looks for. If the sides agree on all paths as written, they agree.
+
+Cost: bounded by the `Budget`, a step being a pattern that reads a symbol. The states may be as many
+as 2 to the number of wildcards, so hostile files end there.
+"""
+
+from __future__ import annotations
+
+import string
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from scrapy_rep.protocol.paths import END, without_dots
+
+from .budget import Budget, look_steps
+from .dotted import DOTS, dotted
+from .patterns import covers, matches, may_meet
+from .probes import as_reference
+from .products import Product, Said, Says, Sides, State
+from .readers import IN_QUERY, symbols_of
+
+__all__ = ["Said", "witnesses"]
+
+_OTHERS = (
+    *string.ascii_lowercase[::-1],
+    *string.digits,
+    *string.ascii_uppercase,
+    *(f"%{octet:02X}" for octet in range(0x80, 0x100)),
+)
+_MOST_GIVEN = 3  # of each pattern, since not every path is that of a URL
+
+
+def witnesses(old: Iterable[Said], new: Iterable[Said], budget: Budget) -> Iterator[str]:
+    """Paths that the rules judge differently, at least one for each rule that makes a difference.
+
+    With the budget spent, there may be more. The caller asks both files, since a path of the search
+    may have no such URL.
+    """
+    sides = Sides.of(old, new)
+    octets = sum(map(len, sides.patterns))
+    for pattern in sorted(sides.changed):
+        if not budget.take(look_steps(octets, len(sides.patterns))):
+            return
+        for path in _of_pattern(sides, pattern, budget):
+            yield as_reference(path)
+
+
+def _of_pattern(sides: Sides, wanted: str, budget: Budget) -> Iterator[str]:
+    hunt = _Hunt(sides, wanted)
+    found = list(hunt.found(budget))
+    yield from found
+    if not found or any(without_dots(path) == path for path in found):
+        return
+    plain = list(hunt.found(budget, has_dots=False))
+    yield from plain
+    if not plain:
+        yield from dotted(sides, hunt.meeting, wanted, found, other=hunt.other, budget=budget)
+
+
+class _Hunt:
+    """The search for paths that are judged differently, as written, because of one pattern.
+
+    Few patterns can make a difference, and few of the others stand in their way. So only the first
+    are searched; where others decide about a path that this finds, these are searched too.
+
+    Attributes:
+        meeting: the patterns that may meet it.
+        other: the symbol that stands for all that none of these names.
+    """
+
+    def __init__(self, sides: Sides, wanted: str) -> None:
+        self._says = sides.says
+        self._wanted = wanted
+        self.meeting = [text for text in sides.patterns if text == wanted or may_meet(text, wanted)]
+        self._octets = sum(map(len, self.meeting))
+        named = {symbol for text in self.meeting for symbol in symbols_of(text)}
+        self.other = next(symbol for symbol in _OTHERS if symbol not in named)
+        opponents = _opponents(sides.says, self.meeting, wanted)
+        self._searched = None if opponents is None else {wanted, *opponents}
+
+    def found(self, budget: Budget, *, has_dots: bool = True) -> Iterator[str]:
+        """Such paths, those without dot segments first; only these unless `has_dots`."""
+        given: set[str] = set()
+        while self._searched is not None:
+            patterns = [text for text in self.meeting if text in self._searched]
+            search = _Search(Product(patterns, self._says), patterns.index(self._wanted))
+            beside: set[str] = set()
+            for path in search.found(self.other, budget, has_dots=has_dots):
+                if not budget.take(look_steps(self._octets, len(self.meeting))):
+                    return
+                deciders, is_difference = self._judged(path)
+                if is_difference and path not in given:
+                    given.add(path)
+                    yield path
+                beside |= deciders - self._searched
+                if beside:
+                    break
+            if given or not beside:
+                return
+            self._searched |= beside
+
+    def _judged(self, path: str) -> tuple[set[str], bool]:
+        """The patterns that decide about a path for each side, and if they do it differently."""
+        matched = [text for text in self.meeting if matches(text, path + END)]
+        one, other = (_decision(says, matched) for says in self._says)
+        return {one[2], other[2]} - {""}, one[1] is not other[1]
+
+
+def _decision(says: dict[str, bool], matched: list[str]) -> tuple[int, bool, str]:
+    """How a side decides about a path that these patterns match: by which one."""
+    decisions = ((len(text), says[text], text) for text in matched if text in says)
+    return max(decisions, default=(0, True, ""))
+
+
+def _opponents(says: Says, patterns: Iterable[str], wanted: str) -> set[str] | None:
+    """What may answer otherwise where a pattern decides for one side; None if nothing may.
+
+    ::
+
+        old  Disallow: /a*  Disallow: /a/b  Allow: /a/b/c
+        new  Disallow: /a   Allow: /a/b/c
+
+    Where ``/a/b`` decides, ``/a`` does it too: what of the new rules allows, and outranks ``/a`` on
+    such a path, outranks ``/a/b`` as well, and is among the old rules.
+    """
+    found: set[str] = set()
+    is_settled = True
+    for own, other in (says, says[::-1]):
+        if wanted not in own:
+            continue
+        answer = own[wanted]
+        instead = max(
+            (
+                (len(text), answer)
+                for text in patterns
+                if other.get(text) is answer and covers(text, wanted)
+            ),
+            default=(0, True),
+        )
+        rank = len(wanted), answer
+        is_settled = is_settled and (answer or instead[0] > 0)
+        found |= {
+            text
+            for text in patterns
+            if other.get(text, answer) is not answer
+            and (len(text), other[text]) > instead
+            and not (own.get(text) is other[text] and (len(text), other[text]) > rank)
+        }
+    return None if is_settled and not found else found
+
+
+class _Place(NamedTuple):
+    """What else of a path counts, and only that is told apart.
+
+    Attributes:
+        has_dots: whether dot segments play no part.
+        has_query: whether some pattern reads a query in another way.
+        in_query: whether the query has begun.
+        segment: "", ".", "..", or "x" for others.
+    """
+
+    has_dots: bool
+    has_query: bool
+    in_query: bool = False
+    segment: str = ""
+
+    def behind(self, symbol: str) -> _Place | None:
+        """The place behind a symbol; None if a dot segment ends there that must not be."""
+        if self.in_query:
+            return self
+        if self.has_dots:
+            return self._replace(in_query=self.has_query and symbol == "?")
+        if symbol in "/?":
+            there = self._replace(in_query=symbol == "?", segment="")
+            return None if self.ends_in_dots else there
+        segment = self.segment + symbol
+        return self._replace(segment=segment if segment in DOTS else "x")
+
+    @property
+    def ends_in_dots(self) -> bool:
+        """Whether a path that ends here has a dot segment that must not be."""
+        return self.segment in DOTS
+
+
+class _Search:
+    """The paths that some patterns of both sides judge differently because of one of them."""
+
+    def __init__(self, product: Product, wanted: int) -> None:
+        self._product = product
+        self._wanted = wanted
+        # Where no pattern names these escapes, path and query read alike.
+        self._has_query = not IN_QUERY.keys().isdisjoint(product.symbols)
+
+    def found(self, other: str, budget: Budget, *, has_dots: bool) -> Iterator[str]:
+        """The first such paths, the shortest first; without dot segments unless `has_dots`."""
+        product = self._product
+        first = (product.start, _Place(has_dots, self._has_query))
+        seen = {first}
+        queue = deque([(first, "/")])
+        given = {True: 0, False: 0}
+        while queue and max(given.values()) < _MOST_GIVEN:
+            (state, place), path = queue.popleft()
+            if not product.is_alive(state, self._wanted):
+                continue
+            if not place.ends_in_dots and self._is_difference(state):
+                given[without_dots(path) == path] += 1
+                yield path
+            symbols = {*product.named(state, in_query=place.in_query), other, "?"}
+            if not budget.take(len(symbols) * len(state.live)):
+                return
+            # Dots come last: paths without dot segments are better witnesses.
+            for symbol in sorted(symbols, key=_dots_last):
+                if place.in_query and symbol in IN_QUERY:
+                    continue  # it is the character
+                there = place.behind(symbol)
+                if there is None:
+                    continue
+                after = product.step(state, symbol, in_query=place.in_query), there
+                if after not in seen:
+                    seen.add(after)
+                    queue.append((after, path + symbol))
+
+    def _is_difference(self, state: State) -> bool:
+        """Whether the sides differ on a path because of what is wanted.
+
+        Of two rules that decide differently, one is not on both sides.
+        """
+        deciders = self._product.deciders(state)
+        if self._wanted not in deciders:
+            return False
+        one, other = self._product.answers(deciders)
+        return one is not other
+
+
+def _dots_last(symbol: str) -> tuple[bool, str]:
+    return symbol == ".", symbol

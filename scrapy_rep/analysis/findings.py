@@ -1,0 +1,150 @@
+"""What is unusual in a file, as values: nothing in a robots.txt is an error to its reader.
+
+`findings` looks at what a crawl should know of the files that it obeys, in one pass; `lint` looks
+for everything. Both speak in `Finding`, whose words come from the one table of checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from scrapy_rep.analysis.agents.crawlers import crawler_of
+from scrapy_rep.analysis.checks.codes import Code, Severity
+from scrapy_rep.analysis.checks.effects import EFFECTS, Effect
+from scrapy_rep.analysis.checks.table import CHECKS
+from scrapy_rep.protocol.document import RobotsTxt
+from scrapy_rep.protocol.extensions import records as other
+from scrapy_rep.protocol.extensions.sitemaps import sitemap_uri
+from scrapy_rep.protocol.lines import RULES, Kind, records
+from scrapy_rep.protocol.tokens import names_somebody
+from scrapy_rep.protocol.verdict import shown
+
+from .mending import Mend
+from .outline import name_of
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One unusual thing, and where it is.
+
+    Attributes:
+        code: which of the checks found it.
+        line: the number of its line, from 1; 0: the file as a whole.
+        octets: what was found, as written.
+        column: where on the line that begins, in characters from 1; 0: the line as a whole.
+        detail: what the code alone does not say, such as the number of another line; may be empty.
+        other_line: the number of another line that it is about; 0 if there is none.
+        proposal: what to do about it at this place, if that is known; else the table says it.
+    """
+
+    code: Code
+    line: int = 0
+    octets: bytes = b""
+    column: int = 0
+    detail: str = ""
+    other_line: int = 0
+    proposal: Mend | None = None
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return CHECKS[self.code].severity
+
+    @property
+    def message(self) -> str:
+        """What it means, in one sentence without its full stop."""
+        meaning = CHECKS[self.code].meaning
+        return f"{meaning} ({self.detail})" if self.detail else meaning
+
+    @property
+    def mend(self) -> str:
+        """What to do about it, likewise."""
+        return CHECKS[self.code].mend if self.proposal is None else self.proposal.text
+
+    @property
+    def effect(self) -> Effect:
+        """What following that does to verdicts."""
+        if self.proposal is not None:
+            return self.proposal.effect
+        usual = EFFECTS[self.code]
+        return Effect.CHANGES if usual is Effect.KEEPS else usual  # nobody has looked
+
+    def __str__(self) -> str:
+        """The finding in one line."""
+        where = f"line {self.line}: " if self.line else ""
+        shown_octets = f": {shown(self.octets)}" if self.octets else ""
+        return f"{where}{self.message}{shown_octets}"
+
+
+MOST_WILDCARDS = 2000
+"""Rules with wildcards that a file may have without a finding; real ones have 1,200 at most."""
+
+_READERS: dict[bytes, Callable[[bytes], object | None]] = {
+    b"crawl-delay": other.crawl_delay,
+    b"request-rate": other.request_rate,
+    b"visit-time": other.visit_time,
+}
+
+
+def findings(robots_txt: RobotsTxt) -> tuple[Finding, ...]:
+    """What a crawl should know of a file that it obeys, in the order of its lines.
+
+    Linear in its octets.
+    """
+    return tuple(_findings(robots_txt, robots_txt.octets))
+
+
+def _findings(robots_txt: RobotsTxt, octets: bytes) -> Iterator[Finding]:
+    uri = robots_txt.uri
+    if robots_txt.is_cut:
+        yield Finding(Code.PARSE_LIMIT)
+    if robots_txt.is_utf16:
+        yield Finding(Code.UTF16)
+    if octets.lstrip()[:1] == b"<":
+        yield Finding(Code.MARKUP)
+    has_group = False
+    wildcards = 0
+    sitemaps: set[str] = set()
+    line, counted = 1, 0
+    for offset, kind, key, value in records(octets):
+        has_group = has_group or kind is Kind.USER_AGENT
+        wildcards += kind in RULES and b"*" in value
+        for code in _codes(kind, key, value, uri, sitemaps, has_group=has_group):
+            line += octets.count(b"\n", counted, offset)
+            counted = offset
+            yield Finding(code, line, value)
+    if wildcards > MOST_WILDCARDS:
+        yield Finding(Code.MANY_WILDCARDS, detail=f"{wildcards:,}")
+
+
+def _codes(
+    kind: Kind, key: bytes, value: bytes, uri: str, sitemaps: set[str], *, has_group: bool
+) -> Iterator[Code]:
+    if kind in RULES:
+        if not has_group:
+            yield Code.RULE_BEFORE_GROUP
+        if value and not value.startswith((b"/", b"*")):
+            yield Code.RULE_MATCHES_NOTHING
+    elif kind is Kind.USER_AGENT:
+        if not names_somebody(value) and crawler_of(name_of(value)) is None:
+            yield Code.USER_AGENT_NAMES_NOBODY
+    elif kind is Kind.SITEMAP:
+        sitemap = sitemap_uri(value, uri)
+        if sitemap is None:
+            yield Code.SITEMAP_LEFT_OUT
+            return
+        if sitemap_uri(value, "") is None:
+            yield Code.SITEMAP_RELATIVE
+        if sitemap in sitemaps:
+            yield Code.SITEMAP_DUPLICATE
+        sitemaps.add(sitemap)
+    else:
+        yield from _codes_of_value(key.lower(), value)
+
+
+def _codes_of_value(name: bytes, value: bytes) -> Iterator[Code]:
+    if name in _READERS and _READERS[name](value) is None:
+        yield Code.VALUE_UNREADABLE
+    elif name == b"crawl-delay" and b"," in value:
+        yield Code.CRAWL_DELAY_COMMA

@@ -1,0 +1,231 @@
+"""Checks of what the rules of merged groups come to.
+
+Cost: comparisons of rules, bounded by `BUDGET_STEPS` of work for the file; where that does not
+suffice, a finding says so, and the rest is not checked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.effect.analysis import Needless, Pattern, needless, patterns_of
+from scrapy_rep.analysis.effect.budget import Budget, look_steps
+from scrapy_rep.analysis.effect.patterns import is_live, matches, may_meet, pattern_of
+from scrapy_rep.analysis.findings import Finding
+from scrapy_rep.analysis.outline import Block, Line, Outline
+from scrapy_rep.protocol.extensions.sitemaps import sitemap_uri
+from scrapy_rep.protocol.lines import Kind
+from scrapy_rep.protocol.paths import normal_path, path_of
+from scrapy_rep.protocol.ruleset import folder_of
+from scrapy_rep.protocol.tokens import EVERYONE
+
+from .agents import fallback_of
+
+BUDGET_STEPS = 3_000_000
+
+_EVERYTHING = ("/", "/*", "*")
+
+_RESOURCES = re.compile(
+    r"\.(?:css|js)(?:\*|\$|\?|$)|/(?:css|js|javascripts?|stylesheets?|styles|scripts)/?\*?$",
+    re.IGNORECASE,
+)
+
+
+def effect_findings(outlined: Outline) -> Iterator[Finding]:
+    """What is unusual in the effect of rules."""
+    budget = Budget(BUDGET_STEPS)
+    by_number = {line.number: line for line in outlined.lines}
+    merges = _merges(outlined, budget)
+    for line_findings in (
+        _needless_findings(merges, by_number, budget),
+        _order_findings(outlined, budget),
+        _blocked_uris(outlined, merges, budget),
+    ):
+        yield from line_findings
+    yield from _resources(outlined)
+    yield from _like_star(outlined, merges, budget)
+    if budget.is_spent:
+        yield Finding(Code.EFFECT_NOT_CHECKED)
+
+
+Merge = tuple[int, ...]
+"""The indices of the groups that together are some crawler's."""
+
+
+def _merges(outlined: Outline, budget: Budget) -> dict[Merge, list[Line]]:
+    """The rules of each merged group that some crawler has, by the groups it is made of."""
+    merges: dict[Merge, list[Line]] = {}
+    for indices in outlined.merges:
+        rules = [line for index in indices for line in outlined.blocks[index].rules]
+        if budget.take(look_steps(sum(len(line.value) for line in rules), len(rules))):
+            merges[indices] = rules
+    return merges
+
+
+def _pattern_list(rules: list[Line]) -> list[Pattern]:
+    return list(
+        patterns_of(
+            (line.kind is Kind.ALLOW, pattern_of(line.value), line.number) for line in rules
+        ).values()
+    )
+
+
+def _needless_findings(
+    merges: dict[Merge, list[Line]], by_number: dict[int, Line], budget: Budget
+) -> Iterator[Finding]:
+    """Rules that never decide or change nothing, in every merged group that has them."""
+    in_merges: Counter[int] = Counter()
+    found: dict[int, list[Needless]] = {}
+    for rules in merges.values():
+        patterns = _pattern_list(rules)
+        in_merges.update(pattern.line for pattern in patterns)
+        for reason in needless(patterns, budget):
+            found.setdefault(reason.pattern.line, []).append(reason)
+    for number, reasons in found.items():
+        first = reasons[0]
+        other = first.because
+        is_tie = other is not None and other.text == first.pattern.text
+        if len(reasons) < in_merges[number] or is_tie:
+            continue
+        code = Code.RULE_SHADOWED if first.is_shadowed else Code.RULE_REDUNDANT
+        line = by_number[number]
+        detail = f"see line {other.line}" if other is not None and other.line else ""
+        yield Finding(code, number, line.value[:200], line.value_column, detail)
+
+
+def _order_findings(outlined: Outline, budget: Budget) -> Iterator[Finding]:
+    """Rules that a crawler never reaches if it takes the first match."""
+    for block in outlined.blocks:
+        shorter: list[tuple[Kind, str, Line]] = []
+        octets = 0
+        for line in block.rules:
+            pattern = pattern_of(line.value)
+            if line.kind is None or not is_live(pattern):
+                continue
+            count = len(shorter)
+            if not budget.take(1 + look_steps(octets + count * len(pattern), count)):
+                return
+            octets += len(pattern)
+            above = next(
+                (
+                    other
+                    for kind, text, other in shorter
+                    if kind is not line.kind
+                    and len(text) < len(pattern)
+                    and (may_meet(text, pattern) if "*" not in text else matches(text, pattern))
+                ),
+                None,
+            )
+            if above is not None:
+                yield Finding(
+                    Code.ORDER_MATTERS,
+                    line.number,
+                    line.value[:200],
+                    line.value_column,
+                    f"see line {above.number}",
+                    above.number,
+                )
+            shorter.append((line.kind, pattern, line))
+
+
+def _steps(patterns: list[str], paths: list[str]) -> int:
+    """The steps of looking at each path by each pattern."""
+    octets = len(paths) * sum(map(len, patterns)) + len(patterns) * sum(map(len, paths))
+    return look_steps(octets, len(patterns) * len(paths))
+
+
+def _decides(rules: list[tuple[bool, str, Line]], path: str) -> Line | None:
+    """The disallow line that decides for a path, if one does."""
+    best: tuple[int, bool, Line | None] = (0, True, None)
+    for allow, pattern, line in rules:
+        if (len(pattern), allow) > best[:2] and matches(pattern, path):
+            best = len(pattern), allow, line
+    return None if best[1] else best[2]
+
+
+def _blocked_uris(
+    outlined: Outline, merges: dict[Merge, list[Line]], budget: Budget
+) -> Iterator[Finding]:
+    """Sitemaps and licences of the same host that rules of this file keep crawlers from."""
+    targets = [
+        (line, normal_path(path_of(uri)))
+        for line in outlined.lines
+        if (line.kind is Kind.SITEMAP or line.name == b"license")
+        and (uri := sitemap_uri(line.value, outlined.uri or "https://host/")) is not None
+        and (not outlined.uri or _authority(uri) == _authority(outlined.uri))
+    ]
+    star = outlined.by_name.get(EVERYONE)
+    told: set[int] = set()
+    for merge, lines in merges.items() if targets else ():
+        rules = [
+            (allow, pattern, line)
+            for line in lines
+            for allow in (line.kind is Kind.ALLOW,)
+            for pattern in (pattern_of(line.value), folder_of(pattern_of(line.value)) or "")
+            if pattern and (allow or pattern == pattern_of(line.value))
+        ]
+        if not budget.take(_steps([text for _, text, _ in rules], [path for _, path in targets])):
+            return
+        for target, path in targets:
+            line = _decides(rules, path)
+            if line is None:
+                continue
+            if merge == star:
+                is_map = target.kind is Kind.SITEMAP
+                code = Code.SITEMAP_DISALLOWED if is_map else Code.LICENSE_DISALLOWED
+                at = target.value_column
+                detail = f"see line {line.number}"
+                yield Finding(code, target.number, target.value[:200], at, detail)
+            elif (
+                target.kind is Kind.SITEMAP
+                and line.number not in told
+                and pattern_of(line.value) not in _EVERYTHING  # that is meant, and no slip
+            ):
+                told.add(line.number)
+                detail = f"see line {target.number}"
+                at = line.value_column
+                yield Finding(Code.BLOCKS_SITEMAP, line.number, line.value[:200], at, detail)
+
+
+def _authority(uri: str) -> str:
+    return path_authority.lower() if (path_authority := uri[: -len(path_of(uri))]) else ""
+
+
+def _resources(outlined: Outline) -> Iterator[Finding]:
+    for block in outlined.blocks:
+        for line in block.rules:
+            if line.kind is Kind.DISALLOW and _RESOURCES.search(pattern_of(line.value)):
+                at = line.value_column
+                yield Finding(Code.BLOCKS_RESOURCES, line.number, line.value[:200], at)
+
+
+def _like_star(
+    outlined: Outline, merges: dict[Merge, list[Line]], budget: Budget
+) -> Iterator[Finding]:
+    """Groups that say what the group for ``*`` says, rules and other records."""
+    star = outlined.by_name.get(EVERYONE)
+    if star is None:
+        return
+    said = [_said(block) for block in outlined.blocks]
+    by_star = set().union(*(said[index] for index in star))
+    is_within = [words <= by_star for words in said]
+    for merge in merges:
+        block = outlined.blocks[merge[0]]
+        if merge == star or EVERYONE in block.names or not all(is_within[i] for i in merge):
+            continue
+        if any(fallback_of(name) in outlined.by_name for name in block.names):
+            continue  # without it, the crawler would take the group of the other one
+        is_like = any(len(said[index]) == len(by_star) for index in merge)
+        if not is_like and budget.take(sum(len(said[index]) for index in merge)):
+            is_like = len(set().union(*(said[index] for index in merge))) == len(by_star)
+        if is_like:
+            line = block.agents[0]
+            yield Finding(Code.GROUP_LIKE_STAR, line.number, line.value[:200], line.value_column)
+
+
+def _said(block: Block) -> set[tuple[object, object]]:
+    rules = {(line.kind, pattern_of(line.value)) for line in block.rules}
+    return {*rules, *((line.name, line.value) for line in block.others)}

@@ -1,0 +1,95 @@
+"""Checks of single lines and their keys. Linear in the octets, but for `_MOST_KEYS` names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.findings import Finding
+from scrapy_rep.analysis.outline import Line, Outline
+from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, Kind
+
+from .slips import is_one_slip
+
+KNOWN_KEYS = frozenset(
+    {
+        *[b"crawl-delay", b"request-rate", b"visit-time", b"host", b"clean-param", b"license"],
+        *[b"content-signal", b"content-signals", b"content-usage", b"noindex"],
+    }
+)
+"""Other records that some crawler reads, or that have a check of their own."""
+
+_UNSUPPORTED_KEYS = frozenset(
+    {
+        *[b"robot-version", b"comment", b"domain", b"revisit-after", b"noarchive", b"nofollow"],
+        *[b"nosnippet", b"unavailable_after", b"cache-delay", b"llm-policy", b"index", b"follow"],
+        *[b"disallowaitraining", b"allowaitraining", b"tdm-reservation", b"tdm-policy"],
+    }
+)
+_WORDS = {
+    Kind.USER_AGENT: (b"user-agent",),
+    Kind.ALLOW: (b"allow",),
+    Kind.DISALLOW: (b"disallow",),
+    Kind.SITEMAP: (b"sitemap",),
+}
+_SPELLINGS = tuple(
+    word.decode()
+    for word in (*(w for words in _WORDS.values() for w in words), *sorted(KNOWN_KEYS))
+)
+_INVISIBLE = re.compile(rb"\s*(\xef\xbb\xbf|\xe2\x80[\x8b-\x8f]|\xc2\xa0|\xc2\xad|\xe2\x81\xa0)")
+_LONGEST_KEY = 24  # of those that may be meant for another
+_MOST_KEYS = 200  # different ones that are compared with the known ones
+
+
+def line_findings(outlined: Outline) -> Iterator[Finding]:
+    """What is unusual in single lines."""
+    near: dict[bytes, str | None] = {}
+    is_markup = outlined.octets.lstrip()[:1] == b"<"
+    for line in outlined.lines:
+        if len(line.octets) > LINE_LIMIT_OCTETS:
+            yield Finding(Code.LINE_TOO_LONG, line.number, line.octets[:40], LINE_LIMIT_OCTETS + 1)
+        invisible = _INVISIBLE.match(line.octets)
+        if invisible:
+            yield Finding(Code.INVISIBLE_CHARACTER, line.number, invisible[1], line.key_column)
+        elif line.kind is None:
+            if not line.octets.lstrip().startswith(b"#") and not is_markup:
+                yield _no_record(line)
+        elif not is_markup or line.kind is not Kind.OTHER:
+            yield from _key_findings(line, near)
+
+
+def _no_record(line: Line) -> Finding:
+    text = line.octets.strip()
+    code = Code.KEY_MISSING if text.startswith(b":") else Code.NO_RECORD
+    return Finding(code, line.number, text[:200], line.key_column)
+
+
+def _key_findings(line: Line, near: dict[bytes, str | None]) -> Iterator[Finding]:
+    found = (line.number, line.key[:200], line.key_column)
+    if b":" not in line.octets.partition(b"#")[0]:
+        yield Finding(Code.MISSING_COLON, *found)
+    if line.kind is Kind.OTHER:
+        if line.name in KNOWN_KEYS:
+            return
+        if line.name in _UNSUPPORTED_KEYS:
+            yield Finding(Code.UNSUPPORTED_KEY, *found)
+            return
+        meant = _meant(line.name, near)
+        if meant is None:
+            yield Finding(Code.UNKNOWN_KEY, *found)
+        else:
+            yield Finding(Code.NEAR_KEY, *found, f"perhaps {meant.capitalize()}")
+    elif line.kind is not None and line.name not in _WORDS[line.kind]:
+        is_word = line.name.startswith(_WORDS[line.kind])
+        yield Finding(Code.KEY_GOES_ON if is_word else Code.MISSPELT_KEY, *found)
+
+
+def _meant(name: bytes, near: dict[bytes, str | None]) -> str | None:
+    """The key that is nearly this, if there is one."""
+    if name not in near:
+        if len(name) > _LONGEST_KEY or len(near) >= _MOST_KEYS:
+            return None
+        text = name.decode("latin-1")
+        near[name] = next((known for known in _SPELLINGS if is_one_slip(text, known)), None)
+    return near[name]

@@ -1,0 +1,245 @@
+"""What to do about each finding of a file, and whether that keeps every verdict.
+
+Advice is about one place; whether it is safe depends on the file around it:
+
+- Below the last rule of a group the next user-agent line begins another group. Without that rule
+  both become one, so the rule gives way to an empty ``Disallow:``. That holds too where all rules
+  of a group have a finding: users follow all the advice they get.
+- A rule that is shorter may lose against another one that it beats now.
+- Of a file beyond the parse limit more is read once something above is gone.
+
+Cost: linear in lines and findings, but for comparing patterns, bounded by `rivals.BUDGET_STEPS`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cached_property
+
+from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.checks.effects import EFFECTS, Effect
+from scrapy_rep.analysis.checks.table import CHECKS
+from scrapy_rep.analysis.effect.patterns import pattern_of
+from scrapy_rep.analysis.findings import Finding
+from scrapy_rep.analysis.mending import Edit, Mend, Place
+from scrapy_rep.analysis.outline import Block, Line, Outline
+from scrapy_rep.protocol.extensions.records import crawl_delay
+from scrapy_rep.protocol.extensions.sitemaps import sitemap_uri
+from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, RULES
+
+from .line_mends import REWRITES, with_value, without
+from .rivals import Rivals
+
+_EMPTY = b"Disallow:"
+_KEEP_ONE = (
+    "write an empty 'Disallow:' in its place: without any rule, the group would become one with "
+    "the next"
+)
+_UNCUT = "; more of the file is read then, for it is larger than the parse limit"
+
+# Rules that go. The rule that is named in the finding does nothing where it stands.
+_RULES_THAT_GO = frozenset(
+    [
+        *[Code.DUPLICATE_RULE, Code.EMPTY_ALLOW, Code.EMPTY_BESIDE_RULES, Code.RULE_SHADOWED],
+        *[Code.RULE_REDUNDANT],
+    ]
+)
+_LINES_THAT_GO = frozenset([Code.USER_AGENT_REPEATED, Code.SITEMAP_EMPTY, Code.SITEMAP_DUPLICATE])
+
+
+def with_mends(outlined: Outline, found: list[Finding]) -> list[Finding]:
+    """The findings with what to do about each; one about a line that may stay falls away."""
+    return list(_Mender(outlined, found).findings())
+
+
+class _Mender:
+    """The findings of one file, and what their lines are part of."""
+
+    def __init__(self, outlined: Outline, found: list[Finding]) -> None:
+        self._outlined = outlined
+        self._found = found
+        self._lines = {line.number: line for line in outlined.lines}
+        self._rivals = Rivals(outlined)
+        self._kept: set[int] = set()  # empty Disallow lines that stay
+        self._emptied: set[int] = set()  # rules that give way to an empty Disallow
+        self._keep_one_rule_in_each_group()
+
+    def findings(self) -> Iterator[Finding]:
+        for finding in self._found:
+            if finding.code is Code.EMPTY_BESIDE_RULES and finding.line in self._kept:
+                continue
+            if EFFECTS[finding.code] is Effect.KEEPS:
+                yield replace(finding, proposal=self._mend(finding))
+            elif finding.code is Code.BLOCKS_ROBOTS:
+                yield replace(finding, proposal=self._robots_rule(finding))
+            else:
+                yield finding
+
+    def _mend(self, finding: Finding) -> Mend:
+        """The mend of a finding that is said to keep verdicts, unless this place is otherwise."""
+        mend = self._edits_of(finding)
+        if not isinstance(mend, Mend):
+            effect = Effect.KEEPS if mend else Effect.CHANGES
+            mend = Mend(CHECKS[finding.code].mend, effect, mend)
+        if mend.edits and self._outlined.is_cut:
+            return Mend(mend.text + _UNCUT, Effect.CHANGES)
+        return mend
+
+    def _edits_of(self, finding: Finding) -> tuple[Edit, ...] | Mend:
+        code = finding.code
+        if code in self._of_file:
+            return self._of_file[code](finding)
+        line = self._lines.get(finding.line)
+        if line is None:
+            return ()
+        if code in self._of_line:
+            return self._of_line[code](finding, line)
+        if len(line.octets) > LINE_LIMIT_OCTETS and code is not Code.LINE_TOO_LONG:
+            return ()
+        return _rewritten(line, REWRITES[code](line))
+
+    @cached_property
+    def _of_file(self) -> dict[Code, Callable[[Finding], tuple[Edit, ...]]]:
+        return {
+            **dict.fromkeys((Code.BOM, Code.UTF16, Code.CR_ONLY), _octets),
+            Code.NO_STAR: _group_for_all,
+            Code.BLANK_LINE_INSIDE: self._without_blank_lines,
+            Code.NUL: self._without_nul,
+        }
+
+    @cached_property
+    def _of_line(self) -> dict[Code, Callable[[Finding, Line], Mend | tuple[Edit, ...]]]:
+        return {
+            **dict.fromkeys(_RULES_THAT_GO, self._without_rule),
+            **dict.fromkeys(_LINES_THAT_GO, _without_line),
+            Code.GROUP_WITHOUT_RULES: _empty_rule_below,
+            Code.RECORD_SPLITS_GROUP: self._below_agents,
+            Code.ORDER_MATTERS: _above_shorter,
+            Code.TRAILING_STAR: self._with_fewer_stars,
+            Code.REPEATED_STAR: self._with_fewer_stars,
+            Code.SITEMAP_RELATIVE: self._absolute,
+            Code.CRAWL_DELAY_DUPLICATE: self._without_delay,
+        }
+
+    # Rules that go.
+
+    def _keep_one_rule_in_each_group(self) -> None:
+        going = {finding.line for finding in self._found if finding.code in _RULES_THAT_GO}
+        empties = {
+            finding.line for finding in self._found if finding.code is Code.EMPTY_BESIDE_RULES
+        }
+        for block in self._outlined.blocks:
+            numbers = [line.number for line in block.rules]
+            if not numbers or any(number not in going for number in numbers):
+                continue
+            own = next((number for number in numbers if number in empties), None)
+            if own is None:
+                self._emptied.add(numbers[0])
+            else:
+                self._kept.add(own)
+
+    def _without_rule(self, _: Finding, line: Line) -> Mend | tuple[Edit, ...]:
+        comment = without(line)
+        if line.number in self._emptied:
+            octets = _EMPTY if comment is None else _EMPTY + b" " + comment
+            return Mend(_KEEP_ONE, Effect.KEEPS, (Edit(Place.AT, line.number, octets),))
+        return (Edit(Place.AT, line.number, comment),)
+
+    def _robots_rule(self, finding: Finding) -> Mend:
+        """``Disallow: /robots.txt$`` forbids nothing; without the ``$`` it forbids other paths."""
+        line = self._lines[finding.line]
+        if not pattern_of(line.value).endswith("$"):
+            return Mend(CHECKS[finding.code].mend, Effect.CHANGES)
+        block = self._block_of[finding.line]
+        is_alone = all(rule is line for rule in block.rules)
+        octets = _EMPTY if is_alone else without(line)
+        mend = Mend(
+            _KEEP_ONE if is_alone else "remove the line",
+            Effect.KEEPS,
+            (Edit(Place.AT, line.number, octets),),
+        )
+        return Mend(mend.text + _UNCUT, Effect.CHANGES) if self._outlined.is_cut else mend
+
+    @cached_property
+    def _block_of(self) -> dict[int, Block]:
+        return {
+            line.number: block
+            for block in self._outlined.blocks
+            for line in (*block.agents, *block.rules, *block.others)
+        }
+
+    # Lines that move.
+
+    def _without_blank_lines(self, finding: Finding) -> tuple[Edit, ...]:
+        """Blank lines from the first one up to the next rule; comments stay."""
+        edits: list[Edit] = []
+        number = finding.line
+        while (line := self._lines.get(number)) is None or line.kind not in RULES:
+            if line is None:
+                edits.append(Edit(Place.AT, number))
+            number += 1
+        return tuple(edits)
+
+    def _without_nul(self, finding: Finding) -> tuple[Edit, ...]:
+        line = self._lines.get(finding.line)
+        return (Edit(Place.AT, finding.line, line.octets if line else b""),)
+
+    def _below_agents(self, _: Finding, line: Line) -> tuple[Edit, ...]:
+        last = self._block_of[line.number].agents[-1]
+        return Edit(Place.AT, line.number), Edit(Place.BELOW, last.number, line.octets)
+
+    # Wildcards: fewer octets, and so less specific.
+
+    def _with_fewer_stars(self, finding: Finding, line: Line) -> Mend | tuple[Edit, ...]:
+        is_final = finding.code is Code.TRAILING_STAR
+        value = _FINAL_STARS(b"", line.value) if is_final else _STARS(b"*", line.value)
+        rival = self._rivals.of(line, pattern_of(value))
+        if rival is None:
+            return (Edit(Place.AT, line.number, with_value(line, value)),)
+        reason = f"it outranks line {rival} only as long as it is" if rival else "it may be needed"
+        return Mend(f"keep it: {reason}", Effect.OUTSIDE)
+
+    # Other records.
+
+    def _absolute(self, finding: Finding, line: Line) -> Mend | tuple[Edit, ...]:
+        uri = sitemap_uri(line.value, self._outlined.uri)
+        if uri is None or not self._outlined.uri or not uri.isprintable() or "#" in uri:
+            return Mend(CHECKS[finding.code].mend, Effect.OUTSIDE)
+        return _rewritten(line, with_value(line, uri.encode()))
+
+    def _without_delay(self, finding: Finding, line: Line) -> Mend | tuple[Edit, ...]:
+        block = self._block_of[line.number]
+        above = (other for other in block.others if other.number < line.number)
+        if any(o.name == b"crawl-delay" and crawl_delay(o.value) is not None for o in above):
+            return (Edit(Place.AT, line.number, without(line)),)
+        return Mend(CHECKS[finding.code].mend, Effect.CHANGES)
+
+
+def _octets(_: Finding) -> tuple[Edit, ...]:
+    return (Edit(Place.FILE),)
+
+
+def _group_for_all(_: Finding) -> tuple[Edit, ...]:
+    return tuple(Edit(Place.END, 0, text) for text in (b"", b"User-agent: *", _EMPTY))
+
+
+def _without_line(_: Finding, line: Line) -> tuple[Edit, ...]:
+    return (Edit(Place.AT, line.number, without(line)),)
+
+
+def _empty_rule_below(_: Finding, line: Line) -> tuple[Edit, ...]:
+    return (Edit(Place.BELOW, line.number, _EMPTY),)
+
+
+def _above_shorter(finding: Finding, line: Line) -> tuple[Edit, ...]:
+    return Edit(Place.AT, line.number), Edit(Place.ABOVE, finding.other_line, line.octets)
+
+
+def _rewritten(line: Line, octets: bytes | None) -> tuple[Edit, ...]:
+    return () if octets is None else (Edit(Place.AT, line.number, octets),)
+
+
+_FINAL_STARS = re.compile(rb"\*+$").sub
+_STARS = re.compile(rb"\*\*+").sub

@@ -1,0 +1,210 @@
+"""Checks of Sitemap lines and other records. Linear in the octets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from urllib.parse import urlsplit
+
+from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.findings import Finding
+from scrapy_rep.analysis.outline import Block, Line, Outline
+from scrapy_rep.protocol.extensions import records
+from scrapy_rep.protocol.extensions.sitemaps import sitemap_uri
+from scrapy_rep.protocol.fields.sources import Remarks, Source
+from scrapy_rep.protocol.lines import Kind
+from scrapy_rep.protocol.usage.content_signal import content_signal
+from scrapy_rep.protocol.usage.content_usage import content_usage
+from scrapy_rep.protocol.usage.patterns import divided
+from scrapy_rep.protocol.usage.preference import Preference
+
+from .agents import ignores_crawl_delay
+
+_READERS: dict[bytes, Callable[[bytes], object | None]] = {
+    b"crawl-delay": records.crawl_delay,
+    b"request-rate": records.request_rate,
+    b"visit-time": records.visit_time,
+}
+_OF_A_GROUP = frozenset({*_READERS, b"content-usage"})
+_HUGE_SECONDS = 30
+_SCHEME = re.compile(rb"([A-Za-z][A-Za-z0-9+.-]*):")
+_CLEAN_PARAM = re.compile(rb"[^\s&/,]+(?:&[^\s&/,]+)*(?:\s+[/*]\S*)?")
+_SIGNAL = re.compile(
+    rb"(?:(?:search|ai-input|ai-train)\s*=\s*(?:yes|no)|use\s*=\s*(?:immediate|reference|full))",
+    re.IGNORECASE,
+)
+_SIGNALS = (b"content-signal", b"content-signals")
+_HOST = re.compile(rb"[^\s/:@?#]+(?::\d{1,5})?|\[[0-9A-Fa-f:.]+\](?::\d{1,5})?")
+_YANDEX_CHARACTERS = 500
+_SITEMAP_ENDINGS = (
+    ".xml",
+    ".txt",
+    ".rss",
+    ".atom",
+    ".gz",
+    ".php",
+    ".ashx",
+    ".aspx",
+    ".jsp",
+    ".axd",
+)
+_SAYS_YES = re.compile(rb"=\s*yes", re.IGNORECASE)
+_HERE = Source("Content-Usage")
+# Words of Content-Signal, and what Content-Usage says in their place.
+_OWN = {b"ai-train": b"train-ai", b"yes": b"y", b"no": b"n"}
+_FOREIGN = re.compile(rb"(?<![^\s,=])(?:ai-train|yes|no)(?![^\s,=])")
+
+
+def _is_silent_signal(value: bytes) -> bool:
+    """Whether a part of a value says nothing, as crawlers read it."""
+    remarks = Remarks()
+    said = content_signal(divided(value)[1].decode("utf-8", "replace"), _HERE, remarks)
+    return bool(remarks.kept) or not (said.preferences or said.use)
+
+
+def _is_odd_signal(value: bytes) -> bool:
+    """Whether all of a value is understood, but not by every reader."""
+    signals = divided(value)[1].split(b",")
+    is_usual = all(_SIGNAL.fullmatch(part.strip()) for part in signals)
+    return not is_usual and not _is_silent_signal(value)
+
+
+def _says_all(value: bytes) -> bool:
+    """Whether no part of the value of a Content-Usage, without its path, says nothing."""
+    remarks = Remarks()
+    return bool(content_usage(value, _HERE, remarks)) and not remarks.kept
+
+
+def _usage_slip(value: bytes) -> Code | None:
+    """Why a part of a value says nothing, as crawlers read it; None if every part says something.
+
+    A slip is named if everything speaks without it: ``Train-AI=n``, ``ai-train=no``.
+    """
+    said = divided(value)[1]
+    if _says_all(said):
+        return None
+    lowered = said.lower()
+    if _says_all(lowered):
+        return Code.USAGE_LETTER_CASE
+    own_words = _FOREIGN.sub(lambda found: _OWN[found[0]], lowered)
+    return Code.USAGE_FOREIGN_WORDS if _says_all(own_words) else Code.USAGE_SYNTAX
+
+
+# Keys, and what is wrong with a value of theirs if the function says so.
+_VALUE_CHECKS: tuple[tuple[tuple[bytes, ...], Code, Callable[[bytes], bool]], ...] = (
+    *(
+        ((name,), Code.VALUE_UNREADABLE, lambda value, read=read: read(value) is None)
+        for name, read in _READERS.items()
+    ),
+    ((b"clean-param",), Code.CLEAN_PARAM_FORMAT, lambda value: not _CLEAN_PARAM.fullmatch(value)),
+    ((b"clean-param",), Code.CLEAN_PARAM_TOO_LONG, lambda value: len(value) > _YANDEX_CHARACTERS),
+    ((b"host",), Code.HOST_DEPRECATED, lambda _: True),
+    ((b"host",), Code.HOST_FORMAT, lambda value: not _HOST.fullmatch(value)),
+    ((b"noindex",), Code.NOINDEX_UNSUPPORTED, lambda _: True),
+    (_SIGNALS, Code.SIGNAL_SYNTAX, _is_silent_signal),
+    (_SIGNALS, Code.SIGNAL_SPELLING, _is_odd_signal),
+    ((b"license",), Code.LICENSE_INVALID, lambda value: sitemap_uri(value, "") is None),
+    *(
+        ((b"content-usage",), code, lambda value, code=code: _usage_slip(value) is code)
+        for code in (Code.USAGE_SYNTAX, Code.USAGE_LETTER_CASE, Code.USAGE_FOREIGN_WORDS)
+    ),
+)
+
+
+def record_findings(outlined: Outline) -> Iterator[Finding]:
+    """What is unusual in Sitemap lines and other records."""
+    yield from _sitemap_findings(outlined)
+    for line in outlined.before:
+        if line.name in _OF_A_GROUP:
+            yield _of(Code.RECORD_BEFORE_GROUP, line)
+        elif line.name in _SIGNALS:
+            yield _of(Code.SIGNAL_BEFORE_GROUP, line)
+    for line in outlined.lines:
+        if line.kind is Kind.OTHER:
+            yield from _value_findings(line)
+    hosts = [line for line in outlined.lines if line.name == b"host"]
+    for line in hosts[1:]:
+        yield _of(Code.HOST_DUPLICATE, line, f"see line {hosts[0].number}")
+    for block in outlined.blocks:
+        yield from _block_findings(block)
+
+
+def _of(code: Code, line: Line, detail: str = "") -> Finding:
+    return Finding(code, line.number, line.value[:200], line.value_column, detail)
+
+
+def _sitemap_findings(outlined: Outline) -> Iterator[Finding]:
+    seen: set[str] = set()
+    host = urlsplit(outlined.uri).hostname
+    for line in outlined.sitemaps:
+        uri = sitemap_uri(line.value, outlined.uri)
+        scheme = _SCHEME.match(line.value)
+        if not line.value:
+            yield _of(Code.SITEMAP_EMPTY, line)
+        elif scheme and scheme[1].lower() not in (b"http", b"https"):
+            yield _of(Code.SITEMAP_SCHEME, line)
+        elif sitemap_uri(line.value, "") is None and (uri is not None or not scheme):
+            yield _of(Code.SITEMAP_RELATIVE, line)
+        elif uri is None:
+            yield _of(Code.SITEMAP_LEFT_OUT, line)
+        elif host and urlsplit(uri).hostname != host:
+            yield _of(Code.SITEMAP_CROSS_HOST, line)
+        if uri is not None and not _has_sitemap_ending(uri):
+            yield _of(Code.SITEMAP_ENDING, line)
+        if uri is not None and uri in seen:
+            yield _of(Code.SITEMAP_DUPLICATE, line)
+        seen.add(uri or "")
+    if outlined.blocks and not outlined.sitemaps:
+        yield Finding(Code.SITEMAP_MISSING)
+
+
+def _has_sitemap_ending(uri: str) -> bool:
+    """Whether a URL may be that of a sitemap, by its path; programs with a query may make one."""
+    parts = urlsplit(uri)
+    return bool(parts.query) or parts.path.lower().endswith(_SITEMAP_ENDINGS)
+
+
+def _value_findings(line: Line) -> Iterator[Finding]:
+    if line.name == b"crawl-delay":
+        yield from _delay_findings(line)
+    for names, code, is_odd in _VALUE_CHECKS:
+        if line.name in names and is_odd(line.value):
+            yield _of(code, line)
+
+
+def _delay_findings(line: Line) -> Iterator[Finding]:
+    seconds = records.crawl_delay(line.value)
+    if seconds is None:
+        return
+    if b"," in line.value:
+        yield _of(Code.CRAWL_DELAY_COMMA, line)
+    if seconds > _HUGE_SECONDS:
+        yield _of(Code.CRAWL_DELAY_HUGE, line)
+
+
+def _block_findings(block: Block) -> Iterator[Finding]:
+    delays = [line for line in block.others if line.name == b"crawl-delay"]
+    for line in delays[1:]:
+        yield _of(Code.CRAWL_DELAY_DUPLICATE, line, f"see line {delays[0].number}")
+    ignoring = [f"{name}, {by}" for name in block.names if (by := ignores_crawl_delay(name))]
+    if delays and ignoring:
+        yield _of(Code.CRAWL_DELAY_IGNORED, delays[0], "; ".join(ignoring))
+    forbids_all = any(
+        line.kind is Kind.DISALLOW and line.value in (b"/", b"/*") for line in block.rules
+    ) and not any(line.kind is Kind.ALLOW and line.value for line in block.rules)
+    for line in block.others:
+        if line.name.startswith(b"content-signal") and forbids_all and _SAYS_YES.search(line.value):
+            yield _of(Code.SIGNAL_CONTRADICTS, line)
+    yield from _conflicts(line for line in block.others if line.name == b"content-usage")
+
+
+def _conflicts(usages: Iterable[Line]) -> Iterator[Finding]:
+    """Content-Usage lines of a group that differ for the same path and category."""
+    said: dict[tuple[str, str], tuple[Preference, Line]] = {}
+    for line in usages:
+        pattern, value = divided(line.value)
+        for category, preference in (content_usage(value, _HERE, Remarks()) or {}).items():
+            before, where = said.setdefault((pattern, category), (preference, line))
+            if before is not preference:
+                yield _of(Code.USAGE_CONFLICT, line, f"see line {where.number}")
+                break

@@ -1,0 +1,131 @@
+"""Comments of a file that suppress findings about it.
+
+::
+
+    Disallow: /*?sort=   # rep: ignore REP509
+    # rep: ignore leading-star, REP8: old links
+    Disallow: */print/
+    # rep: ignore-file REP605
+
+Behind a record the comment speaks of its line; on a line of its own, of the next line that holds
+more than a comment; with ``ignore-file``, of all lines and of the file as a whole, wherever it
+stands. Codes are written as for ``--select``, with commas between them; only those of the form
+``REP401`` may follow each other with a blank. What follows the last is a reason, and no word of it
+counts: "REP509 all of these are old" suppresses REP509, and not ``all``. Without any code, it
+speaks of all; ``ignore-file`` has to name some.
+
+Cost: linear in the octets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.checks.groups import GROUPS
+from scrapy_rep.analysis.findings import Finding
+from scrapy_rep.protocol.lines import clean
+
+_COMMENT = re.compile(rb"#[ \t]*rep:[ \t]*(ignore(?:-file)?)(?![\w-])[ \t:=]*(.*)", re.IGNORECASE)
+
+
+_WORD = re.compile(r"[^,;:\s]+")
+_PLAIN_CODE = re.compile(r"REP\d+", re.IGNORECASE)
+
+
+@dataclass
+class Suppressions:
+    """What the comments of a file suppress.
+
+    Attributes:
+        unknown: the number of a line, and a word there that names no code.
+    """
+
+    unknown: list[tuple[int, str]] = field(default_factory=list)
+    _of_file: set[Code] = field(default_factory=set)
+    _by_line: dict[int, set[Code]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, body: bytes) -> Suppressions:
+        """What a file suppresses."""
+        found = cls()
+        if b"#" not in body:
+            return found
+        pending: set[Code] = set()
+        for number, line in enumerate(clean(body)[0].split(b"\n"), start=1):
+            before, mark, _ = line.partition(b"#")
+            codes = found._read(number, line[len(before) :]) if mark else set()
+            if not before.strip():
+                pending |= codes if mark else set()
+                continue
+            codes |= pending
+            pending = set()
+            if codes:
+                found._by_line[number] = codes
+        return found
+
+    def _read(self, number: int, comment: bytes) -> set[Code]:
+        """The codes of a line, or of the next one; those of the file are noted."""
+        match = _COMMENT.match(comment)
+        if match is None:
+            return set()
+        codes: set[Code] = set()
+        text = match[2].decode("latin-1")
+        words = list(_words(text))
+        for word in words:
+            named = codes_of(word)
+            if not named:
+                if not codes:
+                    self.unknown.append((number, word))
+                break  # a reason
+            codes |= named
+        if match[1].lower() == b"ignore":
+            return codes if _WORD.search(text) else set(Code)
+        self._of_file |= codes
+        if not words:
+            self.unknown.append((number, "nothing"))
+        return set()
+
+    def covers(self, finding: Finding) -> bool:
+        """Whether a finding is suppressed."""
+        code = finding.code
+        return code in self._of_file or code in self._by_line.get(finding.line, ())
+
+
+def _words(text: str) -> Iterator[str]:
+    """The words that may name codes: the first, and those behind a comma, up to the reason."""
+    end = 0
+    for match in _WORD.finditer(text):
+        between = text[end : match.start()]
+        if end and (
+            set(between) & set(";:") or not ("," in between or _PLAIN_CODE.fullmatch(match[0]))
+        ):
+            return
+        yield match[0]
+        end = match.end()
+
+
+def codes_of(word: str) -> frozenset[Code]:
+    """The codes that a word names: one, its name, how some begin, or a group; none if it is odd."""
+    if word.lower() in GROUPS:
+        return GROUPS[word.lower()]
+    start = word.upper()
+    return frozenset(
+        code
+        for code in Code
+        if code.slug == word.lower() or (start[:3] == "REP" and code.value.startswith(start))
+    )
+
+
+def without_suppressed(
+    body: bytes, findings: Iterable[Finding]
+) -> tuple[list[Finding], Sequence[Finding]]:
+    """Findings that are reported, and those that the file itself suppresses."""
+    comments = Suppressions.of(body)
+    kept: list[Finding] = []
+    left_out: list[Finding] = []
+    for finding in findings:
+        (left_out if comments.covers(finding) else kept).append(finding)
+    return kept, left_out

@@ -1,0 +1,91 @@
+"""Crawlers that get the rules of the next group, though the file seems to mean another thing.
+
+::
+
+    User-agent: Bingbot
+    Crawl-delay: 5
+
+    User-agent: BadBot
+    Disallow: /
+
+Only a rule ends a run of user-agent lines (RFC 9309, 2.2.1), so this bans Bingbot. A group for
+several crawlers looks otherwise: its user-agent lines stand together, above its rules.
+
+Cost: linear in the lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from scrapy_rep.analysis.effect.patterns import pattern_of
+from scrapy_rep.analysis.outline import Block, Line, Outline, name_of
+from scrapy_rep.protocol.lines import Kind
+
+_EVERYTHING = ("/", "/*", "*")
+_OF_THE_RUN = frozenset({b"content-signal", b"content-signals", b"content-usage"})
+
+
+@dataclass(frozen=True, slots=True)
+class Swallowed:
+    """A user-agent line without rules of its own, and a rule that its crawler gets."""
+
+    agent: Line
+    rule: Line
+
+
+def swallowed(outlined: Outline) -> Iterator[Swallowed]:
+    """The user-agent lines that fall into the next group, in the order of the file."""
+    places = {line.number: place for place, line in enumerate(outlined.lines)}
+    for block in outlined.blocks:
+        rule = _told_rule(block)
+        stop = last_break(block, places)
+        if rule is None or not stop:
+            continue
+        own = {name_of(line.value) for line in block.agents if line.number > stop}
+        for line in block.agents:
+            if line.number <= stop and name_of(line.value) not in {*own, ""}:
+                yield Swallowed(line, rule)
+
+
+def _told_rule(block: Block) -> Line | None:
+    """The rule that says most: one for everything, else the first that can match."""
+    rules = [line for line in block.rules if line.value]
+    bans = (
+        line
+        for line in rules
+        if line.kind is Kind.DISALLOW and pattern_of(line.value) in _EVERYTHING
+    )
+    return next(bans, rules[0] if rules else None)
+
+
+def last_break(block: Block, places: dict[int, int]) -> int:
+    """The number of the last user-agent line that seems to end a group of its own; 0 if none does.
+
+    A record of a group below it says so; or a blank line, where the rules stand directly below the
+    last user-agent line.
+
+    Args:
+        block: the group.
+        places: the place of each line that is not blank, by its number.
+    """
+    numbers = [line.number for line in block.agents]
+    records = [line.number for line in block.others if line.name not in _OF_THE_RUN]
+    below = block.rules[0].number if block.rules else numbers[-1]
+    is_tight = not _has_blank(numbers[-1], below, places)
+    found = max(
+        (
+            number
+            for number, after in pairwise(numbers)
+            if is_tight and _has_blank(number, after, places)
+        ),
+        default=0,
+    )
+    last_record = max((number for number in records if number < numbers[-1]), default=0)
+    return max([found, *(number for number in numbers if number < last_record)])
+
+
+def _has_blank(start: int, stop: int, places: dict[int, int]) -> bool:
+    return places[stop] - places[start] < stop - start

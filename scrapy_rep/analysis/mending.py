@@ -1,0 +1,114 @@
+"""Edits of a file, line by line, that leave every other octet of it as it is.
+
+A `Mend` is what a finding proposes: words, what following them does to verdicts, and the edits if
+a program can make them.
+
+Cost: linear in the octets, and in the edits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from scrapy_rep.analysis.checks.effects import Effect
+
+_ENDS = re.compile(rb"\r\n|\r|\n")
+_UTF8_BOM = b"\xef\xbb\xbf"
+_UTF16_BOMS = b"\xff\xfe", b"\xfe\xff"
+
+
+class Place(Enum):
+    """Where the text of an edit goes."""
+
+    AT = "at"
+    """In the place of the line."""
+    ABOVE = "above"
+    BELOW = "below"
+    END = "end"
+    """Below the last line of the file."""
+    FILE = "file"
+    """The octets as a whole: UTF-8 without a byte order mark, and the same line end everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change of one line.
+
+    Attributes:
+        place: where.
+        line: the number of the line, from 1; 0 for the end, or for the file.
+        octets: the new line without its end; None if the line goes.
+    """
+
+    place: Place
+    line: int = 0
+    octets: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mend:
+    """What to do about a finding.
+
+    Attributes:
+        text: one sentence, without its full stop.
+        effect: what following it does to verdicts.
+        edits: what a program has to do, all of it together; none if it cannot.
+    """
+
+    text: str
+    effect: Effect
+    edits: tuple[Edit, ...] = field(default=(), repr=False)
+
+
+def edited(body: bytes, edits: Iterable[Edit]) -> bytes:
+    """A file with edits made. Only one may be at the place of each line; the last one counts."""
+    edits = tuple(edits)
+    at: dict[int, bytes | None] = {}
+    above: dict[int, list[bytes]] = {}
+    below: dict[int, list[bytes]] = {}
+    end: list[bytes] = []
+    for edit in edits:
+        if edit.place is Place.AT:
+            at[edit.line] = edit.octets
+        elif edit.octets is not None and edit.place is not Place.FILE:
+            lists = {Place.ABOVE: above, Place.BELOW: below}.get(edit.place)
+            (end if lists is None else lists.setdefault(edit.line, [])).append(edit.octets)
+    lead, lines = _lines(body, is_whole=any(edit.place is Place.FILE for edit in edits))
+    usual = next((ending for _, ending in lines if ending), b"\n")
+    found: list[tuple[bytes, bytes]] = []
+    for number, (text, ending) in enumerate(lines, start=1):
+        found += [(more, usual) for more in above.get(number, ())]
+        new = at.get(number, text)
+        if new is not None:
+            found.append((new, ending))
+        found += [(more, usual) for more in below.get(number, ())]
+    found += [(more, usual) for more in end]
+    # Only the last line may lack its end.
+    closed = [(text, ending or usual) for text, ending in found[:-1]] + found[-1:]
+    return lead + b"".join(text + ending for text, ending in closed)
+
+
+def _lines(body: bytes, *, is_whole: bool) -> tuple[bytes, list[tuple[bytes, bytes]]]:
+    """What stands before the first line, and the lines with their ends."""
+    lead = b""
+    if body.startswith(_UTF16_BOMS):
+        if b"\0" in body:
+            body = body.decode("utf-16", "replace").encode("utf-8", "replace")
+        else:
+            lead, body = body[:2], body[2:]
+    else:
+        count = next(n for n in (3, 2, 1, 0) if body[:n] == _UTF8_BOM[:n])
+        lead, body = body[:count], body[count:]
+    if is_whole:
+        lead = b""
+        if re.search(rb"\r(?!\n)", body):
+            body = _ENDS.sub(b"\n", body)
+    texts = _ENDS.split(body)
+    endings = [*_ENDS.findall(body), b""]
+    lines = list(zip(texts, endings, strict=True))
+    if lines[-1] == (b"", b""):
+        lines.pop()  # what follows the last line end is no line
+    return lead, lines

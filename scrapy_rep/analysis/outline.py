@@ -1,0 +1,185 @@
+"""A file line by line, with its groups as they stand: for checks and rewriting.
+
+Takes octets, gives an `Outline`. It reads with the functions of `lines`, as the core does, but
+keeps what the core drops: comments, lines that are no records, groups before they are merged.
+
+Cost: linear in the octets; memory is a `Line` for each line that is not blank, some 300 octets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from scrapy_rep.protocol.lines import (
+    LINE_LIMIT_OCTETS,
+    PARSE_LIMIT_OCTETS,
+    RULES,
+    Kind,
+    clean,
+    read_line,
+)
+from scrapy_rep.protocol.tokens import EVERYONE, is_everyone, is_name, token_of
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line that is not blank.
+
+    Attributes:
+        number: from 1, as an editor counts.
+        octets: all of it, without its end.
+        kind: what record it holds; None if it holds none.
+        key: as written.
+        value: without comment and outer white space.
+        comment: what follows the first ``#``; None if there is no ``#``.
+    """
+
+    number: int
+    octets: bytes
+    kind: Kind | None
+    key: bytes = b""
+    value: bytes = b""
+    comment: bytes | None = None
+
+    @property
+    def name(self) -> bytes:
+        """The key in lower case."""
+        return self.key.lower()
+
+    @property
+    def key_column(self) -> int:
+        """Where the key begins, in characters from 1."""
+        return self.column_of(len(self.octets) - len(self.octets.lstrip()))
+
+    @property
+    def value_column(self) -> int:
+        """Where the value begins, in characters from 1."""
+        return self.column_of(self.value_at)
+
+    @property
+    def value_at(self) -> int:
+        """The index of the value's first octet."""
+        before, colon, _ = self.octets.partition(b"#")[0].partition(b":")
+        after_key = len(before) + 1 if colon else self.octets.find(self.key) + len(self.key)
+        at = self.octets.find(self.value, after_key) if self.value else after_key
+        return max(at, 0)
+
+    def column_of(self, at: int) -> int:
+        """The column, in characters from 1, of the octet at an index."""
+        return len(self.octets[:at].decode("utf-8", "replace")) + 1
+
+
+@dataclass(frozen=True)
+class Block:
+    """One group as it stands in the file: user-agent lines, rules, other records."""
+
+    agents: list[Line] = field(default_factory=list)
+    rules: list[Line] = field(default_factory=list)
+    others: list[Line] = field(default_factory=list)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Whom it names, as `name_of` gives them, each once."""
+        names = (name_of(line.value) for line in self.agents)
+        return tuple(dict.fromkeys(name for name in names if name))
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A file as it stands.
+
+    Attributes:
+        octets: what counts of it, with LF as its only line end.
+        uri: where it was fetched; may be empty.
+        is_cut: whether octets past the parse limit were ignored.
+        is_utf16: whether it came as UTF-16.
+        lines: all lines that are not blank.
+        blocks: the groups, in file order, not merged.
+        before: rules and other records before the first user-agent line.
+    """
+
+    octets: bytes = field(repr=False)
+    uri: str
+    is_cut: bool
+    is_utf16: bool
+    lines: tuple[Line, ...] = field(repr=False)
+    blocks: tuple[Block, ...] = field(repr=False)
+    before: tuple[Line, ...] = field(repr=False)
+
+    @cached_property
+    def by_name(self) -> dict[str, tuple[int, ...]]:
+        """For each name the indices of the groups that name it, in the order of first mention."""
+        found: dict[str, list[int]] = {}
+        for index, block in enumerate(self.blocks):
+            for name in block.names:
+                found.setdefault(name, []).append(index)
+        return {name: tuple(indices) for name, indices in found.items()}
+
+    @cached_property
+    def merges(self) -> tuple[tuple[int, ...], ...]:
+        """The indices of the groups that together are some crawler's, each way to merge once.
+
+        A crawler with a product token obeys all names that begin with it and go on with another
+        character: ``mj`` the groups for ``mj12bot`` and for ``mj13bot``.
+        """
+        by_token: dict[str, set[int]] = {}
+        for name, indices in self.by_name.items():
+            by_token.setdefault(token_of(name), set()).update(indices)
+        tokens = (tuple(sorted(indices)) for token, indices in by_token.items() if token)
+        return tuple(dict.fromkeys((*self.by_name.values(), *tokens)))
+
+    @property
+    def sitemaps(self) -> tuple[Line, ...]:
+        """The Sitemap lines."""
+        return tuple(line for line in self.lines if line.kind is Kind.SITEMAP)
+
+
+def outline(body: bytes, uri: str = "", *, limit_octets: int = PARSE_LIMIT_OCTETS) -> Outline:
+    """Read a file line by line, as far as its parse limit."""
+    octets, is_cut, is_utf16 = clean(body, limit_octets)
+    lines = tuple(_lines(octets))
+    blocks: list[Block] = []
+    before: list[Line] = []
+    for line in lines:
+        if line.kind is Kind.USER_AGENT:
+            if not blocks or blocks[-1].rules:
+                blocks.append(Block())
+            blocks[-1].agents.append(line)
+        elif line.kind in RULES:
+            (blocks[-1].rules if blocks else before).append(line)
+        elif line.kind is Kind.OTHER:
+            (blocks[-1].others if blocks else before).append(line)
+    return Outline(octets, uri, is_cut, is_utf16, lines, tuple(blocks), tuple(before))
+
+
+def _lines(octets: bytes) -> Iterator[Line]:
+    for number, raw in enumerate(octets.split(b"\n"), start=1):
+        if raw and not raw.isspace():
+            record = read_line(raw)
+            _, mark, comment = raw[:LINE_LIMIT_OCTETS].partition(b"#")
+            said = comment if mark else None
+            if record is None:
+                yield Line(number, raw, None, comment=said)
+            else:
+                yield Line(number, raw, *record, comment=said)
+
+
+def name_of(value: bytes) -> str:
+    """Whom a user-agent line names, in lower case: ``*``, a name, or nobody (empty).
+
+    A name is the line's first word if a crawler could be called that, otherwise the product token
+    at its start. A crawler with a product token obeys every name that begins with it and goes on
+    with another character (`protocol.tokens.token_of`).
+    """
+    if value[:1] == b"*":
+        return EVERYONE if is_everyone(value) else ""
+    word = value.partition(b"/")[0].split(maxsplit=1)
+    written = word[0].decode("utf-8", "replace") if word and value[:1] != b"/" else ""
+    text = written.lower()
+    # A few letters have an ASCII one as their lower case; octets are compared without that.
+    is_readable = is_name(text) and text.isprintable()
+    if is_readable and text.isascii() == written.isascii():
+        return text
+    return token_of(written).lower()

@@ -1,0 +1,1 @@
+"""A robots.txt written anew: the same meaning, in one form."""

@@ -1,0 +1,136 @@
+"""The merged groups of a file, those that say the same together: what a rewriter writes.
+
+A `Section` is one or more names with the rules and other records that hold for all of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from scrapy_rep.analysis.effect.patterns import pattern_of
+from scrapy_rep.analysis.outline import Line, Outline, name_of
+from scrapy_rep.protocol.lines import Kind
+from scrapy_rep.protocol.tokens import EVERYONE, token_of
+
+from .notes import is_known
+
+MOST_LINES = 100_000
+"""How many rules and other records the merged groups may have together. More than fit into a file
+that is not larger than the parse limit; of 2,811 real files none has a fifth of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRule:
+    """A rule as it will be written: normal form, and the lines that it stands for."""
+
+    allow: bool
+    pattern: str
+    lines: tuple[Line, ...] = field(compare=False)
+
+    @property
+    def key(self) -> tuple[bool, str]:
+        """What it says."""
+        return self.allow, self.pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Names, and what is said to them.
+
+    Attributes:
+        agents: user-agent lines by name.
+        rules: the rules, those of all groups of these names, in file order.
+        others: the other records that some crawler reads, likewise.
+        is_alone: whether no crawler obeys this section together with another one, as one called
+            ``mj`` does with those for ``mj12bot`` and ``mj13bot``.
+    """
+
+    agents: dict[str, tuple[Line, ...]]
+    rules: tuple[WrittenRule, ...]
+    others: tuple[Line, ...]
+    is_alone: bool
+
+
+def is_too_much(outlined: Outline) -> bool:
+    """Whether the merged groups have more than `MOST_LINES`.
+
+    A file can name thousands of crawlers above thousands of rules, and give each of them a group
+    of its own besides: then each has those thousands of rules, and a few more. Linear in the lines.
+    """
+    sizes = [len(block.rules) + len(block.others) for block in outlined.blocks]
+    merges = set(outlined.by_name.values())
+    return sum(sizes[index] for indices in merges for index in indices) > MOST_LINES
+
+
+def sections(outlined: Outline) -> list[Section]:
+    """The merged groups, one for each name by first mention, ``*`` last.
+
+    Names that are in the very same groups share their rules. Linear in the rules of each
+    different way to merge groups.
+    """
+    lines_of: dict[str, list[Line]] = {}
+    for block in outlined.blocks:
+        for line in block.agents:
+            lines_of.setdefault(name_of(line.value), []).append(line)
+    tokens = Counter(token_of(name) for name in outlined.by_name)
+    read: dict[tuple[int, ...], tuple[tuple[WrittenRule, ...], tuple[Line, ...]]] = {}
+    found: list[Section] = []
+    for name, indices in outlined.by_name.items():
+        if indices not in read:
+            blocks = [outlined.blocks[index] for index in indices]
+            read[indices] = (
+                tuple(
+                    WrittenRule(line.kind is Kind.ALLOW, pattern_of(line.value), (line,))
+                    for block in blocks
+                    for line in block.rules
+                ),
+                tuple(line for block in blocks for line in block.others if is_known(line)),
+            )
+        token = token_of(name)
+        is_alone = not token or tokens[token] == 1
+        found.append(Section({name: tuple(lines_of[name])}, *read[indices], is_alone))
+    return _star_last(found)
+
+
+def merged(found: Sequence[Section]) -> list[Section]:
+    """Sections with equal rules and other records as one, however often these are said."""
+    by_words: dict[object, list[Section]] = {}
+    words: dict[tuple[int, int], object] = {}  # thousands of names may share the same rules
+    for section in found:
+        same = id(section.rules), id(section.others)
+        if same not in words:
+            words[same] = _said(section)
+        by_words.setdefault(words[same], []).append(section)
+    return _star_last([_as_one(same) for same in by_words.values()])
+
+
+def _star_last(found: list[Section]) -> list[Section]:
+    return sorted(found, key=lambda section: EVERYONE in section.agents)
+
+
+def _said(section: Section) -> object:
+    return (
+        frozenset(rule.key for rule in section.rules if rule.pattern),
+        tuple((line.name, line.value) for line in section.others),
+    )
+
+
+def _as_one(same: list[Section]) -> Section:
+    first, *more = same
+    lines: dict[tuple[bool, str], dict[int, Line]] = {}
+    for section in more:
+        if section.rules is not first.rules:
+            for rule in section.rules:
+                lines.setdefault(rule.key, {}).update((line.number, line) for line in rule.lines)
+    names = [item for section in same for item in section.agents.items()]
+    return replace(
+        first,
+        agents=dict(sorted(names, key=lambda item: item[0] == EVERYONE)),
+        rules=tuple(
+            WrittenRule(*rule.key, (*rule.lines, *lines.pop(rule.key, {}).values()))
+            for rule in first.rules
+        ),
+        is_alone=all(section.is_alone for section in same),
+    )

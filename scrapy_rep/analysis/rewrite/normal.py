@@ -1,0 +1,169 @@
+"""A robots.txt in its normalised form, in one of three modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from enum import Enum
+from functools import partial
+
+from scrapy_rep.analysis.effect.budget import Budget
+from scrapy_rep.analysis.outline import Line, Outline, outline
+from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, Kind
+
+from .grouping import Section, WrittenRule, is_too_much, merged, sections
+from .notes import Notes, is_known, notes_of
+from .shortening import BUDGET_STEPS, plain, shortened, ties_settled
+from .spelling import agent_text, record_text, rule_text, sitemap_text, text_of
+
+
+class Mode(Enum):
+    """How a file is rewritten; the value is said to people."""
+
+    NORMAL = "normal"
+    """Groups that say the same are one; rules stay, in their order."""
+    COMPACT = "compact"
+    """Also without duplicates and rules that have no effect, the most specific rules first."""
+    COMPATIBLE = "compatible"
+    """For weak parsers: a group for each crawler, the most specific rules first, plain ones where
+    they say the same, and escapes instead of characters that are not ASCII."""
+
+
+def normalise(body: bytes, mode: Mode | str = Mode.NORMAL, uri: str = "") -> bytes:
+    """A robots.txt with the same meaning in normalised form: LF, UTF-8, one record a line.
+
+    Args:
+        body: the file, decompressed; any octets.
+        mode: a `Mode`, or its name.
+        uri: where the file was asked for, to make Sitemap lines absolute; may be empty.
+
+    Returns:
+        The new file. Doing it twice changes nothing. Where the result would be larger than the
+        parse limit, so that less of it would count, a mode that needs less room is taken:
+        compatible, then normal, then the octets as they count, with LF as the only line end. These
+        are also the result where the merged groups have more than `grouping.MOST_LINES`.
+
+    Raises:
+        ConfigurationError: there is no such mode.
+
+    Nothing in a file raises. Time is O(n log n) in the octets that count and those that are
+    written, but for the comparisons of rules, bounded by `shortening.BUDGET_STEPS`: a file for
+    which these do not suffice keeps its rules.
+    """
+    try:
+        mode = Mode(mode)
+    except ValueError:
+        modes = ", ".join(known.value for known in Mode)
+        raise ConfigurationError(f"mode = {mode!r}: must be one of {modes}") from None
+    outlined = outline(body, uri)
+    if is_too_much(outlined):
+        return outlined.octets
+    for tried in dict.fromkeys((mode, Mode.NORMAL)):
+        written = _Writer(outlined, tried).file()
+        if written is not None:
+            return written
+    return outlined.octets
+
+
+class _Writer:
+    """Writes one file; each comment once."""
+
+    def __init__(self, outlined: Outline, mode: Mode) -> None:
+        self._outlined = outlined
+        self._mode = mode
+        self._notes: Notes = notes_of(outlined)
+        self._told: set[int] = set()
+
+    def file(self) -> bytes | None:
+        """The file; None if it would be too large."""
+        octets = 0
+        paragraphs: list[str] = []
+        for paragraph in self._paragraphs():
+            lines: list[str] = []
+            for line in paragraph:
+                octets += len(line.encode()) + 1
+                if octets > PARSE_LIMIT_OCTETS:
+                    return None
+                lines.append(line)
+            if lines:
+                octets += 1
+                paragraphs.append("\n".join(lines) + "\n")
+        written = "\n".join(paragraphs).encode()
+        return written if len(written) <= PARSE_LIMIT_OCTETS else None
+
+    def _paragraphs(self) -> Iterator[Iterable[str]]:
+        yield self._notes.head
+        yield self._records(line for line in self._outlined.before if line.kind is Kind.OTHER)
+        for section in self._sections():
+            yield self._section(section)
+        yield self._sitemaps()
+        yield self._notes.tail
+
+    def _sections(self) -> Iterable[Section]:
+        found = sections(self._outlined)
+        if self._mode is Mode.NORMAL:
+            return map(ties_settled, merged(found))
+        if self._mode is Mode.COMPACT:
+            found = merged(found)
+        budget = Budget(BUDGET_STEPS)
+        shorter = self._shorter(found, budget)
+        return self._shorter(found, budget) if budget.is_spent else shorter
+
+    def _shorter(self, found: list[Section], budget: Budget) -> list[Section]:
+        """The sections in a mode that leaves out what it can; nothing once the budget is spent."""
+        if self._mode is Mode.COMPATIBLE:
+            return list(_for_each_rules(partial(plain, budget=budget), found))
+        return merged([shortened(section, budget) for section in found])
+
+    def _section(self, section: Section) -> Iterator[str]:
+        for lines in section.agents.values():
+            yield from self._with_notes(lines, _fitting(agent_text(lines[0]), lines[0]))
+        for rule in section.rules:
+            yield from self._with_notes(rule.lines, self._rule(rule))
+        if not section.rules:
+            yield "Disallow:"
+        yield from self._records(section.others)
+
+    def _rule(self, rule: WrittenRule) -> str:
+        is_readable = self._mode is not Mode.COMPATIBLE
+        return rule_text(rule.allow, rule.pattern, rule.lines[0], is_readable=is_readable)
+
+    def _records(self, lines: Iterable[Line]) -> Iterator[str]:
+        for line in lines:
+            if is_known(line):
+                yield from self._with_notes((line,), _fitting(record_text(line), line))
+
+    def _sitemaps(self) -> Iterator[str]:
+        seen: set[str] = set()
+        for line in self._outlined.sitemaps:
+            text = _fitting(sitemap_text(line, self._outlined.uri), line)
+            if self._mode is Mode.NORMAL or text not in seen:
+                yield from self._with_notes((line,), text)
+            seen.add(text)
+
+    def _with_notes(self, lines: Iterable[Line], text: str) -> Iterator[str]:
+        for line in lines:
+            if line.number not in self._told:
+                self._told.add(line.number)
+                yield from self._notes.before.get(line.number, ())
+        yield text
+
+
+def _for_each_rules(
+    rewrite: Callable[[Section], Section], found: Iterable[Section]
+) -> Iterator[Section]:
+    """Sections rewritten, those that share their rules at the cost of one."""
+    known: dict[tuple[int, bool], Section] = {}
+    for section in found:
+        key = id(section.rules), section.is_alone
+        if key not in known:
+            known[key] = rewrite(section)
+        yield replace(section, rules=known[key].rules)
+
+
+def _fitting(text: str, line: Line) -> str:
+    """A record as it is written, or as it was where it would be cut for its length."""
+    if len(text.encode()) <= LINE_LIMIT_OCTETS:
+        return text
+    return text_of(line.octets.partition(b"#")[0].strip())

@@ -1,0 +1,128 @@
+"""The rules of a section as each mode writes them, with the same verdict on every path.
+
+Every step keeps all verdicts: what may go is proved by `effect.analysis`, and where another section
+has a say, nothing goes. Nor does anything where the proofs for a whole file would take more than
+`BUDGET_STEPS`: if some of its sections were shorter, there would be more left for others the next
+time, and a file would change each time that it is written anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from scrapy_rep.analysis.effect.analysis import Pattern, needless, patterns_of
+from scrapy_rep.analysis.effect.budget import Budget, look_steps
+from scrapy_rep.analysis.effect.patterns import is_live, may_meet
+from scrapy_rep.protocol.ruleset import folder_of
+
+from .grouping import Section, WrittenRule
+
+BUDGET_STEPS = 5_000_000
+
+_ROUNDS = 20  # what one round takes away may free others; more than three have not been seen
+
+
+def ties_settled(section: Section) -> Section:
+    """In file order, but with allow before disallow of the same path."""
+    allows: dict[str, list[WrittenRule]] = {}
+    for rule in section.rules:
+        if rule.allow:
+            allows.setdefault(rule.pattern, []).append(rule)
+    ordered: list[WrittenRule] = []
+    for rule in section.rules:
+        same = allows.get(rule.pattern, [])
+        if not rule.allow:
+            ordered += same if rule.pattern else []
+            if rule.pattern:
+                same.clear()
+            ordered.append(rule)
+        elif rule in same:
+            same.remove(rule)
+            ordered.append(rule)
+    return replace(section, rules=tuple(ordered))
+
+
+def shortened(section: Section, budget: Budget) -> Section:
+    """Each rule once, those without effect left out, most octets first."""
+    rules = _distinct(section.rules)
+    is_looked_at = section.is_alone and not budget.is_spent
+    left = _without_needless(rules, budget) if is_looked_at else rules
+    return _sorted(section, rules if budget.is_spent else left)
+
+
+def plain(section: Section, budget: Budget) -> Section:
+    """Each rule once, without wildcards where plain rules say the same, most octets first."""
+    rules = left = _distinct(section.rules)
+    for _ in range(_ROUNDS) if section.is_alone else ():
+        if budget.is_spent:
+            break
+        before = left
+        left = _without_final_stars(left, budget)
+        left = _without_needless(left, budget, wild_only=True)
+        if left == before:
+            break
+    return _sorted(section, rules if budget.is_spent else left)
+
+
+def _sorted(section: Section, rules: Iterable[WrittenRule]) -> Section:
+    return replace(
+        section,
+        rules=tuple(sorted(rules, key=lambda r: (-len(r.pattern), not r.allow, r.pattern))),
+    )
+
+
+def _distinct(rules: Iterable[WrittenRule]) -> list[WrittenRule]:
+    """Each rule that can match once, with the lines of all that say the same."""
+    found: dict[tuple[bool, str], WrittenRule] = {}
+    for rule in rules:
+        if is_live(rule.pattern):
+            same = found.get(rule.key)
+            lines = (*same.lines, *rule.lines) if same else rule.lines
+            found[rule.key] = WrittenRule(*rule.key, lines)
+    return list(found.values())
+
+
+def _without_needless(
+    rules: list[WrittenRule], budget: Budget, *, wild_only: bool = False
+) -> list[WrittenRule]:
+    left = rules
+    for _ in range(_ROUNDS):
+        patterns = patterns_of((*rule.key, 0) for rule in left).values()
+        going = {
+            (reason.pattern.allow, reason.pattern.text)
+            for reason in needless(patterns, budget, _is_wild if wild_only else None)
+        }
+        if not going or budget.is_spent:
+            break
+        left = [rule for rule in left if rule.key not in going]
+    return left
+
+
+def _is_wild(pattern: Pattern) -> bool:
+    return "*" in pattern.text or pattern.text.endswith("$")
+
+
+def _without_final_stars(rules: list[WrittenRule], budget: Budget) -> list[WrittenRule]:
+    """``/a/*`` as ``/a/`` where no rule with the other answer could come between the two."""
+    said = [rule.key for rule in rules]
+    said += [
+        (True, folder)
+        for rule in rules
+        if rule.allow and (folder := folder_of(rule.pattern)) is not None
+    ]
+    said_octets = sum(len(text) for _, text in said)
+    found: list[WrittenRule] = []
+    for rule in rules:
+        bare = rule.pattern.rstrip("*")
+        lengths = range(len(bare), len(rule.pattern) + 1)
+        is_free = (
+            bare not in (rule.pattern, "")
+            and budget.take(look_steps(said_octets + len(said) * len(bare), len(said)))
+            and not any(
+                allow != rule.allow and len(text) in lengths and may_meet(text, bare)
+                for allow, text in said
+            )
+        )
+        found.append(replace(rule, pattern=bare) if is_free else rule)
+    return _distinct(found)
