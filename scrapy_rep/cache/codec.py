@@ -2,8 +2,11 @@
 
 A record is a magic with the version, the CRC-32 of all that follows, the length of a JSON header,
 the header, and the octets of the file, deflated. Whatever is not exactly that, or says that it is
-of another origin than the one asked for, decodes to None: a miss, never an error and never a
+of another origin or asker than those asked for, decodes to None: a miss, never an error and never a
 policy.
+
+A header may lack keys that newer versions write, and hold keys that older ones do not know: both
+read it. What is missing is not known: the steps of an exchange, in entries of older versions.
 
 A body of markup is half of all octets that sites send as robots.txt; deflating makes it cheap.
 """
@@ -16,21 +19,22 @@ import struct
 import zlib
 from typing import Any
 
-from scrapy_rep.cache.entry import Entry
-from scrapy_rep.protocol.access import Event, Failure
-from scrapy_rep.protocol.knowledge import Copy, Knowledge, Outage
-from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.access.events import Event, Failure
+from scrapy_rep.protocol.access.knowledge import Copy, Knowledge, Outage, Step
+from scrapy_rep.protocol.access.origin import Origin
 
-MAGIC = b"REP\x01"
+from .entry import Entry, key_of
+
+MAGIC = b"REP\x02"
 _FRAME = struct.Struct(">4sII")  # magic, CRC-32 of what follows it, octets of the header
-_BODY_LIMIT_OCTETS = 1 << 26  # no record of ours holds more; a bomb of somebody else's might
+_BODY_LIMIT_OCTETS = 1 << 26  # no record of ours holds more; a tampered one might
 
 
 def encode(entry: Entry) -> bytes:
     """An entry as octets."""
     copy, outage = entry.known.copy, entry.known.outage
     header = {
-        "origin": str(entry.origin),
+        "key": _key_header(entry.origin),
         "copy": None if copy is None else _copy_header(copy),
         "outage": None if outage is None else _outage_header(outage),
     }
@@ -41,7 +45,7 @@ def encode(entry: Entry) -> bytes:
 
 
 def decode(octets: bytes, origin: Origin) -> Entry | None:
-    """The entry that the octets hold, if they hold one of this origin."""
+    """The entry that the octets hold, if they hold one of this origin and asker."""
     try:
         return _decode(octets, origin)
     except (
@@ -63,7 +67,7 @@ def _decode(octets: bytes, origin: Origin) -> Entry | None:
     if magic != MAGIC or crc != zlib.crc32(deflated, zlib.crc32(payload)):
         return None
     header = json.loads(payload)
-    if header["origin"] != str(origin):
+    if header["key"] != _key_header(origin):
         return None
     body = b""
     if deflated:
@@ -79,6 +83,10 @@ def _decode(octets: bytes, origin: Origin) -> Entry | None:
             outage=None if outage is None else _outage(outage),
         ),
     )
+
+
+def _key_header(origin: Origin) -> list[str]:
+    return key_of(origin).written
 
 
 def _instant(value: Any) -> float:
@@ -100,6 +108,8 @@ def _copy_header(copy: Copy) -> dict[str, Any]:
     return {
         "event": _event_name(copy.event),
         "hops": copy.hops,
+        **_steps_header("steps", copy.steps),
+        **_steps_header("confirmed_by", copy.confirmed_by),
         "headers": copy.headers,
         "fetched_at": copy.fetched_at,
         "confirmed_at": copy.confirmed_at,
@@ -116,6 +126,8 @@ def _copy(header: dict[str, Any], body: bytes) -> Copy:
         fetched_at=_instant(header["fetched_at"]),
         confirmed_at=_instant(header["confirmed_at"]),
         fresh_until=_instant(header["fresh_until"]),
+        steps=_steps(header.get("steps")),
+        confirmed_by=_steps(header.get("confirmed_by")),
     )
 
 
@@ -127,6 +139,7 @@ def _outage_header(outage: Outage) -> dict[str, Any]:
         "failed_at": outage.failed_at,
         "count": outage.count,
         "retry_at": outage.retry_at,
+        **_steps_header("steps", outage.steps),
     }
 
 
@@ -138,4 +151,49 @@ def _outage(header: dict[str, Any]) -> Outage:
         failed_at=_instant(header["failed_at"]),
         count=int(header["count"]),
         retry_at=_instant(header["retry_at"]),
+        steps=_steps(header.get("steps")),
+    )
+
+
+def _steps_header(name: str, steps: tuple[Step, ...]) -> dict[str, Any]:
+    """Steps as rows, to be short; nothing where nothing is known."""
+    rows = [
+        [
+            step.uri,
+            None if step.event is None else _event_name(step.event),
+            step.sent_at,
+            step.seconds,
+            step.octets,
+            step.address,
+            step.location,
+            step.is_copied,
+        ]
+        for step in steps
+    ]
+    return {name: rows} if rows else {}
+
+
+def _steps(rows: Any) -> tuple[Step, ...]:
+    return tuple(_step(*row) for row in rows or ())
+
+
+def _step(  # noqa: PLR0917 - a row has so many
+    uri: Any,
+    event: Any,
+    sent_at: Any,
+    seconds: Any,
+    octets: Any,
+    address: Any,
+    location: Any,
+    is_copied: Any,
+) -> Step:
+    return Step(
+        str(uri),
+        None if event is None else _event(event),
+        None if sent_at is None else _instant(sent_at),
+        None if seconds is None else _instant(seconds),
+        None if octets is None else int(octets),
+        str(address),
+        str(location),
+        bool(is_copied),
     )

@@ -3,102 +3,199 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from scrapy_rep.cache.base import Lease, done
-from scrapy_rep.cache.codec import decode, encode
-from scrapy_rep.cache.entry import Entry
-from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
+from scrapy_rep.protocol.access.origin import Origin
 
-Key = TypeVar("Key")
+from .base import Busy, Claim, Found, Lease, Leased, believed_until, done
+from .codec import decode, encode
+from .entry import Entry, Key, key_of
+from .versions import confirmed, is_same_version
+
+Name = TypeVar("Name")
 Value = TypeVar("Value")
 
+_LARGE_PART = 256  # what costs more than this part of the whole is large
+_LARGE_SHARE = 2  # this part of the whole is what the large may take while others need room
+_VERSIONS_PART = 4  # this part of the whole is what the versions of one file may take
 _ENTRY_OCTETS = 300  # what an entry costs besides its record, roughly
 
 
-class Lru(Generic[Key, Value]):
+class Lru(Generic[Name, Value]):
     """A mapping whose values together cost at most so many octets, as their owner counts them.
 
-    The value put last always stays, however large: what was just fetched is about to be used.
+    The value put last always stays, however large: what was just fetched is about to be used. But
+    large values take no more than half of the whole from the others, so that a few of them, which
+    may be a site's ill will, do not evict everybody's.
     """
 
     def __init__(self, limit_octets: int) -> None:
         self.limit_octets = limit_octets
-        self.octets = 0
         self.evicted_count = 0
-        self._values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+        self._small: _Pool[Name, Value] = _Pool()
+        self._large: _Pool[Name, Value] = _Pool()
+
+    @property
+    def octets(self) -> int:
+        """What all values cost together."""
+        return self._small.octets + self._large.octets
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._small.values) + len(self._large.values)
 
-    def get(self, key: Key) -> Value | None:
+    def get(self, key: Name) -> Value | None:
         """The value, which becomes the most recently used; None if there is none."""
-        found = self._values.get(key)
+        values = self._small.values
+        found = values.get(key)
+        if found is None and self._large.values:
+            values = self._large.values
+            found = values.get(key)
         if found is None:
             return None
-        self._values.move_to_end(key)
+        values.move_to_end(key)
         return found[0]
 
-    def put(self, key: Key, value: Value, octets: int) -> None:
+    def put(self, key: Name, value: Value, octets: int) -> None:
         """Keep a value that costs `octets`, in place of the key's former one."""
         self.drop(key)
-        self._values[key] = (value, octets)
-        self.octets += octets
-        while self.octets > self.limit_octets and len(self._values) > 1:
-            _, (_, freed) = self._values.popitem(last=False)
-            self.octets -= freed
+        is_large = octets > self.limit_octets // _LARGE_PART
+        pool = self._large if is_large else self._small
+        pool.values[key] = (value, octets)
+        pool.octets += octets
+        while self.octets > self.limit_octets:
+            over_share = self._large.octets > self.limit_octets // _LARGE_SHARE
+            crowded = self._large if over_share else self._small
+            if len(crowded.values) == 1 and crowded is pool:
+                return  # it is the one that was just put
+            crowded.evict()
             self.evicted_count += 1
 
-    def keys(self) -> list[Key]:
-        """All keys, the least recently used first."""
-        return list(self._values)
+    def keys(self) -> list[Name]:
+        """All keys, the least recently used first, of small values and then of large ones."""
+        return [*self._small.values, *self._large.values]
 
-    def drop(self, key: Key) -> None:
+    def drop(self, key: Name) -> None:
         """Forget a key's value, if there is one."""
-        _, octets = self._values.pop(key, (None, 0))
-        self.octets -= octets
+        for pool in (self._small, self._large):
+            _, octets = pool.values.pop(key, (None, 0))
+            pool.octets -= octets
+
+
+class _Pool(Generic[Name, Value]):
+    """Values with what they cost, the least recently used first."""
+
+    def __init__(self) -> None:
+        self.values: OrderedDict[Name, tuple[Value, int]] = OrderedDict()
+        self.octets = 0
+
+    def evict(self) -> None:
+        """Let the least recently used go."""
+        _, (_, freed) = self.values.popitem(last=False)
+        self.octets -= freed
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What is kept of a key: its entry as a record, and versions of its file, the newest last."""
+
+    changed_at: float
+    record: bytes
+    versions: tuple[bytes, ...]
+
+    @property
+    def octets(self) -> int:
+        """What it costs."""
+        return _ENTRY_OCTETS + len(self.record) + sum(map(len, self.versions))
 
 
 class MemoryStore:
     """Entries of one process, gone with it; as records, since those are small."""
 
-    def __init__(self, limit_octets: int) -> None:
-        self._records: Lru[Origin, tuple[float, bytes]] = Lru(limit_octets)
+    def __init__(
+        self, limit_octets: int, clock: Callable[[], float] = time.time, versions: int = 0
+    ) -> None:
+        """An empty store; of each file, it keeps so many versions, that of the entry included."""
+        self._records: Lru[Origin, _Kept] = Lru(limit_octets)
+        self._version_count = versions
         self._leases: dict[Origin, Lease] = {}
         self._numbers = itertools.count(1)
+        self._clock = clock
 
     def peek(self, origin: Origin) -> Entry | None:
         """The entry, if it is there."""
         found = self._records.get(origin)
-        return None if found is None else decode(found[1], origin)
+        return None if found is None else decode(found.record, origin)
 
-    def claim(self, origin: Origin, now: float, seconds: float) -> Future[Lease | None]:
-        """A lease, if nobody else holds one."""
-        held = self._leases.get(origin)
-        if held is not None and held.until > now:
-            return done(None)
+    def look(self, origin: Origin) -> Future[Entry | None]:
+        """The same."""
+        return done(self.peek(origin))
+
+    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
+        """What is there, or a lease, or that another process has one."""
+        now, entry, held = self._clock(), self.peek(origin), self._leases.get(origin)
+        if entry is not None and entry.fresh_until > now + fresh_seconds:
+            return done(Found(entry))
+        if held is not None and now < held.until <= believed_until(now, seconds):
+            return done(Busy(held.until - now, entry))
         lease = Lease(origin, str(next(self._numbers)), now + seconds)
         self._leases[origin] = lease
-        return done(lease)
+        return done(Leased(lease, entry))
 
-    def renew(self, lease: Lease, now: float, seconds: float) -> Future[Lease | None]:
+    def renew(self, lease: Lease, *, seconds: float) -> Future[Lease | None]:
         """The lease for longer, if it is still held."""
         if self._token(lease.origin) != lease.token:
             return done(None)
-        renewed = Lease(lease.origin, lease.token, now + seconds)
+        renewed = Lease(lease.origin, lease.token, self._clock() + seconds)
         self._leases[lease.origin] = renewed
         return done(renewed)
 
-    def commit(self, entry: Entry, lease: Lease | None) -> Future[None]:
-        """Keep an entry unless a newer one is there, and end the lease."""
+    def commit(self, entry: Entry, lease: Lease | None) -> Future[bool]:
+        """Keep an entry, by the right of a lease or of being newer, and end the lease."""
+        if lease is not None and self._token(lease.origin) != lease.token:
+            return done(False)
         found = self._records.get(entry.origin)
-        if found is None or found[0] <= entry.changed_at:
-            record = encode(entry)
-            cost = len(record) + _ENTRY_OCTETS
-            self._records.put(entry.origin, (entry.changed_at, record), cost)
-        return done(None) if lease is None else self.release(lease)
+        if lease is not None or found is None or found.changed_at <= entry.changed_at:
+            kept = _Kept(entry.changed_at, encode(entry), self._versions_with(entry, found))
+            self._records.put(entry.origin, kept, kept.octets)
+        if lease is not None:
+            self.release(lease)
+        return done(True)
+
+    def versions(self, origin: Origin) -> Future[list[Copy]]:
+        """The versions of a file, the newest first."""
+        found = self._records.get(origin)
+        records = () if found is None else reversed(found.versions)
+        return done(list(_copies(records, origin)))
+
+    def _versions_with(self, entry: Entry, found: _Kept | None) -> tuple[bytes, ...]:
+        """The records of the versions, the newest last, once an entry is kept."""
+        if not self._version_count:
+            return ()
+        copy, origin = entry.known.copy, entry.origin
+        versions = () if found is None else found.versions
+        if not versions and found is not None:
+            versions = tuple(_record(origin, one) for one in _copies((found.record,), origin))
+        if copy is None:
+            return versions
+        newest = next(_copies(versions[-1:], origin), None)
+        if newest is not None and is_same_version(newest, copy):
+            versions, copy = versions[:-1], confirmed(newest, copy)
+        return self._bounded((*versions, _record(origin, copy))[-self._version_count :])
+
+    def _bounded(self, versions: tuple[bytes, ...]) -> tuple[bytes, ...]:
+        """The newest of some versions: those of one file take a part of the memory at most."""
+        octets = 0
+        for number, record in enumerate(reversed(versions)):
+            octets += len(record)
+            if octets > self._records.limit_octets // _VERSIONS_PART:
+                return versions[len(versions) - number :]
+        return versions
 
     def release(self, lease: Lease) -> Future[None]:
         """End a lease without an entry."""
@@ -106,9 +203,9 @@ class MemoryStore:
             del self._leases[lease.origin]
         return done(None)
 
-    def origins(self) -> list[Origin]:
-        """The origins of all entries."""
-        return sorted(self._records.keys(), key=str)
+    def keys(self) -> list[Key]:
+        """The keys of all entries."""
+        return sorted(map(key_of, self._records.keys()), key=str)
 
     def forget(self, origin: Origin) -> Future[bool]:
         """Throw an entry away."""
@@ -122,3 +219,14 @@ class MemoryStore:
     def _token(self, origin: Origin) -> str | None:
         held = self._leases.get(origin)
         return None if held is None else held.token
+
+
+def _record(origin: Origin, copy: Copy) -> bytes:
+    return encode(Entry(origin, Knowledge(copy)))
+
+
+def _copies(records: Iterable[bytes], origin: Origin) -> Iterator[Copy]:
+    for record in records:
+        entry = decode(record, origin)
+        if entry is not None and entry.known.copy is not None:
+            yield entry.known.copy

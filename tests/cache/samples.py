@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
+from scrapy.settings.default_settings import USER_AGENT
 
-from scrapy_rep.cache.entry import Entry
-from scrapy_rep.protocol.access import Event, Failure
-from scrapy_rep.protocol.knowledge import Copy, Knowledge, Outage
-from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.cache.entry import Entry, Key
+from scrapy_rep.protocol.access.events import Event, Failure
+from scrapy_rep.protocol.access.knowledge import Copy, Knowledge, Outage, Step
+from scrapy_rep.protocol.access.origin import Origin
 
 NOW = 1_800_000_000.0
 ORIGIN = Origin("https", "example.com", 443)
 OTHER = Origin("http", "example.com", 80)
 BODY = b"User-agent: *\nDisallow: /private\n"
+
+
+def usual_key(origin: Origin | None) -> Key:
+    """The key of an origin for crawls that say nothing of who they are."""
+    assert origin is not None
+    return Key.under(origin, USER_AGENT)
 
 
 def file_entry(origin: Origin = ORIGIN, *, at: float = NOW, body: bytes = BODY) -> Entry:
@@ -44,12 +51,33 @@ _events = st.one_of(st.integers(100, 999), st.sampled_from(Failure))
 _texts = st.text(max_size=20)
 _hops = st.lists(_texts, max_size=3).map(tuple)
 
-origins = st.builds(
+_origins = st.builds(
     Origin,
     st.sampled_from(["http", "https", "ftp"]),
     st.sampled_from(["example.com", "xn--bcher-kva.example", "::1", "127.0.0.1", "example.com."]),
     st.integers(1, 65_535),
 )
+origins = _origins | st.builds(
+    Key.under,
+    _origins,
+    st.text(min_size=1, max_size=9),
+    st.sampled_from(["", "9f"]),
+    st.sampled_from(["/robots.txt", "/.well-known/tdmrep.json"]),
+)
+_steps = st.lists(
+    st.builds(
+        Step,
+        uri=_texts,
+        event=st.none() | _events,
+        sent_at=st.none() | _instants,
+        seconds=st.none() | st.floats(0, 1e4),
+        octets=st.none() | st.integers(0, 10**6),
+        address=_texts,
+        location=_texts,
+        is_copied=st.booleans(),
+    ),
+    max_size=3,
+).map(tuple)
 copies = st.builds(
     Copy,
     event=_events,
@@ -59,6 +87,8 @@ copies = st.builds(
     fetched_at=_instants,
     confirmed_at=_instants,
     fresh_until=_instants,
+    steps=_steps,
+    confirmed_by=_steps,
 )
 outages = st.builds(
     Outage,
@@ -68,5 +98,6 @@ outages = st.builds(
     failed_at=_instants,
     count=st.integers(1, 10**9),
     retry_at=_instants,
+    steps=_steps,
 )
 entries = st.builds(Entry, origins, st.builds(Knowledge, st.none() | copies, st.none() | outages))

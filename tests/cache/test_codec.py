@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.cache.codec import MAGIC, decode, encode
-from scrapy_rep.cache.entry import Entry
-from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.cache.entry import Entry, Key
+from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import BODY, ORIGIN, OTHER, body_of, entries, file_entry, outage_entry
 
 _FRAME = struct.Struct(">4sII")
@@ -57,6 +57,8 @@ def test_an_entry_of_another_origin_is_a_miss(entry: Entry, other: Entry) -> Non
         Origin("https", "example.com", 8443),
         Origin("https", "example.com.", 443),
         Origin("https", "www.example.com", 443),
+        Key.under(ORIGIN, "GoodBot/1.0"),
+        Key.under(ORIGIN, "", "9f"),
     ],
 )
 def test_near_origins_are_others(origin: Origin) -> None:
@@ -102,7 +104,7 @@ _VALUES = st.recursive(
 @settings(max_examples=500)
 @given(
     st.sampled_from([file_entry(), outage_entry()]),
-    st.sampled_from(["origin", "copy", "outage", "event", "hops", "headers", "confirmed_at"]),
+    st.sampled_from(["key", "copy", "outage", "event", "hops", "headers", "confirmed_at"]),
     _VALUES,
 )
 def test_a_header_of_any_values_never_raises(entry: Entry, name: str, value: Any) -> None:
@@ -139,7 +141,7 @@ def test_values_that_no_entry_has_make_a_miss(part: str, name: str, value: Any) 
 
 
 @pytest.mark.parametrize(
-    "magic", [b"REP\x00", b"REP\x02", b"rep\x01", b"\x01PER", b"\x80\x04}\x94"]
+    "magic", [b"REP\x01", b"REP\x03", b"rep\x01", b"\x01PER", b"\x80\x04}\x94"]
 )
 def test_another_version_is_a_miss(magic: bytes) -> None:
     record = encode(file_entry())
@@ -196,3 +198,34 @@ def test_a_lonely_surrogate_in_a_header_does_no_harm() -> None:
     odd = dataclasses.replace(entry.known.copy, headers=(("x", "\udcff"),), hops=("http://\ud800",))
     entry = Entry(ORIGIN, dataclasses.replace(entry.known, copy=odd))
     assert decode(encode(entry), ORIGIN) == entry
+
+
+def test_an_entry_of_an_older_version_is_read_with_steps_unknown() -> None:
+    """As versions wrote it that knew nothing of steps."""
+    for entry in (file_entry(), outage_entry()):
+        header = header_of(encode(entry))
+        assert "steps" not in json.dumps(header), "nothing is written of what is not known"
+        body = entry.known.copy.body if entry.known.copy else b""
+        assert decode(forged(header, zlib.compress(body) if body else b""), ORIGIN) == entry
+
+
+def test_what_newer_versions_write_is_passed_over() -> None:
+    header = header_of(encode(file_entry()))
+    header["copy"]["colour"] = header["wind"] = "of a later version"
+    assert decode(forged(header, zlib.compress(BODY)), ORIGIN) == file_entry()
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "/robots.txt",
+        [],
+        ["/robots.txt", "allowed", None, None, None, "", "", False],
+        ["/robots.txt", 200, float("nan"), None, None, "", "", False],
+        ["/robots.txt", 200, None, None, "many", "", "", False],
+    ],
+)
+def test_steps_that_are_none_make_a_miss(row: Any) -> None:
+    header = header_of(encode(file_entry()))
+    header["copy"]["steps"] = [row]
+    assert decode(forged(header, zlib.compress(BODY)), ORIGIN) is None

@@ -44,3 +44,38 @@ def test_many_values_stay_within_the_limit() -> None:
         kept.put(number, number, number % 50 + 1)
         assert kept.octets <= 1000
     assert len(kept) + kept.evicted_count == 10_000
+
+
+def test_a_few_large_values_do_not_evict_the_others() -> None:
+    kept: Lru[str, int] = Lru(limit_octets=100_000)
+    for number in range(45):
+        kept.put(f"small{number}", number, 300)
+    for number in range(500):
+        kept.put(f"large{number}", number, 9_000)
+        assert kept.octets <= 100_000
+    assert [kept.get(f"small{number}") for number in range(45)] == list(range(45))
+    assert kept.get("large499") == 499
+
+
+def test_one_that_is_larger_than_all_evicts_no_small_one() -> None:
+    kept: Lru[str, int] = Lru(limit_octets=100_000)
+    for number in range(45):
+        kept.put(f"small{number}", number, 300)
+    kept.put("huge", 1, 10**9)
+    assert kept.get("huge") == 1
+    assert len(kept) == 46
+    kept.put("small45", 45, 300)
+    assert kept.get("huge") is None
+    assert len(kept) == 46
+
+
+def test_large_values_use_what_nobody_else_needs() -> None:
+    kept: Lru[str, int] = Lru(limit_octets=100_000)
+    for number in range(10):
+        kept.put(f"large{number}", number, 9_500)
+    assert kept.evicted_count == 0
+    for number in range(200):
+        kept.put(f"small{number}", number, 300)
+    assert kept.octets <= 100_000
+    assert sum(kept.get(f"small{number}") is not None for number in range(200)) > 160
+    assert sum(kept.get(f"large{number}") is not None for number in range(10)) >= 4

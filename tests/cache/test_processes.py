@@ -1,4 +1,4 @@
-"""Several processes on one SQLite file: nothing is lost, nothing is torn, nobody asks twice."""
+"""Several processes on one store: nothing is lost, nothing is torn, nobody asks twice."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+
+import pytest
 
 from scrapy_rep.cache.sqlite import SqliteStore
 from tests.cache.workers import LIMIT_OCTETS, ORIGINS, number_in, origin_of
@@ -61,6 +63,7 @@ def wait_until_each_has_written(logs: Sequence[Path], counts: Sequence[int]) -> 
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     path, lots = tmp_path / "robots.sqlite", random.Random(9)
     logs = [tmp_path / f"log-{writer}" for writer in range(_WRITERS)]
@@ -85,9 +88,15 @@ def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     assert list(tmp_path.glob("*.damaged-*")) == []
 
 
-def test_eight_processes_fetch_each_origin_once(tmp_path: Path) -> None:
-    path, log = tmp_path / "robots.sqlite", tmp_path / "log"
-    processes = [start("fetch", path, log, seed, _FETCHED) for seed in range(_FETCHERS)]
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+def test_eight_processes_fetch_each_origin_once(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    is_redis = kind == "redis"
+    place = request.getfixturevalue("redis_server").url if is_redis else tmp_path / "robots.sqlite"
+    log = tmp_path / "log"
+    processes = [start("fetch", place, log, seed, _FETCHED) for seed in range(_FETCHERS)]
     for process in processes:
         process.communicate(timeout=120)
     assert [process.returncode for process in processes] == [0] * _FETCHERS

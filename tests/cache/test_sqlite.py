@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import random
 import sqlite3
@@ -17,14 +18,14 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.cache import sqlite
-from scrapy_rep.cache.base import StoreError
+from scrapy_rep.cache.base import Busy, Claim, Lease, Leased, StoreError
 from scrapy_rep.cache.codec import encode
-from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.cache.sqlite import SqliteStore, _text
+from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import NOW, ORIGIN, OTHER, body_of, file_entry
+from tests.crawling import REPOSITORY
 
 LARGE = 1 << 30
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -54,6 +55,16 @@ def kept(store: SqliteStore, count: int) -> list[int]:
     return [n for n in range(count) if store.peek(Origin("http", f"h{n}", 80)) is not None]
 
 
+def claimed(store: SqliteStore, origin: Origin = ORIGIN) -> Claim:
+    return store.claim(origin, seconds=15, fresh_seconds=math.inf).result()
+
+
+def leased(store: SqliteStore, origin: Origin = ORIGIN) -> Lease:
+    claim = claimed(store, origin)
+    assert isinstance(claim, Leased)
+    return claim.lease
+
+
 def aside(path: Path) -> list[Path]:
     """The damaged files that were kept, without their logs."""
     files = (file for file in path.parent.iterdir() if ".damaged-" in file.name)
@@ -81,11 +92,11 @@ class TestLife:
     def test_two_stores_share_a_file(self, path: Path) -> None:
         with opened(path) as one, opened(path) as two:
             assert two.peek(ORIGIN) is None
-            lease = one.claim(ORIGIN, NOW, 15).result()
-            assert two.claim(ORIGIN, NOW, 15).result() is None
+            lease = leased(one)
+            assert isinstance(claimed(two), Busy)
             one.commit(file_entry(), lease).result()
             assert two.peek(ORIGIN) == file_entry()
-            assert two.claim(ORIGIN, NOW, 15).result() is not None
+            assert isinstance(claimed(two), Leased)
 
     def test_many_threads_may_write(self, path: Path) -> None:
         with opened(path) as store:
@@ -101,35 +112,58 @@ class TestLife:
 
     def test_the_tables_of_another_version_are_left_alone(self, path: Path) -> None:
         with closing(sqlite3.connect(path)) as newer:
-            newer.execute("create table entries_2 (origin text, whatever blob)")
-            newer.execute("insert into entries_2 values ('http://h', x'00')")
-            newer.execute("pragma user_version = 2")
+            newer.execute("create table entries_3 (origin text, whatever blob)")
+            newer.execute("insert into entries_3 values ('http://h', x'00')")
+            newer.execute("pragma user_version = 3")
             newer.commit()
         with opened(path) as store:
             store.commit(file_entry(), None).result()
             assert store.peek(ORIGIN) == file_entry()
         with closing(sqlite3.connect(path)) as newer:
-            assert newer.execute("select * from entries_2").fetchall() == [("http://h", b"\0")]
+            assert newer.execute("select * from entries_3").fetchall() == [("http://h", b"\0")]
+            assert newer.execute("pragma user_version").fetchone() == (3,)
 
-    @pytest.mark.parametrize("record", [b"", b"REP\x02whatever", "text", 5, None, b"\0" * 99])
+    def test_a_file_of_the_first_version_is_left_aside(self, path: Path) -> None:
+        """Neither read, nor deleted, nor counted: it holds more than the limit of ours."""
+        rows = [(f"http://h{number}", NOW, b"REP\x01" + bytes(5000)) for number in range(400)]
+        with closing(sqlite3.connect(path)) as before:
+            before.execute(
+                "create table entries_1 (origin text primary key, changed_at real not null, "
+                "record blob not null)"
+            )
+            before.executemany("insert into entries_1 values (?, ?, ?)", rows)
+            before.commit()
+        for _ in range(2):
+            with opened(path, 1 << 18) as store:
+                assert kept(store, 400) == []
+                assert store.keys() == []
+                fill(store, 3)
+                assert kept(store, 400) == [0, 1, 2]
+                for number in range(3):
+                    assert store.forget(Origin("http", f"h{number}", 80)).result()
+        with closing(sqlite3.connect(path)) as before:
+            found = before.execute("select * from entries_1 order by rowid").fetchall()
+        assert found == rows
+
+    @pytest.mark.parametrize("record", [b"", b"REP\x01whatever", "text", 5, None, b"\0" * 99])
     def test_a_record_that_cannot_be_read_is_a_miss(self, path: Path, record: object) -> None:
         with opened(path) as store:
-            _put(path, str(ORIGIN), b"" if record is None else record)
+            _put(path, ORIGIN, b"" if record is None else record)
             assert store.peek(ORIGIN) is None
             store.commit(file_entry(), None).result()
             assert store.peek(ORIGIN) == file_entry()
 
     def test_a_record_that_is_no_text_either_is_a_miss(self, path: Path) -> None:
         with opened(path) as store:
-            _put(path, str(ORIGIN), encode(file_entry()))
+            _put(path, ORIGIN, encode(file_entry()))
             with closing(sqlite3.connect(path)) as plain:
-                plain.execute("update entries_1 set record = cast(record as text)")
+                plain.execute("update entries_2 set record = cast(record as text)")
                 plain.commit()
             assert store.peek(ORIGIN) is None
 
     def test_a_record_under_another_origin_is_a_miss(self, path: Path) -> None:
         with opened(path) as store:
-            _put(path, str(OTHER), encode(file_entry(ORIGIN)))
+            _put(path, OTHER, encode(file_entry(ORIGIN)))
             assert store.peek(OTHER) is None
 
     def test_a_store_that_is_closed_is_no_damaged_one(self, path: Path) -> None:
@@ -170,13 +204,34 @@ class TestBound:
                 fill(store, 20, octets=3000, first=20 * crawl)
         assert path.stat().st_size < 1 << 20
 
-    def test_leases_of_the_dead_go_too(self, path: Path) -> None:
+    @pytest.mark.parametrize("until", ["soon", b"\xff", 1e300])
+    def test_a_damaged_lease_holds_nobody_up(self, path: Path, until: object) -> None:
         with opened(path) as store:
+            leased(store)
+            with closing(sqlite3.connect(path, isolation_level=None)) as plain:
+                plain.execute("update leases_2 set until = ?", (until,))
+            assert isinstance(claimed(store), Leased)
+
+    @pytest.mark.parametrize("pages", ["many", b"\xff", 1e300, None])
+    def test_a_damaged_count_of_pages_stops_no_write(self, path: Path, pages: object) -> None:
+        with opened(path) as store:
+            fill(store, 1)
+        with closing(sqlite3.connect(path, isolation_level=None)) as plain:
+            if pages is None:
+                plain.execute("delete from others_2")
+            else:
+                plain.execute("update others_2 set pages = ?", (pages,))
+        with opened(path) as store:
+            assert store.commit(file_entry(OTHER), None).result()
+
+    def test_leases_of_the_dead_go_too(self, path: Path) -> None:
+        with closing(SqliteStore(path, LARGE, lambda: NOW - 10**8)) as store:
             for number in range(300):
-                store.claim(Origin("http", f"h{number}", 80), NOW - 10**8, 15).result()
+                leased(store, Origin("http", f"h{number}", 80))
+        with opened(path) as store:
             fill(store, 256)
         with closing(sqlite3.connect(path)) as plain:
-            assert plain.execute("select count(*) from leases_1").fetchone() == (0,)
+            assert plain.execute("select count(*) from leases_2").fetchone() == (0,)
 
 
 class TestDamage:
@@ -236,6 +291,19 @@ class TestDamage:
                 assert new.peek(ORIGIN) == file_entry()
         assert [file.read_bytes() for file in aside(path)] == [octets]
 
+    def test_the_same_store_goes_on_with_a_new_file(self, path: Path) -> None:
+        with opened(path) as store:
+            fill(store, 500, octets=2000)
+        with opened(path) as store:
+            octets = spoilt(path)
+            with pytest.raises(StoreError):
+                kept(store, 500)
+            fill(store, 3)
+            assert kept(store, 500) == [0, 1, 2]
+            assert [file.read_bytes() for file in aside(path)] == [octets]
+        with opened(path) as store:
+            assert kept(store, 500) == [0, 1, 2]
+
     def test_where_it_cannot_be_set_aside(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -290,12 +358,42 @@ class TestTrouble:
             with pytest.raises(StoreError, match="locked"):
                 store.commit(file_entry(OTHER), None).result()
             other.execute("commit")
-            with pytest.raises(StoreError, match="locked"):  # at once: it is given up
-                store.commit(file_entry(OTHER), None).result()
-        with opened(path) as store:
             store.commit(file_entry(OTHER), None).result()
             assert store.peek(OTHER) == file_entry(OTHER)
         assert aside(path) == []
+
+    def test_a_file_whose_tables_are_gone(self, path: Path) -> None:
+        """As if another program had emptied it: that is a failure, and no answer."""
+        with opened(path) as store, closing(sqlite3.connect(path)) as other:
+            other.execute("drop table entries_2")
+            with pytest.raises(StoreError, match="no such table"):
+                store.peek(ORIGIN)
+        assert aside(path) == []
+
+    def test_it_is_opened_while_another_process_writes(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sqlite, "_BUSY_MILLISECONDS", 50)
+        with opened(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+            store.commit(file_entry(), None).result()
+            other.execute("begin immediate")
+            with opened(path) as second:
+                assert second.peek(ORIGIN) == file_entry()
+
+    def test_what_is_queued_behind_a_lock_waits_once(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sqlite, "_BUSY_MILLISECONDS", 300)
+        with opened(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("begin immediate")
+            began = time.monotonic()
+            queued = [store.commit(file_entry(), None) for _ in range(50)]
+            for future in queued:
+                with pytest.raises(StoreError, match="locked"):
+                    future.result()
+            assert time.monotonic() - began < 5
+            other.execute("commit")
+            assert store.commit(file_entry(), None).result() is True
 
     def test_full(self, path: Path) -> None:
         with opened(path) as store:
@@ -337,7 +435,9 @@ class TestTrouble:
             assert store.peek(ORIGIN) == file_entry()
 
 
-def _put(path: Path, key: str, record: object) -> None:
+def _put(path: Path, origin: Origin, record: object) -> None:
     with closing(sqlite3.connect(path)) as plain:
-        plain.execute("insert or replace into entries_1 values (?, ?, ?)", (key, 1.0, record))
+        plain.execute(
+            "insert or replace into entries_2 values (?, ?, ?)", (_text(origin), 1.0, record)
+        )
         plain.commit()

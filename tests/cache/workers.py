@@ -1,8 +1,9 @@
-"""Processes that share one SQLite store: ``python -m tests.cache.workers <what> <file> <log> ...``.
+"""Processes that share one store: ``python -m tests.cache.workers <what> <file> <log> ...``.
 
 ``write`` writes entries, and reads those of others, until it is killed or its standard input ends;
 every entry that was acknowledged becomes a line of its log. ``fetch`` gets a policy for every
-origin in the way of `scrapy_rep.exchanges`, with a line of the common log in the place of a fetch.
+origin in the way of `fetching.exchanges`, with a line of the common log in the place of a fetch; in
+the place of a file it takes the URL of a Redis.
 """
 
 from __future__ import annotations
@@ -14,14 +15,18 @@ import select
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
+from scrapy_rep.cache.base import Found, Leased, Store
 from scrapy_rep.cache.entry import Entry
+from scrapy_rep.cache.memory import MemoryStore
 from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.protocol.exchange import Act, Rules, learn, standing
-from scrapy_rep.protocol.knowledge import Answer
-from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.access.exchange import Act, PolicyOptions, learn, standing
+from scrapy_rep.protocol.access.knowledge import Answer
+from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import body_of, file_entry
+from tests.redis_server import a_loop, redis_store
 
 ORIGINS = 40  # of each writer: few enough that entries are replaced, many enough for many pages
 LIMIT_OCTETS = 1 << 30
@@ -65,48 +70,51 @@ def write(path: Path, log: int, writer: int, first: int) -> None:
     store.close()
 
 
-def fetch(path: Path, log: int, seed: int, count: int) -> None:
+def fetch(place: str, log: int, seed: int, count: int) -> None:
     """Come to a policy for every origin, in an order of one's own."""
-    store = SqliteStore(path, LIMIT_OCTETS)
     origins = [Origin("http", f"h{number}", 80) for number in range(count)]
     random.Random(seed).shuffle(origins)
-    for origin in origins:
-        _settle(store, origin, lambda origin=origin: os.write(log, f"{origin}\n".encode()))  # type: ignore[misc]
-    store.close()
+    with ExitStack() as undo:
+        store: Store
+        if place.startswith("redis://"):
+            local = MemoryStore(LIMIT_OCTETS)
+            store = redis_store(place, local, undo.enter_context(a_loop()))
+        else:
+            store = SqliteStore(Path(place), LIMIT_OCTETS)
+        for origin in origins:
+            _settle(store, origin, lambda origin=origin: os.write(log, f"{origin}\n".encode()))  # type: ignore[misc]
+        closing = store.close()
+        if closing is not None:
+            closing.result()
 
 
-def _settle(store: SqliteStore, origin: Origin, ask: Callable[[], object]) -> None:
-    rules, pause = Rules(), 0.002
+def _settle(store: Store, origin: Origin, ask: Callable[[], object]) -> None:
+    rules, pause = PolicyOptions(), 0.002
     while True:
-        if _is_known(store, origin, rules):
+        claim = store.claim(origin, seconds=15, fresh_seconds=0.0).result()
+        if isinstance(claim, Found):
+            assert standing(claim.entry.known, time.time(), rules).act is Act.USE
             return
-        lease = store.claim(origin, time.time(), 15).result()
-        if lease is not None:
+        if isinstance(claim, Leased):
             break
-        time.sleep(pause)
+        time.sleep(min(pause, claim.wait_seconds))
         pause = min(2 * pause, 0.1)
-    if _is_known(store, origin, rules):
-        store.release(lease).result()
-        return
     ask()
     time.sleep(0.001)
-    entry = store.peek(origin)
-    known = entry.known if entry is not None else file_entry(origin).known
+    known = claim.entry.known if claim.entry is not None else file_entry(origin).known
     answer = Answer(200, b"User-agent: *\n", (origin.robots_txt_uri,))
     known = learn(known, answer, time.time(), rules.limits)
-    store.commit(Entry(origin, known), lease).result()
-
-
-def _is_known(store: SqliteStore, origin: Origin, rules: Rules) -> bool:
-    entry = store.peek(origin)
-    return entry is not None and standing(entry.known, time.time(), rules).act is Act.USE
+    store.commit(Entry(origin, known), claim.lease).result()
 
 
 def main() -> None:
     """See the module."""
     what, path, log_path, first, second = sys.argv[1:]
     log = os.open(log_path, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
-    {"write": write, "fetch": fetch}[what](Path(path), log, int(first), int(second))
+    if what == "fetch":
+        fetch(path, log, int(first), int(second))
+    else:
+        write(Path(path), log, int(first), int(second))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,73 @@
+"""An entry: when the newest of it was learnt, how long nobody needs to ask, and its key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scrapy_rep.cache.entry import Entry, Key, key_of
+from scrapy_rep.protocol.access.knowledge import Knowledge
+from tests.cache.samples import ORIGIN, file_entry, outage_entry
+
+_COPY = file_entry(at=1000.0).known.copy
+_LATER = outage_entry(at=2000.0).known.outage
+_EARLIER = outage_entry(at=500.0).known.outage
+
+
+@pytest.mark.parametrize(
+    ("known", "changed_at", "fresh_until"),
+    [
+        (Knowledge(), 0.0, 0.0),
+        (Knowledge(_COPY), 1000.0, 87_400.0),
+        (Knowledge(None, _LATER), 2000.0, 2030.0),
+        (Knowledge(_COPY, _LATER), 2000.0, 2030.0),
+        (Knowledge(_COPY, _EARLIER), 1000.0, 530.0),
+    ],
+)
+def test_its_times(known: Knowledge, changed_at: float, fresh_until: float) -> None:
+    entry = Entry(ORIGIN, known)
+    assert (entry.changed_at, entry.fresh_until) == (changed_at, fresh_until)
+    shifted = entry.shifted(7.0)
+    if known == Knowledge():
+        assert shifted == entry
+    else:
+        assert (shifted.changed_at, shifted.fresh_until) == (changed_at + 7, fresh_until + 7)
+    assert shifted.shifted(-7.0) == entry
+
+
+def test_each_time_is_shifted() -> None:
+    shifted = Entry(ORIGIN, Knowledge(_COPY, _LATER)).shifted(7.0).known
+    assert shifted.copy is not None
+    assert shifted.outage is not None
+    assert (shifted.copy.fetched_at, shifted.copy.confirmed_at) == (1007.0, 1007.0)
+    assert (shifted.outage.since, shifted.outage.failed_at) == (2007.0, 2007.0)
+
+
+def test_keys() -> None:
+    key = Key.under(ORIGIN, "Bot/1.0", "9f")
+    assert key_of(key) is key
+    assert key_of(ORIGIN) == Key.under(ORIGIN)
+    assert (key.origin, key.robots_txt_uri) == (ORIGIN, ORIGIN.robots_txt_uri)
+    assert (str(key), key.asker) == (f"{ORIGIN} Bot/1.0 [9f]", "Bot/1.0 [9f]")
+    assert str(Key.under(ORIGIN)) == str(ORIGIN)
+
+
+def test_keys_of_another_file() -> None:
+    key, robots_txt = Key.under(ORIGIN, "Bot/1.0", "", "/a/b.json"), Key.under(ORIGIN, "Bot/1.0")
+    assert key != robots_txt
+    assert (key.uri, key.file_name) == (f"{ORIGIN}/a/b.json", "b.json")
+    assert str(key) == f"{ORIGIN}/a/b.json Bot/1.0"
+    assert (key.written, Key.read(key.written)) == ([str(ORIGIN), "Bot/1.0", "", "/a/b.json"], key)
+
+
+def test_those_of_robots_txt_are_written_as_ever() -> None:
+    """So that what an older version stored is found, and finds what this one stores."""
+    key = Key.under(ORIGIN, "Bot/1.0", "9f")
+    assert (key.written, Key.read(key.written)) == ([str(ORIGIN), "Bot/1.0", "9f"], key)
+
+
+@pytest.mark.parametrize("fields", [[], ["a"], [str(ORIGIN), "a", "", "/b", "c"], 7, None])
+def test_what_is_no_key(fields: Any) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        Key.read(fields)

@@ -1,0 +1,502 @@
+"""The connection to Redis, with a real server: what waits, what is an outage, what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from scrapy_rep.cache.base import StoreError
+from scrapy_rep.cache.connections import _patiently
+from scrapy_rep.cache.link import Link, LinkDownError, Script
+from scrapy_rep.protocol.errors import ConfigurationError
+from tests.redis_server import RedisServer, SlowLine, in_a_loop
+from tests.servers.handle import free_port
+
+_ECHO = Script("return ARGV[1]")
+_BUSY = Script(
+    "local began = redis.call('TIME')\n"
+    "local function now() local t = redis.call('TIME'); return t[1] * 1e6 + t[2] end\n"
+    "local first = began[1] * 1e6 + began[2]\n"
+    "while now() - first < tonumber(ARGV[1]) do end return ARGV[1]"
+)
+_WARNING = logging.WARNING
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[Link]:
+    link = Link(url)
+    link.open()
+    try:
+        yield link
+    finally:
+        await link.close()
+
+
+async def up(link: Link, *, is_up: bool = True, seconds: float = 10.0) -> None:
+    patience = time.monotonic() + seconds
+    while link.is_up is not is_up:
+        assert time.monotonic() < patience, f"is_up is {link.is_up}"
+        await asyncio.sleep(0.01)
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if record.levelno == _WARNING and record.name.startswith("scrapy_rep")
+    ]
+
+
+class TestScripts:
+    """By their digest, with what they need."""
+
+    def test_what_a_script_gives(self, redis_server: RedisServer) -> None:
+        async def work() -> None:
+            async with opened(redis_server.url) as link:
+                both = Script("redis.call('SET', KEYS[1], ARGV[1]) return {KEYS[1], ARGV[1], 3}")
+                assert await link.run(both, ["k"], [b"\xff\0"]) == [b"k", b"\xff\0", 3]
+                assert await link.run(Script("return redis.call('GET', KEYS[1])"), ["k"]) == (
+                    b"\xff\0"
+                )
+
+        in_a_loop(work)
+
+    def test_one_that_redis_forgot_is_loaded_again(self, redis_server: RedisServer) -> None:
+        async def work() -> None:
+            async with opened(redis_server.url) as link:
+                assert await link.run(_ECHO, [], ["a"]) == b"a"
+                redis_server.forget_scripts()
+                replies = await asyncio.gather(*(link.run(_ECHO, [], [n]) for n in range(40)))
+                assert replies == [b"%d" % number for number in range(40)]
+
+        in_a_loop(work)
+
+    def test_an_error_of_one_is_nobody_else_s(
+        self, redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async def work() -> None:
+            async with opened(redis_server.url) as link:
+                wrong = Script("return redis.call('NO-SUCH-COMMAND')")
+                outcomes = await asyncio.gather(
+                    *(link.run(script, [], ["a"]) for script in (_ECHO, wrong, _ECHO, wrong)),
+                    return_exceptions=True,
+                )
+                assert outcomes[0] == outcomes[2] == b"a"
+                for outcome in (outcomes[1], outcomes[3]):
+                    assert type(outcome) is StoreError
+                assert link.is_up
+
+        in_a_loop(work)
+        assert len(warnings(caplog)) == 1
+
+    def test_a_replica_that_takes_no_writes_is_left_for_the_master(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """After a failover, the same name leads to another server: connections are made anew."""
+
+        async def work(server: RedisServer) -> None:
+            write = Script("return redis.call('SET', KEYS[1], 'x', 'PX', 9)")
+            async with opened(server.url) as link:
+                await link.run(write, ["k"])
+                with server.client() as client:
+                    client.replicaof("127.0.0.1", 1)
+                    before = client.info("stats")["total_connections_received"]
+                    for _ in range(3):
+                        with pytest.raises(StoreError, match="READONLY"):
+                            await link.run(write, ["k"])
+                    after = client.info("stats")["total_connections_received"]
+                    client.replicaof("NO", "ONE")
+                assert after - before >= 2
+                assert link.is_up
+                await link.run(write, ["k"])
+
+        with RedisServer() as server:
+            in_a_loop(lambda: work(server))
+        (words,) = warnings(caplog)
+        assert "READONLY" in words
+
+    def test_many_at_once_wait_for_few_connections(self, redis_server: RedisServer) -> None:
+        """Back-pressure is a queue: nothing fails, whatever is asked for at once."""
+
+        async def work() -> None:
+            with SlowLine(redis_server.port) as line:
+                line.delay_seconds = 0.02
+                async with opened(line.url + "?max_connections=1") as link:
+                    replies = await asyncio.gather(*(link.run(_ECHO, [], [n]) for n in range(999)))
+                    assert replies == [b"%d" % number for number in range(999)]
+                    assert link.is_up
+                assert line.connection_count <= 2
+
+        in_a_loop(work)
+
+    @pytest.mark.parametrize("who", [0, 1])
+    def test_replies_that_come_together_leave_no_call_behind(self, who: int) -> None:
+        """Whoever calls again as soon as both connections had replies is served."""
+        go = asyncio.Event()
+
+        async def sent(commands: list[Any]) -> list[Any]:
+            await go.wait()
+            return [b"reply"] * len(commands)
+
+        async def work() -> None:
+            async with opened(f"redis://127.0.0.1:{free_port()}/0") as link:
+                link._connections.sent = sent  # type: ignore[method-assign]
+
+                async def calls(count: int) -> None:
+                    for _ in range(count):
+                        assert await link.run(_ECHO, [], ["x"]) == b"reply"
+
+                tasks = []
+                for number in range(2):
+                    tasks.append(asyncio.create_task(calls(1 + (number == who))))
+                    await asyncio.sleep(0.01)  # each has a connection of its own
+                go.set()
+                await asyncio.wait_for(asyncio.gather(*tasks), 2)
+
+        in_a_loop(work)
+
+
+class TestCancelling:
+    """Nobody is given the reply of another."""
+
+    def test_a_cancelled_call_takes_nothing_with_it(self, redis_server: RedisServer) -> None:
+        async def work() -> None:
+            with SlowLine(redis_server.port) as line:
+                line.delay_seconds = 0.03
+                async with opened(line.url) as link:
+                    calls = [asyncio.create_task(link.run(_ECHO, [], [n])) for n in range(300)]
+                    for number in range(0, 300, 3):
+                        await asyncio.sleep(0.001)
+                        calls[number].cancel()
+                    replies = await asyncio.gather(*calls, return_exceptions=True)
+                    right = [reply == b"%d" % number for number, reply in enumerate(replies)]
+                    gone = [isinstance(reply, asyncio.CancelledError) for reply in replies]
+                    assert all(a or b for a, b in zip(right, gone, strict=True))
+                    assert sum(right) >= 200
+                    assert link.is_up
+
+        in_a_loop(work)
+
+    def test_a_reply_that_comes_too_late_is_nobody_s(self, redis_server: RedisServer) -> None:
+        async def work() -> None:
+            with SlowLine(redis_server.port) as line:
+                async with opened(line.url) as link:
+                    assert await link.run(_ECHO, [], ["first"]) == b"first"
+                    line.delay_seconds = 0.5
+                    with pytest.raises(LinkDownError):
+                        await link.run(_ECHO, [], ["late"])
+                    line.delay_seconds = 0.0
+                    await up(link)
+                    await asyncio.sleep(0.6)
+                    for word in (b"a", b"b", b"c"):
+                        assert await link.run(_ECHO, [], [word]) == word
+
+        in_a_loop(work)
+
+
+class TestOutages:
+    """Every call fails at once; one warning each way; it comes back by itself."""
+
+    def test_refused_from_the_beginning(self, caplog: pytest.LogCaptureFixture) -> None:
+        async def work() -> None:
+            port = free_port()
+            async with opened(f"redis://:secret@127.0.0.1:{port}/3") as link:
+                heard: list[bool] = []
+                link.listen(heard.append)
+                for _ in range(20):
+                    began = time.monotonic()
+                    with pytest.raises(LinkDownError, match=f"127.0.0.1:{port}/3|Redis:"):
+                        await link.run(_ECHO, [], ["a"])
+                    assert time.monotonic() - began < 0.2
+                assert heard == [False]
+                await asyncio.sleep(0.5)
+
+        in_a_loop(work)
+        (words,) = warnings(caplog)
+        assert "does not answer" in words
+        assert "secret" not in caplog.text
+
+    def test_killed_and_started_again(self, caplog: pytest.LogCaptureFixture) -> None:
+        async def work(server: RedisServer) -> None:
+            async with opened(server.url) as link:
+                heard: list[bool] = []
+                link.listen(heard.append)
+                await link.run(_ECHO, [], ["a"])
+                server.kill()
+                with pytest.raises(LinkDownError):
+                    await link.run(_ECHO, [], ["a"])
+                await asyncio.sleep(0.5)  # a probe fails
+                server.start()
+                await up(link)
+                assert await link.run(_ECHO, [], ["b"]) == b"b", "and knows the script again"
+                assert heard == [False, True]
+
+        with RedisServer() as server:
+            in_a_loop(lambda: work(server))
+        gone, back = warnings(caplog)
+        assert "does not answer" in gone
+        assert "answers again" in back
+
+    def test_frozen(self) -> None:
+        async def work(server: RedisServer) -> None:
+            async with opened(server.url) as link:
+                await link.run(_ECHO, [], ["a"])
+                server.freeze()
+                began = time.monotonic()
+                calls = [link.run(_ECHO, [], [number]) for number in range(200)]
+                outcomes = await asyncio.gather(*calls, return_exceptions=True)
+                assert all(isinstance(outcome, LinkDownError) for outcome in outcomes)
+                assert time.monotonic() - began < 2, "all of them together"
+                server.thaw()
+                await up(link)
+                assert await link.run(_ECHO, [], ["b"]) == b"b"
+
+        with RedisServer() as server:
+            in_a_loop(lambda: work(server))
+
+    def test_half_open_lets_one_probe_through(self) -> None:
+        async def work(server: RedisServer) -> None:
+            with SlowLine(server.port) as line:
+                async with opened(line.url) as link:
+                    line.refuses = True
+                    for _ in range(50):
+                        with pytest.raises(LinkDownError):
+                            await link.run(_ECHO, [], ["a"])
+                    await asyncio.sleep(1.0)
+                    assert 2 <= line.connection_count <= 8, "0.1 s, 0.2 s, 0.4 s, ..."
+                    assert not link.is_up
+                    line.refuses = False
+                    await up(link)
+                    assert await link.run(_ECHO, [], ["b"]) == b"b"
+
+        with RedisServer() as server:
+            in_a_loop(lambda: work(server))
+
+    def test_a_blip_is_waited_for_and_no_warning(
+        self, redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async def work() -> None:
+            with SlowLine(redis_server.port) as line:
+                async with opened(line.url) as link:
+                    line.delay_seconds = 0.4
+                    with pytest.raises(LinkDownError):
+                        await link.run(_ECHO, [], ["a"])
+                    line.delay_seconds = 0.0
+                    assert await link.comes_back()
+                    assert await link.run(_ECHO, [], ["b"]) == b"b"
+                    assert await link.comes_back(), "at once"
+
+        in_a_loop(work)
+        assert warnings(caplog) == []
+
+    def test_a_longer_outage_is_not_waited_for(self) -> None:
+        async def work() -> None:
+            async with opened(f"redis://127.0.0.1:{free_port()}/0") as link:
+                with pytest.raises(LinkDownError):
+                    await link.run(_ECHO, [], ["a"])
+                waits = await asyncio.gather(*(link.comes_back() for _ in range(9)))
+                assert not any(waits)
+                began = time.monotonic()
+                assert not await link.comes_back()
+                assert time.monotonic() - began < 0.2
+
+        in_a_loop(work)
+
+    def test_slow_replies_are_no_outage(self, redis_server: RedisServer) -> None:
+        async def work() -> None:
+            with SlowLine(redis_server.port) as line:
+                line.delay_seconds = 0.1
+                async with opened(line.url) as link:
+                    replies = await asyncio.gather(*(link.run(_ECHO, [], [n]) for n in range(200)))
+                    assert len(replies) == 200
+                    assert link.is_up
+
+        in_a_loop(work)
+
+    def test_an_event_loop_that_was_held_up_is_no_outage(self, redis_server: RedisServer) -> None:
+        """A spider's callback may take longer than Redis has time."""
+
+        async def work() -> None:
+            async with opened(redis_server.url) as link:
+                await link.run(_ECHO, [], ["a"])
+                for _ in range(3):
+                    call = asyncio.create_task(link.run(_ECHO, [], ["b"]))
+                    await asyncio.sleep(0)
+                    await asyncio.sleep(0)
+                    time.sleep(0.4)  # noqa: ASYNC251 - the point
+                    assert await call == b"b"
+                assert link.is_up
+
+        in_a_loop(work)
+
+    def test_a_busy_server_that_never_answers_is_an_outage_though_the_loop_is_held_up(
+        self,
+    ) -> None:
+        async def work(server: RedisServer) -> None:
+            async with opened(server.url) as link:
+                await link.run(_ECHO, [], ["a"])
+                server.freeze()
+                call = asyncio.create_task(link.run(_ECHO, [], ["b"]))
+                while not call.done():
+                    await asyncio.sleep(0)
+                    time.sleep(0.1)  # noqa: ASYNC251 - the point
+                with pytest.raises(LinkDownError):
+                    await call
+
+        with RedisServer() as server:
+            in_a_loop(lambda: work(server))
+
+    def test_a_connection_that_redis_closed_while_it_was_idle(
+        self, redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async def work() -> None:
+            async with opened(redis_server.url) as link:
+                await link.run(_ECHO, [], ["a"])
+                with redis_server.client() as client:
+                    client.client_kill_filter(skipme=True, _type="normal")
+                await asyncio.sleep(0.05)
+                assert await link.run(_ECHO, [], ["b"]) == b"b"
+
+        in_a_loop(work)
+        assert warnings(caplog) == []
+
+    def test_a_long_script_of_one_lets_the_other_connection_wait_its_turn(
+        self, redis_server: RedisServer
+    ) -> None:
+        async def work() -> None:
+            async with opened(redis_server.url) as link:
+                long = asyncio.create_task(link.run(_BUSY, [], [100_000]))
+                replies = await asyncio.gather(*(link.run(_ECHO, [], [n]) for n in range(20)))
+                assert len(replies) == 20
+                assert await long == b"100000"
+
+        in_a_loop(work)
+
+
+class TestPasswords:
+    """In the URL, and nowhere else."""
+
+    def test_the_right_one(self) -> None:
+        async def work(server: RedisServer) -> None:
+            async with opened(server.url) as link:
+                assert await link.run(_ECHO, [], ["a"]) == b"a"
+
+        with RedisServer(requirepass="secret") as server:
+            in_a_loop(lambda: work(server))
+
+    def test_a_wrong_one_is_told_as_an_outage_with_its_reason(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async def work(server: RedisServer) -> None:
+            async with opened(server.url.replace("secret", "guessed")) as link:
+                with pytest.raises(LinkDownError, match="password"):
+                    await link.run(_ECHO, [], ["a"])
+                assert not await link.comes_back()
+
+        with RedisServer(requirepass="secret") as server:
+            in_a_loop(lambda: work(server))
+        (words,) = warnings(caplog)
+        assert "password" in words
+        assert "guessed" not in caplog.text
+
+
+class TestClosing:
+    """With its last user."""
+
+    def test_the_last_of_its_users_closes_it(self, redis_server: RedisServer) -> None:
+        async def work() -> None:
+            link = Link(redis_server.url)
+            link.open()
+            link.open()
+            await link.close()
+            assert await link.run(_ECHO, [], ["a"]) == b"a"
+            late = asyncio.create_task(link.run(_ECHO, [], ["late"]))
+            await asyncio.sleep(0)
+            await link.close()
+            assert await late == b"late", "what was queued before still runs"
+            with pytest.raises(LinkDownError, match="closed"):
+                await link.run(_ECHO, [], ["a"])
+            with redis_server.client() as client:
+                assert len(client.client_list(_type="normal")) == 1
+
+        in_a_loop(work)
+
+    def test_in_an_outage(self) -> None:
+        async def work() -> None:
+            async with opened(f"redis://127.0.0.1:{free_port()}/0") as link:
+                with pytest.raises(LinkDownError):
+                    await link.run(_ECHO, [], ["a"])
+            assert len(asyncio.all_tasks()) <= 2, "this one, and its time limit"
+
+        in_a_loop(work)
+
+
+class TestWrongSettings:
+    """Said at the start."""
+
+    def test_a_package_that_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "redis.asyncio", None)
+        with pytest.raises(ConfigurationError, match=r'pip install "scrapy-rep\[redis\]"'):
+            Link("redis://localhost")
+
+    @pytest.mark.parametrize("url", ["http://localhost", "localhost:6379", "redis://h/0?db=x"])
+    def test_a_wrong_url(self, url: str) -> None:
+        with pytest.raises(ConfigurationError, match="REP_REDIS_URL"):
+            Link(url)
+
+
+def test_a_sender_that_is_cancelled_sends_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the link closes, what is queued gets an error and not another moment each."""
+    begun: list[int] = []
+
+    async def never(calls: list[object]) -> None:
+        begun.append(len(calls))
+        if len(begun) <= 2:  # one for each sender
+            await asyncio.Event().wait()
+
+    async def work() -> None:
+        link = Link("redis://localhost:1")
+        link.open()
+        monkeypatch.setattr(link, "_run", never)
+        waiting = [asyncio.ensure_future(link.run(_ECHO, [], [1])) for _ in range(200)]
+        await asyncio.sleep(0.01)
+        before = [*begun]
+        assert before
+        await link.close()
+        assert begun == before
+        outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+        assert all(isinstance(outcome, LinkDownError) for outcome in outcomes)
+
+    monkeypatch.setattr("scrapy_rep.cache.link._CLOSE_SECONDS", 0.05)
+    in_a_loop(work)
+
+
+@pytest.mark.parametrize(("step_seconds", "is_given_up"), [(0.05, False), (5.0, True)])
+def test_replies_that_come_one_by_one_have_their_time_each(
+    step_seconds: float, is_given_up: bool
+) -> None:
+    async def work() -> None:
+        steps: list[int] = []
+
+        async def several() -> str:
+            for number in range(8):
+                steps.append(number)
+                await asyncio.sleep(step_seconds)
+            return "all"
+
+        waiting = _patiently(several(), 0.2, lambda: len(steps))
+        if is_given_up:
+            with pytest.raises(TimeoutError, match=r"no reply in 0\.2 seconds"):
+                await waiting
+            assert len(steps) == 1
+        else:
+            assert await waiting == "all"
+
+    in_a_loop(work)

@@ -1,0 +1,486 @@
+"""The store in Redis, beyond what every store does: what is in there, clocks, outages."""
+
+from __future__ import annotations
+
+import logging
+import math
+import struct
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from scrapy_rep.cache.base import Busy, Claim, Found, Lease, Leased, Store, StoreError
+from scrapy_rep.cache.codec import MAGIC, encode
+from scrapy_rep.cache.entry import Entry, Key
+from scrapy_rep.cache.memory import MemoryStore
+from scrapy_rep.cache.redis import RedisStore
+from scrapy_rep.cache.shared import _keys
+from scrapy_rep.cache.sqlite import SqliteStore
+from scrapy_rep.protocol.access.origin import Origin
+from tests.cache.samples import BODY, ORIGIN, OTHER, body_of, file_entry
+from tests.redis_server import RedisServer, SlowLine, a_loop, redis_store
+
+_STAMP = struct.Struct(">dd")
+_DAY = 86_400.0
+
+Value = TypeVar("Value")
+Maker = Callable[..., RedisStore]
+
+
+@pytest.fixture
+def made() -> Iterator[Maker]:
+    """Makes stores, and closes them."""
+    with ExitStack() as undo:
+        loop = undo.enter_context(a_loop())
+
+        def make(url: str, local: Store | None = None, **options: Any) -> RedisStore:
+            store = redis_store(url, local, loop, **options)
+            undo.callback(lambda: store.close().result(20))
+            return store
+
+        yield make
+
+
+@pytest.fixture
+def own() -> Iterator[RedisServer]:
+    """A server that the test may do anything to."""
+    with RedisServer() as server:
+        yield server
+
+
+def memory() -> MemoryStore:
+    return MemoryStore(1 << 20)
+
+
+def claim(store: RedisStore, origin: Origin = ORIGIN, fresh: float = 0.0) -> Claim:
+    return store.claim(origin, seconds=15.0, fresh_seconds=fresh).result(20)
+
+
+def leased(store: RedisStore, origin: Origin = ORIGIN) -> Lease:
+    found = claim(store, origin, math.inf)
+    assert isinstance(found, Leased)
+    return found.lease
+
+
+def fresh_entry(origin: Origin = ORIGIN, body: bytes = BODY) -> Entry:
+    return file_entry(origin, at=time.time(), body=body)
+
+
+def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+    patience = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < patience
+        time.sleep(0.02)
+
+
+def script_count(server: RedisServer) -> int:
+    """How many scripts the server has run."""
+    with server.client() as client:
+        stats: dict[str, Any] = client.info("commandstats")
+    return int(stats.get("cmdstat_evalsha", {}).get("calls", 0))
+
+
+class TestRecords:
+    """What is in Redis: octets of the codec, each origin's under its own hash tag."""
+
+    def test_a_record_is_of_the_codec(self, redis_server: RedisServer, made: Maker) -> None:
+        key = Key.under(ORIGIN, "Bot/1.0", "9f")
+        entry = fresh_entry(key)
+        made(redis_server.url).commit(entry, None).result()
+        with redis_server.client() as client:
+            (name,) = client.keys("*")
+            record = client.get(name)
+        assert name == b'rep:{https://example.com}:p2:["Bot/1.0", "9f"]'
+        assert _STAMP.unpack(record[:16]) == (entry.changed_at, entry.fresh_until)
+        assert record[16:].startswith(MAGIC)
+        assert record[16:] == encode(entry)
+
+    def test_everything_has_an_end(self, redis_server: RedisServer, made: Maker) -> None:
+        store = made(redis_server.url)
+        store.commit(fresh_entry(), leased(store)).result()
+        store.commit(file_entry(Key.under(ORIGIN, "A"), at=0.0), None).result()
+        store.commit(file_entry(Key.under(ORIGIN, "B"), at=1e15), None).result()
+        store.renew(leased(store, OTHER), seconds=15.0).result()
+        with redis_server.client() as client:
+            ends = [client.ttl(name) for name in client.keys("*")]
+        assert len(ends) == 4
+        assert all(0 < end < 70 * _DAY for end in ends)
+
+    def test_each_script_stays_within_one_origin(
+        self, redis_server: RedisServer, made: Maker
+    ) -> None:
+        for origin in (ORIGIN, Origin("http", "::1", 8080), Key.under(OTHER, "{}} Bot")):
+            tags = {name.partition("{")[2].partition("}")[0] for name in _keys(origin)}
+            assert tags == {str(Key.under(origin).origin)}
+
+    @pytest.mark.parametrize("age", [0.0, 2 * _DAY])
+    def test_a_record_of_another_origin_is_a_miss(
+        self, redis_server: RedisServer, made: Maker, age: float
+    ) -> None:
+        store = made(redis_server.url, memory())
+        theirs = file_entry(OTHER, at=time.time() - age, body=b"")
+        store.commit(theirs, None).result()
+        with redis_server.client() as client:
+            client.copy(_keys(OTHER)[0], _keys(ORIGIN)[0])
+        assert store.look(ORIGIN).result() is None
+        found = claim(store)
+        assert isinstance(found, Leased)
+        assert found.entry is None
+        assert store.peek(ORIGIN) is None
+        assert store.commit(fresh_entry(), found.lease).result() is True
+        assert isinstance(claim(store), Found)
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            b"",
+            b"short",
+            _STAMP.pack(9e9, 9e9),
+            _STAMP.pack(9e9, 9e9) + b"garbage",
+            _STAMP.pack(math.nan, math.inf) + MAGIC + b"\0" * 8,
+            _STAMP.pack(math.inf, math.inf) + b"\x80\x04\x95pickle.",
+            ["a", "list"],
+        ],
+    )
+    def test_what_is_no_record_is_a_miss_and_is_replaced(
+        self, redis_server: RedisServer, made: Maker, value: Any
+    ) -> None:
+        store, name = made(redis_server.url), _keys(ORIGIN)[0]
+        with redis_server.client() as client:
+            client.rpush(name, *value) if isinstance(value, list) else client.set(name, value)
+        assert store.look(ORIGIN).result() is None
+        found = claim(store)
+        assert isinstance(found, Leased)
+        assert found.entry is None
+        entry = fresh_entry()
+        assert store.commit(entry, found.lease).result() is True
+        assert store.look(ORIGIN).result() == entry
+
+    @pytest.mark.parametrize(
+        "value",
+        [b"", b"soon", struct.pack(">d", 9e9) + b"theirs", struct.pack(">d", math.nan), ["a"]],
+    )
+    def test_what_is_no_lease_holds_nobody_up(
+        self, redis_server: RedisServer, made: Maker, value: Any
+    ) -> None:
+        store, name = made(redis_server.url), _keys(ORIGIN)[1]
+        with redis_server.client() as client:
+            client.rpush(name, *value) if isinstance(value, list) else client.set(name, value)
+        lease = leased(store)
+        assert store.commit(fresh_entry(), lease).result() is True
+
+    def test_what_others_keep_there_is_not_listed(
+        self, redis_server: RedisServer, made: Maker
+    ) -> None:
+        store = made(redis_server.url)
+        with redis_server.client() as client:
+            for name in (
+                "x",
+                "rep:{h}:p2:",
+                'rep:{http://h:80}:p2:["a"]',
+                "rep:{http://h:80}:p2:1",
+            ):
+                client.set(name, "x")
+            client.set(b"rep:{http://h:80}:p2:\xff", "x")
+        leased(store)
+        store.commit(fresh_entry(OTHER), None).result()
+        assert store.keys() == [Key.under(OTHER)]
+
+    def test_many_are_listed(self, redis_server: RedisServer, made: Maker) -> None:
+        store = made(redis_server.url)
+        keys = [Key.under(Origin("http", f"h{number}", 80), "Bot") for number in range(1500)]
+        for future in [store.commit(fresh_entry(key), None) for key in keys]:
+            future.result()
+        assert store.keys() == sorted(keys, key=str)
+
+
+class TestLocalTier:
+    """A warm worker does not ask Redis."""
+
+    def test_what_redis_had_is_at_hand_from_then_on(
+        self, redis_server: RedisServer, made: Maker
+    ) -> None:
+        one, two = made(redis_server.url, memory()), made(redis_server.url, memory())
+        entry = fresh_entry()
+        one.commit(entry, leased(one)).result()
+        assert one.peek(ORIGIN) == entry
+        assert two.peek(ORIGIN) is None
+        before = script_count(redis_server)
+        assert claim(two) == Found(entry)
+        assert script_count(redis_server) == before + 1
+        for _ in range(9):
+            assert two.peek(ORIGIN) == entry
+        assert script_count(redis_server) == before + 1
+
+    def test_a_stale_copy_comes_with_the_lease_and_is_sent_once(
+        self, redis_server: RedisServer, made: Maker
+    ) -> None:
+        one, two = made(redis_server.url, memory()), made(redis_server.url, memory())
+        old = file_entry(at=time.time() - 2 * _DAY, body=b"#" * 50_000)
+        one.commit(old, None).result()
+        lease = leased(one)
+        for _ in range(3):
+            found = claim(two)
+            assert isinstance(found, Busy)
+            assert found.entry == old
+        one.release(lease).result()
+        found = claim(two)
+        assert isinstance(found, Leased)
+        assert found.entry == old
+
+    def test_where_redis_was_emptied_the_copy_at_hand_comes_with_the_lease(
+        self, redis_server: RedisServer, made: Maker
+    ) -> None:
+        store = made(redis_server.url, memory())
+        old = file_entry(at=time.time() - 2 * _DAY)
+        store.commit(old, None).result()
+        redis_server.flush()
+        found = claim(store)
+        assert isinstance(found, Leased)
+        assert found.entry == old
+
+    def test_purging_purges_both(self, redis_server: RedisServer, made: Maker) -> None:
+        store = made(redis_server.url, memory())
+        store.commit(fresh_entry(), None).result()
+        assert store.forget(ORIGIN).result() is True
+        assert store.peek(ORIGIN) is None
+        assert store.look(ORIGIN).result() is None
+        assert store.forget(ORIGIN).result() is False
+
+    def test_one_that_fails_costs_a_round_trip_and_a_warning(
+        self, redis_server: RedisServer, made: Maker, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        class Broken(MemoryStore):
+            def peek(self, origin: Origin) -> Entry | None:
+                raise StoreError("no disk")
+
+        store = made(redis_server.url, Broken(1 << 20))
+        entry = fresh_entry()
+        store.commit(entry, leased(store)).result()
+        for _ in range(3):
+            assert store.peek(ORIGIN) is None
+            assert claim(store) == Found(entry)
+        told = [record for record in caplog.records if record.levelno == logging.WARNING]
+        assert len(told) == 1
+        assert "no disk" in told[0].getMessage()
+
+
+class TestClocks:
+    """Redis's decides; a worker's may be wrong."""
+
+    @pytest.mark.parametrize("ahead", [-3 * _DAY, -400.0, 400.0, 3 * _DAY])
+    def test_a_worker_whose_clock_is_wrong(
+        self, redis_server: RedisServer, made: Maker, ahead: float
+    ) -> None:
+        right = made(redis_server.url, memory())
+        wrong = made(redis_server.url, memory(), clock=lambda: time.time() + ahead)
+        lease = leased(wrong)
+        assert isinstance(claim(right), Busy)
+        theirs = file_entry(at=time.time() + ahead)
+        assert wrong.commit(theirs, lease).result() is True
+        found = claim(right)
+        assert isinstance(found, Found)
+        copy = found.entry.known.copy
+        assert copy is not None
+        assert copy.confirmed_at == pytest.approx(time.time(), abs=5)
+        assert copy.fresh_until == pytest.approx(time.time() + _DAY, abs=5)
+
+    @pytest.mark.parametrize("ahead", [-3 * _DAY, 3 * _DAY])
+    def test_what_it_reads_is_by_its_own_clock(
+        self, redis_server: RedisServer, made: Maker, ahead: float
+    ) -> None:
+        right = made(redis_server.url, memory())
+        wrong = made(redis_server.url, memory(), clock=lambda: time.time() + ahead)
+        right.commit(fresh_entry(), None).result()
+        found = claim(wrong)
+        assert isinstance(found, Found)
+        assert found.entry.changed_at == pytest.approx(time.time() + ahead, abs=5)
+        at_hand = wrong.peek(ORIGIN)
+        assert at_hand == found.entry
+
+
+class TestOutages:
+    """A miss, and never an answer; what was learnt meanwhile is in Redis afterwards."""
+
+    @pytest.mark.slow
+    def test_the_local_tier_takes_its_place(
+        self, own: RedisServer, made: Maker, tmp_path: Path
+    ) -> None:
+        """Workers of one machine share it: one of them fetches."""
+        path = tmp_path / "robots.sqlite"
+        one, two = (made(own.url, SqliteStore(path, 1 << 30)) for _ in range(2))
+        assert isinstance(claim(one, OTHER), Leased)
+        own.kill()
+        lease = leased(one)
+        busy = claim(two)
+        assert isinstance(busy, Busy)
+        assert busy.entry is None
+        assert one.renew(lease, seconds=15.0).result() is not None
+        entry = fresh_entry()
+        assert one.commit(entry, lease).result() is True
+        assert two.peek(ORIGIN) == entry
+        assert claim(two) == Found(entry)
+        own.start()
+        third = made(own.url)
+        until(lambda: third.look(ORIGIN).result() == entry)
+
+    def test_without_a_local_tier_it_is_an_error(self, own: RedisServer, made: Maker) -> None:
+        store = made(own.url)
+        lease = leased(store)
+        own.kill()
+        with pytest.raises(StoreError):
+            claim(store)
+        with pytest.raises(StoreError):
+            store.commit(fresh_entry(), lease).result()
+        with pytest.raises(StoreError):
+            store.keys()
+        own.start()
+        until(lambda: not isinstance(_tried(store), StoreError))
+
+    def test_what_is_newer_in_redis_stays(self, own: RedisServer, made: Maker) -> None:
+        with SlowLine(own.port) as line:
+            cut_off, other = made(line.url, memory()), made(own.url, memory())
+            leased(cut_off, OTHER)
+            line.refuses = True
+            line.cut()
+            old, new = file_entry(at=time.time() - 60), fresh_entry(body=b"new")
+            cut_off.commit(old, leased(cut_off)).result()
+            other.commit(new, leased(other)).result()
+            line.refuses = False
+            until(lambda: not cut_off._unsent and cut_off._sending is None)
+            assert other.look(ORIGIN).result() == new
+            assert claim(cut_off) == Found(new)
+
+    def test_frozen(self, own: RedisServer, made: Maker) -> None:
+        store = made(own.url, memory())
+        theirs = leased(store, OTHER)
+        own.freeze()
+        began = time.monotonic()
+        futures = [
+            store.claim(Origin("http", f"h{n}", 80), seconds=15.0, fresh_seconds=0.0)
+            for n in range(100)
+        ]
+        assert all(isinstance(future.result(20), Leased) for future in futures)
+        assert store.commit(fresh_entry(OTHER), theirs).result() is True
+        assert time.monotonic() - began < 5
+        own.thaw()
+        until(lambda: not store._unsent and store._link.is_up)
+        assert body_of(store.look(OTHER).result()) == BODY
+
+    @pytest.mark.slow
+    def test_a_lease_that_cannot_be_renewed_counts_until_its_end(
+        self, own: RedisServer, made: Maker
+    ) -> None:
+        store = made(own.url, memory())
+        found = store.claim(ORIGIN, seconds=4.0, fresh_seconds=0.0).result()
+        assert isinstance(found, Leased)
+        own.freeze()
+        assert store.renew(found.lease, seconds=4.0).result() == found.lease
+        time.sleep(4.0)
+        assert store.renew(found.lease, seconds=4.0).result() is None
+
+    def test_emptied_while_a_lease_is_held(self, redis_server: RedisServer, made: Maker) -> None:
+        one, two = made(redis_server.url, memory()), made(redis_server.url, memory())
+        lease = leased(one)
+        redis_server.flush()
+        entry = fresh_entry()
+        assert one.commit(entry, lease).result() is True
+        assert claim(two) == Found(entry)
+
+    def test_emptied_and_taken_over(self, redis_server: RedisServer, made: Maker) -> None:
+        one, two = made(redis_server.url, memory()), made(redis_server.url, memory())
+        late = leased(one)
+        redis_server.flush()
+        successor = leased(two)
+        assert one.renew(late, seconds=15.0).result() is None
+        assert one.commit(fresh_entry(body=b"late"), late).result() is False
+        assert one.peek(ORIGIN) is None
+        assert two.commit(fresh_entry(), successor).result() is True
+
+    def test_restarted_empty_and_without_scripts(self, own: RedisServer, made: Maker) -> None:
+        store = made(own.url, memory())
+        leased(store)
+        own.kill()
+        own.start()
+        until(lambda: isinstance(_tried(store, OTHER), Leased) and store._link.is_up)
+        entry = fresh_entry()
+        store.commit(entry, None).result()
+        until(lambda: store.look(ORIGIN).result() == entry)
+
+    def test_a_full_redis_refuses_and_nothing_is_lost(
+        self, own: RedisServer, made: Maker, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        store = made(own.url, memory())
+        leased(store, OTHER)
+        with own.client() as client:
+            client.config_set("maxmemory", "1")
+            entry = fresh_entry()
+            lease = leased(store)
+            assert store.commit(entry, lease).result() is True
+            assert store.peek(ORIGIN) == entry
+            assert store._link.is_up, "it answers"
+            client.config_set("maxmemory", "0")
+        store.commit(fresh_entry(OTHER), None).result()
+        until(lambda: store.look(ORIGIN).result() == entry)
+        told = [record.getMessage() for record in caplog.records if record.levelno == 30]
+        assert len(told) == 1
+        assert "OOM" in told[0]
+
+    def test_replies_of_a_moment_are_lost_and_nothing_is_done_twice(
+        self, redis_server: RedisServer, made: Maker
+    ) -> None:
+        """The scripts ran: the lease is this worker's own, and so is the entry."""
+        with SlowLine(redis_server.port) as line:
+            store = made(line.url, memory())
+            leased(store, OTHER)
+            claimed = _while_replies_are_lost(
+                line, lambda: store.claim(ORIGIN, seconds=15.0, fresh_seconds=0.0)
+            )
+            assert isinstance(claimed, Leased)
+            entry = fresh_entry()
+            assert _while_replies_are_lost(line, lambda: store.commit(entry, claimed.lease)) is True
+            assert store.look(ORIGIN).result() == entry
+            assert not store._unsent, "it was not kept in front alone"
+            assert isinstance(store._local, MemoryStore)
+            assert not store._local._leases, "nor was it leased there"
+
+    def test_slow_replies(self, redis_server: RedisServer, made: Maker) -> None:
+        with SlowLine(redis_server.port) as line:
+            line.delay_seconds = 0.1
+            one, two = made(line.url, memory()), made(line.url, memory())
+            lease = leased(one)
+            assert isinstance(claim(two), Busy)
+            assert one.commit(fresh_entry(), lease).result() is True
+            assert isinstance(claim(two), Found)
+
+    def test_replies_that_are_swallowed(self, redis_server: RedisServer, made: Maker) -> None:
+        with SlowLine(redis_server.port) as line:
+            store = made(line.url, memory())
+            leased(store, OTHER)
+            line.swallows = True
+            entry = fresh_entry()
+            assert store.commit(entry, leased(store)).result() is True
+            line.swallows = False
+            line.cut()
+            until(lambda: store._link.is_up and not store._unsent)
+            assert store.look(ORIGIN).result() == entry
+
+
+def _while_replies_are_lost(line: SlowLine, start: Callable[[], Future[Value]]) -> Value:
+    line.swallows = True
+    future = start()
+    time.sleep(0.15)  # the script has run, and nobody has given up
+    line.swallows = False
+    return future.result(20)
+
+
+def _tried(store: RedisStore, origin: Origin = ORIGIN) -> Claim | StoreError:
+    try:
+        return claim(store, origin, math.inf)
+    except StoreError as error:
+        return error

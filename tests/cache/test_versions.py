@@ -1,0 +1,226 @@
+"""Versions of files over time: in memory, in SQLite, and in what is in front of Redis."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.cache.base import Remembering, Store
+from scrapy_rep.cache.entry import Entry
+from scrapy_rep.cache.memory import MemoryStore
+from scrapy_rep.cache.sqlite import SqliteStore
+from scrapy_rep.cache.versions import as_of
+from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
+from scrapy_rep.protocol.access.origin import Origin
+from tests.cache.samples import NOW, ORIGIN, OTHER, file_entry, outage_entry, usual_key
+from tests.redis_server import RedisServer, a_loop, redis_store
+
+KEY = usual_key(ORIGIN)
+LIMIT = 1 << 30
+
+
+def made(kind: str, folder: Path, versions: int) -> Store:
+    if kind == "memory":
+        return MemoryStore(1 << 20, versions=versions)
+    return SqliteStore(folder / "robots.sqlite", LIMIT, versions=versions)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    store = made(request.param, tmp_path, 3)
+    yield store
+    store.close()
+
+
+def keep(store: Store, *bodies: bytes, first: int = 0) -> None:
+    """Commit an answer an hour."""
+    for number, body in enumerate(bodies, start=first):
+        entry = file_entry(KEY, at=NOW + 3600 * number, body=body)
+        assert store.commit(entry, None).result()
+
+
+def versions(store: Store, origin: Origin = KEY) -> list[Copy]:
+    assert isinstance(store, Remembering)
+    return store.versions(origin).result()
+
+
+def bodies(store: Store, origin: Origin = KEY) -> list[bytes]:
+    return [copy.body for copy in versions(store, origin)]
+
+
+class TestWhatIsKept:
+    def test_the_newest_first_and_no_more(self, store: Store) -> None:
+        keep(store, b"a", b"b")
+        assert bodies(store) == [b"b", b"a"]
+        keep(store, b"c", b"d", first=2)
+        assert bodies(store) == [b"d", b"c", b"b"]
+
+    def test_the_same_answer_is_no_new_version(self, store: Store) -> None:
+        keep(store, b"a", b"a", b"b", b"b", b"b")
+        second, first = versions(store)
+        assert (first.fetched_at, first.confirmed_at) == (NOW, NOW + 3600)
+        assert (second.fetched_at, second.confirmed_at) == (NOW + 7200, NOW + 4 * 3600)
+
+    def test_what_comes_back_is_a_new_one(self, store: Store) -> None:
+        keep(store, b"a", b"b", b"a")
+        assert bodies(store) == [b"a", b"b", b"a"]
+
+    def test_that_there_is_no_file_is_a_version(self, store: Store) -> None:
+        keep(store, b"")
+        copy = file_entry(KEY, at=NOW + 9, body=b"").known.copy
+        assert copy is not None
+        store.commit(Entry(KEY, Knowledge(replace(copy, event=404))), None).result()
+        assert [copy.event for copy in versions(store)] == [404, 200]
+
+    def test_an_outage_is_none(self, store: Store) -> None:
+        keep(store, b"a")
+        copy = file_entry(KEY, body=b"a").known.copy
+        outage = outage_entry(KEY, at=NOW + 5).known.outage
+        store.commit(Entry(KEY, Knowledge(copy, outage)), None).result()
+        store.commit(outage_entry(KEY, at=NOW + 7), None).result()
+        assert bodies(store) == [b"a"]
+
+    def test_an_older_answer_is_not_kept(self, store: Store) -> None:
+        keep(store, b"a", b"b", first=9)
+        keep(store, b"c", first=8)
+        assert bodies(store) == [b"b", b"a"]
+
+    def test_each_key_has_its_own(self, store: Store) -> None:
+        keep(store, b"a", b"b")
+        store.commit(file_entry(usual_key(OTHER)), None).result()
+        assert len(versions(store, usual_key(OTHER))) == 1
+        assert versions(store, ORIGIN) == []
+
+    def test_forgotten_with_the_entry(self, store: Store) -> None:
+        keep(store, b"a", b"b")
+        store.forget(KEY).result()  # type: ignore[attr-defined]
+        assert bodies(store) == []
+        keep(store, b"c", first=5)
+        assert bodies(store) == [b"c"]
+
+    @pytest.mark.parametrize("kind", ["memory", "sqlite"])
+    def test_any_sequence(self, kind: str, tmp_path: Path) -> None:
+        """Against the plain meaning: runs of equal answers, the last n."""
+        draw = random.Random(7)
+        for case in range(20):
+            count = draw.randint(1, 5)
+            answers = [draw.choice([b"a", b"b", b"c"]) for _ in range(30)]
+            runs = [body for n, body in enumerate(answers) if n == 0 or answers[n - 1] != body]
+            with closing(made(kind, tmp_path / str(case), count)) as store:
+                keep(store, *answers)
+                assert bodies(store) == runs[-count:][::-1]
+
+
+class TestSwitch:
+    @pytest.mark.parametrize("kind", ["memory", "sqlite"])
+    def test_off_by_default(self, kind: str, tmp_path: Path) -> None:
+        with closing(made(kind, tmp_path, 0)) as store:
+            keep(store, b"a", b"b")
+            assert versions(store) == []
+
+    def test_no_table_without_it(self, tmp_path: Path) -> None:
+        with closing(made("sqlite", tmp_path, 0)) as store:
+            keep(store, b"a")
+            store.forget(KEY).result()  # type: ignore[attr-defined]
+        with closing(sqlite3.connect(tmp_path / "robots.sqlite")) as plain:
+            names = {name for (name,) in plain.execute("select name from sqlite_master")}
+        assert "versions_2" not in names
+
+    def test_switched_on_later(self, tmp_path: Path) -> None:
+        """An old file is read on, and what it has is the first version."""
+        with closing(made("sqlite", tmp_path, 0)) as store:
+            keep(store, b"a")
+        with closing(made("sqlite", tmp_path, 5)) as store:
+            assert store.peek(KEY) == file_entry(KEY, body=b"a")
+            keep(store, b"b", first=1)
+            assert bodies(store) == [b"b", b"a"]
+        with closing(made("sqlite", tmp_path, 0)) as store:
+            keep(store, b"c", first=2)
+            assert bodies(store) == [b"b", b"a"], "nothing is added, and nothing lost"
+
+    def test_one_of_two_processes_keeps_them(self, tmp_path: Path) -> None:
+        with ExitStack() as undo:
+            plain = undo.enter_context(closing(made("sqlite", tmp_path, 0)))
+            keep(plain, b"a")
+            assert versions(plain) == []
+            keeper = undo.enter_context(closing(made("sqlite", tmp_path, 2)))
+            keep(keeper, b"b", first=1)
+            assert bodies(plain) == [b"b", b"a"]
+
+
+class TestDamage:
+    @pytest.mark.parametrize("record", [b"", b"REP\x02", b"\xff" * 99, "text", None, 7])
+    def test_a_damaged_version_is_left_out(self, tmp_path: Path, record: object) -> None:
+        with closing(made("sqlite", tmp_path, 5)) as store:
+            keep(store, b"a", b"b")
+            with closing(sqlite3.connect(tmp_path / "robots.sqlite")) as plain:
+                value = "" if record is None else record
+                plain.execute(
+                    "update versions_2 set record = ? where id = (select max(id) from versions_2)",
+                    (value,),
+                )
+                plain.commit()
+            assert bodies(store) == [b"a"]
+            keep(store, b"c", first=2)
+            assert bodies(store)[0] == b"c"
+            assert b"a" in bodies(store)
+
+    def test_a_damaged_file_is_set_aside(self, tmp_path: Path) -> None:
+        (tmp_path / "robots.sqlite").write_bytes(b"this is no database at all" * 99)
+        with closing(made("sqlite", tmp_path, 5)) as store:
+            keep(store, b"a", b"b")
+            assert bodies(store) == [b"b", b"a"]
+        assert len(list(tmp_path.glob("*.damaged-*"))) == 1
+
+
+class TestBound:
+    def test_versions_go_before_entries(self, tmp_path: Path) -> None:
+        """`REP_STORE_MAX_OCTETS` holds for both."""
+        draw = random.Random(3)
+        with closing(SqliteStore(tmp_path / "r.sqlite", 1 << 18, versions=100)) as store:
+            for number in range(600):
+                body = draw.randbytes(3000)
+                entry = file_entry(usual_key(Origin("http", f"h{number % 9}", 80)), body=body)
+                store.commit(entry, None).result()
+            assert len(store.keys()) == 9
+        assert (tmp_path / "r.sqlite").stat().st_size < 1 << 21
+
+    def test_memory_counts_them(self) -> None:
+        store = MemoryStore(50_000, versions=1000)
+        draw = random.Random(3)
+        for number in range(100):
+            keep(store, draw.randbytes(2000), first=number)
+        store.commit(file_entry(usual_key(OTHER)), None).result()
+        assert set(store.keys()) == {KEY, usual_key(OTHER)}
+        octets = [len(body) for body in bodies(store)]
+        assert sum(octets) < 50_000 / 4 < sum(octets) + 2 * octets[0]
+
+
+def test_an_instant() -> None:
+    store = MemoryStore(1 << 20, versions=9)
+    keep(store, b"a", b"b", b"b")
+    known = versions(store)
+    assert as_of(known, NOW - 1) is None
+    found = [as_of(known, NOW + seconds) for seconds in (0, 3599, 3600, 10**9)]
+    assert [copy and copy.body for copy in found] == [b"a", b"a", b"b", b"b"]
+
+
+@pytest.mark.parametrize("local", ["sqlite", "memory", None])
+def test_redis_has_those_of_what_is_in_front_of_it(
+    redis_server: RedisServer, tmp_path: Path, local: str | None
+) -> None:
+    with ExitStack() as undo:
+        loop = undo.enter_context(a_loop())
+        tier = None if local is None else made(local, tmp_path, 5)
+        store = redis_store(redis_server.url, tier, loop)
+        keep(store, b"a", b"b")
+        assert bodies(store) == ([] if local is None else [b"b", b"a"])
+        closing_ = store.close()
+        assert closing_ is not None
+        closing_.result()
