@@ -1,0 +1,1 @@
+"""Everything that depends on Scrapy's internals: its engine, downloader, slots and event loops."""

@@ -1,0 +1,265 @@
+"""Waiting in every event loop of Scrapy's: asyncio's, with a reactor or without, and Twisted's."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from concurrent.futures import Future
+from contextlib import ExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from scrapy.utils.asyncio import call_later, is_asyncio_available
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import CancelledError, Deferred, DeferredQueue
+from twisted.python.failure import Failure
+
+if TYPE_CHECKING:
+    from scrapy.utils.asyncio import CallLaterResult
+
+Value = TypeVar("Value")
+
+
+async def sleep(seconds: float) -> None:
+    """Return after so many seconds."""
+    waiter: Deferred[None] = Deferred()
+    alarm = call_later(seconds, waiter.callback, None)
+    try:
+        await maybe_deferred_to_future(waiter)
+    finally:
+        alarm.cancel()
+
+
+class CancelledElsewhereError(Exception):
+    """Work was cancelled by code that has no part in it: a failure for those who wait for it."""
+
+
+class Running(Generic[Value]):
+    """Work under way that can be ended, even if it ignores cancellation."""
+
+    def __init__(self, work: Coroutine[Any, Any, Value]) -> None:
+        self._outcome: Deferred[Value] = Deferred()
+        self._work: Deferred[Value] = deferred_from_coro(work)
+        self._work.addBoth(self._done)
+
+    def _done(self, result: Value | Failure) -> None:
+        if self._outcome.called:
+            return
+        error = result.value if isinstance(result, Failure) else None
+        if isinstance(error, (asyncio.CancelledError, CancelledError)):
+            # We did not cancel it. As a cancellation it would pass silently through all that wait.
+            self._outcome.errback(CancelledElsewhereError("other code cancelled it"))
+        else:
+            self._outcome.callback(result)  # a Failure becomes an errback
+
+    def end(self, error: Exception) -> None:
+        """Cancel the work and make this error its result, unless it has a result already."""
+        if not self._outcome.called:
+            self._outcome.errback(error)
+            self._work.cancel()
+
+    async def result(self) -> Value:
+        """The result; to be awaited once. Cancelling the one who waits cancels the work.
+
+        Raises:
+            Exception: the error of the work, or the one that it was ended with.
+        """
+        try:
+            return await maybe_deferred_to_future(self._outcome)
+        except (asyncio.CancelledError, CancelledError):
+            self._work.cancel()
+            raise
+
+
+async def within(seconds: float, work: Coroutine[Any, Any, Value]) -> Value:
+    """The result of some work, which is cancelled if it takes longer.
+
+    Raises:
+        TimeoutError: it took longer.
+    """
+    running = Running(work)
+    error = TimeoutError(f"it took more than {seconds:g} seconds")
+    alarm = call_later(seconds, running.end, error)
+    try:
+        return await running.result()
+    finally:
+        alarm.cancel()
+
+
+class Ticks:
+    """Functions that are called at intervals, while there are any."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._looks: set[Callable[[], None]] = set()
+        self._timer: CallLaterResult | None = None
+
+    def add(self, look: Callable[[], None]) -> None:
+        """Call a function from now on."""
+        self._looks.add(look)
+        self._set()
+
+    def drop(self, look: Callable[[], None]) -> None:
+        """Stop calling a function."""
+        self._looks.discard(look)
+
+    def stop(self) -> None:
+        """Call none of them any more."""
+        self._looks.clear()
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+
+    def _set(self) -> None:
+        if self._looks and self._timer is None:
+            self._timer = call_later(self._seconds, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        with ExitStack() as looks:  # it calls all of them, though one may raise
+            looks.callback(self._set)
+            for look in self._looks:
+                looks.callback(self._call, look)
+
+    def _call(self, look: Callable[[], None]) -> None:
+        if look in self._looks:  # another one may have dropped it
+            look()
+
+
+class Stopwatch:
+    """The time that something took, without the time for which it was stopped."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        self._since: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """How long it has run in all."""
+        since = self._since
+        return self._seconds + (0.0 if since is None else time.monotonic() - since)
+
+    def start(self) -> None:
+        """Run from now on."""
+        if self._since is None:
+            self._since = time.monotonic()
+
+    def stop(self) -> None:
+        """Stop."""
+        self._seconds, self._since = self.seconds, None
+
+
+class Places:
+    """A semaphore: so many hold a place at a time, and others get one in order of arrival.
+
+    Twisted's `DeferredSemaphore` is nearly this. But here a place that was lent can be taken back
+    at once, though all are taken: there is one too many then, until one is given back. Twisted's
+    would hand out that one as well.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._queue: deque[Deferred[None]] = deque()
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[Place]:
+        """Wait for a place, and hold it."""
+        if self._free > 0:
+            self._free -= 1
+        else:
+            turn: Deferred[None] = Deferred()
+            self._queue.append(turn)
+            try:
+                await maybe_deferred_to_future(turn)
+            except BaseException:
+                if turn in self._queue:
+                    self._queue.remove(turn)
+                else:  # it had been given a place when it was cancelled
+                    self._leave()
+                raise
+        place = Place(self)
+        try:
+            yield place
+        finally:
+            place.lend()
+
+    def _leave(self) -> None:
+        """Give the place to the first that waits."""
+        self._free += 1
+        if self._queue and self._free > 0:
+            self._free -= 1
+            _wake(self._queue.popleft())
+
+    def _take(self) -> None:
+        """Take a place even if there is none: the next one waits for two to be given back."""
+        self._free -= 1
+
+
+class Place:
+    """A place that is held, and that can be lent."""
+
+    __slots__ = ("_is_lent", "_places")
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._is_lent = False
+
+    def lend(self) -> None:
+        """Let others use it."""
+        if not self._is_lent:
+            self._is_lent = True
+            self._places._leave()  # noqa: SLF001
+
+    def take_back(self) -> None:
+        """Hold it again at once, even if another holds it: there is one too many then."""
+        if self._is_lent:
+            self._is_lent = False
+            self._places._take()  # noqa: SLF001
+
+
+async def as_they_come(
+    works: Iterable[Coroutine[Any, Any, Value]], limit: int
+) -> AsyncIterator[Value]:
+    """The results in the order in which they arrive; so many works are under way at a time.
+
+    Raises:
+        Exception: the error of a work. The others go on, and their results are lost.
+    """
+    results: DeferredQueue[Value | Failure] = DeferredQueue()
+    waiting = 0
+    for work in works:
+        running: Deferred[Value] = deferred_from_coro(work)
+        running.addBoth(results.put)
+        waiting += 1
+        if waiting == limit:
+            yield _value(await maybe_deferred_to_future(results.get()))
+            waiting -= 1
+    for _ in range(waiting):
+        yield _value(await maybe_deferred_to_future(results.get()))
+
+
+def _value(result: Value | Failure) -> Value:
+    if isinstance(result, Failure):
+        result.raiseException()
+    return result
+
+
+async def result_of(future: Future[Value]) -> Value:
+    """The result of work in a thread, or its error."""
+    if not future.done():
+        waiter: Deferred[None] = Deferred()
+        if is_asyncio_available():
+            call_from_thread = asyncio.get_running_loop().call_soon_threadsafe
+        else:
+            from twisted.internet import reactor
+
+            call_from_thread = reactor.callFromThread
+        future.add_done_callback(lambda _: call_from_thread(_wake, waiter))
+        await maybe_deferred_to_future(waiter)
+    return future.result()
+
+
+def _wake(waiter: Deferred[None]) -> None:
+    if not waiter.called:
+        waiter.callback(None)

@@ -1,0 +1,71 @@
+"""The state of Scrapy's engine that its documented interface does not tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pydispatch.dispatcher import getAllReceivers, liveReceivers
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+
+def is_closing(crawler: Crawler) -> bool:
+    """Whether the crawl is ending, so that nothing new should be fetched.
+
+    A download that begins after the engine's last one fails inside the engine.
+    """
+    engine: Any = crawler.engine
+    if engine is None or engine.spider is None:
+        return True
+    slot = getattr(engine, "_slot", None)
+    return slot is not None and getattr(slot, "closing", None) is not None
+
+
+def is_running(crawler: Crawler) -> bool:
+    """Whether the engine is to go on; it stops before the crawl is closing."""
+    return bool(getattr(crawler.engine, "running", True))
+
+
+def would_end_but_for(crawler: Crawler, own: Callable[[Request], bool]) -> bool:
+    """Whether a crawl has nothing left to do but downloads of ours, by `own`.
+
+    False where the engine lacks the attributes that would tell.
+    """
+    engine: Any = crawler.engine
+    try:
+        return (
+            engine._start is None  # noqa: SLF001
+            and engine.scraper.slot.is_idle()
+            and not engine._slot.scheduler.has_pending_requests()  # noqa: SLF001
+            and all(map(own, engine.downloader.active))
+        )
+    except AttributeError:
+        return False
+
+
+def is_by_hand(crawler: Crawler) -> bool:
+    """Whether a person waits for single answers: `scrapy shell`, `fetch`, `view`, `parse`."""
+    engine: Any = crawler.engine
+    start = getattr(type(crawler.spider), "start", None)
+    if getattr(start, "__module__", "").startswith("scrapy.commands."):
+        return True
+    return not getattr(getattr(engine, "_slot", None), "close_if_idle", True)
+
+
+def wake(crawler: Crawler) -> None:
+    """Let the engine ask the scheduler for requests again, soon.
+
+    Where the private attribute for this is missing, the engine's own timer does so every 5 seconds.
+    """
+    slot = getattr(crawler.engine, "_slot", None)
+    nextcall = getattr(slot, "nextcall", None)
+    if nextcall is not None and not is_closing(crawler):
+        nextcall.schedule()
+
+
+def has_listeners(crawler: Crawler, signal: object) -> bool:
+    """Whether anything is connected to a signal of the crawl, or to all signals."""
+    return any(True for _ in liveReceivers(getAllReceivers(crawler.signals.sender, signal)))
