@@ -1,0 +1,1 @@
+"""Fetches robots.txt files through Scrapy's engine, and stores the answers."""

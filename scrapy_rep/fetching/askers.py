@@ -1,0 +1,132 @@
+"""As whom a crawl fetches robots.txt: everything that a site may base its answer on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from scrapy.http import Headers
+from scrapy.settings.default_settings import DEFAULT_REQUEST_HEADERS
+
+from scrapy_rep.cache.entry import Key
+from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.identity import Identity
+    from scrapy_rep.protocol.access.origin import Origin
+    from scrapy_rep.settings import RepSettings
+
+CREDENTIALS = ("ftp_user", "ftp_password")
+"""The meta keys of a request that log in to an FTP server, for its robots.txt too."""
+
+_SET_BY_FETCHER = (b"User-Agent", b"Accept", b"Accept-Encoding")
+_SPIDER_CREDENTIALS = ("http_user", "http_pass", "http_auth_domain")
+_SETTINGS_CREDENTIALS = ("HTTPAUTH_USER", "HTTPAUTH_PASS", "HTTPAUTH_DOMAIN")
+_FTP_CREDENTIALS = ("FTP_USER", "FTP_PASSWORD")
+_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
+_DIGEST_OCTETS = 6
+_BLANKS = (None, "")
+
+
+class Asker:
+    """The asker of one crawl."""
+
+    def __init__(self, crawler: Crawler, settings: RepSettings, identity: Identity) -> None:
+        self._crawler = crawler
+        self._fetch_meta = settings.fetch_meta
+        self._identity = identity
+        self._sent: str | None = None
+
+    def key(
+        self,
+        origin: Origin,
+        meta: Mapping[str, Any] | None = None,
+        path: str = ROBOTS_TXT_PATH,
+    ) -> Key:
+        """The key of an origin's file, fetched on behalf of a request with this meta."""
+        expected = self._identity.fetch_header or self._identity.header
+        sent = expected if self._sent is None else self._sent
+        return Key.under(origin, sent, self._variant(origin, meta or {}), path)
+
+    def key_as_sent(self, key: Key, user_agent: str | None) -> Key:
+        """The key of a file by the User-Agent that was really sent; None where nothing was sent.
+
+        A middleware of the user's may send another one than the settings say. The next key expects
+        the one that was sent last.
+        """
+        if user_agent is None:
+            return key
+        self._sent = user_agent
+        return Key.under(key.origin, user_agent, key.variant, key.path)
+
+    @cached_property
+    def _settled_facts(self) -> dict[str, Mapping[str, Any]]:
+        """What the settings say, which stay as they are once a crawl runs."""
+        settings = self._crawler.settings
+        return {
+            "meta": self._fetch_meta,
+            "headers": _unusual_headers(settings.getdict("DEFAULT_REQUEST_HEADERS")),
+            "settings": {name: settings.get(name) for name in _SETTINGS_CREDENTIALS},
+        }
+
+    def _variant(self, origin: Origin, meta: Mapping[str, Any]) -> str:
+        settings, spider = self._crawler.settings, self._crawler.spider
+        credentials = [getattr(spider, name, None) for name in _SPIDER_CREDENTIALS]
+        if origin.scheme != "ftp" and all(fact in _BLANKS for fact in credentials):
+            return self._usual_variant
+        facts = {
+            **self._settled_facts,
+            "spider": dict(zip(_SPIDER_CREDENTIALS, credentials, strict=True)),
+        }
+        if origin.scheme == "ftp":
+            facts["ftp"] = {name: meta.get(name) for name in CREDENTIALS}
+            facts["ftp settings"] = {
+                name: settings.get(name)
+                for name in _FTP_CREDENTIALS
+                if settings.getpriority(name)  # 0 is Scrapy's own value: anonymous
+            }
+        return _digest(facts)
+
+    @cached_property
+    def _usual_variant(self) -> str:
+        """The variant of every origin of a crawl whose spider has no credentials, but for FTP."""
+        return _digest(self._settled_facts)
+
+
+def _digest(facts: Mapping[str, Mapping[str, Any]]) -> str:
+    told = {name: found for name, fact in facts.items() if (found := _without_blanks(fact))}
+    if not told:
+        return ""
+    return blake2b(_text(told).encode(), digest_size=_DIGEST_OCTETS).hexdigest()
+
+
+def _unusual_headers(headers: Mapping[str, Any]) -> dict[str, Any]:
+    """The default headers that are not Scrapy's own and that robots.txt requests do not replace."""
+    ours, usual = Headers(headers), Headers(DEFAULT_REQUEST_HEADERS)
+    names = {*ours, *usual} - {*map(ours.normkey, _SET_BY_FETCHER)}
+    return {
+        name.decode("latin-1"): ours.getlist(name)
+        for name in names
+        if ours.getlist(name) != usual.getlist(name)
+    }
+
+
+def _without_blanks(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: fact for name, fact in facts.items() if fact not in _BLANKS}
+
+
+def _text(value: Any) -> str:
+    """A value as text that is the same in every process, whatever the order of a dict or set."""
+    if isinstance(value, Mapping):
+        pairs = sorted((_text(name), _text(one)) for name, one in value.items())
+        return f"{{{', '.join(map(': '.join, pairs))}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_text, value))}]"
+    if isinstance(value, (set, frozenset)):
+        return f"{{{', '.join(sorted(map(_text, value)))}}}"
+    return _ADDRESS.sub("", ascii(value))

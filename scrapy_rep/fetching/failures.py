@@ -1,0 +1,222 @@
+"""Exceptions as events: one table for all event loops and download handlers.
+
+Each handler wraps the errors of its library in its own way. A connection that was refused, reset or
+closed amid the TLS handshake is one class in one handler, and three in another. So an exception is
+looked up together with its causes. Classes are named, not imported, because few of the libraries
+are installed. The table names each by its top-level package and its class (or its module, where two
+classes share a name), or by an error number.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections import deque
+from collections.abc import Iterator
+
+from twisted.python.failure import Failure as TwistedFailure
+
+from scrapy_rep.protocol.access.events import Failure
+
+_MOST_CAUSES = 100  # of one exception; only a hostile chain is longer
+_STREAM_RESET = "a reset of a stream"
+_STREAM_RESETS = ("RST_STREAM", "StreamReset")  # only the text tells, in Scrapy and in httpx
+# Raised and caught in every handshake, so they are the context of every failure in one.
+_NO_FAILURES = frozenset(
+    {
+        "ssl.SSLWantReadError",
+        "ssl.SSLWantWriteError",
+        "OpenSSL.WantReadError",
+        "OpenSSL.WantWriteError",
+    }
+)
+_OF_HTTP2 = ("h2.", "httpx.", "httpx2.", "httpcore.", "httpcore2.")
+
+# Decisions of Scrapy, its middlewares or ours: only the exception itself is looked up.
+_OUTERMOST: tuple[tuple[Failure, tuple[str, ...]], ...] = (
+    (
+        Failure.LOCAL,
+        (
+            "scrapy.IgnoreRequest",
+            "scrapy.DownloadCancelledError",
+            "scrapy.NotConfigured",
+            "scrapy.NotSupported",
+            "scrapy.StopDownload",
+            "scrapy.UnsupportedURLSchemeError",
+            "scrapy_rep.CancelledElsewhereError",
+        ),
+    ),
+    (Failure.TRUNCATED, ("scrapy.ResponseDataLossError", "asyncio.IncompleteReadError")),
+    (
+        Failure.UNDECODABLE,
+        (
+            "scrapy_rep.UndecodableError",
+            "builtins.EOFError",  # this and the following: from Scrapy's decompression
+            "gzip.BadGzipFile",
+            "zlib.error",
+            "struct.error",
+            "brotli.error",
+            "brotlicffi.error",
+            "compression.ZstdError",
+            "backports.ZstdError",
+        ),
+    ),
+)
+
+# Events on the wire: the exception and all its causes are looked up, row by row.
+_WIRE: tuple[tuple[Failure, tuple[str, ...]], ...] = (
+    # This process has no more files or memory for connections: that says nothing of the site.
+    (Failure.LOCAL, ("errno.EMFILE", "errno.ENFILE", "errno.ENOBUFS", "errno.ENOMEM")),
+    # We aborted the connection ourselves. Twisted derives its error from that of a reset.
+    (Failure.NETWORK, ("scrapy_rep.OversizedAnswerError", "twisted.ConnectionAborted")),
+    (
+        Failure.TIMEOUT,
+        (
+            "scrapy.DownloadTimeoutError",
+            "builtins.TimeoutError",
+            "asyncio.TimeoutError",  # Python 3.10 has it apart
+            "twisted.TimeoutError",
+            "twisted.TCPTimedOutError",
+            "errno.ETIMEDOUT",
+        ),
+    ),
+    (
+        Failure.DNS,
+        (
+            "scrapy.CannotResolveHostError",
+            "socket.gaierror",
+            "twisted.DNSLookupError",
+            "aiohttp.ClientConnectorDNSError",
+        ),
+    ),
+    # The other side left the handshake: not a TLS error, though ssl raises one.
+    (
+        Failure.RESET,
+        (
+            "ssl.SSLEOFError",
+            "ssl.SSLZeroReturnError",
+            "anyio.EndOfStream",
+            "anyio.ClosedResourceError",
+        ),
+    ),
+    (
+        Failure.TLS,
+        (
+            "ssl.SSLError",
+            "ssl.CertificateError",
+            "OpenSSL.Error",
+            "service_identity.VerificationError",
+            "twisted.VerifyError",
+            "twisted.SimpleVerificationError",
+            "aiohttp.ClientSSLError",
+            "aiohttp.ServerFingerprintMismatch",
+        ),
+    ),
+    (
+        Failure.RESET,
+        (
+            _STREAM_RESET,
+            "scrapy.RemoteTerminatedConnection",  # GOAWAY
+            "builtins.ConnectionResetError",
+            "builtins.ConnectionAbortedError",
+            "builtins.BrokenPipeError",
+            "anyio.BrokenResourceError",
+            "twisted.internet.error.ConnectionLost",  # not FTP's, which is any loss
+            "errno.ECONNRESET",
+            "errno.ECONNABORTED",
+            "errno.EPIPE",
+        ),
+    ),
+    (
+        Failure.REFUSED,
+        (
+            "builtins.ConnectionRefusedError",
+            "twisted.ConnectionRefusedError",
+            "errno.ECONNREFUSED",
+        ),
+    ),
+    # No route to the host: Scrapy's handlers for asyncio call every failure to connect a refusal.
+    (Failure.NETWORK, ("builtins.OSError", "twisted.ConnectError")),
+    (Failure.REFUSED, ("scrapy.DownloadConnectionRefusedError",)),
+)
+
+
+def failure_of(error: BaseException) -> Failure:
+    """The event that an exception of Scrapy or of a download handler stands for.
+
+    An exception that no row names is a network failure.
+    """
+    own = _names(error)
+    for failure, names in _OUTERMOST:
+        if not own.isdisjoint(names):
+            return failure
+    return _on_the_wire(_all_names(error))
+
+
+def is_loss(error: BaseException) -> bool:
+    """Whether a download failed because its connection was lost or stopped speaking HTTP.
+
+    If a body had begun, it is cut short then. A reset of an HTTP/2 stream is no loss: the other
+    side says that it resets.
+    """
+    names = _all_names(error)
+    is_failed = "scrapy.DownloadFailedError" in names and _STREAM_RESET not in names
+    return is_failed and _on_the_wire(names) in (Failure.RESET, Failure.NETWORK)
+
+
+def _on_the_wire(found: set[str]) -> Failure:
+    rows = (failure for failure, names in _WIRE if not found.isdisjoint(names))
+    return next(rows, Failure.NETWORK)
+
+
+def _all_names(error: BaseException) -> set[str]:
+    return {name for cause in _causes(error) for name in _names(cause)}
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and its causes, each once."""
+    waiting = deque([error])
+    seen: set[int] = set()
+    while waiting and len(seen) < _MOST_CAUSES:
+        cause = waiting.popleft()
+        if id(cause) in seen:
+            continue
+        seen.add(id(cause))
+        yield cause
+        waiting.extend(_direct_causes(cause))
+
+
+def _direct_causes(cause: BaseException) -> Iterator[BaseException]:
+    if isinstance(cause, TwistedFailure) and isinstance(cause.value, BaseException):
+        yield cause.value
+    if cause.__cause__ is not None:
+        yield cause.__cause__
+    elif cause.__context__ is not None and not cause.__suppress_context__:
+        yield cause.__context__
+    for many in ("reasons", "exceptions", "args"):
+        found = getattr(cause, many, ())
+        if isinstance(found, list | tuple):
+            yield from (one for one in found if isinstance(one, BaseException))
+
+
+def _names(cause: BaseException) -> set[str]:
+    """The names by which the table may know a cause."""
+    if isinstance(cause, TwistedFailure):  # Scrapy's HTTP/2: a class, with text as its value
+        kind: type | None = cause.type
+    else:
+        kind = type(cause)
+    kinds = kind.__mro__ if kind is not None else ()
+    names = {name for one in kinds for name in _names_of_kind(one)}
+    if not names.isdisjoint(_NO_FAILURES):
+        return set()
+    if any(name.startswith(_OF_HTTP2) for name in names):
+        text = str(cause.value if isinstance(cause, TwistedFailure) else cause)
+        names |= {_STREAM_RESET for word in _STREAM_RESETS if word in text}
+    number = getattr(cause, "errno", None) or getattr(cause, "osError", None)
+    if isinstance(number, int) and number in errno.errorcode:
+        names.add(f"errno.{errno.errorcode[number]}")
+    return names
+
+
+def _names_of_kind(kind: type) -> tuple[str, str]:
+    package = kind.__module__.partition(".")[0]
+    return (f"{package}.{kind.__name__}", f"{kind.__module__}.{kind.__name__}")

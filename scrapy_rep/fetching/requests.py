@@ -1,0 +1,272 @@
+"""The requests for robots.txt files: how each is made, and how its answer is read.
+
+The transfer of an answer is stopped once there is more than the parse limit can use. Scrapy's own
+size limit would throw away what came before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, signals
+from scrapy.exceptions import (
+    DownloadCancelledError,
+    IgnoreRequest,
+    ResponseDataLossError,
+    StopDownload,
+)
+from scrapy.http import Headers
+from scrapy.http.request import NO_CALLBACK
+from twisted.internet.defer import CancelledError
+
+from scrapy_rep import stats
+from scrapy_rep.engine.listening import Listening
+from scrapy_rep.engine.state import is_closing
+from scrapy_rep.protocol.access.endings import Ending, Extent, extent, extent_beside, is_range
+from scrapy_rep.protocol.access.events import Event, Failure
+from scrapy_rep.protocol.access.knowledge import REMARK, Step
+
+from .downloads import Downloads
+from .failures import failure_of, is_loss
+from .transfer import MARK, Transfer
+from .wires import Wires
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_rep.engine.slots import Slots
+    from scrapy_rep.identity import Identity
+    from scrapy_rep.settings import RepSettings
+
+    from .course import Course
+
+_LOCATION_CHARACTERS = 2000  # of a header that a site may make as long as it likes
+_PARTIAL_CONTENT = 206
+_PROXY_REFUSES = 407
+_PRIORITY = 1000  # as Scrapy's own; nothing schedules these requests, but middlewares may look
+
+
+class Requests:
+    """Sends the robots.txt requests of one crawl, each a fresh one, and gives their answers."""
+
+    def __init__(
+        self, crawler: Crawler, settings: RepSettings, identity: Identity, slots: Slots
+    ) -> None:
+        self._crawler = crawler
+        self._settings = settings
+        self._identity = identity
+        self._slots = slots
+        self._downloads = Downloads(crawler, settings, slots)
+        self._wires: Wires  # of the engine, which comes after us
+        handlers: dict[object, Callable[..., None]] = {
+            signals.headers_received: self._headers_received,
+            signals.bytes_received: self._bytes_received,
+            signals.response_downloaded: self._response_downloaded,
+        }
+        self._listening = Listening(crawler, handlers)
+        slots.listen_to_requests(self._reached, self._downloads.left)
+
+    async def whole_answer(
+        self, uri: str, headers: Mapping[str, Any], course: Course
+    ) -> tuple[Response, bytes]:
+        """An answer and its body; fetched once more if the body may be cut short.
+
+        Raises:
+            ResponseDataLossError: the body is cut short, or may be.
+        """
+        response, body, ending = await self._ask(uri, {**headers}, course)
+        if response.status // 100 != 2:  # noqa: PLR2004 - other bodies are not read
+            return response, body
+        found = extent(body, ending)
+        if found is Extent.DOUBTFUL:
+            self._crawler.stats.inc_value(stats.CONFIRMED)
+            first = body
+            response, body, ending = await self._ask(uri, {**headers}, course)
+            if response.status // 100 != 2:  # noqa: PLR2004
+                return response, body
+            found = extent_beside(first, body, ending)
+        if found is Extent.PART:
+            raise ResponseDataLossError(f"{uri}: {ending.value} after {len(body)} octets")
+        return response, body
+
+    async def _ask(
+        self, uri: str, headers: dict[str, Any], course: Course
+    ) -> tuple[Response, bytes, Ending]:
+        """What `_answer` returns; a step of the exchange, however it ends."""
+        request = self._request(uri, headers, course)
+        transfer: Transfer = request.meta[MARK]
+        try:
+            response, body, ending = await self._answer(request, transfer, course)
+        except BaseException as error:  # a request that is cancelled was sent all the same
+            failure = failure_of(error) if isinstance(error, Exception) else Failure.LOCAL
+            course.steps.append(_step(uri, transfer, failure, transfer.response))
+            raise
+        course.steps.append(_step(uri, transfer, response.status, response))
+        return response, body, ending
+
+    async def _answer(
+        self, request: Request, transfer: Transfer, course: Course
+    ) -> tuple[Response, bytes, Ending]:
+        """An answer, its body decompressed and cut to the limit, and how the body ended."""
+        if is_closing(self._crawler):
+            raise IgnoreRequest("the crawl is closing")
+        uri = request.url
+        self._wires = Wires.of(self._crawler)
+        try:
+            with self._listening.on():
+                response = await self._downloads.answer_to(request, course)
+            course.user_agent = _user_agent(response.request or request)
+        except CancelledError:  # Twisted's, which is an Exception
+            raise
+        except Exception as error:  # noqa: BLE001 - raised again unless the answer can be read
+            # Without an answer, a middleware may not have set the header yet.
+            course.user_agent = course.user_agent or _user_agent(request) or None
+            response = _rescued(transfer, error)
+        if "download_stopped" in response.flags and not transfer.is_stopped:
+            raise DownloadCancelledError(f"other code stopped the download of {uri}")
+        if "dataloss" in response.flags or _is_part(response):
+            raise ResponseDataLossError(uri)
+        if response.status == _PROXY_REFUSES and (response.request or request).meta.get("proxy"):
+            raise IgnoreRequest("the proxy asks for credentials")  # this says nothing of the site
+        body = transfer.body_of(response)
+        response.headers.pop(REMARK, None)  # only we may set it
+        if transfer.remark:
+            response.headers[REMARK] = transfer.remark
+        return response, body, transfer.ending(response)
+
+    def _request(self, uri: str, headers: dict[str, Any], course: Course) -> Request:
+        carried = course.carried
+        headers |= {"Accept": course.resource.accept, "Accept-Encoding": "identity"}
+        if self._identity.fetch_header is not None:
+            headers["User-Agent"] = self._identity.fetch_header
+        usual = {
+            "dont_cache": True,  # Scrapy's HTTP cache may never expire, and would freeze a policy
+            "dont_merge_cookies": True,
+            "dont_retry": True,
+            "download_timeout": self._settings.fetch_timeout_seconds,
+        }
+        needed = {
+            "dont_redirect": True,
+            "download_fail_on_dataloss": True,
+            "download_maxsize": 0,  # we stop the transfer ourselves, and use what came
+            "handle_httpstatus_all": True,
+            MARK: Transfer(self._settings.parse_limit_octets),
+        }
+        meta = {**usual, **carried.meta, **self._settings.fetch_meta, **needed}
+        request = Request(
+            uri,
+            callback=NO_CALLBACK,
+            dont_filter=True,
+            headers={**headers, **carried.headers_for(meta)},
+            meta=meta,
+            priority=_PRIORITY,
+        )
+        request.meta[MARK].uri = request.url
+        return request
+
+    def _reached(self, request: Request) -> None:
+        transfer = request.meta.get(MARK)
+        if isinstance(transfer, Transfer):
+            transfer.restart()
+            transfer.sent_at = time.time()
+            self._downloads.reached(request)
+
+    def _headers_received(
+        self, headers: Headers, request: Request, body_length: Any = None
+    ) -> None:
+        transfer = request.meta.get(MARK)
+        if isinstance(transfer, Transfer):
+            transfer.begin(headers, body_length)
+            self._wires.note_head(transfer)
+            self._slots.count_from_now(request)  # the file may ask for a delay
+
+    def _bytes_received(self, data: bytes, request: Request) -> None:
+        transfer = request.meta.get(MARK)
+        if not isinstance(transfer, Transfer):
+            return
+        # Set too late to bound the download itself. It bounds what Scrapy decompresses.
+        request.meta["download_maxsize"] = transfer.limit_octets + 1
+        if transfer.has_enough_after(data):
+            raise StopDownload(fail=False)
+
+    def _response_downloaded(self, response: Response, request: Request) -> None:
+        transfer = request.meta.get(MARK)
+        if isinstance(transfer, Transfer):
+            # Of its own: Scrapy's decompression empties the Content-Encoding of the original, and
+            # a truncated body would look complete.
+            transfer.response = _with_own_headers(response)
+
+
+def _step(uri: str, transfer: Transfer, event: Event, response: Response | None) -> Step:
+    """What is known of a request that is done; `response` is its answer, if one came."""
+    came = transfer.response if transfer.response is not None else response
+    if came is None:
+        return Step(uri, event, transfer.sent_at, _seconds_since(transfer.sent_at))
+    location = (came.headers.get(b"Location") or b"").decode("utf-8", "backslashreplace")
+    return Step(
+        uri,
+        event,
+        transfer.sent_at,
+        _seconds_since(transfer.sent_at),
+        octets=len(came.body),
+        address="" if came.ip_address is None else str(came.ip_address),
+        location=location[:_LOCATION_CHARACTERS],
+    )
+
+
+def _seconds_since(instant: float | None) -> float | None:
+    return None if instant is None else max(time.time() - instant, 0.0)
+
+
+def _with_own_headers(response: Response) -> Response:
+    """A copy of an answer; `Response.copy` would read every header anew."""
+    made = copy(response)
+    headers = Headers(encoding=response.headers.encoding)
+    dict.update(headers, {name: list(values) for name, values in dict.items(response.headers)})
+    made.headers, made.flags = headers, list(response.flags)
+    return made
+
+
+def _rescued(transfer: Transfer, error: Exception) -> Response:
+    """The answer that came although its download raised.
+
+    Scrapy's decompression raises on a body that grows too large, of which we need only the
+    beginning, and on one that is slightly damaged, which we may still read.
+
+    Raises:
+        Exception: there is no answer, or something else refused it.
+    """
+    if transfer.response is not None:
+        failure = failure_of(error)
+        if _is_too_large(error) or (failure is Failure.UNDECODABLE and transfer.is_compressed):
+            return transfer.response
+    if transfer.has_head and is_loss(error):
+        raise ResponseDataLossError(transfer.uri) from error
+    raise error
+
+
+def _is_too_large(error: Exception) -> bool:
+    """Whether an error of Scrapy's says that a body grew beyond `download_maxsize`."""
+    is_refusal = isinstance(error, IgnoreRequest)
+    return is_refusal and type(error.__cause__).__name__ == "_DecompressionMaxSizeExceeded"
+
+
+def _is_part(response: Response) -> bool:
+    """Whether an answer is a part of the file by its own word (206 with a range)."""
+    return response.status == _PARTIAL_CONTENT and is_range(headers_of(response))
+
+
+def _user_agent(request: Request) -> str:
+    return (request.headers.get(b"User-Agent") or b"").decode("utf-8", "backslashreplace")
+
+
+def headers_of(response: Response) -> dict[str, str]:
+    """The headers of an answer, names in lower case, as text."""
+    return {
+        name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
+        for name, values in response.headers.items()
+    }

@@ -1,0 +1,324 @@
+"""The octets of one robots.txt answer, up to the parse limit.
+
+The transfer is stopped once enough has come. Some servers compress although we ask them not to.
+Such a body is decompressed up to the limit, whatever it would grow to. Memory is bounded by twice
+the limit and one piece of a decompressor's output.
+
+What follows the parse limit counts for nothing (RFC 9309, 2.5), so its loss does not matter. The
+loss of anything before it is an error. A compressed body of which twice the limit came without
+growing to the limit is an error too: it may be padded, with its rules behind the padding.
+
+Some servers name a charset or another word where a compression belongs. Such a body is read as it
+is, if it is text.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exceptions import ResponseDataLossError
+
+from scrapy_rep.protocol.access.endings import Ending
+
+from .connection import Connection
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.http import Headers, Response
+
+
+MARK = "rep_fetch"
+"""The meta key under which a request carries its transfer."""
+
+_PIECE_OCTETS = 1 << 16
+_RAW_LIMITS = 2  # how many times the limit may come of a compressed body
+_MEMBERS = 1000  # of a gzip file, or frames of zstd: each takes a copy of the rest
+_LAYERS = 10  # of Content-Encoding: each may grow to the limit, and takes a pass over it
+_DEFLATE = 8  # RFC 1950, 2.2: the compression method in a zlib frame
+# What servers write into Content-Encoding by mistake (RFC 9110, 8.4.1): charsets, and words of
+# other fields. This is a list of ours because Python's codec registry caches every name it is asked
+# for.
+_NO_CODING = re.compile(
+    r"none|plain|text|text/plain|[78]bit|binary|ascii|us-ascii|utf-?8|utf-?16(le|be)?|latin-?1"
+    r"|iso-?8859-\d{1,2}|(windows|cp)-?125\d|koi8-[ru]|gbk|gb2312|gb18030|big5|shift[_-]jis"
+    r"|euc-(jp|kr)"
+)
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f\x7f]")
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_GZIP_MAGIC = b"\x1f\x8b"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_ZSTD_SKIPPED = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")  # RFC 8878, 3.1.2
+_WITHOUT_BODY = frozenset({204, 304})
+_STREAMED = frozenset({"", "HTTP/2", "H2", "HTTP/3", "H3"})  # these mark each end; "": not HTTP
+_DIGITS = re.compile(rb"[0-9]{1,1000}")
+_CHUNKED = re.compile(rb"(.*,)?[ \t]*chunked[ \t]*", re.IGNORECASE | re.DOTALL)
+
+
+def is_own(request: Request) -> bool:
+    """Whether a request is for a robots.txt of ours, and does not just carry a copy of its meta."""
+    transfer = request.meta.get(MARK)
+    return isinstance(transfer, Transfer) and transfer.uri == request.url
+
+
+class UndecodableError(Exception):
+    """A body cannot be decompressed."""
+
+
+class Transfer:
+    """The transfer of one answer; its request carries it in meta.
+
+    Attributes:
+        limit_octets: the parse limit.
+        uri: the URI of its request.
+        response: the answer as it came, before Scrapy's middlewares.
+        connection: the connection that it comes over, if we see that.
+        has_head: whether the head of the answer has come.
+        remark: what was unusual in the encoding of the body; empty if nothing was.
+        sent_at: when its request was sent, last; None while it was not.
+    """
+
+    __slots__ = (
+        "_came_octets",
+        "_handler_tells_end",
+        "_is_encoded",
+        "_is_full",
+        "_is_stopped",
+        "connection",
+        "has_head",
+        "limit_octets",
+        "remark",
+        "response",
+        "sent_at",
+        "uri",
+    )
+
+    def __init__(self, limit_octets: int) -> None:
+        self.limit_octets = limit_octets
+        self.uri = ""
+        self.sent_at: float | None = None
+        self.restart()
+
+    @staticmethod
+    def of(request: Request) -> Transfer | None:
+        """The transfer of a request; None if the request is not one of ours."""
+        transfer = request.meta.get(MARK)
+        return transfer if isinstance(transfer, Transfer) else None
+
+    def restart(self) -> None:
+        """Forget what came: the request is sent, perhaps again."""
+        self.response: Response | None = None
+        self.connection: Connection | None = None
+        self.has_head = False
+        self.remark = ""
+        self._handler_tells_end = False
+        self._came_octets = 0
+        self._is_encoded = False
+        self._is_stopped = False
+        self._is_full = False
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the transfer was stopped because enough came."""
+        return self._is_stopped
+
+    def begin(self, headers: Headers, body_length: Any = None) -> None:
+        """The head has come.
+
+        `body_length` is that of Scrapy's signal: a number, None, or a constant for "unknown". Only
+        Twisted's handler sets it, and that handler also tells whether an answer ended by closing.
+        """
+        self.has_head = True
+        self._handler_tells_end = body_length is not None
+        self._is_encoded = bool(_encodings(headers))
+
+    def has_enough_after(self, data: bytes) -> bool:
+        """Whether nothing more is needed once these octets have come.
+
+        Of a compressed body, twice the limit may come: what it grows to is counted when it is read.
+        """
+        if not self._is_stopped:
+            self._came_octets += len(data)
+            most = self.limit_octets * (_RAW_LIMITS if self._is_encoded else 1)
+            self._is_stopped = self._came_octets > most
+        return self._is_stopped
+
+    def ending(self, response: Response) -> Ending:
+        """How the body of an answer ended; call it after `body_of`."""
+        came = self.response if self.response is not None else response
+        if self._is_stopped or self._is_full:
+            return Ending.FRAMED  # what follows the limit counts for nothing
+        if _is_short(came):
+            return Ending.BROKEN
+        if not self._ends_with_connection(came):
+            return Ending.FRAMED
+        return self.connection.ending if self.connection is not None else Ending.UNKNOWN
+
+    def _ends_with_connection(self, came: Response) -> bool:
+        """Whether only the end of the connection marked the end of the body (RFC 9112, 6.3)."""
+        if self.connection is not None and self.connection.has_ended_body is not None:
+            return self.connection.has_ended_body
+        if self._handler_tells_end or "partial" in came.flags:
+            return "partial" in came.flags
+        coding = b",".join(came.headers.getlist(b"Transfer-Encoding"))
+        return (
+            (came.protocol or "").upper() not in _STREAMED
+            and came.status not in _WITHOUT_BODY
+            and b"Content-Length" not in came.headers
+            and not _CHUNKED.fullmatch(coding)
+        )
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether the answer came compressed."""
+        return self.response is not None and bool(_encodings(self.response.headers))
+
+    def body_of(self, response: Response) -> bytes:
+        """The octets of the file in an answer, at most one more than the limit.
+
+        Raises:
+            UndecodableError: they cannot be decompressed.
+            ResponseDataLossError: they end before their compression does.
+        """
+        came = self.response if self.response is not None else response
+        encodings = _encodings(came.headers)
+        is_file = response.status // 100 == 2  # noqa: PLR2004 - other bodies are not read
+        if not encodings or not came.body or not is_file:
+            return response.body[: self.limit_octets + 1]
+        body = came.body
+        codings = [name for name in encodings if not _NO_CODING.fullmatch(name)]
+        if len(codings) > _LAYERS:
+            raise UndecodableError(f"{len(codings)} codings, one over the other")
+        for encoding in reversed(codings):
+            body = self._decompressed(body, encoding)
+        if len(codings) < len(encodings):
+            self.remark = f"Content-Encoding: {', '.join(encodings)}"
+            if _NO_TEXT.search(body) and not body.startswith(_UTF16_MARKS):
+                raise UndecodableError(self.remark)
+        self._is_full = len(body) > self.limit_octets
+        return body[: self.limit_octets + 1]
+
+    def _decompressed(self, body: bytes, encoding: str) -> bytes:
+        pieces = _DECOMPRESSORS.get(encoding)
+        if pieces is None:
+            raise UndecodableError(encoding)
+        octets = bytearray()
+        try:
+            for piece in self._noting_rest(pieces(body), encoding):
+                octets += piece
+                if len(octets) > self.limit_octets:
+                    return bytes(octets[: self.limit_octets + 1])
+        except EOFError:
+            raise ResponseDataLossError(f"the {encoding} body is cut short") from None
+        except Exception as error:
+            raise UndecodableError(f"{encoding}: {error!r}") from error
+        return bytes(octets)
+
+    def _noting_rest(self, pieces: Pieces, encoding: str) -> Iterator[bytes]:
+        rest = yield from pieces
+        if rest:
+            self.remark = f"{len(rest)} octets after the end of the {encoding} file"
+
+
+def _is_short(came: Response) -> bool:
+    """Whether less came than announced; Scrapy's HTTP/2 handler does not notice an empty body."""
+    if not came.protocol or came.status in _WITHOUT_BODY:
+        return False  # answers of browsers may bear the length before decompression
+    announced = (value.strip() for value in came.headers.getlist(b"Content-Length"))
+    return any(_DIGITS.fullmatch(value) and int(value) > len(came.body) for value in announced)
+
+
+def _encodings(headers: Headers) -> list[str]:
+    values = b",".join(headers.getlist(b"Content-Encoding")).decode("latin-1").lower()
+    names = (name.strip() for name in values.split(","))
+    return [name for name in names if name not in ("", "identity")]
+
+
+Pieces = Generator[bytes, None, bytes]
+"""A decompressed body, piece by piece; returns what follows its compressed part."""
+
+
+def _inflated(body: bytes, wbits: int) -> Pieces:
+    for _ in range(_MEMBERS):
+        inflater = zlib.decompressobj(wbits)
+        rest = body
+        while not inflater.eof:
+            piece = inflater.decompress(rest, _PIECE_OCTETS)
+            rest = inflater.unconsumed_tail
+            if not piece and not rest and not inflater.eof:
+                raise EOFError
+            yield piece
+        body = inflater.unused_data
+        if wbits <= zlib.MAX_WBITS or not _begins_with(body, _GZIP_MAGIC):
+            return body
+    raise ValueError("too many members")
+
+
+def _begins_with(body: bytes, magic: bytes) -> bool:
+    """Whether another compressed part follows, even one that is cut amid its first octets."""
+    return bool(body) and magic.startswith(body[: len(magic)])
+
+
+def _gunzipped(body: bytes) -> Pieces:
+    return _inflated(body, zlib.MAX_WBITS | 16)
+
+
+def _deflated(body: bytes) -> Pieces:
+    # RFC 9110, 8.4.1.2: "deflate" is the zlib format; some servers send it without its frame.
+    has_frame = body[0] & 15 == _DEFLATE and int.from_bytes(body[:2], "big") % 31 == 0
+    return _inflated(body, zlib.MAX_WBITS if has_frame else -zlib.MAX_WBITS)
+
+
+def _unbrotlied(body: bytes) -> Pieces:
+    decompressor = _brotli().Decompressor()
+    piece = decompressor.process(body, output_buffer_limit=_PIECE_OCTETS)
+    while True:
+        yield piece
+        if decompressor.is_finished():
+            return b""
+        piece = decompressor.process(b"", output_buffer_limit=_PIECE_OCTETS)
+        if not piece:
+            raise EOFError
+
+
+def _unzstded(body: bytes) -> Pieces:
+    for _ in range(_MEMBERS):
+        decompressor = _zstd().ZstdDecompressor()
+        piece = decompressor.decompress(body, _PIECE_OCTETS)
+        while not decompressor.eof:
+            if not piece:
+                raise EOFError
+            yield piece
+            piece = decompressor.decompress(b"", _PIECE_OCTETS)
+        yield piece
+        body = decompressor.unused_data
+        if not _begins_with(body, _ZSTD_MAGIC) and not _ZSTD_SKIPPED.match(body):
+            return body
+    raise ValueError("too many frames")
+
+
+def _brotli() -> Any:
+    try:
+        import brotli
+    except ImportError:
+        import brotlicffi as brotli
+    return brotli
+
+
+def _zstd() -> Any:
+    try:
+        from compression import zstd  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        from backports import zstd
+    return zstd
+
+
+_DECOMPRESSORS: dict[str, Callable[[bytes], Pieces]] = {
+    "gzip": _gunzipped,
+    "x-gzip": _gunzipped,
+    "deflate": _deflated,
+    "br": _unbrotlied,
+    "zstd": _unzstded,
+}

@@ -1,0 +1,247 @@
+"""The connections that robots.txt files come over, watched at Scrapy's built-in handlers.
+
+Scrapy does not tell how a connection ended: a body without an announced length looks whole if its
+connection broke. Nor does Scrapy bound the head of an answer. Both can be seen where a handler
+passes octets to the parser of its library, so we watch there. Of other handlers we know nothing:
+their endings are unknown.
+
+Everything here uses more than the documented interfaces of Scrapy, Twisted and aiohttp. A handler
+that lacks one of the attributes counts as an unknown handler.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.error import ConnectionDone
+from twisted.python.failure import Failure
+from twisted.web._newclient import HTTP11ClientProtocol
+
+from scrapy_rep.engine.loops import within
+from scrapy_rep.protocol.access.endings import Ending
+
+from . import ftp
+from .connection import HEAD_OCTETS, Connection, OversizedAnswerError
+from .transfer import MARK, Transfer
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+_SLACK_SECONDS = 1.0  # handlers that keep the timeout of a request raise first
+
+_carrying: ContextVar[Transfer | None] = ContextVar("carrying", default=None)
+
+_OF_AIOHTTP = ("set_response_params", "data_received", "eof_received", "connection_lost")
+
+Download = Callable[["Request"], Awaitable["Response"]]
+
+
+class Wires:
+    """The way of a crawl's robots.txt requests through its download handlers."""
+
+    def __init__(self, crawler: Crawler, handlers: Any) -> None:
+        self._crawler = crawler
+        self._handlers = handlers
+        self._watched: set[str] = set()
+        self._awaited: Counter[str] = Counter()
+        self._speaking: Connection | None = None
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Wires:
+        """The wires of a crawl whose engine runs: one object for each crawl."""
+        engine: Any = crawler.engine
+        handlers = getattr(engine.downloader, "handlers", None)
+        wires: Wires | None = getattr(handlers, "rep_wires", None)
+        if wires is None:
+            wires = cls(crawler, handlers)
+            if hasattr(handlers, "download_request_async"):
+                wires._take_over(handlers)
+        return wires
+
+    def _take_over(self, handlers: Any) -> None:
+        download: Download = handlers.download_request_async
+
+        def carry(request: Request) -> Awaitable[Response]:
+            # Most requests are pages: a coroutine more would cost each turn of theirs.
+            is_ours = MARK in request.meta
+            return self._carry(request, download) if is_ours else download(request)
+
+        handlers.download_request_async = carry
+        handlers.rep_wires = self
+
+    def note_head(self, transfer: Transfer) -> None:
+        """The head of an answer is complete; called while its octets are passed to the parser."""
+        connection = transfer.connection = self._speaking or transfer.connection
+        if connection is not None:
+            connection.head_came(transfer.limit_octets)
+
+    async def _carry(self, request: Request, download: Download) -> Response:
+        """Download a request; one of ours ends in time, even if its handler keeps no time."""
+        transfer = Transfer.of(request)
+        if transfer is None:
+            return await download(request)
+        scheme = request.url.partition(":")[0]
+        handler = self._handler(scheme)
+        if scheme == "ftp" and ftp.is_built_in(handler):
+            return await ftp.retrieve(request, self._crawler.settings, transfer.limit_octets)
+        seconds = float(request.meta["download_timeout"]) + _SLACK_SECONDS
+        with self._awaiting(request.url, transfer):
+            return await within(seconds, _as_coroutine(download(request)))
+
+    @contextmanager
+    def _awaiting(self, url: str, transfer: Transfer) -> Iterator[None]:
+        """Mark a URL as awaited, so that the connections of either library know the transfer."""
+        token = _carrying.set(transfer)
+        self._awaited[url] += 1
+        try:
+            yield
+        finally:
+            self._awaited[url] -= 1
+            if not self._awaited[url]:
+                del self._awaited[url]
+            _carrying.reset(token)
+
+    def _handler(self, scheme: str) -> Any:
+        """The handler for the URLs of a scheme, watched from now on."""
+        find = getattr(self._handlers, "_get_handler", None)
+        handler = find(scheme) if find is not None else None
+        if handler is not None and scheme not in self._watched:
+            self._watched.add(scheme)
+            pool = getattr(handler, "_pool", None)
+            if hasattr(pool, "_factory"):
+                self._watch_twisted(pool)
+            connector = getattr(getattr(handler, "_session", None), "_connector", None)
+            if hasattr(connector, "_factory"):
+                self._watch_aiohttp(connector)
+        return handler
+
+    def _watch_twisted(self, pool: Any) -> None:
+        make_factory = pool._factory  # noqa: SLF001 - see the module's contract, here and below
+
+        def factory_of(*args: Any, **kwargs: Any) -> Any:
+            factory = make_factory(*args, **kwargs)
+            build = factory.buildProtocol
+            factory.buildProtocol = lambda address: self._twisted(build(address))
+            return factory
+
+        pool._factory = factory_of  # noqa: SLF001
+
+    def _twisted(self, protocol: Any) -> Any:
+        """A connection of Twisted's HTTP/1.1 client, watched."""
+        if not isinstance(protocol, HTTP11ClientProtocol):
+            return protocol
+        watched: Any = protocol
+        connection = Connection()
+        ask, receive, lose = watched.request, watched.dataReceived, watched.connectionLost
+
+        def request(asked: Any) -> Any:
+            uri = (asked.absoluteURI or b"").decode("latin-1") if self._awaited else ""
+            connection.begin(HEAD_OCTETS if uri in self._awaited else None)
+            return ask(asked)
+
+        def data_received(data: bytes) -> None:
+            if connection.takes(len(data)):
+                before, self._speaking = self._speaking, connection
+                try:
+                    receive(data)
+                finally:
+                    self._speaking = before
+            elif connection.ending is Ending.UNKNOWN:
+                connection_lost(Failure(_oversized(connection)))  # type: ignore[no-untyped-call]
+                watched.transport.abortConnection()
+
+        def connection_lost(reason: Failure) -> None:
+            if connection.ending is Ending.UNKNOWN:
+                is_done = isinstance(reason.value, ConnectionDone)
+                connection.ending = Ending.CLOSED if is_done else Ending.BROKEN
+                lose(reason)
+
+        watched.request = request
+        watched.dataReceived = data_received
+        watched.connectionLost = connection_lost
+        return watched
+
+    def _watch_aiohttp(self, connector: Any) -> None:
+        build = connector._factory  # noqa: SLF001
+        connector._factory = lambda: self._aiohttp(build())  # noqa: SLF001
+
+    def _aiohttp(self, protocol: Any) -> Any:
+        """A connection of aiohttp's client, watched."""
+        if not all(hasattr(protocol, name) for name in _OF_AIOHTTP):
+            return protocol
+        connection = Connection(has_ended_body=_is_amid_body(protocol))
+        prepare, receive = protocol.set_response_params, protocol.data_received
+        end, lose = protocol.eof_received, protocol.connection_lost
+
+        def set_response_params(**parameters: Any) -> None:
+            transfer = _carrying.get()
+            connection.begin(None if transfer is None else HEAD_OCTETS)
+            if transfer is not None:
+                transfer.connection = connection
+            prepare(**parameters)
+
+        def data_received(data: bytes) -> None:
+            if connection.takes(len(data)):
+                receive(data)
+            elif protocol.transport is not None:
+                error = _oversized(connection)
+                protocol.set_exception(error)
+                payload = getattr(protocol, "_payload", None)
+                if payload is not None:
+                    payload.set_exception(error)
+                protocol.transport.abort()
+
+        def eof_received() -> Any:
+            connection.eof_came(is_orderly=_is_orderly(protocol.transport))
+            return end()
+
+        def connection_lost(error: BaseException | None) -> None:
+            connection.has_ended_body = _is_amid_body(protocol)
+            connection.end(error)
+            lose(error)
+
+        protocol.set_response_params = set_response_params
+        protocol.data_received = data_received
+        protocol.eof_received = eof_received
+        protocol.connection_lost = connection_lost
+        return protocol
+
+
+async def _as_coroutine(download: Awaitable[Response]) -> Response:
+    return await download
+
+
+def _is_amid_body(protocol: Any) -> bool | None:
+    """Whether a body has begun and not ended, by aiohttp's parser; None if that is not known."""
+    if not hasattr(protocol, "_payload"):
+        return None
+    payload = protocol._payload  # noqa: SLF001
+    return payload is not None and not payload.is_eof()
+
+
+def _is_orderly(transport: Any) -> bool | None:
+    """Whether a stream of asyncio's ended in order; None if that is not known.
+
+    Python's ssl module does not tell whether a close_notify came. But after one, asyncio does not
+    wait for the end of the stream below TLS: it notes that end since Python 3.11. Up to 3.10 it
+    begins to shut down on a close_notify, and tells of the end of the stream only without one.
+    """
+    if transport is None:
+        return None
+    if transport.get_extra_info("ssl_object") is None:
+        return True
+    below = getattr(transport, "_ssl_protocol", None)
+    if getattr(below, "_in_shutdown", None) is False:
+        return False
+    has_ended_below = getattr(below, "_eof_received", None)
+    return None if has_ended_below is None else not has_ended_below
+
+
+def _oversized(connection: Connection) -> OversizedAnswerError:
+    return OversizedAnswerError(f"{connection.came_octets} octets came, and no end")
