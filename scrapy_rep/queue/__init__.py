@@ -1,0 +1,1 @@
+"""The requests that wait, and which of them is handed out next."""

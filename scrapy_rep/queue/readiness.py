@@ -1,0 +1,172 @@
+"""Whether requests of an origin may be handed out, and what they wait for otherwise."""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import suppress
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_rep import stats
+from scrapy_rep.cache.memory import Lru
+from scrapy_rep.engine.journal import Journal
+from scrapy_rep.engine.slots import Slots
+from scrapy_rep.engine.state import is_by_hand, is_closing
+from scrapy_rep.middleware import RepMiddleware
+from scrapy_rep.protocol.access.events import Meaning
+from scrapy_rep.protocol.access.origin import Origin
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from typing_extensions import Self
+
+    from scrapy_rep.pacing import Pacing
+    from scrapy_rep.policies import Policies
+    from scrapy_rep.policy import Policy
+    from scrapy_rep.settings import RepSettings
+
+_KEPT_ORIGINS = 1000
+_FAILED_OCTETS = 1 << 24  # for some 80,000 origins whose file was found unreachable
+
+
+logger = logging.getLogger(__name__)
+
+
+class OriginState(Enum):
+    """The state of an origin in the queue; the value says what ends it, since each of them ends."""
+
+    READY = "the request is handed out"
+    UNASKED = "the queue fetches the robots.txt, in order, as places for that become free"
+    ASKED = (
+        "the robots.txt comes, or is unreachable: after REP_UNREACHABLE_WAIT_SECONDS at most, "
+        "besides the time it is queued in a slot, which REP_FETCH_LINE_SECONDS limits"
+    )
+    HELD = "a time, at most REP_UNREACHABLE_HOLD_SECONDS away; then it is UNASKED, or READY"
+    SHUT = "a time, at most a day away, at which the visit time begins"
+
+
+class Outlook(NamedTuple):
+    """The state of an origin, and when it ends; POSIX seconds."""
+
+    state: OriginState
+    until: float = 0.0
+
+
+_WAITS = {
+    OriginState.HELD: "The robots.txt of %s is retried in %.0f s; %d requests wait",
+    OriginState.SHUT: "The visit time of %s begins in %.0f s; %d requests wait",
+}
+READY = Outlook(OriginState.READY)
+_UNASKED = Outlook(OriginState.UNASKED)
+_ASKED = Outlook(OriginState.ASKED)
+
+
+class Readiness:
+    """The states of origins, for the queues of one crawl; without policies, every origin is ready.
+
+    Attributes:
+        slots: the downloader's slots, which tell when a host may be visited.
+        policies: those of the crawl; None if nothing judges its requests.
+        pacing: the paces that policies ask for.
+        concurrent_fetches: how many robots.txt may be fetched at a time.
+        prefetch_origins: how many of them ahead of need.
+        kept_origins: how many origins may be known ahead, without a request handed out since.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        slots: Slots,
+        settings: RepSettings | None = None,
+        policies: Policies | None = None,
+        pacing: Pacing | None = None,
+    ) -> None:
+        self._crawler = crawler
+        self._journal = Journal(crawler)
+        self.slots = slots
+        self.policies = policies
+        self.pacing = pacing
+        self._hold_seconds = settings.unreachable_hold_seconds if settings else 0.0
+        self.prefetch_origins = settings.prefetch_origins if settings else 0
+        self.concurrent_fetches = settings.concurrent_fetches if settings else 0
+        self.kept_origins = _KEPT_ORIGINS
+        self._failed_at: Lru[Origin, float] = Lru(_FAILED_OCTETS)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """The readiness by the middleware; without a middleware every origin is ready."""
+        middleware = None
+        with suppress(AttributeError):  # of another DOWNLOADER, which may hide its middlewares
+            middleware = crawler.get_downloader_middleware(RepMiddleware)
+        if middleware is None:
+            return cls(crawler, Slots(crawler))
+        return cls(
+            crawler, middleware.slots, middleware.settings, middleware.policies, middleware.pacing
+        )
+
+    def of(self, origin: Origin | None, key: str) -> Outlook:
+        """The state of an origin whose requests go through a slot; O(1).
+
+        Sets its pace as the floor of the slot. An origin of None is always ready: nothing judges
+        it.
+        """
+        if origin is None or self.policies is None or self.pacing is None:
+            return READY
+        # The request that is handed out renews the policy: it knows which proxy to use.
+        policy = self.policies.peek(origin, renew=False)
+        held_until = 0.0 if policy is None else self._held_until(policy)
+        if held_until and held_until > time.time():
+            return Outlook(OriginState.HELD, held_until)
+        # A policy that held requests may stay in memory for a moment after its end.
+        if policy is None or held_until:
+            return _ASKED if self.policies.is_asking(origin) else _UNASKED
+        self.pacing.apply(policy, key)
+        opens_at = self.pacing.opens_at(policy)
+        is_shut = opens_at and opens_at > time.time()
+        return Outlook(OriginState.SHUT, opens_at) if is_shut else READY
+
+    def ask(self, origin: Origin, request: Request | None) -> None:
+        """Fetch the robots.txt of an `UNASKED` origin; does nothing while the crawl closes."""
+        if self.policies is not None and not is_closing(self._crawler):
+            self.policies.ask(origin, request)
+
+    def is_queued(self, origin: Origin) -> bool:
+        """Whether the request for an origin's robots.txt is queued in a slot."""
+        return self.policies is not None and self.policies.is_queued(origin)
+
+    def tell_of_wait(self, origin: Origin | None, outlook: Outlook, count: int) -> None:
+        """Log that so many requests wait for a time."""
+        text = _WAITS.get(outlook.state)
+        if text is not None:
+            logger.info(
+                text,
+                origin,
+                outlook.until - time.time(),
+                count,
+                extra=self._journal.extra,
+            )
+
+    def _held_until(self, policy: Policy) -> float:
+        """Until when requests are kept because only a failure disallows them; 0 for not at all.
+
+        They are kept if a retry is due soon enough after this crawl first found the file
+        unreachable; otherwise they are handed out, and the middleware drops them.
+        """
+        if not policy.is_unreachable or policy.is_stale or policy.meaning is not Meaning.DISALLOW:
+            if self._failed_at.octets:
+                self._failed_at.drop(policy.origin)
+            return 0.0
+        if is_by_hand(self._crawler):
+            return 0.0  # the person who waits for it would see nothing
+        known = self._failed_at.get(policy.origin)
+        now = time.time()
+        failed_at = now if known is None else min(known, now)  # the clock may have been set back
+        retry_at = min(policy.due_at, policy.usable_until)
+        is_soon = retry_at <= failed_at + self._hold_seconds
+        if failed_at != known:
+            self._failed_at.put(policy.origin, failed_at, 200)
+        if known is None and is_soon:
+            self._journal.count(stats.HELD)
+        return retry_at if is_soon else 0.0

@@ -1,0 +1,102 @@
+"""The order in which hosts are served: those that may be served now, and those that wait."""
+
+from __future__ import annotations
+
+import heapq
+from collections import OrderedDict
+from typing import Generic, Protocol, TypeVar
+
+Item = TypeVar("Item")
+
+
+class Turns(Generic[Item]):
+    """The items that may be served now: the least active first, the equally active in turn.
+
+    Every operation costs O(1) in the number of items. Finding the first costs one step for each
+    count that occurs, and no more counts occur than requests are under way.
+    """
+
+    def __init__(self) -> None:
+        self._by_active: dict[int, OrderedDict[Item, None]] = {}
+        self._active: dict[Item, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._active)
+
+    def put(self, item: Item, active_count: int) -> None:
+        """Put an item behind all that are as active; one that is among them already stays there."""
+        before = self._active.get(item)
+        if before == active_count:
+            return
+        if before is not None:
+            self.drop(item)
+        self._active[item] = active_count
+        peers = self._by_active.get(active_count)
+        if peers is None:
+            peers = self._by_active[active_count] = OrderedDict()
+        peers[item] = None
+
+    def drop(self, item: Item) -> None:
+        """Remove an item, if it is there."""
+        active_count = self._active.pop(item, None)
+        if active_count is None:
+            return
+        peers = self._by_active[active_count]
+        del peers[item]
+        if not peers:
+            del self._by_active[active_count]
+
+    @property
+    def least_active(self) -> int | None:
+        """How active the first item is; None without an item."""
+        return min(self._by_active, default=None)
+
+    def first(self) -> Item | None:
+        """The item whose turn it is; None without an item."""
+        by_active = self._by_active
+        return next(iter(by_active[min(by_active)])) if by_active else None
+
+
+class Timed(Protocol):
+    """An item that can wait for a time; it keeps that time, None while it does not wait."""
+
+    due_at: float | None
+
+
+class Later:
+    """The items that wait for a time. Each operation costs O(log n).
+
+    Each `put` takes one entry of memory until its time comes.
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, Timed]] = []
+        self._number = 0
+
+    def __bool__(self) -> bool:
+        """Whether anything waits, or did."""
+        return bool(self._heap)
+
+    def put(self, item: Timed, due_at: float) -> None:
+        """Let an item wait until then, and not for the time that it waited for before."""
+        if item.due_at == due_at:
+            return
+        item.due_at = due_at
+        self._number += 1
+        heapq.heappush(self._heap, (due_at, self._number, item))
+
+    def pop(self, now: float) -> Timed | None:
+        """Remove and return an item whose time has come; None if there is none."""
+        while self._heap and self._heap[0][0] <= now:
+            due_at, _, item = heapq.heappop(self._heap)
+            if item.due_at == due_at:
+                item.due_at = None
+                return item
+        return None
+
+    @property
+    def next_at(self) -> float | None:
+        """The time of the first item; None without one."""
+        while self._heap and self._heap[0][2].due_at != self._heap[0][0]:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
