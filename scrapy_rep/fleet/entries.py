@@ -1,0 +1,261 @@
+"""Requests as octets and back: what lies in the queue of a fleet.
+
+Whoever can write to Redis writes what workers read. So reading an entry runs no code that it names:
+its keys are known ones, its class is one of a list, its callbacks are methods that the spider wrote
+as callbacks, its URL has a scheme that was agreed upon. What breaks a rule raises, and is set aside
+by the caller.
+
+What stays as trustworthy as Redis itself is what a request means to Scrapy: `proxy`,
+`dont_obey_robotstxt` or `bindaddress` in its meta, its headers, its body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import FunctionType
+from typing import Any
+
+from scrapy import FormRequest, Request, Spider
+from scrapy.http import JsonRequest, XmlRpcRequest
+from scrapy.http.request import NO_CALLBACK
+from scrapy.spiders import CrawlSpider, SitemapSpider
+
+from scrapy_rep.meta import PAGE, USAGE, VERDICT
+from scrapy_rep.sitemaps.spiders import RobotsSitemapMixin
+
+from .values import ValueRefused, dumps, loads
+
+ENTRY_OCTETS = 1 << 20
+"""How long an entry may be."""
+
+WEB = ("http", "https")
+_NO_CALLBACK = False  # in the place of a name: no method can be called that
+
+# What an entry may hold, with the only kinds that each key may be of.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "url": (str,),
+    "callback": (str, bool),
+    "errback": (str,),
+    "method": (str,),
+    "headers": (dict,),
+    "body": (bytes,),
+    "cookies": (dict, list),
+    "meta": (dict,),
+    "encoding": (str,),
+    "priority": (int,),
+    "dont_filter": (bool,),
+    "flags": (list,),
+    "cb_kwargs": (dict,),
+    "dumps_kwargs": (dict,),
+    "_class": (str,),
+}
+_DEFAULTS: dict[str, Any] = {
+    "method": "GET",
+    "body": b"",
+    "encoding": "utf-8",
+    "priority": 0,
+    "dont_filter": False,
+}
+_CONTAINERS = ("headers", "cookies", "flags", "cb_kwargs", "dumps_kwargs")
+_TRANSIENT = (
+    VERDICT,
+    PAGE,
+    USAGE,
+    "download_latency",
+)  # in meta: of the request before, or of this process
+
+# Callbacks of Scrapy's spiders and ours, which are private there.
+_FRAMEWORK: dict[type, tuple[str, ...]] = {
+    CrawlSpider: ("_callback", "_errback"),
+    SitemapSpider: ("_parse_sitemap",),
+    RobotsSitemapMixin: ("_parse_sitemap", "_sitemap_failed"),
+}
+
+
+_NOT_OF_USERS = ("scrapy.", "scrapy_redis.", "scrapy_rep.")  # what `spider_idle` does, say
+
+
+class EntryRefused(ValueError):  # noqa: N818 - it is our answer, not a fault of ours
+    """A request can't be queued, or an entry can't be executed; the message says why."""
+
+
+class Entries:
+    """Writes and reads the entries of one spider's requests.
+
+    Args:
+        spider: whose methods callbacks are.
+        schemes: which URLs may have.
+        classes: of requests, beside those that Scrapy brings.
+        octets: how long an entry may be.
+    """
+
+    def __init__(
+        self,
+        spider: Spider,
+        schemes: Iterable[str] = WEB,
+        classes: Iterable[type[Request]] = (),
+        octets: int = ENTRY_OCTETS,
+    ) -> None:
+        self._spider = spider
+        self._schemes = frozenset(schemes)
+        self._octets = octets
+        own: list[type[Request]] = [Request, FormRequest, JsonRequest, XmlRpcRequest]
+        self._classes: dict[str, type[Request]] = {}
+        for one in (*own, *classes):
+            self._classes[f"{one.__module__}.{one.__qualname__}"] = one
+        self._names = {one: name for name, one in self._classes.items()}
+        self._callbacks_known: dict[str, bool] = {}
+
+    def write(self, request: Request) -> bytes:
+        """A request as an entry.
+
+        Raises:
+            EntryRefused: it can't be read again as it is; says what of it, and the mend.
+        """
+        if type(request) not in self._names:
+            kind = type(request)
+            raise EntryRefused(
+                f"{kind.__module__}.{kind.__qualname__} is no class of requests that can be "
+                "queued: add it to REP_FLEET_REQUEST_CLASSES"
+            )
+        self._check_scheme(request.url)
+        try:
+            octets = dumps(self._values(request))
+        except ValueRefused as error:
+            raise EntryRefused(str(error)) from None
+        if len(octets) > self._octets:
+            raise EntryRefused(
+                f"it takes {len(octets)} octets, more than the {self._octets} of "
+                "REP_FLEET_ENTRY_OCTETS"
+            )
+        return octets
+
+    def _values(self, request: Request) -> dict[str, Any]:
+        values: dict[str, Any] = {"url": request.url, **self._callbacks(request)}
+        if type(request) is not Request:
+            values["_class"] = self._names[type(request)]
+        for name, default in _DEFAULTS.items():
+            if (value := getattr(request, name)) != default:
+                values[name] = value
+        for name in _CONTAINERS:
+            if value := getattr(request, name, None):
+                values[name] = dict(value) if name == "headers" else value
+        meta = {key: value for key, value in request.meta.items() if key not in _TRANSIENT}
+        if meta:
+            values["meta"] = meta
+        return values
+
+    def _callbacks(self, request: Request) -> dict[str, Any]:
+        names: dict[str, Any] = {}
+        if request.callback is NO_CALLBACK:
+            names["callback"] = _NO_CALLBACK
+        elif request.callback is not None:
+            names["callback"] = self._name_of("callback", request.callback)
+        if request.errback is not None:
+            names["errback"] = self._name_of("errback", request.errback)
+        return names
+
+    def _name_of(self, key: str, function: Callable[..., Any]) -> str:
+        name = getattr(function, "__name__", "")
+        owner = getattr(function, "__self__", None)
+        if owner is not self._spider or getattr(self._spider, name, None) != function:
+            raise EntryRefused(
+                f"{key} is no method of the spider, and another worker would not find it: write it "
+                "as a method"
+            )
+        if not self._is_callback(name):
+            raise EntryRefused(
+                f"{key} = {name!r} is no public method that the spider's own classes define, and "
+                "would not be called: rename it"
+            )
+        return name
+
+    def read(self, octets: bytes) -> Request:
+        """The request of an entry.
+
+        Raises:
+            EntryRefused: the entry breaks a rule.
+        """
+        if len(octets) > self._octets:
+            raise EntryRefused(f"it takes {len(octets)} octets, more than {self._octets}")
+        try:
+            values = loads(octets)
+        except ValueRefused as error:
+            raise EntryRefused(str(error)) from None
+        _check_keys(values)
+        self._check_scheme(values["url"])
+        for key in ("callback", "errback"):
+            if key in values:
+                values[key] = self._method(key, values[key])
+        cls = self._class(values.pop("_class", None))
+        unknown = values.keys() - set(cls.attributes)
+        if unknown:
+            raise EntryRefused(f"{cls.__name__} knows no {min(unknown)!r}")
+        try:
+            return cls(**values)
+        except Exception as error:  # noqa: BLE001 - the class may be anybody's
+            raise EntryRefused(f"no request can be made of it ({error})") from None
+
+    def _class(self, name: str | None) -> type[Request]:
+        cls = Request if name is None else self._classes.get(name)
+        if cls is None:
+            raise EntryRefused(f"{str(name)[:100]!r} is no class of requests that is allowed")
+        return cls
+
+    def _method(self, key: str, name: str | bool) -> Callable[..., Any]:
+        if name is _NO_CALLBACK:
+            return NO_CALLBACK
+        if not isinstance(name, str) or not self._is_callback(name):
+            raise EntryRefused(f"{key} = {str(name)[:100]!r} is no callback of the spider")
+        method: Callable[..., Any] = getattr(self._spider, name)
+        return method
+
+    def _is_callback(self, name: str) -> bool:
+        known = self._callbacks_known.get(name)
+        if known is None:
+            known = is_callback(type(self._spider), name)
+            if known:
+                self._callbacks_known[name] = known
+        return known
+
+    def _check_scheme(self, url: str) -> None:
+        scheme, colon, _ = url.partition(":")
+        if not colon or scheme.lower() not in self._schemes:
+            raise EntryRefused(
+                f"its URL begins with {url[:20]!r}, and REP_FLEET_SCHEMES allows "
+                f"{', '.join(sorted(self._schemes))} only"
+            )
+
+
+def is_callback(spider_class: type, name: str) -> bool:
+    """Whether an entry may name this method: one that a spider's own classes define, and public.
+
+    `start`, `closed`, `from_crawler` and all else that `Spider` has are none, `parse` apart.
+    """
+    for cls, names in _FRAMEWORK.items():
+        if name in names and issubclass(spider_class, cls):
+            return True
+    if name.startswith("_") or not name.isidentifier():
+        return False
+    for cls in spider_class.__mro__:
+        if name in vars(cls):
+            is_own = not cls.__module__.startswith(_NOT_OF_USERS) and not hasattr(Spider, name)
+            return isinstance(vars(cls)[name], FunctionType) and (is_own or name == "parse")
+    return False
+
+
+def _check_keys(values: Any) -> None:
+    if not isinstance(values, dict) or "url" not in values:
+        raise EntryRefused("it is no request")
+    for key, value in values.items():
+        kinds = _KINDS.get(key) if isinstance(key, str) else None
+        if kinds is None:
+            raise EntryRefused(f"it has an unknown key ({str(key)[:50]!r})")
+        if type(value) not in kinds:
+            raise EntryRefused(f"{key} is of type {type(value).__name__}")
+    for name, lanes in values.get("headers", {}).items():
+        if type(name) is not bytes or type(lanes) is not list or {*map(type, lanes)} - {bytes}:
+            raise EntryRefused("its headers are no lists of octets by name")
+    for key in ("cb_kwargs", "dumps_kwargs"):
+        if not all(isinstance(name, str) for name in values.get(key, ())):
+            raise EntryRefused(f"a name in {key} is no text")

@@ -1,0 +1,73 @@
+"""How requests are filtered over the fleet, and what this worker knows of it without Redis."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from scrapy import Request
+
+from .batch import Kind
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+_COUNT = 100_000
+_IS_START = "is_start_request"  # Scrapy's, in meta
+
+
+class Filter:
+    """The filter of one worker.
+
+    Attributes:
+        seen: what it has queued.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.seen = Seen()
+        self._crawler = crawler
+        self._starts: Counter[bytes] = Counter()
+
+    def of(self, request: Request) -> tuple[Kind, bytes]:
+        """How a request is filtered, and by what.
+
+        Every worker's spider yields the same start requests, which Scrapy does not filter: over the
+        fleet, each is queued once for each time that one spider yields it.
+        """
+        if not request.dont_filter:
+            return Kind.FILTERED, self.fingerprint(request)
+        if not request.meta.get(_IS_START):
+            return Kind.UNFILTERED, b""
+        fingerprint = self.fingerprint(request)
+        self._starts[fingerprint] += 1
+        return Kind.START, b"%s.%d" % (fingerprint, self._starts[fingerprint])
+
+    def fingerprint(self, request: Request) -> bytes:
+        """What Scrapy knows a request by."""
+        fingerprinter = self._crawler.request_fingerprinter
+        assert fingerprinter is not None  # noqa: S101 - a crawl that has begun has one
+        return fingerprinter.fingerprint(request)
+
+
+class Seen:
+    """Fingerprints that this worker has queued, so that the same link is not sent to Redis again.
+
+    The last of them; Redis has them all. Every operation costs O(1).
+    """
+
+    def __init__(self, count: int = _COUNT) -> None:
+        self._count = count
+        self._known: dict[bytes, None] = {}
+
+    def __contains__(self, fingerprint: bytes) -> bool:
+        return fingerprint in self._known
+
+    def add(self, fingerprint: bytes) -> None:
+        """Take note of one; the oldest goes."""
+        self._known[fingerprint] = None
+        if len(self._known) > self._count:
+            del self._known[next(iter(self._known))]
+
+    def clear(self) -> None:
+        """Forget all: Redis has forgotten them, or they were never sent."""
+        self._known.clear()

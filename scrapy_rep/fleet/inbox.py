@@ -1,0 +1,122 @@
+"""What a worker is given: entries become requests, start URLs are queued, lanes are asked about."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+
+from scrapy_rep import stats
+
+from .batch import Held
+from .entries import Entries, EntryRefused
+from .exchange import Reply
+from .lanes import Lanes
+from .ledger import Ledger
+from .seeds import Seeds
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+_TOLD = 20
+
+
+class Complaints:
+    """Errors in the log: one for each reason, and for so many reasons; the stats count them all."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._told: Counter[str] = Counter()
+
+    def tell(self, reason: str, words: str, *values: Any) -> None:
+        """Say what was wrong, unless it was said before."""
+        if reason in self._told or len(self._told) >= _TOLD:
+            return
+        self._told[reason] += 1
+        words += " (others for this reason are only counted)"
+        logger.error(words, *values, extra={"spider": self._crawler.spider})
+
+
+class Inbox:
+    """Takes in what exchanges bring to one worker."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        ledger: Ledger,
+        *,
+        entries: Entries,
+        seeds: Seeds,
+        lanes: Lanes,
+        complaints: Complaints,
+    ) -> None:
+        self._crawler = crawler
+        self._ledger = ledger
+        self._entries = entries
+        self._seeds = seeds
+        self._lanes = lanes
+        self._complaints = complaints
+
+    def take(self, reply: Reply) -> None:
+        """Take in all that a reply holds."""
+        self._seeds.count(reply.seeds_left)
+        if reply.dead:
+            self._count(stats.FLEET_DEAD, reply.dead)
+            self._complaints.tell(
+                "dead",
+                "%d requests were given to three workers that were lost with them, and are dead "
+                "letters now",
+                reply.dead,
+            )
+        now = time.monotonic()
+        for held in reply.popped:
+            self._receive(held, now)
+        for held in reply.seeds:
+            self._begin(held)
+        for lane, sample in reply.asked:
+            self._lanes.ask(lane, self._sample(sample), is_free=lane in reply.free)
+
+    def _receive(self, held: Held, now: float) -> None:
+        """Make a request of an entry; one that breaks a rule is set aside, and never executed."""
+        self._ledger.hold(held, now)
+        if held.deliveries > 1:
+            self._count(stats.FLEET_AGAIN)
+        try:
+            held.request = self._entries.read(held.payload)
+        except EntryRefused as error:
+            self._set_aside(held, f"it is not executed: {error}")
+
+    def _begin(self, held: Held) -> None:
+        """Queue what the spider makes of a start URL; then it is done."""
+        self._ledger.hold(held)
+        self._count(stats.FLEET_SEEDS)
+        engine = self._crawler.engine
+        assert engine is not None  # noqa: S101 - it has asked for this
+        try:
+            for request in self._seeds.requests(held.payload):
+                engine.crawl(request)
+        except Exception as error:
+            spider = self._crawler.spider
+            logger.exception("No request was made of a start URL", extra={"spider": spider})
+            self._set_aside(held, f"no request was made of it: {error}")
+        else:
+            self._ledger.done(held)
+
+    def _set_aside(self, held: Held, reason: str) -> None:
+        self._ledger.set_aside(held, reason)
+        self._count(stats.FLEET_ASIDE)
+        self._complaints.tell(reason, "An entry of %s is set aside: %s", held.lane, reason)
+
+    def _sample(self, payload: bytes) -> Request | None:
+        with suppress(EntryRefused):
+            return self._entries.read(payload)
+        return None
+
+    def _count(self, name: str, count: int = 1) -> None:
+        self._crawler.stats.inc_value(name, count)

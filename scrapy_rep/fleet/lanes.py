@@ -1,0 +1,158 @@
+"""What a worker says of lanes: whether their requests may be popped, and how fast.
+
+One worker is asked for a lane; it has the policy fetched, or finds it in the store, and says what
+comes of it. All workers then judge by their own copy: that a lane is due permits nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+from scrapy import Request
+
+from scrapy_rep.engine.floors import Ask
+from scrapy_rep.engine.slot_keys import slot_key
+from scrapy_rep.engine.visits import BOOK
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.queue.readiness import OriginState, Outlook, Readiness
+from scrapy_rep.queue.targets import base_of, target_of
+
+from .batch import Held, Settled
+from .ledger import Ledger
+
+_VALID_SECONDS = 3600.0  # what was said of a lane holds no longer, so that a changed delay is heard
+_AT_A_TIME = 16
+_FLOOR_SECONDS = 60.0
+
+
+def lane_of(request: Request) -> str:
+    """Where a request queues: its origin; if no robots.txt judges it, its slot."""
+    target = target_of(request, base_of(request))
+    return f" {target.key}" if target.origin is None else str(target.origin)
+
+
+def _origin_of(lane: str) -> Origin | None:
+    """The origin of a lane; None if nobody judges its requests."""
+    with suppress(InvalidUri, ValueError):
+        return None if lane.startswith(" ") else Origin.of(lane)
+    return None
+
+
+class Lanes:
+    """Answers what Redis asks this worker of lanes."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        readiness: Readiness,
+        *,
+        is_fleet_wide: bool,
+    ) -> None:
+        self._ledger = ledger
+        self._readiness = readiness
+        self._slots = readiness.slots
+        self._policies = readiness.policies
+        self._pacing = readiness.pacing
+        self._is_fleet_wide = is_fleet_wide
+        self._asked: dict[Origin, str] = {}
+        self._free: set[Origin] = set()
+
+    @property
+    def free_places(self) -> int:
+        """Of how many lanes more this worker can find out."""
+        most = min(_AT_A_TIME, self._readiness.concurrent_fetches or _AT_A_TIME)
+        return max(0, most - len(self._asked))
+
+    def ask(self, lane: str, request: Request | None, *, is_free: bool = False) -> None:
+        """Find out about a lane; `request` is one of those that wait.
+
+        `is_free` says that no worker has to wait for a turn there.
+        """
+        origin = _origin_of(lane)
+        key = lane[1:] if origin is None else origin.host
+        outlook = self._readiness.of(origin, key)
+        if origin is None or outlook.state not in {OriginState.UNASKED, OriginState.ASKED}:
+            self._say(lane, origin, key, outlook)
+            return
+        self._asked[origin] = lane
+        if is_free:
+            self._free.add(origin)
+        self._readiness.ask(origin, request)
+
+    def settled(self, origin: Origin) -> None:
+        """The policy of an origin has come, or has changed: say so, whoever was asked for it."""
+        lane = self._asked.pop(origin, str(origin))
+        self._free.discard(origin)
+        self._say(lane, origin, origin.host, self._readiness.of(origin, origin.host))
+
+    def _say(self, lane: str, origin: Origin | None, key: str, outlook: Outlook) -> None:
+        if outlook.state in {OriginState.HELD, OriginState.SHUT}:
+            wait_until = time.monotonic() + outlook.until - time.time()
+            reason = outlook.state.name.lower()
+            self._ledger.settle(Settled(lane, wait_until, reason=reason))
+            return
+        # Also if its policy is known no more by now: the middleware waits for it then.
+        ask = self._ask_of(origin)
+        concurrency, delay = self._slots.own_pace(key)
+        delay = max(delay, ask.seconds)
+        if not self._is_fleet_wide:
+            concurrency, delay = 0, 0.0
+        now = time.monotonic()
+        left = ask.until - time.time()
+        self._ledger.settle(
+            Settled(
+                lane,
+                delay_seconds=delay,
+                concurrency=concurrency,
+                valid_until=now + max(1.0, min(left, _VALID_SECONDS)),
+                visited_at=ask.last_at if ask.last_at > float("-inf") else None,
+            )
+        )
+
+    def needs_turns(self, origin: Origin, delay_seconds: float) -> bool:
+        """Whether requests to an origin that were not queued wait for turns.
+
+        They do not where nobody asks for a delay, as far as this worker knows, or Redis where this
+        worker was asked for the first robots.txt. `delay_seconds` is what the caller knows.
+        """
+        if not self._is_fleet_wide or origin in self._free:
+            return False
+        if delay_seconds or self._ask_of(origin).seconds:
+            return True
+        return self._policies is None or self._policies.peek(origin, renew=False) is None
+
+    def _ask_of(self, origin: Origin | None) -> Ask:
+        """What the policy of an origin asks for, until it ends; nothing if there is none."""
+        policy = None
+        if origin is not None and self._policies is not None:
+            policy = self._policies.peek(origin, renew=False)
+        if policy is None or self._pacing is None or origin is None:
+            return Ask(origin, 0.0)
+        ask = self._pacing.ask_of(policy)
+        visits = BOOK.get(origin)
+        last_at = ask.last_at if visits is None else max(ask.last_at, visits.last_at)
+        return Ask(origin, ask.seconds, min(ask.until, policy.usable_until), last_at=last_at)
+
+    def hand_out(self, held: Held) -> None:
+        """A request goes to the engine, at its turn: its slot is to send it at once.
+
+        The floor under the slot is the bare delay, without jitter: the lane was due.
+        """
+        request: Request = held.request
+        key = slot_key(request)
+        self.keep_pace(held, key)
+        self._slots.take_stock()
+        self._slots.hand_out(request, key)
+
+    def keep_pace(self, held: Held, key: str) -> None:
+        """Let a slot leave the bare delay before and after a request that has its turn.
+
+        So it is known when the request leaves.
+        """
+        if held.delay_seconds:
+            with suppress(InvalidUri):
+                origin = Origin.of(held.request.url)
+                until = time.time() + held.delay_seconds + _FLOOR_SECONDS
+                self._slots.set_floor(key, Ask(origin, held.delay_seconds, until, "fleet"))

@@ -1,0 +1,321 @@
+"""What one worker has, brings and owes: a value that knows neither Redis nor Scrapy.
+
+A request of the fleet is in one of these states:
+
+========  ==============================================  ===================================
+state     where it is                                     what ends it
+========  ==============================================  ===================================
+unsent    in the memory of the worker that found it,      the next exchange; if the worker
+          whose page is not done before it is sent        dies, its page is done again
+queued    in a list in Redis                              a pop
+popped    in a worker, leased with the worker: in its     it is let go to the site; or it
+          buffer, or on its way to the site               ends; or it is given back; or the
+                                                          worker's lease ends: queued again
+departed  in a worker: the site may have seen it          it leaves the engine, with all that
+                                                          it caused enqueued; or the lease
+                                                          ends: queued again
+done      nowhere: its fingerprint alone is left          the end of the crawl
+dead      in the list of dead letters                     somebody looks at it
+========  ==============================================  ===================================
+
+Rules for the next author:
+
+1. What is told is kept until an exchange has confirmed it. Telling Redis twice changes nothing.
+2. The pushes of a batch stay the same until it is confirmed: they are known by its number.
+3. That a request is done is told after all pushes that were made before it was.
+4. An exchange that failed may have been carried out: the next one says what is held, and Redis
+   takes back what its lost reply held.
+5. Who was succeeded has nothing to say: requests that it holds are those of others by now.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from .batch import Batch, Held, Kind, Push, Settled, Wish
+
+PUSHES = 50
+"""How many requests one exchange brings: a push costs Redis 15 us (`benchmarks/fleet.py`)."""
+
+PUSH_OCTETS = 1 << 18
+"""How many octets one exchange brings, or gives; one entry may have as many alone."""
+WISHES = 50
+"""For how many turns one exchange asks."""
+
+REPORTS = 32
+"""How many reports of each kind one exchange brings: each costs Redis 5 to 14 us."""
+
+
+@dataclass(slots=True)
+class _Done:
+    """A request that is done: after how many pushes, and whether the site may have seen it."""
+
+    after: int
+    visited: bool
+
+
+@dataclass(slots=True)
+class _Past:
+    """The name that the worker had in a Redis that is no more, and what it had done there."""
+
+    name: str = ""
+    done: tuple[str, ...] = ()
+    kept: dict[str, str] = field(default_factory=dict)  # the id of then by that of now
+
+
+class Ledger:
+    """The books of one worker. Every operation costs O(1), a batch as much as it brings.
+
+    Attributes:
+        name: the worker's.
+        epoch: of the Redis that it has joined; empty before.
+        held: what it was given and has not done, by id.
+        buffer: what of that the engine has not taken yet, in order.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.epoch = ""
+        self.held: dict[str, Held] = {}
+        self.buffer: deque[Held] = deque()
+        self._generation = 0
+        self._base = name
+        self._unsent: deque[Push] = deque()
+        self._pushed_count = 0  # in all, with those that are unsent
+        self._in_batch: int | None = None  # not chosen yet; 0 is a choice
+        self._batch = 1
+        self._attempt = 0
+        self._is_joined = False
+        self._last_id = 0
+        self._is_unsure = False
+        self._moved: dict[str, tuple[str, float]] = {}
+        self._answered: dict[str, None] = {}
+        self._done: dict[str, _Done] = {}
+        self._aside: dict[str, str] = {}
+        self._given: dict[str, None] = {}
+        self._settled: dict[str, Settled] = {}
+        self._past = _Past()
+        self._wishes: dict[int, Wish] = {}
+        self._wish_count = 0
+
+    # What happens in the worker
+
+    def push(self, push: Push) -> None:
+        """A request was found."""
+        self._unsent.append(push)
+        self._pushed_count += 1
+
+    def hold(self, held: Held, now: float = 0.0) -> None:
+        """A request was popped; it waits for the engine."""
+        self.held[held.id] = held
+        held.due_at = now + held.wait_seconds
+        if held.lane:
+            self.buffer.append(held)
+
+    def take(self) -> Held | None:
+        """The next request for the engine; its slot keeps it until it is due."""
+        if not self.buffer:
+            return None
+        held = self.buffer.popleft()
+        held.is_out = True
+        return held
+
+    def moved(self, held: Held, at: float) -> None:
+        """A request left for the site then; monotonic seconds. What is told last counts."""
+        held.has_left = True
+        if held.id in self.held:
+            self._moved[held.id] = (held.lane, at)
+
+    def answered(self, held: Held) -> None:
+        """A request has left the downloader: another may take its place at the site."""
+        if held.id in self.held:
+            self._answered[held.id] = None
+
+    def done(self, held: Held) -> None:
+        """A request has left the engine, and all that it caused was pushed."""
+        if self.held.pop(held.id, None) is not None:
+            self._done[held.id] = _Done(self._pushed_count, held.has_reached and not held.has_left)
+
+    def set_aside(self, held: Held, reason: str) -> None:
+        """A request can't be executed."""
+        if self.held.pop(held.id, None) is not None:
+            with suppress(ValueError):  # a start URL is not there
+                self.buffer.remove(held)
+            self._aside[held.id] = reason[:500]
+
+    def give_back(self) -> None:
+        """Nothing of the buffer is taken any more."""
+        for held in self.buffer:
+            if self.held.pop(held.id, None) is not None:
+                self._given[held.id] = None
+        self.buffer.clear()
+
+    def settle(self, settled: Settled) -> None:
+        """Something is known of a lane; what was told last counts."""
+        self._settled[settled.lane] = settled
+
+    def wish(self, wish: Wish) -> int:
+        """Ask for a turn from now on; the key by which it is known here."""
+        self._wish_count += 1
+        self._wishes[self._wish_count] = wish
+        return self._wish_count
+
+    def grant(self, key: int, held: Held) -> None:
+        """The turn has come, or its time is known: it is held until it is done."""
+        if self._wishes.pop(key, None) is not None:
+            self.held[held.id] = held
+
+    def withdraw(self, key: int) -> None:
+        """Nobody waits for a turn any more."""
+        if self._wishes.pop(key, None) is not None:
+            self._done[self._turn_id(key)] = _Done(0, visited=False)
+
+    def _turn_id(self, key: int) -> str:
+        """As the script makes it."""
+        return f"{self.name}#{key}"
+
+    @property
+    def has_wishes(self) -> bool:
+        """Whether anything waits for a turn."""
+        return bool(self._wishes)
+
+    @property
+    def unsent_count(self) -> int:
+        """How many pushes Redis has not confirmed."""
+        return len(self._unsent)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is anything that Redis should hear soon."""
+        return bool(self._unsent or self._settled or self._aside or self._given or self._is_unsure)
+
+    @property
+    def has_reports(self) -> bool:
+        """Whether there is anything that Redis should hear some time."""
+        return bool(self._moved or self._answered or self._done)
+
+    # What is told, and what comes of it
+
+    def batch(self) -> Batch:
+        """What the next exchange brings. `confirmed` or `failed` follows."""
+        self._attempt += 1
+        if self._in_batch is None:
+            self._in_batch = self._fitting()
+        sent_count = self._pushed_count - len(self._unsent) + self._in_batch
+        moved = dict(islice(self._moved.items(), REPORTS))
+        # That a request left opens its lane after the delay; that it is done opens it at once.
+        done = (
+            (id_, one)
+            for id_, one in self._done.items()
+            if one.after <= sent_count and (id_ in moved or id_ not in self._moved)
+        )
+        return Batch(
+            self.name,
+            self._batch,
+            self._attempt,
+            self._is_joined,
+            self.epoch,
+            self._last_id,
+            tuple(islice(self._unsent, self._in_batch)),
+            moved,
+            tuple(islice(self._answered, REPORTS)),
+            {id_: one.visited for id_, one in islice(done, REPORTS)},
+            dict(islice(self._aside.items(), REPORTS)),
+            tuple(islice(self._given, REPORTS)),
+            tuple(islice(self._settled.values(), REPORTS)),
+            self._all_held() if self._is_unsure else None,
+            self._past.name,
+            self._past.done,
+            tuple(self._kept()),
+            tuple(islice(self._wishes.items(), WISHES)),
+        )
+
+    def _fitting(self) -> int:
+        octets = 0
+        for number, push in enumerate(islice(self._unsent, PUSHES)):
+            octets += len(push.payload)
+            if number and octets > PUSH_OCTETS:
+                return number
+        return min(PUSHES, len(self._unsent))
+
+    def _all_held(self) -> tuple[str, ...]:
+        """All that Redis is to leave with this worker."""
+        turns = map(self._turn_id, self._wishes)
+        return (*self.held, *self._done, *self._aside, *self._given, *turns)
+
+    def _kept(self) -> Iterator[tuple[str, Held]]:
+        for id_, before in self._past.kept.items():
+            held = self.held.get(id_)
+            if held is not None:
+                yield before, held
+
+    def confirmed(self, batch: Batch, epoch: str, last_id: int) -> None:
+        """Redis has carried a batch out."""
+        self.epoch, self._last_id = epoch, last_id
+        self._is_joined, self._is_unsure = True, False
+        self._past = _Past()
+        for _ in batch.pushes:
+            self._unsent.popleft()
+        self._in_batch = None
+        self._batch += 1
+        for id_, told in batch.moved.items():
+            if self._moved.get(id_) == told:
+                del self._moved[id_]
+        _drop(self._answered, batch.answered)
+        _drop(self._done, batch.done)
+        _drop(self._aside, batch.aside)
+        _drop(self._given, batch.given)
+        for settled in batch.settled:
+            if self._settled.get(settled.lane) is settled:
+                del self._settled[settled.lane]
+
+    def failed(self) -> None:
+        """Nobody knows whether the last batch was carried out."""
+        self._is_unsure = True
+
+    def succeeded(self) -> None:
+        """Others were given what this worker has: it begins anew, under another name.
+
+        What it found on behalf of those requests is theirs to find. Start requests are not: nobody
+        else may have them.
+        """
+        self._rename()
+        starts = [push for push in self._unsent if push.kind is Kind.START]
+        self._pushed_count -= len(self._unsent) - len(starts)
+        self._unsent = deque(starts)
+        self.held.clear()
+        self.buffer.clear()
+        self._past = _Past()
+
+    def began_anew(self) -> None:
+        """Redis was emptied, or is older than it was: bring back what this worker has."""
+        before, done = self.name, (*self._done, *self._aside)
+        self._rename()
+        all_held = [held for held in self.held.values() if not held.is_turn]
+        self.held.clear()
+        self._past = _Past(before, done)
+        for number, held in enumerate(all_held):
+            was, held.id = held.id, f"k{number}"
+            self.held[held.id] = held
+            self._past.kept[held.id] = was
+
+    def _rename(self) -> None:
+        self._generation += 1
+        self.name = f"{self._base}~{self._generation}"
+        self.epoch = ""
+        self._is_joined = self._is_unsure = False
+        self._last_id = self._attempt = 0
+        self._in_batch = None
+        self._batch = 1
+        for reports in (self._moved, self._answered, self._done, self._aside, self._given):
+            reports.clear()
+
+
+def _drop(reports: dict[str, Any], ids: Iterable[str]) -> None:
+    for id_ in ids:
+        reports.pop(id_, None)

@@ -1,0 +1,349 @@
+"""What people are told of a fleet: `scripts` read it, and change nothing.
+
+Each costs Redis O(log n) in the number of lanes, and as much as it is asked to go through; callers
+ask for little at a time, so that no run takes a millisecond. `keys` says what the keys hold.
+Somebody else may have written them: what is not of the kind that it should be is shown as that.
+
+100,000 origins are gone through in 400 runs (`benchmarks/fleet_look.py` measures them).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from scrapy_rep.cache.link import Link
+from scrapy_rep.protocol.errors import ConfigurationError
+
+from . import scripts
+
+LANES = 1_000_000
+"""How many lanes are gone through at most; counts of more are estimated from these."""
+
+_LANES_AT_A_TIME = 250
+_WORKERS_AT_A_TIME = 20
+_WORKERS = 1000  # that are told apart; the others are only counted
+_LETTERS_AT_A_TIME = 5  # each may be as long as REP_FLEET_ENTRY_OCTETS
+_LETTER_OCTETS = 8192  # of which the URL is read
+_NUMBER = 1e15  # larger ones are none of ours
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One worker; `name` and `host` are what somebody wrote.
+
+    Attributes:
+        name: by which Redis knows it.
+        host: where it runs.
+        lease_seconds: how long it still counts as alive; None if it was taken over.
+        flying_count: how many requests it has.
+        is_starting: whether its spider still yields start requests.
+        age_seconds: how long ago it joined.
+        done_count: how many requests it has done.
+    """
+
+    name: bytes
+    host: bytes
+    lease_seconds: float | None
+    flying_count: int
+    is_starting: bool
+    age_seconds: float | None
+    done_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """In which places lanes are; estimated, if there are more than were gone through."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    is_estimate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What is counted; times are POSIX seconds of Redis's clock.
+
+    Attributes:
+        now: the instant.
+        began_at: when the crawl began in this Redis; None if that is not known.
+        epoch: by which this crawl in this Redis is known; empty if no crawl is there.
+        idle_since: since when nothing is to be done; None while something is.
+        is_clearing: whether a worker is deleting it all.
+        queued, flying, done, aside, taken_over: requests that wait, that workers have, that are
+            done, that could not be read; workers that were taken over.
+        letters: dead letters that are kept.
+        seen: fingerprints of what was queued.
+        seeds: start URLs that were given back.
+        lanes: of how many origins something is known.
+        due, later: origins of which a request may be popped now, or in a while.
+        next_at: when the first of the latter may be.
+        unasked: origins whose policy is not known, and that nobody was asked for.
+        waiting: those that somebody was asked for, or that are held.
+        workers, alive, dying: those that are listed; whose lease has not ended; whose requests are
+            being handed on.
+    """
+
+    now: float
+    began_at: float | None
+    epoch: bytes
+    idle_since: float | None
+    is_clearing: bool
+    queued: int
+    flying: int
+    done: int
+    aside: int
+    taken_over: int
+    letters: int
+    seen: int
+    seeds: int
+    lanes: int
+    due: int
+    later: int
+    next_at: float | None
+    unasked: int
+    waiting: int
+    workers: int
+    alive: int
+    dying: int
+
+    @property
+    def is_there(self) -> bool:
+        """Whether Redis holds anything of the crawl; its dead letters outlive it."""
+        return self.epoch != b"" or self.letters > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """What is known of one lane; times are POSIX seconds of Redis's clock.
+
+    Attributes:
+        now: the instant.
+        place: where it is: idle, unasked, asked, held, shut, due, later, closed, full; or unknown.
+        until: when that ends by itself; None if it does not.
+        queued: how many requests wait.
+        by_priority: how many of each priority, the first hundred.
+        delay_seconds: between two of its requests.
+        at_a_time: how many may be under way; 0 for any number.
+        out: how many are under way.
+        known_until: until when its policy holds; None if it is not known.
+        closed_by: the id of the request that closes it.
+        holder: the worker that has that one.
+    """
+
+    now: float
+    place: str
+    until: float | None
+    queued: int
+    by_priority: Mapping[int, int]
+    delay_seconds: float
+    at_a_time: int
+    out: int
+    known_until: float | None
+    closed_by: bytes
+    holder: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A dead letter, or an entry that was set aside; all of it is what somebody wrote."""
+
+    lane: bytes
+    reason: bytes
+    url: bytes
+    at: float
+
+
+_PLACE_NAMES = {"i": "idle", "n": "unasked", "d": "due", "c": "closed", "f": "full"}
+_SPELT = frozenset({"asked", "held", "shut"})
+
+
+async def totals(link: Link, prefix: str) -> Totals:
+    """What is counted of one crawl, in one run of O(log n).
+
+    Raises:
+        StoreError: Redis can't be reached, or refuses.
+    """
+    found = _unpacked(await link.run(scripts.LOOK_TOTALS, [prefix]))
+    epoch = _octets(found.get(b"epoch"))
+    numbers = {name: _count(found.get(name.encode())) for name in _NUMBERS}
+    return Totals(
+        now=_seconds(found.get(b"now")) or 0.0,
+        began_at=_number(epoch.partition(b".")[0]) or None,
+        epoch=epoch,
+        idle_since=_seconds(found.get(b"idle")),
+        is_clearing=bool(found.get(b"flushing")),
+        next_at=_seconds(found.get(b"next")),
+        **numbers,
+    )
+
+
+_NUMBERS = (
+    *("queued", "flying", "done", "aside", "taken_over", "letters", "seen", "seeds", "lanes"),
+    *("due", "later", "unasked", "waiting", "workers", "alive", "dying"),
+)
+
+
+async def workers(link: Link, prefix: str) -> tuple[Worker, ...]:
+    """The workers of a crawl, a thousand at most; those first whose leases end first.
+
+    Raises:
+        StoreError: Redis can't be reached, or refuses.
+    """
+    found: list[Worker] = []
+    for begin in range(0, _WORKERS, _WORKERS_AT_A_TIME):
+        span = [begin, begin + _WORKERS_AT_A_TIME - 1, _WORKERS_AT_A_TIME]
+        rows = _unpacked(await link.run(scripts.LOOK_WORKERS, [prefix], span))
+        found += map(_worker, rows)
+        if sum(lease is not False for _, lease, *_ in rows) < _WORKERS_AT_A_TIME:
+            break
+    return tuple(found)
+
+
+def _worker(row: list[Any]) -> Worker:
+    name, lease, flying, is_starting, host, age, done = row
+    return Worker(
+        _octets(name),
+        _octets(host),
+        _seconds(lease),
+        _count(flying),
+        bool(is_starting),
+        _seconds(age),
+        _count(done),
+    )
+
+
+async def places(link: Link, prefix: str, count: int, most: int = LANES) -> Places:
+    """How many lanes are in which place: `count` lanes, gone through piece by piece.
+
+    Raises:
+        StoreError: Redis can't be reached, or refuses.
+    """
+    counts: Counter[str] = Counter()
+    cursor, looked = b"0", 0
+    while looked < most:
+        span: list[bytes | int] = [cursor, _LANES_AT_A_TIME]
+        cursor, found = _unpacked(await link.run(scripts.LOOK_PLACES, [prefix], span))
+        for where, number in dict(found).items():  # an empty table of Lua is a list
+            counts[_place(where)] += _count(number)
+        looked = sum(counts.values())
+        if cursor == b"0":
+            return Places(dict(counts))
+    # Its order is that of hashes: what was gone through is a sample.
+    share = max(1.0, count / looked)
+    return Places({where: round(share * number) for where, number in counts.items()}, True)
+
+
+async def lane(link: Link, prefix: str, name: str) -> Lane | None:
+    """What is known of one lane; None if nothing is, and nothing is queued.
+
+    Raises:
+        StoreError: Redis can't be reached, or refuses.
+    """
+    octets = await link.run(scripts.LOOK_LANE, [prefix], [name, 99])
+    return None if octets is None else _lane(_unpacked(octets))
+
+
+def _lane(found: dict[bytes, Any]) -> Lane:
+    now = _seconds(found.get(b"now")) or 0.0
+    place, until = _place(found.get(b"place")), None
+    if place == "unasked":
+        until = _seconds(found.get(b"ask"))
+        if until is not None and until > now:
+            reason = _octets(found.get(b"reason")).decode("ascii", "replace")
+            place = reason if reason in _SPELT else "asked"
+    elif place == "due":
+        until = _seconds(found.get(b"due"))
+        place = "later" if until is not None and until > now else "due"
+    by_priority = {
+        _count(priority): _count(length) for priority, length in found.get(b"priorities") or ()
+    }
+    if usual := _count(found.get(b"usual")):
+        by_priority[0] = usual
+    known_until = _seconds(found.get(b"valid"))
+    return Lane(
+        now,
+        place,
+        until if until is not None and until > now else None,
+        _count(found.get(b"queued")),
+        by_priority,
+        _seconds(found.get(b"delay")) or 0.0,
+        _count(found.get(b"at_a_time")),
+        _count(found.get(b"out")),
+        known_until if known_until is not None and known_until > now else None,
+        _octets(found.get(b"id")),
+        _octets(found.get(b"holder")),
+    )
+
+
+async def letters(link: Link, prefix: str, most: int) -> tuple[Letter, ...]:
+    """The last dead letters, the newest first.
+
+    Raises:
+        StoreError: Redis can't be reached, or refuses.
+    """
+    found: list[Letter] = []
+    while len(found) < most:
+        last = -1 - len(found)
+        first = last + 1 - min(_LETTERS_AT_A_TIME, most - len(found))
+        span = [first, last, _LETTER_OCTETS]
+        rows = _unpacked(await link.run(scripts.LOOK_LETTERS, [prefix], span))
+        for name, reason, entry, at in reversed(rows):
+            url = _url_in(_octets(entry))
+            found.append(Letter(_octets(name), _octets(reason), url, _seconds(at) or 0.0))
+        if len(rows) < last - first + 1:
+            break
+    return tuple(found)
+
+
+def _url_in(entry: bytes) -> bytes:
+    """The URL of an entry of which the end may be missing; empty if it can't be read."""
+    import msgpack
+
+    reader = msgpack.Unpacker(raw=True, max_buffer_size=_LETTER_OCTETS)
+    try:
+        reader.feed(entry)
+        reader.read_map_header()
+        return _octets(reader.unpack()) if reader.unpack() == b"url" else b""
+    except Exception:  # noqa: BLE001 - msgpack has a dozen, and a bad octet may be any
+        return b""
+
+
+def _place(letter: Any) -> str:
+    name = _octets(letter).decode("ascii", "replace")
+    return name if name in _SPELT else _PLACE_NAMES.get(name, "unknown")
+
+
+def _unpacked(octets: bytes) -> Any:
+    try:
+        import msgpack
+    except ImportError as error:
+        raise ConfigurationError(
+            f'Redis needs a package that is not there ({error}): pip install "scrapy-rep[redis]"'
+        ) from error
+    return msgpack.unpackb(octets, raw=True, strict_map_key=False)
+
+
+def _number(value: Any) -> float | None:
+    """A number that somebody wrote; None if it is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, bytes)):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if abs(number) < _NUMBER else None  # NaN and infinities are none
+
+
+def _count(value: Any) -> int:
+    return int(_number(value) or 0)
+
+
+def _seconds(milliseconds: Any) -> float | None:
+    number = _number(milliseconds)
+    return None if number is None else number / 1000
+
+
+def _octets(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else b""

@@ -1,0 +1,290 @@
+-- What `exchange.lua` and `mend.lua` share; it stands in front of both. KEYS: prefix. ARGV: a table,
+-- in msgpack. `keys.py` says what the keys hold.
+--
+-- A lane is where requests queue: the origin that judges them. It is in one of five places (`place`):
+--
+-- place   which lanes                        what ends it
+-- ------  ---------------------------------  ----------------------------------------------
+-- idle    those without requests             a push, a give-back, a takeover
+-- new     those whose policy is not known    a worker that was asked says so; after its
+--                                            lease, another is asked
+-- due     those whose requests may be        a pop, once its time has come
+--         popped
+-- closed  those with a delay of which a      the request has left, has ended, was given
+--         request was popped                 back, or its worker was taken over
+-- full    those with as many requests under  one of them was answered, or as above
+--         way as the origin takes
+--
+-- Whoever else writes to Redis, or has it evict keys, may leave any of this in disorder. The lists
+-- of requests and the hashes of what workers have are what counts; all else is found again from
+-- them. So where anything is seen to be wrong, a new count begins (`recount`): each lane and each
+-- worker is counted when it is touched next, and `mend.lua` touches all.
+
+local P, a = KEYS[1], cmsgpack.unpack(ARGV[1])
+local DUE, NEW, LANES, WORKERS = P .. 'due', P .. 'new', P .. 'lines', P .. 'w'
+local TOTALS, DEAD, SEEDS = P .. 't', P .. 'dead', P .. 'seeds'
+local set_aside = {}  -- keys that were of another type than ours, by the name they had
+local recount
+
+-- A command to Redis. A key of another type than ours would have it fail in the midst of a script,
+-- again and again: it is set aside, and the command finds none.
+local function call(command, key, ...)
+  local reply = redis.pcall(command, key, ...)
+  local problem = type(reply) == 'table' and reply.err
+  if not problem then return reply end
+  if string.find(problem, 'WRONGTYPE', 1, true) or string.find(problem, 'not an integer', 1, true)
+      or string.find(problem, 'overflow', 1, true) then
+    local name = string.sub(key, #P + 1)
+    redis.call('RENAME', key, P .. 'odd:' .. name)
+    redis.call('PEXPIRE', P .. 'odd:' .. name, 604800000)  -- somebody may want to look at it
+    set_aside[#set_aside + 1] = name
+    recount()
+  end
+  return redis.call(command, key, ...)
+end
+
+local time = redis.call('TIME')
+local now = a.at or (time[1] * 1000 + math.floor(time[2] / 1000))
+local me = a.worker
+local queued, flying, done, dead_count, aside_count = 0, 0, 0, 0, 0
+
+local function number(value)  -- of what was stored; 0 for what is none
+  local found = tonumber(value or '') or 0
+  return math.abs(found) < 1e15 and found or 0
+end
+
+-- The count
+
+local touched, booked = {}, {}
+local gen, is_recounted = nil, false
+
+local function held_by(owner)  -- how many requests a worker has; turns are none
+  local found = 0
+  for _, packed in ipairs(call('HVALS', P .. 'f:' .. owner)) do
+    if string.sub(packed, 1, 1) ~= 'T' then found = found + 1 end
+  end
+  return found
+end
+
+local function begin_count()
+  gen = (time[1] * 1000000 + time[2]) % 4294967296  -- microseconds: no other has that number
+  if gen == number(call('HGET', TOTALS, 'gen')) then gen = gen + 1 end
+  call('HSET', TOTALS, 'gen', gen, 'n', 0, 'fly', 0)
+end
+
+function recount()
+  if is_recounted then return end
+  is_recounted = true
+  begin_count()
+  call('SET', P .. 'mend', gen)
+  queued, flying = 0, 0
+  for _, r in pairs(touched) do r[13], queued = gen, queued + r[2] end
+  for owner in pairs(booked) do
+    flying = flying + held_by(owner)
+    call('HSET', TOTALS, 'f:' .. owner, gen)
+  end
+end
+
+-- A worker's requests are in the count, from here on. `mark`: in which they were, if that is known.
+local function book(owner, mark)
+  if booked[owner] then return end
+  booked[owner] = true
+  if number(mark or call('HGET', TOTALS, 'f:' .. owner)) ~= gen then
+    flying = flying + held_by(owner)
+    call('HSET', TOTALS, 'f:' .. owner, gen)
+  end
+end
+
+-- Lanes
+
+-- 1 place, 2 requests, 3 delay in ms, 4 how many at a time, 5 until when that holds, 6 under way,
+-- 7 id that closes it, 8 id that left last, 9 not before, 10 other priorities, 11 why it waits,
+-- 12 id that closes it next, 13 in which count it is
+local LANE = {'i', 0, 0, 0, 0, 0, '', '', 0, 0, ''}
+
+-- What somebody packed, if its parts are of the kinds of `like`; nil for what no worker wrote.
+local function unpacked(packed, like)
+  local is_read, value = pcall(cmsgpack.unpack, packed)
+  if not is_read or type(value) ~= 'table' then return nil end
+  for place, part in ipairs(like) do
+    local found = value[place]
+    if type(found) ~= type(part) then return nil end
+    if type(found) == 'number' and not (math.abs(found) < 1e15) then return nil end
+  end
+  return value
+end
+
+local function list_of(lane, priority)
+  return P .. 'q' .. (priority == 0 and '' or string.format('%.0f', priority)) .. ':' .. lane
+end
+
+local function priority_of(lane, member)  -- what is none is dropped
+  local priority = tonumber(member)
+  if priority and priority ~= 0 and string.format('%.0f', priority) == member then
+    return priority
+  end
+  call('ZREM', P .. 'p:' .. lane, member)
+end
+
+-- How many requests a lane has, where what is known of it can't be right. O(its priorities).
+local function count(lane)
+  local found = call('LLEN', list_of(lane, 0))
+  for _, member in ipairs(call('ZRANGE', P .. 'p:' .. lane, 0, -1)) do
+    local priority = priority_of(lane, member)
+    if priority then found = found + call('LLEN', list_of(lane, priority)) end
+  end
+  return found
+end
+
+local function get(lane)
+  local r = touched[lane]
+  if r then return r end
+  local packed = call('HGET', LANES, lane)
+  r = packed and unpacked(packed, LANE)
+  if not r then
+    r = {unpack(LANE)}
+    r[2], r[10] = count(lane), 1
+    if packed or r[2] > 0 then recount() end
+  end
+  r[12] = type(r[12]) == 'string' and r[12] or ''
+  if r[13] ~= gen then r[13], queued = gen, queued + r[2] end
+  touched[lane] = r
+  return r
+end
+
+local function place(lane, r)
+  local where = 'd'
+  if r[2] <= 0 then where = 'i'
+  elseif r[7] ~= '' then where = 'c'
+  elseif r[5] <= now then where = 'n'
+  elseif r[4] > 0 and r[6] >= r[4] then where = 'f' end
+  if r[1] == 'd' and where ~= 'd' then call('ZREM', DUE, lane) end
+  if r[1] == 'n' and where ~= 'n' then call('ZREM', NEW, lane) end
+  if where == 'd' then call('ZADD', DUE, r[9], lane) end
+  if where == 'n' and r[1] ~= 'n' then call('ZADD', NEW, now, lane) end
+  r[1] = where
+end
+
+local function enqueue(lane, priority, entry, is_first)
+  local r = get(lane)
+  call(is_first and 'LPUSH' or 'RPUSH', list_of(lane, priority), entry)
+  if priority ~= 0 then
+    r[10] = 1
+    call('ZADD', P .. 'p:' .. lane, -priority, string.format('%.0f', priority))
+  end
+  r[2] = r[2] + 1
+  queued = queued + 1
+  if r[1] == 'i' then place(lane, r) end
+end
+
+local function best_priority(lane, r)
+  if r[10] == 0 then return 0 end
+  local first = call('ZRANGE', P .. 'p:' .. lane, 0, 0)[1]
+  if not first then
+    r[10] = 0
+    return 0
+  end
+  local priority = priority_of(lane, first)
+  if not priority then return best_priority(lane, r) end
+  if priority < 0 and call('EXISTS', list_of(lane, 0)) == 1 then return 0 end
+  return priority
+end
+
+local function dequeue(lane, r)
+  local priority = best_priority(lane, r)
+  local list = list_of(lane, priority)
+  local entry = call('LPOP', list)
+  if priority ~= 0 and call('EXISTS', list) == 0 then
+    call('ZREM', P .. 'p:' .. lane, string.format('%.0f', priority))
+  end
+  if entry then
+    r[2] = r[2] - 1
+    queued = queued - 1
+  else
+    local left = count(lane)  -- somebody else took some, or lost track of them
+    queued = queued + left - r[2]
+    r[2] = left
+    recount()
+  end
+  return entry, priority
+end
+
+-- What closed a lane opens it, or leaves it to the one that waits for its turn.
+local function open(r)
+  r[7], r[12] = r[12], ''
+end
+
+-- Lanes and totals, as they are at the end of a script.
+local function write()
+  for lane, r in pairs(touched) do
+    if r[1] == 'i' and r[6] == 0 and r[7] == '' and r[5] <= now and r[9] <= now then
+      call('HDEL', LANES, lane)
+    else
+      call('HSET', LANES, lane, cmsgpack.pack(r))
+    end
+  end
+end
+
+local function total(name, change)
+  if change == 0 then return number(call('HGET', TOTALS, name)) end
+  return call('HINCRBY', TOTALS, name, change)
+end
+
+-- Requests that workers have: a letter, and lane, priority, deliveries, payload.
+-- F: counts as under way at its origin. A: was answered. S: is a start URL. T: is a turn, for a
+-- request that was not queued; it has no payload, and does not count as in flight.
+
+local REQUEST = {'', 0, 0, ''}
+
+local function bury(lane, reason, payload)
+  call('RPUSH', DEAD, cmsgpack.pack({lane, reason, payload, now}))
+  call('LTRIM', DEAD, -10000, -1)
+end
+
+local function taken(owner, id)
+  local F = P .. 'f:' .. owner
+  local packed = call('HGET', F, id)
+  if not packed then return nil end
+  book(owner)
+  call('HDEL', F, id)
+  local letter, e = string.sub(packed, 1, 1), unpacked(string.sub(packed, 2), REQUEST)
+  if letter ~= 'T' then flying = flying - 1 end
+  if e then
+    e[3] = math.max(0, math.min(255, math.floor(e[3])))
+    return letter, e
+  end
+  aside_count = aside_count + 1
+  bury('', 'it was changed while a worker had it', string.sub(packed, 1, 1000))
+  recount()  -- its lane may be closed by it
+end
+
+-- A request ends in a worker. `visited`: whether the site may have seen it.
+local function release(letter, e, id, visited)
+  if letter == 'S' then return end
+  local r = get(e[1])
+  if letter == 'F' then r[6] = math.max(0, r[6] - 1) end
+  if r[12] == id then r[12] = '' end
+  if r[7] == id then
+    open(r)
+    if visited then r[9] = math.max(r[9], now + r[3]) end
+  end
+  place(e[1], r)
+end
+
+local function give_back(owner, id, is_dead)  -- how many octets that were
+  local letter, e = taken(owner, id)
+  if not letter then return 0 end
+  release(letter, e, id, is_dead)
+  if letter == 'T' then return 0 end
+  local deliveries = is_dead and e[3] or math.max(0, e[3] - 1)
+  if deliveries >= a.deliveries then
+    dead_count = dead_count + 1
+    bury(e[1], 'delivered ' .. deliveries .. ' times', e[4])
+  elseif letter == 'S' then
+    call('LPUSH', SEEDS, string.char(deliveries) .. e[4])
+  else
+    enqueue(e[1], e[2], string.char(deliveries) .. e[4], true)
+  end
+  return #e[4]
+end
+

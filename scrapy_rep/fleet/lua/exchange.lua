@@ -1,0 +1,401 @@
+-- One exchange of a worker with Redis; `books.lua` stands in front. KEYS: prefix, key of start URLs.
+-- ARGV: what the worker brings and wants (`exchange.py`).
+--
+-- Cost: O(log n) in the number of lanes for each push, pop and report. The caller bounds their
+-- numbers, so that no run takes 2 ms.
+
+-- Is this the Redis that the worker knows, and is the worker one that Redis knows?
+
+local epoch, last_id = call('GET', P .. 'epoch'), call('GET', P .. 'ids')
+local function was_there()  -- whether there is anything of a crawl
+  return call('EXISTS', LANES, DUE, NEW, TOTALS) > 0
+end
+local function answer(word)
+  return cmsgpack.pack({word, epoch, set_aside})
+end
+
+local is_older = epoch == a.epoch and number(last_id) < a.ids
+if last_id and not tonumber(last_id) then is_older = true end
+if not epoch or is_older then
+  epoch = time[1] .. '.' .. time[2]
+  call('SET', P .. 'epoch', epoch)
+  -- What it knew of visits is lost: any worker may have visited any site just now.
+  if a.epoch ~= '' then call('SET', P .. 'renewed', now, 'PX', 86400000) end
+  -- Ids are never used twice; how many were given since then, nobody knows.
+  if is_older then
+    local above = math.max(number(last_id), a.ids) + 1000000
+    call('SET', P .. 'ids', string.format('%.0f', above))
+  end
+  if was_there() then recount() end
+end
+if a.epoch ~= '' and a.epoch ~= epoch then
+  return answer('epoch')
+end
+
+local M = P .. 'm:' .. me
+local is_new = not call('ZSCORE', WORKERS, me)
+-- Unless the list of workers alone is lost.
+if is_new and a.joined and (call('SISMEMBER', P .. 'dying', me) == 1 or call('EXISTS', M) == 0) then
+  return answer('gone')
+end
+if is_new and not a.joined then
+  if call('EXISTS', P .. 'flushing') == 1 then
+    if call('PTTL', P .. 'flushing') < 0 then  -- not ours
+      call('PEXPIRE', P .. 'flushing', 10000)
+    end
+    return answer('wait')
+  end
+  if call('ZCOUNT', WORKERS, now, '+inf') == 0 and not a.was then
+    if a.fresh or call('HGET', TOTALS, 'spent') == '1' then
+      return answer('flush')
+    end
+    call('DEL', P .. 'starts')  -- a crawl that is resumed begins with its start requests
+    if was_there() then recount() end
+  end
+  call('HDEL', TOTALS, 'spent')
+  call('HSET', M, 'since', now, 'host', a.host)
+end
+if number(call('HGET', M, 'attempt')) >= a.attempt then
+  return answer('late')
+end
+local is_new_batch = call('HGET', M, 'batch') ~= tostring(a.batch)
+call('HSET', M, 'attempt', a.attempt, 'batch', a.batch)
+call('ZADD', WORKERS, now + a.lease, me)
+local known = call('HMGET', TOTALS, 'gen', 'f:' .. me, 'stir', 'mended')
+gen = gen or tonumber(known[1] or '')
+if not gen and was_there() then recount() end
+if not gen then begin_count() end
+book(me, known[2])
+
+-- Workers whose lease has ended
+
+local expired = call('ZRANGEBYSCORE', WORKERS, '-inf', '(' .. now, 'LIMIT', 0, 1)[1]
+if expired then
+  call('ZREM', WORKERS, expired)
+  call('SREM', P .. 'busy', expired)
+  call('SADD', P .. 'dying', expired)
+  call('HINCRBY', TOTALS, 'taken_over', 1)
+end
+if a.was then
+  -- The worker had another name, in a Redis that was emptied or is older than it was then.
+  for _, id in ipairs(a.was_done) do
+    local letter, e = taken(a.was, id)
+    if letter then release(letter, e, id, true) end
+  end
+  call('ZREM', WORKERS, a.was)
+  call('SREM', P .. 'busy', a.was)
+  for _, kept in ipairs(a.kept) do
+    local lane, delay = kept[3], kept[9]
+    local letter, e = taken(a.was, kept[2])
+    if letter then release(letter, e, kept[2], false) end
+    local packed = cmsgpack.pack({lane, kept[4], kept[5], kept[6]})
+    -- Unless it is there already, since the reply to the first try was lost.
+    if call('HSET', P .. 'f:' .. me, kept[1], (lane == '' and 'S' or 'F') .. packed) == 1 then
+      flying = flying + 1
+      if kept[7] ~= '' then call('SADD', P .. 'df', kept[7]) end
+      if lane ~= '' then
+        local r = get(lane)
+        r[6] = r[6] + 1
+        r[3] = math.max(r[3], delay)
+        if kept[8] == 1 then r[8] = kept[1]
+        elseif delay > 0 then r[7] = kept[1] end
+        place(lane, r)
+      end
+    end
+  end
+  if call('EXISTS', P .. 'f:' .. a.was) == 1 then call('SADD', P .. 'dying', a.was) end
+end
+local dying = call('SRANDMEMBER', P .. 'dying')
+if dying then
+  local ids = call('HKEYS', P .. 'f:' .. dying)
+  local octets, handed_on = 0, 0
+  while handed_on < math.min(#ids, a.most) and octets < a.octets do
+    handed_on = handed_on + 1
+    octets = octets + give_back(dying, ids[handed_on], true)
+  end
+  if handed_on == #ids then
+    call('SREM', P .. 'dying', dying)
+    call('DEL', P .. 'f:' .. dying, P .. 'm:' .. dying)
+    call('HDEL', TOTALS, 'f:' .. dying)
+  end
+end
+
+-- What the worker brings: pushes first, so that a child is there before its parent is done
+
+local filtered = {}
+if is_new_batch then
+  for number, push in ipairs(a.pushes) do
+    local lane, priority, kind, fingerprint, payload = unpack(push)
+    local is_seen = false
+    if kind == 0 then is_seen = call('SADD', P .. 'df', fingerprint) == 0
+    elseif kind == 2 then is_seen = call('SADD', P .. 'starts', fingerprint) == 0 end
+    if is_seen then
+      filtered[#filtered + 1] = number
+    else
+      enqueue(lane, priority, '\0' .. payload, false)
+    end
+  end
+end
+
+for _, told in ipairs(a.moved) do  -- id, lane, how long ago in ms
+  local r = get(told[2])
+  if r[7] == told[1] or r[8] == told[1] then
+    if r[7] == told[1] then open(r) end
+    r[8] = told[1]
+    r[9] = now - told[3] + r[3]
+    place(told[2], r)
+  end
+end
+
+local F = P .. 'f:' .. me
+for _, id in ipairs(a.answered) do
+  local packed = call('HGET', F, id)
+  if packed and string.sub(packed, 1, 1) == 'F' then
+    call('HSET', F, id, 'A' .. string.sub(packed, 2))
+    local e = unpacked(string.sub(packed, 2), REQUEST)
+    if e then
+      local r = get(e[1])
+      r[6] = math.max(0, r[6] - 1)
+      place(e[1], r)
+    end
+  end
+end
+
+for _, told in ipairs(a.done) do  -- id, whether the site may have seen it
+  local letter, e = taken(me, told[1])
+  if letter then
+    if letter ~= 'T' then done = done + 1 end
+    release(letter, e, told[1], told[2] == 1)
+  end
+end
+
+for _, told in ipairs(a.aside) do  -- id, reason
+  local letter, e = taken(me, told[1])
+  if letter then
+    aside_count = aside_count + 1
+    release(letter, e, told[1], false)
+    bury(e[1], told[2], e[4])
+  end
+end
+
+for _, id in ipairs(a.given) do give_back(me, id, false) end
+
+if a.held then  -- after a reply that may have been lost: what the worker does not have comes back
+  local held = {}
+  for _, id in ipairs(a.held) do held[id] = true end
+  for _, id in ipairs(call('HKEYS', F)) do
+    if not held[id] then give_back(me, id, false) end
+  end
+end
+
+for _, told in ipairs(a.settled) do
+  local lane, wait, delay, at_a_time, valid, age, reason = unpack(told)
+  local r = get(lane)
+  r[11] = reason
+  if wait >= 0 then
+    r[5] = 0
+    place(lane, r)
+    if r[1] == 'n' then call('ZADD', NEW, now + wait, lane) end
+  else
+    r[3], r[4], r[5] = delay, at_a_time, now + valid
+    if age >= 0 and delay > 0 then r[9] = math.max(r[9], now - age + delay) end
+    place(lane, r)
+  end
+end
+
+-- What the worker gets
+
+-- A second more, for workers that come back late with what they have.
+local renewed = call('GET', P .. 'renewed')
+renewed = renewed and math.min(number(renewed), now) + 1000 or -1e15
+
+-- Turns, for requests that were not queued: each closes its lane as one that was popped does.
+local turns = {}
+for _, wish in ipairs(a.turns) do  -- key, lane, delay in ms
+  local key, lane, delay = unpack(wish)
+  local id, r = me .. '#' .. key, get(lane)
+  if r[5] <= now then r[3] = math.max(r[3], delay) end
+  if r[7] ~= id and r[12] == '' then
+    r[12] = id
+    call('HSET', F, id, 'T' .. cmsgpack.pack({lane, 0, 1, ''}))
+  end
+  if r[7] == '' then open(r) end
+  place(lane, r)
+  local at = math.max(r[9], renewed + r[3])
+  turns[#turns + 1] = {key, id, lane, r[7] == id and math.max(0, at - now) or -1, r[3]}
+end
+
+local asks = {}
+local octets = 0  -- of what it gets
+if a.asks > 0 then
+  for _, lane in ipairs(call('ZRANGEBYSCORE', NEW, '-inf', now, 'LIMIT', 0, a.asks)) do
+    local r = get(lane)
+    if r[1] ~= 'n' then
+      call('ZREM', NEW, lane)
+      place(lane, r)
+    else
+      call('ZADD', NEW, now + a.ask_lease, lane)
+      local sample = call('LINDEX', list_of(lane, best_priority(lane, r)), 0)
+      local fits = sample and #sample <= a.longest + 1
+      fits = fits and octets < a.octets
+      if fits then octets = octets + #sample end
+      local is_paced = r[3] > 0 or r[9] > now
+      asks[#asks + 1] = {lane, fits and string.sub(sample, 2) or '', is_paced and 1 or 0}
+    end
+  end
+end
+
+-- A suspect is a request with which a worker was lost. A worker has one at a time, so that those
+-- that were merely there are not lost with the one that kills, three times in a row.
+local suspect = call('HGET', M, 'suspect')
+local has_suspect = suspect and call('HEXISTS', F, suspect) == 1
+local function is_suspect_first(lane, r)
+  local first = call('LINDEX', list_of(lane, best_priority(lane, r)), 0)
+  return first and (string.byte(first, 1) or 0) > 0
+end
+
+-- A request is given out `a.ahead` before it is due, with how long its worker is to keep it: so
+-- none is late for having to be asked for. Its lane is closed meanwhile.
+local function pop(lane, r)
+  local entry, priority = dequeue(lane, r)
+  if entry and #entry > a.longest + 1 then  -- nobody of ours has written that
+    aside_count = aside_count + 1
+    bury(lane, #entry .. ' octets, of which these are the first', string.sub(entry, 2, 1000))
+  elseif entry then
+    local id = string.format('%.0f', call('INCR', P .. 'ids'))
+    local deliveries, payload = (string.byte(entry, 1) or 0) + 1, string.sub(entry, 2)
+    octets = octets + #payload
+    call('HSET', F, id, 'F' .. cmsgpack.pack({lane, priority, deliveries, payload}))
+    flying = flying + 1
+    r[6] = r[6] + 1
+    if r[3] > 0 then r[7] = id end
+    if deliveries > 1 then
+      has_suspect = true
+      call('HSET', M, 'suspect', id)
+    end
+    return {id, lane, r[3], deliveries, payload, r[9] - now < 1 and 0 or math.ceil(r[9] - now)}
+  end
+end
+
+local pops = {}
+for _ = 1, 4 * a.want do
+  local lane = #pops < a.want and octets < a.octets
+    and call('ZRANGEBYSCORE', DUE, '-inf', now + a.ahead + 0.9, 'LIMIT', 0, 1)[1]
+  if not lane then break end
+  local r = get(lane)
+  if r[1] ~= 'd' then
+    call('ZREM', DUE, lane)
+    place(lane, r)
+  elseif r[5] <= now then
+    place(lane, r)  -- what was known of it holds no more
+  elseif r[3] > 0 and now < renewed + r[3] then
+    r[9] = renewed + r[3]
+    place(lane, r)
+  elseif has_suspect and is_suspect_first(lane, r) then
+    r[9] = now + 100  -- another worker may take it meanwhile
+    place(lane, r)
+  else
+    pops[#pops + 1] = pop(lane, r)
+    r[9] = math.max(r[9], now + #pops * 0.001)  -- behind the others
+    place(lane, r)
+  end
+end
+
+local seeds, seeds_left = {}, 0
+if a.seeds then
+  local key = KEYS[2]
+  local kind = call('TYPE', key).ok
+  for _ = #pops + 1, math.min(a.want, #pops + a.seeds) do
+    local seed = call('LPOP', SEEDS)
+    if not seed then
+      local data
+      if kind == 'list' then data = call('LPOP', key)
+      elseif kind == 'set' then data = call('SPOP', key)
+      elseif kind == 'zset' then data = call('ZPOPMAX', key)[1] end
+      seed = data and ('\0' .. data)
+    end
+    if not seed or octets >= a.octets then break end
+    local id = string.format('%.0f', call('INCR', P .. 'ids'))
+    local deliveries, data = (string.byte(seed, 1) or 0) + 1, string.sub(seed, 2)
+    octets = octets + #data
+    call('HSET', F, id, 'S' .. cmsgpack.pack({'', 0, deliveries, data}))
+    flying = flying + 1
+    seeds[#seeds + 1] = {id, deliveries, data}
+  end
+  if kind == 'list' then seeds_left = call('LLEN', key)
+  elseif kind == 'set' then seeds_left = call('SCARD', key)
+  elseif kind == 'zset' then seeds_left = call('ZCARD', key) end
+  seeds_left = seeds_left + call('LLEN', SEEDS)
+end
+
+-- The end of a worker, and of the crawl
+
+local is_last = 0
+if a.leave then
+  for _, id in ipairs(call('HKEYS', F)) do give_back(me, id, false) end
+  call('ZREM', WORKERS, me)
+  call('SREM', P .. 'busy', me)
+  call('DEL', F, M)
+  call('HDEL', TOTALS, 'f:' .. me)
+  if call('ZCOUNT', WORKERS, now, '+inf') == 0 then
+    is_last = 1
+    if a.flushes then call('SET', P .. 'flushing', me, 'PX', 10000) end
+  end
+else
+  call(a.busy and 'SADD' or 'SREM', P .. 'busy', me)
+  if done > 0 then call('HINCRBY', M, 'done', done) end
+end
+
+write()
+total('done', done)
+total('dead', dead_count)
+total('aside', aside_count)
+local is_moved = queued ~= 0 or flying ~= 0 or done ~= 0
+local n, fly = total('n', queued), total('fly', flying)
+
+local next_at = -1
+for _, key in ipairs({DUE, NEW}) do
+  local first = call('ZRANGE', key, 0, 0, 'WITHSCORES')
+  if first[2] then
+    local wait = math.max(0, tonumber(first[2]) - now - (key == DUE and a.ahead or 0))
+    if next_at < 0 or wait < next_at then next_at = wait end
+  end
+end
+
+-- Whether all this can be. What waits for nothing waits for ever; so may what does not move.
+
+local still, mended = now - number(known[3]), now - number(known[4])
+local function is_stuck()
+  if n < 0 or fly < 0 then return true end
+  if n == 0 and fly == 0 then return false end
+  local waits_for_nothing = fly == 0 and next_at < 0 and still > 2000 and mended > a.lease
+  local is_still = still > a.lease and mended > 10 * a.lease
+  return (waits_for_nothing or is_still) and call('SCARD', P .. 'dying') == 0
+end
+if is_moved or not known[3] then
+  call('HSET', TOTALS, 'stir', now)
+  still = 0
+end
+local mend = call('GET', P .. 'mend')
+if not mend and is_stuck() then
+  touched, booked = {}, {}  -- they are written
+  recount()
+  mend = gen
+end
+if mend and call('PTTL', P .. 'mending') == -1 then call('DEL', P .. 'mending') end  -- not ours
+local is_mender = mend and not a.leave and call('SET', P .. 'mending', me, 'NX', 'PX', 10000)
+
+local idle = -1
+if n <= 0 and fly <= 0 and not mend and call('SCARD', P .. 'busy') == 0 then
+  call('HSETNX', TOTALS, 'idle', now)
+  idle = math.max(0, now - number(call('HGET', TOTALS, 'idle')))
+  if a.leave and a.flushes then call('HSET', TOTALS, 'spent', 1) end
+else
+  call('HDEL', TOTALS, 'idle')
+end
+
+return cmsgpack.pack({
+  'ok', epoch, number(call('GET', P .. 'ids')), n, fly, idle, call('ZCARD', WORKERS),
+  math.ceil(math.min(next_at, 86400000)), pops, asks, filtered, seeds, seeds_left, dead_count,
+  is_last, turns, set_aside, is_mender and 1 or 0
+})

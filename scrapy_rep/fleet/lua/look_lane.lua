@@ -1,0 +1,25 @@
+-- One lane. KEYS: prefix. ARGV: the lane, and the last priority and worker that are looked at.
+
+local P, lane, call = KEYS[1], ARGV[1], redis.call
+local time = call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local packed = call('HGET', P .. 'lines', lane)
+if not packed then return false end
+local is_read, r = pcall(cmsgpack.unpack, packed)
+if not is_read or type(r) ~= 'table' then return cmsgpack.pack({place = '?'}) end
+local priorities = {}
+for _, priority in ipairs(call('ZRANGE', P .. 'p:' .. lane, 0, ARGV[2])) do
+  priorities[#priorities + 1] = {priority, call('LLEN', P .. 'q' .. priority .. ':' .. lane)}
+end
+local holder
+if type(r[7]) == 'string' and r[7] ~= '' then
+  for _, name in ipairs(call('ZRANGE', P .. 'w', 0, ARGV[2])) do
+    if call('HEXISTS', P .. 'f:' .. name, r[7]) == 1 then holder = name end
+  end
+end
+return cmsgpack.pack({
+  now = now, place = r[1], queued = r[2], delay = r[3], at_a_time = r[4], valid = r[5], out = r[6],
+  id = r[7], not_before = r[9], reason = r[11], due = call('ZSCORE', P .. 'due', lane),
+  ask = call('ZSCORE', P .. 'new', lane), usual = call('LLEN', P .. 'q:' .. lane),
+  priorities = priorities, holder = holder,
+})

@@ -1,0 +1,17 @@
+-- Some workers. KEYS: prefix. ARGV: the first, the last, and how many of those that are lost.
+
+local P, call = KEYS[1], redis.call
+local time = call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local found, all = {}, call('ZRANGE', P .. 'w', ARGV[1], ARGV[2], 'WITHSCORES')
+local function add(name, ends)
+  local m = call('HMGET', P .. 'm:' .. name, 'host', 'since', 'done')
+  found[#found + 1] = {name, ends and ends - now, call('HLEN', P .. 'f:' .. name),
+                       call('SISMEMBER', P .. 'busy', name), m[1],
+                       now - (tonumber(m[2]) or 0 / 0), m[3]}
+end
+for place = 1, #all, 2 do add(all[place], all[place + 1]) end
+if ARGV[1] == '0' then
+  for _, name in ipairs(call('SRANDMEMBER', P .. 'dying', ARGV[3])) do add(name, false) end
+end
+return cmsgpack.pack(found)

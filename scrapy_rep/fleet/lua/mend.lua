@@ -1,0 +1,110 @@
+-- A step of the count that begins where anything was seen to be wrong; `books.lua` stands in front.
+-- ARGV: the worker, which count, what is gone through (`keys`, then `lanes`), a cursor, the lease.
+-- Gives the same for the next step; no cursor, when all is done, or another worker does it.
+-- Cost: O(keys or lanes of the step + requests in flight).
+
+local step = 50
+if call('GET', P .. 'mending') ~= me or not call('GET', P .. 'mend') then
+  return cmsgpack.pack({0, '', '', {}})
+end
+call('PEXPIRE', P .. 'mending', 10000)
+local round = number(call('GET', P .. 'mend'))
+gen = number(call('HGET', TOTALS, 'gen'))
+local phase, cursor = a.phase, a.cursor
+if round ~= gen or gen == 0 then
+  recount()
+  round = gen
+end
+if a.round ~= round then phase, cursor = 'keys', '0' end
+
+-- What workers have, and how much of each lane
+
+local has, out = {}, {}
+local function look_into(owner)
+  book(owner)
+  local all = call('HGETALL', P .. 'f:' .. owner)
+  for at = 1, #all, 2 do
+    has[all[at]] = true
+    local e = string.sub(all[at + 1], 1, 1) == 'F' and unpacked(string.sub(all[at + 1], 2), REQUEST)
+    if e then out[e[1]] = (out[e[1]] or 0) + 1 end
+  end
+end
+
+local function follow(owner)  -- one that nobody knows is taken over, if it is not heard of
+  if call('ZSCORE', WORKERS, owner) or call('SISMEMBER', P .. 'dying', owner) == 1 then return end
+  call('ZADD', WORKERS, now + a.lease, owner)
+  look_into(owner)
+end
+
+for _, owner in ipairs(call('ZRANGE', WORKERS, 0, -1)) do
+  if tonumber(call('ZSCORE', WORKERS, owner)) > now + 86400000 then
+    call('ZADD', WORKERS, now + a.lease, owner)
+  end
+  look_into(owner)
+end
+for _, owner in ipairs(call('SMEMBERS', P .. 'dying')) do look_into(owner) end
+
+local looked = {}
+local function look_at(lane)
+  if looked[lane] then return end
+  looked[lane] = true
+  local r = get(lane)
+  local left = count(lane)
+  queued, r[2] = queued + left - r[2], left
+  r[10] = call('EXISTS', P .. 'p:' .. lane)
+  r[6] = out[lane] or 0
+  if r[12] ~= '' and not has[r[12]] then r[12] = '' end
+  if r[7] ~= '' and not has[r[7]] then
+    open(r)
+    r[9] = math.max(r[9], now + r[3])  -- nobody knows when it left
+  end
+  r[9] = math.min(r[9], now + 2 * r[3] + 60000)
+  local ask_at, is_due = call('ZSCORE', NEW, lane), call('ZSCORE', DUE, lane)
+  if ask_at and (is_due or tonumber(ask_at) > now + 86400000) then
+    call('ZREM', NEW, lane)
+    ask_at = false
+  end
+  r[1] = ask_at and 'n' or is_due and 'd' or 'i'
+  place(lane, r)
+end
+
+-- The step
+
+local found
+if phase == 'keys' then
+  local pattern = string.gsub(P, '([%*%?%[%]\\])', '\\%1') .. '[fmpq]*'
+  found = redis.call('SCAN', cursor, 'MATCH', pattern, 'COUNT', step)
+  for _, key in ipairs(found[2]) do
+    local name = string.sub(key, #P + 1)
+    local owner = string.match(name, '^[fm]:(.*)$')
+    local priority, lane = string.match(name, '^q(%-?%d*):(.*)$')
+    if owner then
+      follow(owner)
+    elseif lane then
+      if priority ~= '' then call('ZADD', P .. 'p:' .. lane, -tonumber(priority), priority) end
+      look_at(lane)
+    elseif string.sub(name, 1, 2) == 'p:' then
+      look_at(string.sub(name, 3))
+    end
+  end
+else
+  found = call('HSCAN', LANES, cursor, 'COUNT', step)
+  for at = 1, #found[2], 2 do look_at(found[2][at]) end
+end
+write()
+total('n', queued)
+total('fly', flying)
+total('aside', aside_count)
+
+if found[1] == '0' then
+  if phase == 'keys' then
+    phase = 'lanes'
+  elseif is_recounted then
+    phase, round = 'keys', gen
+  else
+    phase = ''
+    call('HSET', TOTALS, 'mended', now, 'stir', now)
+    call('DEL', P .. 'mend', P .. 'mending')
+  end
+end
+return cmsgpack.pack({round, phase, found[1], set_aside})

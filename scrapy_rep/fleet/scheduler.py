@@ -1,0 +1,379 @@
+"""The scheduler of a fleet: `SCHEDULER = "scrapy_rep.RepRedisScheduler"`.
+
+It takes the place of scrapy-redis's, with its settings. What it says to Scrapy, it knows from the
+last exchange; it never waits for Redis.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from scrapy import Request, Spider
+from scrapy.dupefilters import RFPDupeFilter
+from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.misc import load_object
+from scrapy_redis import defaults
+from scrapy_redis.scheduler import Scheduler
+from twisted.internet.defer import Deferred
+
+from scrapy_rep import stats
+from scrapy_rep.cache.base import StoreError
+from scrapy_rep.cache.link import LinkDownError
+from scrapy_rep.engine.downloader import Downloader
+from scrapy_rep.engine.loops import sleep
+from scrapy_rep.engine.progress import can_take_more, is_starting
+from scrapy_rep.engine.slot_keys import leave_inherited_slot
+from scrapy_rep.engine.state import is_closing, wake
+from scrapy_rep.fetching.links import link_of
+from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.queue.readiness import Readiness
+from scrapy_rep.settings import RepSettings
+
+from .batch import Kind, Push
+from .entries import Entries, EntryRefused
+from .exchange import Reply, Wants
+from .filter import Filter
+from .inbox import Complaints, Inbox
+from .keys import prefix_of
+from .lanes import Lanes, lane_of
+from .ledger import Ledger
+from .out import Out
+from .seeds import Seeds
+from .talk import Talk
+from .turns import FleetTurns
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from typing_extensions import Self
+
+logger = logging.getLogger(__name__)
+
+_AHEAD_SECONDS = 0.05  # a request is here when it is due: exchanges follow each other sooner
+_OPEN_SECONDS = 10.0  # for Redis to answer at first
+_CLOSE_SECONDS = 20.0  # for what is left to say at the end
+_ENQUEUED, _DEQUEUED = "scheduler/enqueued/redis", "scheduler/dequeued/redis"  # scrapy-redis's
+_DUPLICATES = "dupefilter/filtered"  # Scrapy's
+_ELSEWHERE = {
+    "SCHEDULER_QUEUE_CLASS": "its queue is its own",
+    "SCHEDULER_SERIALIZER": "what is queued is msgpack, and never pickle",
+}
+
+
+class _Queue:
+    """What scrapy-redis calls the queue: how much waits, over the fleet."""
+
+    def __init__(self, talk: Talk) -> None:
+        self._talk = talk
+
+    def __len__(self) -> int:
+        return self._talk.reply.queued if self._talk.reply is not None else 0
+
+
+class RepRedisScheduler(Scheduler):  # type: ignore[misc]
+    """One queue, one duplicate filter and one pace for all workers of a crawl, in Redis.
+
+    Of scrapy-redis's settings it reads `SCHEDULER_QUEUE_KEY` (which names the crawl),
+    `SCHEDULER_PERSIST`, `SCHEDULER_FLUSH_ON_START` and `SCHEDULER_IDLE_BEFORE_CLOSE`.
+    """
+
+    keeps_pace_over_fleet = True
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build from a crawler.
+
+        Raises:
+            ConfigurationError: a setting is wrong, or contradicts another.
+        """
+        try:
+            return cls(crawler)
+        except ConfigurationError as error:
+            # Where the engine has no scheduler, some releases of Scrapy tell of that alone.
+            logger.error("%s", error, extra={"spider": crawler.spider})  # noqa: TRY400
+            raise
+
+    def __init__(self, crawler: Crawler) -> None:
+        _check(crawler)
+        settings = crawler.settings
+        self.stats: Any = crawler.stats
+        self.persist = settings.getbool("SCHEDULER_PERSIST")
+        self.flush_on_start = settings.getbool("SCHEDULER_FLUSH_ON_START")
+        self.idle_before_close = settings.getfloat("SCHEDULER_IDLE_BEFORE_CLOSE")
+        self._queue_key = settings.get("SCHEDULER_QUEUE_KEY") or defaults.SCHEDULER_QUEUE_KEY
+        self._crawler = crawler
+        self._settings = RepSettings.of(settings)
+        self._link = link_of(crawler, self._settings.redis_url)
+        self._downloader = Downloader(crawler)
+        self._host = socket.gethostname()
+        self._ledger = Ledger(f"{self._host}:{os.getpid()}:{secrets.token_hex(4)}")
+        self._filter = Filter(crawler)
+        self._complaints = Complaints(crawler)
+        self._is_over = False
+
+    # Scrapy's interface
+
+    def open(self, spider: Spider) -> Deferred[None]:
+        """Join the fleet.
+
+        Raises:
+            ConfigurationError: this release of Scrapy lacks what is needed; later, in the Deferred,
+                Redis does not answer.
+        """
+        self.spider = spider
+        settings, crawler = self._settings, self._crawler
+        classes = [load_object(name) for name in settings.fleet_request_classes]
+        self._entries = Entries(
+            spider, settings.fleet_schemes, classes, settings.fleet_entry_octets
+        )
+        self._seeds = Seeds(spider)
+        prefix = prefix_of(self._queue_key, spider.name)
+        self._talk = Talk(self._link, prefix, self._ledger, self, settings.fleet_lease_seconds)
+        self.queue = _Queue(self._talk)
+        readiness = Readiness.from_crawler(crawler)
+        self._lanes = Lanes(self._ledger, readiness, is_fleet_wide=settings.pace_scope == "fleet")
+        self._out = Out(self._ledger, self._talk)
+        self._inbox = Inbox(
+            crawler,
+            self._ledger,
+            entries=self._entries,
+            seeds=self._seeds,
+            lanes=self._lanes,
+            complaints=self._complaints,
+        )
+        slots = readiness.slots
+        self._turns = FleetTurns(self._ledger, self._talk, self._lanes, self._out, slots)
+        self._out.follow(crawler, slots, self._turns.keep_back)
+        slots.gate = self._turns
+        if readiness.policies is not None:
+            readiness.policies.listen(self._lanes.settled)
+            readiness.policies.listen(lambda _: self._talk.wake())
+        self._link.open()
+        return deferred_from_coro(self._join())
+
+    async def _join(self) -> None:
+        patience = time.monotonic() + _OPEN_SECONDS
+        reply = None
+        while reply is None or reply.word != "ok":
+            with suppress(StoreError):
+                reply = await self._talk.exchange(self._wants(requests=0))
+            if reply is not None and reply.word == "ok":
+                break
+            if reply is not None:  # another worker clears what a crawl has left
+                patience = time.monotonic() + _OPEN_SECONDS
+            if time.monotonic() > patience:
+                raise self._no_redis()
+            await sleep(0.1)
+        if reply.queued:
+            logger.info("Resuming crawl (%d requests queued)", reply.queued, extra=self._extra)
+        self._talk.begin()
+
+    def _no_redis(self) -> ConfigurationError:
+        """Why there is nothing to join, and the mend."""
+        problem = self._talk.problem
+        if problem is None or isinstance(problem, LinkDownError):
+            return ConfigurationError(
+                f"REP_REDIS_URL: Redis at {self._link.address} does not answer; start it, or "
+                "correct the address"
+            )
+        mend = "let it run scripts for this user"
+        if " MOVED " in str(problem):
+            mend = "give the address of the node that it names: the crawl's keys are there"
+        return ConfigurationError(f"REP_REDIS_URL: it refuses ({problem}); {mend}")
+
+    def close(self, reason: str) -> Deferred[None]:  # noqa: ARG002 - the interface is Scrapy's
+        """Leave the fleet: what is unsent is sent, what was not begun is given back."""
+        self._is_over = True
+        return deferred_from_coro(self._leave())
+
+    async def _leave(self) -> None:
+        try:
+            if self._talk.reply is None:
+                return  # it has never joined
+            await self._talk.stop()
+            self._ledger.give_back()
+            flushes = not self.persist
+            patience = time.monotonic() + _CLOSE_SECONDS
+            while time.monotonic() < patience:
+                is_all = not (self._ledger.unsent_count or self._ledger.has_reports)
+                wants = self._wants(requests=0, leaves=is_all, flushes=flushes)
+                reply = await self._talk.exchange(wants)
+                if reply is None or reply.word != "ok":
+                    await sleep(0.1)
+                elif is_all:
+                    if reply.is_last and flushes:
+                        await self._talk.clear()
+                    return
+            logger.warning(
+                "Redis does not answer: %d requests of this worker could not be queued, and are "
+                "found again with the pages that others are given in its place",
+                self._ledger.unsent_count,
+                extra=self._extra,
+            )
+        except StoreError as error:
+            logger.warning("The crawl could not be cleared: %s", error, extra=self._extra)
+        finally:
+            await self._link.close()
+
+    def flush(self) -> None:
+        """Nothing: only the last worker clears, and it does so when it closes."""
+
+    def __len__(self) -> int:
+        return len(self.queue)
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Have a request queued; False if it is known to be a duplicate, or can't be queued."""
+        leave_inherited_slot(request)
+        kind, fingerprint = self._filter.of(request)
+        if kind is Kind.FILTERED and fingerprint in self._filter.seen:
+            self._count(_DUPLICATES)
+            return False
+        try:
+            payload = self._entries.write(request)
+        except EntryRefused as error:
+            self._count(stats.FLEET_REFUSED)
+            self._complaints.tell(str(error), "%s can't be queued: %s", request, error)
+            return False
+        if kind is Kind.FILTERED:
+            self._filter.seen.add(fingerprint)
+        self._ledger.push(Push(lane_of(request), request.priority, kind, fingerprint, payload))
+        self._count(_ENQUEUED)
+        self._talk.wake()
+        return True
+
+    def next_request(self) -> Request | None:
+        """The next request of the buffer, unless somebody else may have been given it."""
+        held = self._ledger.take() if self._talk.is_leased else None
+        if held is None:
+            self._talk.hunger()
+            return None
+        request: Request = held.request
+        self._out.add(held)
+        self._lanes.hand_out(held)
+        self._count(_DEQUEUED)
+        return request
+
+    def has_pending_requests(self) -> bool:
+        """Whether there is anything to do over the fleet, or was shortly before."""
+        reply = self._talk.reply
+        if reply is None or reply.idle_ms is None or self._ledger.unsent_count:
+            return True
+        return bool(self._ledger.held) or reply.idle_ms < 1000 * self.idle_before_close
+
+    # What the exchanges bring
+
+    def wants(self) -> Wants:
+        """What is wanted now."""
+        return self._wants(requests=self._free_places())
+
+    def _wants(self, *, requests: int, **fields: Any) -> Wants:
+        is_open = not self._is_over and self._talk.reply is not None
+        return Wants(
+            requests=requests,
+            lanes=self._lanes.free_places if is_open and not is_closing(self._crawler) else 0,
+            seeds=self._seeds.at_a_time if requests else 0,
+            seeds_key=self._seeds.key if requests else "",
+            lease_ms=round(1000 * self._settings.fleet_lease_seconds),
+            is_busy=not self._is_over and is_starting(self._crawler),
+            is_fresh=self.flush_on_start,
+            host=self._host,
+            longest=self._settings.fleet_entry_octets,
+            ahead_ms=round(1000 * _AHEAD_SECONDS),
+            **fields,
+        )
+
+    def _free_places(self) -> int:
+        if is_closing(self._crawler) or not can_take_more(self._crawler):
+            return 0
+        return max(0, self._downloader.free_places - len(self._ledger.buffer))
+
+    def got(self, reply: Reply) -> None:
+        """An exchange was carried out."""
+        self.flush_on_start = False
+        self._count(stats.FLEET_EXCHANGES)
+        self._count(_DUPLICATES, len(reply.filtered))
+        self._turns.heed(reply.turns)
+        self._inbox.take(reply)
+        if reply.popped or reply.seeds or reply.idle_ms is not None:
+            wake(self._crawler)
+
+    def lost(self) -> None:
+        """An exchange may not have been carried out."""
+        self._count(stats.FLEET_FAILED)
+
+    def was_succeeded(self) -> None:
+        """Others were given what this worker had."""
+        self._out.clear()
+        self._filter.seen.clear()
+        self._count(stats.FLEET_SUCCEEDED)
+        logger.warning(
+            "This worker was not heard of for %g s (REP_FLEET_LEASE_SECONDS), and others were "
+            "given its requests: it goes on as a new one",
+            self._settings.fleet_lease_seconds,
+            extra=self._extra,
+        )
+
+    def begins_anew(self) -> None:
+        """Redis has forgotten what this worker has; it is brought back."""
+        self._filter.seen.clear()
+        for held in self._ledger.held.values():
+            if held.request is not None and not held.request.dont_filter:
+                held.fingerprint = self._filter.fingerprint(held.request)
+        self._count(stats.FLEET_EMPTIED)
+        logger.warning(
+            "Redis was emptied, or is older than it was: what this worker has is written again",
+            extra=self._extra,
+        )
+
+    def found_odd(self, names: Sequence[str]) -> None:
+        """Keys of the crawl were of another type than they should be, and are set aside."""
+        self._count(stats.FLEET_ODD, len(names))
+        for name in names:
+            self._complaints.tell(
+                f"odd {name}",
+                "In Redis, %s%s was of another type than this crawl's: somebody else uses that "
+                "name. It is now %sodd:%s, and the crawl goes on; give one of the two another "
+                "name, or another database",
+                *(self._talk.prefix, name, self._talk.prefix, name),
+            )
+
+    def mended(self) -> None:
+        """What Redis has of the crawl was counted anew, since something was wrong."""
+        self._count(stats.FLEET_MENDED)
+        logger.info("What Redis has of this crawl was counted anew", extra=self._extra)
+
+    def _count(self, name: str, count: int = 1) -> None:
+        if count:
+            self.stats.inc_value(name, count)
+
+    @property
+    def _extra(self) -> dict[str, Any]:
+        return {"spider": self.spider}
+
+
+def _check(crawler: Crawler) -> None:
+    """Refuse settings that would be ignored.
+
+    Raises:
+        ConfigurationError: there is one; says how to mend it.
+    """
+    settings = crawler.settings
+    if not settings.get("REP_REDIS_URL"):
+        raise ConfigurationError(
+            "RepRedisScheduler needs REP_REDIS_URL, such as redis://localhost:6379/0"
+        )
+    for name, reason in _ELSEWHERE.items():
+        if settings.get(name):
+            _refuse_setting(name, reason)
+    if load_object(settings["DUPEFILTER_CLASS"]) is not RFPDupeFilter:
+        _refuse_setting("DUPEFILTER_CLASS", "its filter is its own, so that what is seen is queued")
+
+
+def _refuse_setting(name: str, reason: str) -> NoReturn:
+    raise ConfigurationError(f"{name} has no place under RepRedisScheduler ({reason}): remove it")

@@ -1,0 +1,250 @@
+"""The task that exchanges with Redis: when it does, and what it does with an answer that is none.
+
+Nothing in the event loop waits for Redis but this task. One exchange follows another after a breath
+at least; without news, when a lane becomes due, with some jitter; and now and then in any case,
+since nobody tells what other workers queue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+from scrapy_rep.cache.base import StoreError
+from scrapy_rep.cache.link import Link
+
+from .batch import Batch
+from .exchange import MendStep, NoReplyError, Reply, Wants, arguments, reply_of
+from .ledger import Ledger
+from .scripts import CLEAR, EXCHANGE, MEND
+
+logger = logging.getLogger(__name__)
+
+_BREATH_SECONDS = 0.02  # what happens meanwhile goes into one exchange
+_REPORT_SECONDS = 0.1  # reports alone wait so long, while there is no place for more requests
+_POLL_SECONDS = 0.2  # for what others queue
+_TURN_SECONDS = 0.05  # for a turn among the requests of other workers
+_JITTER_SECONDS = 0.02
+_RETRY_SECONDS = 0.25
+_LEASE_PARTS = 4  # a lease is renewed so often before it ends
+_LEASE_MARGIN = 0.9  # nothing of the buffer begins later: others may have been given it
+
+
+class Owner(Protocol):
+    """Whose task it is."""
+
+    def wants(self) -> Wants:
+        """What is wanted now."""
+
+    def got(self, reply: Reply) -> None:
+        """An exchange was carried out."""
+
+    def lost(self) -> None:
+        """An exchange may not have been carried out."""
+
+    def was_succeeded(self) -> None:
+        """Others were given what this worker had."""
+
+    def begins_anew(self) -> None:
+        """Redis has forgotten what this worker has; it is brought back."""
+
+    def found_odd(self, names: Sequence[str]) -> None:
+        """Keys of the crawl were of another type than they should be, and are set aside."""
+
+    def mended(self) -> None:
+        """What Redis has of the crawl was counted anew, since something was wrong."""
+
+
+class Talk:
+    """The exchanges of one worker.
+
+    Attributes:
+        reply: the last one.
+        prefix: of the crawl's keys.
+        problem: why an exchange failed last.
+    """
+
+    def __init__(
+        self, link: Link, prefix: str, ledger: Ledger, owner: Owner, lease_seconds: float
+    ) -> None:
+        self._link = link
+        self.prefix = prefix
+        self._ledger = ledger
+        self._owner = owner
+        self._lease_seconds = lease_seconds
+        self._task: asyncio.Task[None] | None = None
+        self._mending: asyncio.Task[None] | None = None
+        self._event = asyncio.Event()
+        self._is_stopping = False
+        self._last_at = 0.0
+        self._next_at = 0.0
+        self._retry_at = 0.0
+        self._leased_until = 0.0
+        self._is_hungry = False
+        self._is_dry = False
+        self._has_complained = False
+        self.reply: Reply | None = None
+        self.problem: StoreError | None = None
+
+    @property
+    def is_leased(self) -> bool:
+        """Whether nobody else can have been given what this worker has."""
+        return time.monotonic() < self._leased_until
+
+    def begin(self) -> None:
+        """Exchange from now on."""
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Come back when no exchange is under way, and none follows."""
+        self._is_stopping = True
+        self._event.set()
+        if self._task is not None:
+            with suppress(asyncio.CancelledError):
+                await self._task
+        if self._mending is not None:
+            self._mending.cancel()
+            await asyncio.wait([self._mending])
+
+    def wake(self) -> None:
+        """There is news."""
+        self._event.set()
+
+    def hunger(self) -> None:
+        """There is a place, and nothing in the buffer."""
+        if not self._is_dry and not self._is_hungry:
+            self._is_hungry = True
+            self._event.set()
+
+    async def _run(self) -> None:
+        while not self._is_stopping:
+            await self._carefully()
+
+    async def _carefully(self) -> None:
+        try:
+            await self._next()
+        except Exception:  # a fault of ours must not stop the crawl for ever
+            logger.exception("An exchange with Redis failed")
+            self._ledger.failed()
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _next(self) -> None:
+        wait = self._due_at() - time.monotonic()
+        if wait <= 0:
+            await self.exchange(self._owner.wants())
+            return
+        self._event.clear()
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._event.wait(), wait)
+
+    def _due_at(self) -> float:
+        """When the next exchange is due; monotonic seconds."""
+        if self._retry_at:
+            return self._retry_at
+        soon = self._last_at + _BREATH_SECONDS
+        has_place = self._owner.wants().requests > 0
+        if self._ledger.has_news or (self._is_hungry and has_place):
+            return soon
+        renewal = self._last_at + self._lease_seconds / _LEASE_PARTS
+        at = min(self._next_at, renewal) if has_place else renewal
+        if self._ledger.has_wishes:
+            at = min(at, self._last_at + _TURN_SECONDS)
+        if self._ledger.has_reports:
+            at = min(at, soon if has_place else self._last_at + _REPORT_SECONDS)
+        return max(at, soon)
+
+    async def exchange(self, wants: Wants) -> Reply | None:
+        """One exchange; None if it may not have been carried out."""
+        batch, sent_at = self._ledger.batch(), time.monotonic()
+        self._is_hungry = False
+        keys = [self.prefix, wants.seeds_key or f"{self.prefix}none"]
+        try:
+            octets = await self._link.run(EXCHANGE, keys, [arguments(batch, wants, sent_at)])
+            reply = reply_of(octets)
+        except StoreError as error:
+            self._complain(error)
+            self.problem = error
+            self._ledger.failed()
+            self._owner.lost()
+            self._retry_at = time.monotonic() + _RETRY_SECONDS
+            return None
+        except BaseException:
+            self._ledger.failed()
+            raise
+        self._retry_at = 0.0
+        self._last_at = time.monotonic()
+        await self._heed(batch, wants, reply, sent_at)
+        return reply
+
+    def _complain(self, error: StoreError) -> None:
+        """Log once that something else than Redis answers; the link tells of the rest."""
+        if isinstance(error, NoReplyError) and not self._has_complained:
+            self._has_complained = True
+            logger.warning(
+                "What answers as Redis at %s does not do what Redis does (%s); it is tried again "
+                "until it does",
+                self._link.address,
+                error,
+            )
+
+    async def _heed(self, batch: Batch, wants: Wants, reply: Reply, sent_at: float) -> None:
+        if reply.odd:
+            self._owner.found_odd(reply.odd)
+        if reply.word == "ok":
+            self._leased_until = sent_at + _LEASE_MARGIN * self._lease_seconds
+            self._plan(wants, reply)
+            self.reply = reply
+            self._ledger.confirmed(batch, reply.epoch, reply.last_id)
+            self._owner.got(reply)
+            if reply.is_mender and not self._is_stopping:
+                self._mending = asyncio.create_task(self._mend())
+        elif reply.word == "gone":
+            self._ledger.succeeded()
+            self._owner.was_succeeded()
+        elif reply.word == "epoch":
+            self._ledger.began_anew()
+            self._owner.begins_anew()
+        elif reply.word == "flush":
+            await self.clear()
+        else:  # an attempt that came late, or somebody else clears
+            self._ledger.failed()
+            self._retry_at = time.monotonic() + _RETRY_SECONDS
+
+    def _plan(self, wants: Wants, reply: Reply) -> None:
+        """When to ask again without news."""
+        self._is_dry = len(reply.popped) + len(reply.seeds) < wants.requests
+        spread: Callable[[float, float], float] = random.uniform
+        wait = _POLL_SECONDS * spread(0.75, 1.25)
+        if reply.next_ms is not None:
+            wait = min(wait, reply.next_ms / 1000 + spread(0, _JITTER_SECONDS))
+        self._next_at = time.monotonic() + wait
+
+    async def _mend(self) -> None:
+        """Have all be counted anew, step by step; if Redis goes, another worker is asked."""
+        step = MendStep()
+        lease_ms = round(1000 * self._lease_seconds)
+        with suppress(StoreError):
+            while step.phase:
+                octets = step.arguments(self._ledger.name, lease_ms)
+                step = MendStep.of(await self._link.run(MEND, [self.prefix], [octets]))
+                if step.odd:
+                    self._owner.found_odd(step.odd)
+            self._owner.mended()
+            self.wake()
+
+    async def clear(self) -> None:
+        """Delete all keys of the crawl.
+
+        Raises:
+            StoreError: Redis can't be reached.
+        """
+        cursor = b"0"
+        while True:
+            cursor = await self._link.run(CLEAR, [self.prefix], [cursor, self._ledger.name])
+            if cursor == b"0":
+                return
