@@ -1,0 +1,1 @@
+"""The requests that pages make in a browser, which scrapy-playwright drives."""

@@ -1,0 +1,151 @@
+"""Verdicts on the requests that pages make in a crawl's browser.
+
+Images, scripts, frames and what scripts fetch do not pass Scrapy's middlewares. The middleware
+gives the verdict. This module bounds the time for it, counts it, and turns it into an answer to the
+browser. A request that cannot be judged in time is refused. A request that robots.txt does not
+govern passes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from scrapy import Request
+
+from scrapy_rep import stats
+from scrapy_rep.decisions import Decisions
+from scrapy_rep.engine.journal import Journal
+from scrapy_rep.engine.loops import Places, within
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.protocol.verdict import Reason, Verdict
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.policies import Policies
+    from scrapy_rep.settings import RepSettings
+
+logger = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
+
+# A page may name thousands of hosts that never answer. Each takes a place of REP_CONCURRENT_FETCHES
+# for longer than the browser waits. So pages get few of the places, and the crawl keeps most.
+_SHARE = 8
+
+_NO_VERDICT = Verdict(allowed=False, reason=Reason.UNREACHABLE)
+_INVALID = Verdict(allowed=False, reason=Reason.INVALID_URI)
+
+
+class BrowserJudge:
+    """Judges the requests that pages make in the browser of one crawl.
+
+    Attributes:
+        is_asked: whether the crawl's hook calls us; the user may have another hook.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        settings: RepSettings,
+        policies: Policies,
+        judge: Callable[[Request], Coroutine[Any, Any, Verdict | None]],
+    ) -> None:
+        """Take the crawl's policies, and how it judges its own requests."""
+        self._crawler = crawler
+        self._journal = Journal(crawler)
+        self._decisions = Decisions.of(crawler, settings)
+        self._settings = settings
+        self._policies = policies
+        self._judge = judge
+        self._places = Places(max(1, settings.concurrent_fetches // _SHARE))
+        self.is_asked = False
+        self._has_warned = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def stay_here(self) -> None:
+        """Note the event loop of the crawl; the browser's may be another, in a thread."""
+        self._loop = asyncio.get_running_loop()
+
+    async def refusal(self, url: str, user_agent: str = "") -> Verdict | None:
+        """The verdict that forbids a URL; None if the URL may be fetched.
+
+        Does not raise. May be awaited in the loop of another thread.
+        """
+        return await self._there(self._refusal(url, user_agent))
+
+    async def _there(self, work: Coroutine[Any, Any, Value]) -> Value:
+        """Run some work in the loop of the crawl."""
+        loop = self._loop
+        if loop is None or loop is asyncio.get_running_loop():
+            return await work
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+    async def _refusal(self, url: str, user_agent: str) -> Verdict | None:
+        request, verdict = await self._judged(url, user_agent)
+        stat = stats.BROWSER_UNJUDGED if verdict is _NO_VERDICT else stats.BROWSER_ABORTED
+        if not self._decisions.judged_in_browser(url, request, verdict, stat):
+            return None
+        logger.debug("A browser may not fetch %s: %s", url, verdict, extra=self._journal.extra)
+        return verdict
+
+    async def _judged(self, url: str, user_agent: str) -> tuple[Request | None, Verdict | None]:
+        """A request of a page as one of Scrapy's, if it can be one, and the verdict on it."""
+        request = None
+        with suppress(ValueError):
+            request = Request(url, headers={"User-Agent": user_agent} if user_agent else None)
+        return request, await self._verdict(url, request)
+
+    async def _verdict(self, url: str, request: Request | None) -> Verdict | None:
+        """The verdict on a URL; None if robots.txt does not govern it."""
+        try:
+            origin = Origin.of(url)
+            if origin is None:
+                return None
+            if request is None:
+                return _INVALID
+            work = self._in_turn(origin, request)
+            return await within(self._settings.browser_wait_seconds, work)
+        except InvalidUri:
+            return _INVALID
+        except TimeoutError:
+            logger.debug("No verdict on %s in time", url, extra=self._journal.extra)
+        except Exception:
+            logger.exception("Judging %s for a browser failed", url, extra=self._journal.extra)
+        return _NO_VERDICT
+
+    async def _in_turn(self, origin: Origin, request: Request) -> Verdict | None:
+        """The verdict; pages have few robots.txt fetched at a time."""
+        if not self._is_known(origin):
+            async with self._places.one():
+                return await self._judge(request)
+        return await self._judge(request)
+
+    def _is_known(self, origin: Origin) -> bool:
+        policies = self._policies
+        return policies.peek(origin, renew=False) is not None or policies.is_asking(origin)
+
+    async def note_slip(self, url: str, user_agent: str = "") -> None:
+        """Judge a request that a browser has sent already, and log it if it was not allowed."""
+        await self._there(self._note_slip(url, user_agent))
+
+    async def _note_slip(self, url: str, user_agent: str) -> None:
+        request, verdict = await self._judged(url, user_agent)
+        if verdict is None or verdict.allowed or self._settings.dry_run:
+            return
+        self._decisions.slipped(url, request, verdict)
+        if not self._has_warned:
+            self._has_warned = True
+            logger.warning(
+                "The browser was redirected to %s, which could not be stopped: %s. Further such "
+                "redirects are only counted, as %s",
+                url,
+                verdict,
+                stats.BROWSER_SLIPPED,
+                extra=self._journal.extra,
+            )

@@ -1,0 +1,65 @@
+"""Which crawl a response belongs to, and as whom that crawl reads pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from scrapy.http import Response
+
+from scrapy_rep.identity import Identity
+from scrapy_rep.settings import PageSettings
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+class PageCrawl:
+    """A crawl, as far as reading pages needs it.
+
+    Attributes:
+        crawler: its crawler.
+        settings: the checked values of our settings about pages.
+    """
+
+    def __init__(self, crawler: Crawler, settings: PageSettings) -> None:
+        self.crawler = crawler
+        self.settings = settings
+        self._identity = Identity(crawler)
+
+    def open(self) -> None:
+        """Begin, once the spider exists."""
+        self._identity.settle()
+        _running.add(self)
+
+    def close(self) -> None:
+        """End."""
+        _running.discard(self)
+
+    def adopt(self, response: Response) -> None:
+        """Remember that a response is of this crawl."""
+        _of_responses[response] = self
+
+    def tokens_for(self, response: Response) -> tuple[str, ...]:
+        """All names that a page can call this crawl by."""
+        request = response.request
+        return self._identity.tokens if request is None else self._identity.tokens_for(request)
+
+
+_running: set[PageCrawl] = set()
+_of_responses: WeakKeyDictionary[Response, PageCrawl] = WeakKeyDictionary()
+
+
+def crawls_of(response: Response) -> tuple[PageCrawl, ...]:
+    """The crawl of a response; of one that passed no spider, all that are running.
+
+    The responses of media pipelines pass no spider. Mostly one crawl runs in a process.
+    """
+    crawl = _of_responses.get(response)
+    return (crawl,) if crawl is not None else tuple(_running)
+
+
+def tokens_of(response: Response) -> tuple[str, ...]:
+    """The names of the crawl of a response: of several that it may be of, all."""
+    tokens = (token for crawl in crawls_of(response) for token in crawl.tokens_for(response))
+    return tuple(dict.fromkeys(tokens))

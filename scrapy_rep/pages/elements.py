@@ -1,0 +1,249 @@
+"""Responses as values: the lines of fields, and elements of HTML pages.
+
+The one reader of HTML. It reads the tree that the response's own selector has built or builds,
+which the spider's callbacks share. Only HTML has elements.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
+from weakref import WeakSet
+
+from lxml.etree import XPath
+from scrapy.http import HtmlResponse, Response, TextResponse
+from scrapy.utils.response import get_base_url
+from w3lib.url import safe_url_string
+
+from scrapy_rep.protocol.page.elements import Meta, PageLink
+from scrapy_rep.protocol.page.rules import ROBOTS_TAG, X_ROBOTS_TAG
+from scrapy_rep.protocol.usage.answers import USAGE_FIELDS
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+logger = logging.getLogger(__name__)
+
+_HTML = frozenset([b"text/html", b"application/xhtml+xml", b"application/vnd.wap.xhtml+xml"])
+_TYPE = re.compile(rb"[!#$%&'+.^_`|~0-9a-z-]+/[!#$%&'+.^_`|~0-9a-z-]+")  # "*/*" is none
+_PAGE_FIELDS = (X_ROBOTS_TAG, ROBOTS_TAG)
+_CUT = frozenset(["dataloss", "partial"])  # as Scrapy flags what it did not get whole
+_XHTML = "{http://www.w3.org/1999/xhtml}"
+_WITH_REL = XPath("descendant::a[@rel]|descendant::area[@rel]")
+_TARGETS = XPath("descendant::a/@href|descendant::area/@href", smart_strings=False)
+# References that resolving only puts behind what it knows, and URLs that it leaves alone: nothing
+# to escape, no dot segments, no empty query. Most are of these kinds, and cost one look.
+_PLAIN = r"(?:[A-Za-z0-9_~+,:@!()-]|%[0-9A-Fa-f]{2})"
+_QUERY = r"(?:\?(?:[A-Za-z0-9/_~.+,:@=&!()-]|%[0-9A-Fa-f]{2})+)?"
+_SEGMENT = rf"{_PLAIN}(?:{_PLAIN}|\.)*"
+_PLAIN_PATH = rf"(?:/{_SEGMENT})*/?{_QUERY}"
+_PLAIN_ROOTED = re.compile(rf"(?=/){_PLAIN_PATH}")
+_PLAIN_RELATIVE = re.compile(rf"(?![^/?]*:){_SEGMENT}{_PLAIN_PATH}")
+_PLAIN_URL = re.compile(rf"https?://[a-z0-9.-]+(?::\d+)?(?=/){_PLAIN_PATH}")
+_NO_PAGE = ("javascript:", "mailto:", "tel:")
+_HTML_SPACE = " \t\n\r\f"
+
+
+_unreadable: WeakSet[Response] = WeakSet()
+
+
+def page_fields_of(response: Response) -> dict[str, list[bytes]]:
+    """The lines of the fields that hold page rules, in order, by name in lower case."""
+    headers = response.headers
+    return {name: headers.getlist(name) for name in _PAGE_FIELDS if name in headers}
+
+
+def usage_fields_of(response: Response) -> dict[str, list[bytes]]:
+    """The lines of the fields that hold preferences, in the same way."""
+    headers = response.headers
+    return {name: headers.getlist(name) for name in USAGE_FIELDS if name in headers}
+
+
+def is_image(response: Response) -> bool:
+    """Whether the content is an image."""
+    return _content_type(response).startswith(b"image/")
+
+
+def is_cut(response: Response) -> bool:
+    """Whether the body is truncated."""
+    return not _CUT.isdisjoint(response.flags)
+
+
+def is_html(response: Response) -> bool:
+    """Whether the content is an HTML page, by its Content-Type if it has one that is valid.
+
+    One that Scrapy could not decompress is a page, too, though it is no text.
+    """
+    content_type = _content_type(response)
+    if not isinstance(response, TextResponse):
+        return content_type in _HTML and bool(response.body)
+    if _TYPE.fullmatch(content_type):
+        return content_type in _HTML
+    return isinstance(response, HtmlResponse)
+
+
+def metas_of(response: Response) -> list[Meta]:
+    """The meta elements, in order, that have a subject."""
+    root = _root(response)
+    if root is None:
+        return []
+    in_head = _InHead(root)
+    found = []
+    for one in _elements(root, "meta"):
+        name, property_name, http_equiv = one.get("name"), None, None
+        if not name:
+            property_name, http_equiv = one.get("property"), one.get("http-equiv")
+        if name or property_name or http_equiv:
+            content, line, is_in_head = one.get("content"), one.sourceline or 0, one in in_head
+            found.append(Meta(name, content, line, is_in_head, property_name, http_equiv))
+    return found
+
+
+def anchors_with_rel_of(response: Response) -> list[PageLink]:
+    """The links of the page that have a ``rel``: ``a`` and ``area`` with a target, in order."""
+    root = _root(response)
+    if root is None:
+        return []
+    if _is_xml(root):
+        return [link for link in _links(root, "a", "area") if link.rel]
+    return [_link(one) for one in _WITH_REL(root) if one.get("href") is not None]
+
+
+def targets_of(response: Response) -> list[str]:
+    """The targets of all links of the page, in order."""
+    root = _root(response)
+    if root is None:
+        return []
+    found: list[str] = _TARGETS(root)
+    return [link.target for link in _links(root, "a", "area")] if _is_xml(root) else found
+
+
+def link_elements_of(response: Response) -> list[PageLink]:
+    """The ``link`` elements of the page with a target, in order."""
+    root = _root(response)
+    return [] if root is None else [*_links(root, "link")]
+
+
+def elements_of(response: Response, *tags: str) -> Iterator[tuple[str, dict[str, str], int]]:
+    """The elements of some names, in order, with their attributes and lines."""
+    root = _root(response)
+    for one in () if root is None else _elements(root, *tags):
+        name = str(one.tag).removeprefix(_XHTML)
+        yield name, {str(key): str(value) for key, value in one.items()}, one.sourceline or 0
+
+
+def is_unreadable(response: Response) -> bool:
+    """Whether reading the elements of a page has failed: nobody knows what they say."""
+    return response in _unreadable
+
+
+def base_url_of(response: Response) -> str:
+    """What relative references of the page are resolved with."""
+    if not isinstance(response, TextResponse):
+        return response.url
+    try:
+        return get_base_url(response)
+    except ValueError:  # <base href="http://[">, which browsers pass over too
+        return response.url
+
+
+class Resolver:
+    """Makes references of a page to URLs that `without_fragment` gives of requests for them."""
+
+    def __init__(self, response: Response) -> None:
+        self._response = response
+        self._encoding = response.encoding if isinstance(response, TextResponse) else "utf-8"
+        self._origin = self._resolved("/").removesuffix("/")
+        self._folder = self._resolved(".")
+        self._page = self._resolved("")
+
+    def __call__(self, reference: str) -> str:
+        """The URL; empty if it is none, which nobody can ask for."""
+        plain = reference.partition("#")[0]
+        if not plain or plain.startswith(_NO_PAGE):
+            return self._page if not plain else ""
+        if _PLAIN_ROOTED.fullmatch(plain):
+            return self._origin + plain
+        if _PLAIN_RELATIVE.fullmatch(plain):
+            return self._folder + plain
+        return plain if _PLAIN_URL.fullmatch(plain) else self._resolved(reference)
+
+    def _resolved(self, reference: str) -> str:
+        try:
+            url = self._response.urljoin(reference.strip(_HTML_SPACE))
+            # Twice, as link extractors do: <base href="data:,x"> resolves nothing.
+            url = urljoin(self._response.url, url)
+            return without_fragment(safe_url_string(url, self._encoding))
+        except ValueError:
+            return ""
+
+
+def without_fragment(url: str) -> str:
+    """A URL in the form in which two are compared."""
+    bare = url.partition("#")[0]
+    scheme, mark, rest = bare.partition("://")
+    authority = rest.partition("?")[0]
+    if mark and "/" not in authority:  # the empty path is "/"
+        bare = f"{scheme}://{authority}/{rest[len(authority) :]}"
+    return bare
+
+
+def _content_type(response: Response) -> bytes:
+    """The last one: a proxy may have joined several, as in ``text/html, text/html``."""
+    value: bytes = response.headers.get(b"Content-Type") or b""
+    return value.rpartition(b",")[2].partition(b";")[0].strip().lower()
+
+
+def _root(response: Response) -> _Element | None:
+    """The tree of an HTML page; None for others, and for one that cannot be parsed."""
+    if not is_html(response) or response in _unreadable:
+        return None
+    try:
+        root: Any = response.selector.root  # type: ignore[attr-defined]  # caught
+    except Exception as error:  # noqa: BLE001 - whatever a hostile page does to its parser
+        _unreadable.add(response)
+        logger.warning(
+            "The elements of %(page)s cannot be read: %(error)r", {"page": response, "error": error}
+        )
+        return None
+    return root if hasattr(root, "iter") else None
+
+
+def _is_xml(root: _Element) -> bool:
+    """Whether XHTML was parsed as XML, in which elements have a namespace."""
+    return str(root.tag).startswith("{")
+
+
+def _elements(root: _Element, *tags: str) -> Iterator[_Element]:
+    names = (f"{_XHTML}{tag}" for tag in tags) if _is_xml(root) else tags
+    found: Iterator[_Element] = root.iter(*names)
+    return found
+
+
+class _InHead:
+    """The meta elements of a page's head; walked only if one stands deeper than usual."""
+
+    def __init__(self, root: _Element) -> None:
+        self._head = next(_elements(root, "head"), None)
+        self._all: set[_Element] | None = None
+
+    def __contains__(self, meta: _Element) -> bool:
+        if self._head is None:
+            return False
+        if meta.getparent() is self._head:
+            return True
+        if self._all is None:
+            self._all = {*self._head.iter()}
+        return meta in self._all
+
+
+def _links(root: _Element, *tags: str) -> Iterator[PageLink]:
+    return (_link(one) for one in _elements(root, *tags) if one.get("href") is not None)
+
+
+def _link(one: _Element) -> PageLink:
+    rel, media_type = one.get("rel") or "", one.get("type") or ""
+    return PageLink(one.get("href") or "", rel, media_type, one.sourceline or 0)

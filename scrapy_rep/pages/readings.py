@@ -1,0 +1,198 @@
+"""What a response says of itself: read when it is asked for, and kept as long as the response.
+
+No crawler is needed. Cost: fields alone are a few look-ups; elements cost what walking the tree
+costs, once per response, and parsing it if no callback has asked for the selector yet.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any, Protocol
+from urllib.parse import urljoin
+from weakref import WeakKeyDictionary
+
+from scrapy.http import Response
+
+from scrapy_rep.policy import Policy
+from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.page.elements import Meta, PageLink, refused_urls, refusing, relations
+from scrapy_rep.protocol.page.rules import PageRules, page_rules_of
+from scrapy_rep.protocol.tokens import ProductTokens
+from scrapy_rep.protocol.usage.answers import Answer, usage_of_answer
+from scrapy_rep.protocol.usage.licences import LICENCE
+from scrapy_rep.protocol.usage.preference import NO_TOKENS, UsagePreferences, UsageTokens
+from scrapy_rep.protocol.usage.tdmrep import WELL_KNOWN_PATH, TdmFile
+
+from . import elements
+from .crawls import crawls_of, tokens_of
+
+HEAD = "head"
+"""The value of `REP_PAGE_META` by which elements outside of the head are ignored."""
+
+_RULES_KEPT = 8
+
+
+class Speaking(Protocol):
+    """A robots.txt or a policy, which tells what it says about a URL."""
+
+    def usage(
+        self, url: str, product_tokens: ProductTokens = ..., usage_tokens: UsageTokens = ...
+    ) -> UsagePreferences:
+        """What it says."""
+
+
+class _Reading:
+    """What is read of one response, none of which holds the response."""
+
+    __slots__ = ("anchors_refused", "links", "metas", "rules")
+
+    def __init__(self) -> None:
+        self.metas: list[Meta] | None = None
+        self.links: list[PageLink] | None = None
+        self.rules: dict[Any, PageRules] = {}
+        self.anchors_refused: dict[tuple[str, ...], frozenset[str]] = {}
+
+
+_readings: WeakKeyDictionary[Response, _Reading] = WeakKeyDictionary()
+
+
+def page_rules(
+    response: Response,
+    product_tokens: ProductTokens | None = None,
+    now: float | None = None,
+    *,
+    meta: str | None = None,
+) -> PageRules:
+    """What a response asks a crawler to do, or not to do: its fields and its meta elements.
+
+    Args:
+        response: any response.
+        product_tokens: all names of the crawler; None for those of the crawl that the response is
+            of. Outside of a crawl that is nobody: only what is said to everyone counts.
+        now: POSIX seconds, by which `unavailable_after` has passed or not; None for the clock's.
+        meta: which elements count, ``document`` or ``head``; None for what `REP_PAGE_META` says.
+
+    Raises:
+        InvalidProductToken: a token holds what no user-agent line could name.
+    """
+    given = tokens_of(response) if product_tokens is None else product_tokens
+    tokens = given if isinstance(given, str) else tuple(given)
+    only_head = _scope_of(response) == HEAD if meta is None else meta == HEAD
+    reading = _reading_of(response)
+    key = tokens, only_head
+    rules = reading.rules.get(key)
+    if rules is None:
+        is_html = elements.is_html(response)
+        rules = page_rules_of(
+            elements.page_fields_of(response),
+            _metas(response, reading) if is_html else (),
+            tokens,
+            only_head=only_head,
+            is_cut=is_html and elements.is_cut(response),
+        )
+        if len(reading.rules) >= _RULES_KEPT:
+            reading.rules.clear()
+        reading.rules[key] = rules
+    return PageRules(rules.rules, rules.remarks, time.time() if now is None else now)
+
+
+def usage_of(
+    response: Response,
+    robots_txt: Speaking | bytes | None = None,
+    *,
+    tdmrep: bytes | None = None,
+    product_tokens: ProductTokens | None = None,
+    usage_tokens: UsageTokens | None = None,
+    now: float | None = None,
+) -> UsagePreferences:
+    """What a response and its origin say about the use of its content.
+
+    Args:
+        response: any response.
+        robots_txt: the file of its origin: a `RobotsTxt`, its octets, or a `Policy`. None if it
+            was not asked or is unreachable: then the preferences are not complete.
+        tdmrep: the octets of ``/.well-known/tdmrep.json`` of its origin, if there is one; None for
+            the file that a `Policy` has by `REP_TDMREP`.
+        product_tokens: as `page_rules` takes them.
+        usage_tokens: as `RobotsTxt.usage` takes them; None for those of `REP_USAGE_TOKENS`.
+        now: as `page_rules` takes it.
+
+    Raises:
+        InvalidProductToken: a token holds what no user-agent line could name.
+        ValueError: a key of `usage_tokens` is no category.
+    """
+    tokens = tokens_of(response) if product_tokens is None else product_tokens
+    if usage_tokens is None:
+        usage_tokens = _usage_tokens_of(response)
+    if isinstance(robots_txt, bytes):
+        robots_txt = parse(robots_txt, urljoin(response.url, "/robots.txt"))
+    if robots_txt is None:
+        said = UsagePreferences(is_complete=False)
+    else:
+        said = robots_txt.usage(response.url, tokens, usage_tokens)
+    reading = _reading_of(response)
+    answer = Answer(
+        url=response.url,
+        fields=elements.usage_fields_of(response),
+        metas=_metas(response, reading),
+        links=_links(response, reading),
+        base_url=elements.base_url_of(response),
+        is_image=elements.is_image(response),
+    )
+    rules = page_rules(response, tokens, now)
+    asked = robots_txt.tdmrep if isinstance(robots_txt, Policy) else None
+    if tdmrep is not None:
+        file: TdmFile | None = TdmFile.of(tdmrep, urljoin(response.url, WELL_KNOWN_PATH))
+    else:
+        file = None if asked is None else asked.file
+    found = usage_of_answer(answer, rules, said, file)
+    if (file is not None and file.is_cut) or elements.is_unreadable(response):
+        found = replace(found, is_complete=False)
+    return found if asked is None else asked.marked(found)
+
+
+def refused_links(response: Response, rels: tuple[str, ...]) -> frozenset[str]:
+    """The URLs to which the page links by nothing but links with one of these relations."""
+    reading = _reading_of(response)
+    refused = reading.anchors_refused.get(rels)
+    if refused is None:
+        targets = refusing(elements.anchors_with_rel_of(response), rels)
+        refused = frozenset()
+        if targets:  # on few pages
+            resolve = elements.Resolver(response)
+            refused = refused_urls(targets, elements.targets_of(response), resolve)
+        reading.anchors_refused[rels] = refused
+    return refused
+
+
+def _reading_of(response: Response) -> _Reading:
+    reading = _readings.get(response)
+    if reading is None:
+        reading = _readings[response] = _Reading()
+    return reading
+
+
+def _metas(response: Response, reading: _Reading) -> list[Meta]:
+    if reading.metas is None:
+        reading.metas = elements.metas_of(response)
+    return reading.metas
+
+
+def _links(response: Response, reading: _Reading) -> list[PageLink]:
+    if reading.links is None:
+        reading.links = [
+            link for link in elements.link_elements_of(response) if LICENCE in relations(link.rel)
+        ]
+    return reading.links
+
+
+def _scope_of(response: Response) -> str:
+    """Where meta elements count: in the whole document if any crawl that it may be of says so."""
+    crawls = crawls_of(response)
+    return HEAD if crawls and all(one.settings.page_meta == HEAD for one in crawls) else ""
+
+
+def _usage_tokens_of(response: Response) -> UsageTokens:
+    crawls = crawls_of(response)
+    return crawls[0].settings.usage_tokens if crawls else NO_TOKENS
