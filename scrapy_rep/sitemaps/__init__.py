@@ -1,0 +1,1 @@
+"""Sitemaps, from their octets to spiders that start from them."""

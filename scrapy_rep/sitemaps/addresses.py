@@ -1,0 +1,71 @@
+"""The addresses that sitemaps, settings and spiders give, as origins, URLs and requests."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urljoin
+
+from scrapy import Request
+
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
+from scrapy_rep.protocol.paths import before_path_of, path_of
+
+_SCHEMES = ("http", "https")
+
+
+def origin_of_site(site: str) -> Origin:
+    """The origin of a site that the user names.
+
+    Raises:
+        ConfigurationError: it is no URL of a site.
+    """
+    origin = origin_of(site)
+    if origin is None or origin.scheme not in _SCHEMES:
+        raise ConfigurationError(
+            f"sites: {site!r} is not a site; give URLs with a scheme, such as 'https://example.com'"
+        )
+    return origin
+
+
+def origin_of(url: str) -> Origin | None:
+    """The origin of a URL; None if robots.txt does not govern it."""
+    try:
+        return Origin.of(url)
+    except InvalidUri:
+        return None
+
+
+def is_robots_txt(url: str) -> bool:
+    """Whether a URL is that of a robots.txt, whatever fragment follows."""
+    return path_of(url).partition("#")[0] == "/robots.txt"
+
+
+def join(base: str, address: str) -> str:
+    """An absolute URL; empty if the address is invalid."""
+    address = address.strip()
+    if address.startswith(("http://", "https://")):  # nearly all are absolute
+        return address
+    try:
+        return urljoin(base, address)
+    except ValueError:
+        return ""
+
+
+def web_request(url: str, **arguments: Any) -> Request | None:
+    """A request for an http or https URL; None for any other, such as that of a local file."""
+    try:
+        request = Request(url, **arguments)
+    except ValueError:
+        return None
+    # Of a sitemap's pages, nearly all have the origin of the one before.
+    before = before_path_of(request.url)
+    is_plain = before and request.url.isascii() and request.url.isprintable()
+    return request if _is_of_web(before if is_plain else request.url) else None
+
+
+@lru_cache(maxsize=64)
+def _is_of_web(url: str) -> bool:
+    origin = origin_of(url)
+    return origin is not None and origin.scheme in _SCHEMES

@@ -1,0 +1,371 @@
+"""Spiders that start from the sitemaps that robots.txt files name.
+
+They fetch no robots.txt: the policy that the middleware has, or fetches once for all, brings the
+Sitemap lines too. Sitemaps and pages are requests like any other, and each is judged by the
+robots.txt of its own origin.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from scrapy import Request
+from scrapy.spiders import SitemapSpider
+
+from scrapy_rep import stats
+from scrapy_rep.crawl import policies_of
+from scrapy_rep.engine.loops import as_they_come, sleep
+from scrapy_rep.engine.starts import Starts, is_function
+from scrapy_rep.exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
+from scrapy_rep.meta import QUEUE
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
+from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.settings import RepSettings
+
+from .addresses import is_robots_txt, join, origin_of, origin_of_site, web_request
+from .page_requests import PageRequests
+from .reader import SITEMAP_OCTETS, Sitemap, SitemapEntry, SitemapKind
+from .seeding import LeftOut, Seeding
+from .unpacking import unpacked
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from twisted.python.failure import Failure
+    from typing_extensions import Self
+
+    from scrapy_rep.policy import Policy
+
+logger = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
+
+WELL_KNOWN = (
+    "/sitemap.xml",
+    "/sitemap_index.xml",
+    "/sitemap-index.xml",
+    "/sitemap.xml.gz",
+    "/sitemap.txt",
+)
+"""Where `REP_SITEMAP_PROBE` looks for sitemaps, in this order, until one is found."""
+
+_META = "rep_sitemap"  # meta of a sitemap request: its origin, and its place in WELL_KNOWN or None
+_LOST_FLAGS = ("dataloss", "partial")  # Scrapy's flags of answers whose end is missing
+_POLICIES_AT_A_TIME = 16
+_A_BREATH = 100  # after so many values, the event loop gets a turn
+
+
+class RobotsSitemapMixin(Starts):
+    """Starts with the requests of the other spider's `start`, then with sitemaps.
+
+    Name it before the other spider: ``class MySpider(RobotsSitemapMixin, CrawlSpider)``. All of
+    `SitemapSpider` works: `sitemap_rules`, `sitemap_follow`, `sitemap_filter`,
+    `sitemap_alternate_links`, `sitemap_urls`. Without `sitemap_rules`, every page goes to the
+    spider's own callback, and the rules of a `CrawlSpider` decide on it as on a link.
+
+    Attributes:
+        sites: the URLs of the sites whose sitemaps are fetched, as a list, or as a string with
+            commas (``-a sites=...``); by default those of `start_urls`.
+    """
+
+    sites: Sequence[str] | str = ()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        """Build from a crawler.
+
+        Raises:
+            ConfigurationError: one of `sites` is not the URL of a site, one of `sitemap_urls` is
+                not an http or https URL, or a setting is wrong.
+        """
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        spider._prepare()  # noqa: SLF001 - it is ours
+        return spider
+
+    def _prepare(self) -> None:
+        settings = RepSettings.of(self.settings)
+        self._probes = settings.sitemap_probe
+        self._seeding = Seeding(settings.sitemap_max, settings.sitemap_cross_host)
+        self._told: set[tuple[Origin, LeftOut]] = set()
+        self._parse_limit_octets = settings.parse_limit_octets
+        self._has_own_body = not (
+            is_function(self._get_sitemap_body, RobotsSitemapMixin._get_sitemap_body)
+            and self._body_of_the_other() is None
+        )
+        self._pages = PageRequests(self)
+        self._origins()
+        for url in self.sitemap_urls:
+            if web_request(url) is None:
+                raise ConfigurationError(
+                    f"sitemap_urls: {url!r} is not a URL of the web; give URLs that begin with "
+                    "'https://' or 'http://'"
+                )
+
+    async def start(self) -> AsyncIterator[Any]:
+        """The requests of the other spider, then the sitemaps of each site as its policy arrives.
+
+        Raises:
+            ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
+        """
+        policies_of(self.crawler, type(self).__name__)
+        # Scrapy requests these without its duplicate filter, which does not know them later.
+        start_urls = {request.url for request in map(web_request, self.start_urls) if request}
+        async for one in self._requests_of_the_other():
+            if isinstance(one, Request) and one.url in start_urls:
+                self._pages.note_begun(one)
+            yield one
+        for request in self._named_sitemaps():
+            yield request
+        async for policy in self._policies(self._origins()):
+            async for request in self._seeds(policy):
+                yield request
+
+    async def _requests_of_the_other(self) -> AsyncIterator[Any]:
+        """The requests of its `start`, but for robots.txt files: the middleware fetches these."""
+        named = {Request(url).url for url in filter(is_robots_txt, self.sitemap_urls)}
+        async for one in self.start_of_the_other():
+            if isinstance(one, Request) and one.callback == self._parse_sitemap:
+                if one.url in named:
+                    continue
+                self._adopt(one)
+            yield one
+
+    def _adopt(self, request: Request) -> None:
+        """Treat the other spider's request for a sitemap as one of ours, where its meta allows.
+
+        The request is sent regardless of our bounds, because the user made it. The same sitemap is
+        not fetched again.
+        """
+        origin = origin_of(request.url)
+        if origin is None or is_robots_txt(request.url):
+            return
+        self._seeding.admit(origin, request.url)
+        ours = self._meta(origin, None)
+        if request.meta or request.headers or request.cookies:
+            del ours["dont_redirect"], ours["handle_httpstatus_list"]  # Scrapy's redirects keep all
+        request.meta.update({**ours, **request.meta})
+        request.errback = request.errback or self._sitemap_failed
+        self._count(stats.SITEMAP_REQUESTS)
+
+    def _origins(self) -> list[Origin]:
+        """The origins of `sites`, or of the start URLs, each once."""
+        sites = self.sites.split(",") if isinstance(self.sites, str) else self.sites
+        named = [origin_of_site(site.strip()) for site in sites if site.strip()]
+        if not named:
+            named = list(filter(None, map(origin_of, self.start_urls)))
+        asked = filter(None, map(origin_of, filter(is_robots_txt, self.sitemap_urls)))
+        return list(dict.fromkeys([*named, *asked]))
+
+    def _named_sitemaps(self) -> Iterator[Request]:
+        """The requests for `sitemap_urls`; a robots.txt among them stands for its origin."""
+        for url in self.sitemap_urls:
+            origin = origin_of(url)
+            if origin is not None and not is_robots_txt(url):
+                yield from self._sitemap_request(url, origin)
+
+    def _policies(self, origins: Iterable[Origin]) -> AsyncIterator[Policy]:
+        """The policies in the order in which they arrive, several fetches being under way."""
+        policies = policies_of(self.crawler, type(self).__name__)
+        return as_they_come(map(policies.get, origins), _POLICIES_AT_A_TIME)
+
+    async def _seeds(self, policy: Policy) -> AsyncIterator[Request]:
+        async for url in _breathing(policy.sitemaps):
+            for request in self._sitemap_request(url, policy.origin):
+                yield request
+        if policy.sitemaps:
+            return
+        if policy.is_unreachable:
+            logger.warning(
+                "The sitemaps of %s are not known, because its robots.txt is unreachable (%s)",
+                policy.origin,
+                policy.event,
+                extra={"spider": self},
+            )
+        elif self._probes:
+            for request in self._probe(policy.origin, 0):
+                yield request
+
+    def _probe(self, origin: Origin, number: int) -> Iterator[Request]:
+        """The request for a well-known place, or for the next one if that must not be fetched."""
+        if number < len(WELL_KNOWN):
+            yield from self._sitemap_request(f"{origin}{WELL_KNOWN[number]}", origin, number)
+
+    def _probe_after(self, origin: Origin, probe: int | None) -> Iterator[Request]:
+        """The request for the next well-known place, if the last one was such a probe."""
+        if probe is not None:
+            yield from self._probe(origin, probe + 1)
+
+    def _sitemap_request(
+        self, url: str, origin: Origin, probe: int | None = None
+    ) -> Iterator[Request]:
+        """The request for a sitemap on behalf of an origin, if the sitemap may be fetched.
+
+        If it may not, and was a probe of a well-known place, the next place is probed. We follow
+        redirects ourselves, so that each counts as a sitemap, and leads only where a sitemap of the
+        origin may be.
+        """
+        request = None if is_robots_txt(url) else web_request(url, callback=self._parse_sitemap)
+        left_out = LeftOut.INVALID if request is None else self._seeding.admit(origin, request.url)
+        if left_out is not None:
+            self._leave_out(url, origin, left_out)
+        if request is None or left_out is not None:
+            yield from self._probe_after(origin, probe)
+            return
+        request.meta.update(self._meta(origin, probe))
+        request.errback = self._sitemap_failed
+        self._count(stats.SITEMAP_REQUESTS)
+        yield request
+
+    def _meta(self, origin: Origin, probe: int | None) -> dict[str, Any]:
+        return {
+            _META: (str(origin), probe),
+            "allow_offsite": True,  # REP_SITEMAP_CROSS_HOST decides on hosts
+            "dont_redirect": True,
+            "download_maxsize": min(filter(None, (self._max_size, SITEMAP_OCTETS))),
+            "handle_httpstatus_list": REDIRECT_STATUSES,
+            QUEUE: True,  # so that our errback gets the verdict
+        }
+
+    def _leave_out(self, url: str, origin: Origin, reason: LeftOut) -> None:
+        if reason is LeftOut.REPEATED:
+            return
+        self._count(stats.SITEMAP_LEFT_OUT.format(reason.value))
+        if (origin, reason) not in self._told:
+            self._told.add((origin, reason))
+            logger.log(
+                logging.INFO if reason is LeftOut.DISALLOWED else logging.WARNING,
+                "The sitemap %s of %s is not fetched (%s); others for this reason are only counted",
+                url[:200],
+                origin,
+                reason.value,
+                extra={"spider": self},
+            )
+
+    # Scrapy's callback of this name returns all requests at once, which may be very many.
+    async def _parse_sitemap(  # type: ignore[override]
+        self, response: Response
+    ) -> AsyncIterator[Request]:
+        """The requests for the pages and sitemaps that a sitemap lists."""
+        name, probe = response.meta.get(_META, (response.url, None))
+        origin = Origin.of(name)
+        assert origin is not None  # noqa: S101 - the request was made here
+        if response.status in REDIRECT_STATUSES:
+            location = response.headers.get(b"Location") or b""
+            target = join(response.url, location.decode("utf-8", "replace"))
+            for request in self._sitemap_request(target, origin, probe):
+                yield request
+            return
+        if _META not in response.meta and response.url.endswith("/robots.txt"):
+            for request in self._sitemaps_in(response, origin):
+                yield request
+            return
+        body = self._get_sitemap_body(response) if self._has_own_body else response.body
+        is_cut = not set(_LOST_FLAGS).isdisjoint(response.flags)
+        sitemap = Sitemap(body or b"", is_cut=is_cut)
+        if sitemap.kind is None:
+            self._warn_of(response)
+            for request in self._probe_after(origin, probe):
+                yield request
+            return
+        self._count(stats.SITEMAP_READ.format(sitemap.kind.value))
+        async for entry in _breathing(self.sitemap_filter(sitemap)):
+            for request in self._requests_of(entry, sitemap.kind, response, origin):
+                yield request
+        self._tell(sitemap, response, len(body or b""))
+
+    def _sitemaps_in(self, response: Response, origin: Origin) -> Iterator[Request]:
+        """The requests for the sitemaps in a robots.txt that the user requested as a sitemap."""
+        robots_txt = parse(response.body, response.url, limit_octets=self._parse_limit_octets)
+        for url in robots_txt.sitemaps:
+            yield from self._sitemap_request(url, origin)
+
+    # Scrapy's method of this name takes only XML and gzip.
+    def _get_sitemap_body(self, response: Response) -> bytes | None:
+        """The sitemap in an answer, uncompressed; spiders may override it."""
+        other = self._body_of_the_other()
+        return other(response) if other else unpacked(response.body, SITEMAP_OCTETS)
+
+    def _body_of_the_other(self) -> Callable[[Response], bytes | None] | None:
+        """The other spider's `_get_sitemap_body`; None if it is Scrapy's."""
+        method = super()._get_sitemap_body
+        is_scrapys = is_function(method, SitemapSpider._get_sitemap_body)  # noqa: SLF001
+        return None if is_scrapys else method
+
+    def _tell(self, sitemap: Sitemap, response: Response, octets: int) -> None:
+        """Log what was wrong with a sitemap that was read."""
+        told = {"spider": self}
+        if sitemap.is_cut:
+            self._count(stats.SITEMAP_CUT)
+            logger.warning("Only the beginning of %s was read", response, extra=told)
+        if sitemap.damage:
+            self._count(stats.SITEMAP_DAMAGED)
+            logger.warning(
+                "%s is damaged (%s); as much of it as possible was read",
+                response,
+                sitemap.damage,
+                extra=told,
+            )
+        warn_octets = response.meta.get("download_warnsize", self._warn_size)
+        if octets < warn_octets <= sitemap.octets:
+            logger.warning(
+                "%s body size after decompression (%d B) is larger than the download warning size "
+                "(%d B)",
+                response,
+                sitemap.octets,
+                warn_octets,
+                extra=told,
+            )
+
+    def _requests_of(
+        self, entry: SitemapEntry, kind: SitemapKind, response: Response, origin: Origin
+    ) -> Iterator[Request]:
+        for address in self._addresses(entry):
+            url = join(response.url, address)
+            if kind is not SitemapKind.INDEX:
+                yield from self._pages.requests(url, response)
+            elif any(pattern.search(url) for pattern in self._follow):
+                yield from self._sitemap_request(url, origin)
+
+    def _addresses(self, entry: SitemapEntry) -> Iterator[str]:
+        if entry.get("loc"):
+            yield entry["loc"]
+        if self.sitemap_alternate_links:
+            yield from entry.get("alternate", ())
+
+    def _sitemap_failed(self, failure: Failure) -> Iterator[Request] | Failure:
+        """Log a sitemap that is not allowed; after any failure of a probe, probe the next place."""
+        request: Request = failure.request  # type: ignore[attr-defined]
+        name, probe = request.meta[_META]
+        origin = Origin.of(name)
+        assert origin is not None  # noqa: S101 - the request was made here
+        if isinstance(failure.value, RobotsTxtUnreachable):
+            self._leave_out(request.url, origin, LeftOut.UNREACHABLE)
+        elif isinstance(failure.value, RobotsTxtDisallowed):
+            self._leave_out(request.url, origin, LeftOut.DISALLOWED)
+        return failure if probe is None else self._probe_after(origin, probe)
+
+    def _warn_of(self, response: Response) -> None:
+        self._count(stats.SITEMAP_INVALID)
+        logger.warning("%s is not a sitemap", response, extra={"spider": self})
+
+    def _count(self, name: str) -> None:
+        self.crawler.stats.inc_value(name)
+
+
+class RobotsSitemapSpider(RobotsSitemapMixin):
+    """Fetches the pages that the sitemaps of some `sites` list.
+
+    ``scrapy crawl my_spider -a sites=https://example.com,https://example.org``
+    """
+
+
+async def _breathing(values: Iterable[Value]) -> AsyncIterator[Value]:
+    """The values; between them, other work of the event loop gets turns."""
+    for number, value in enumerate(values, start=1):
+        yield value
+        if number % _A_BREATH == 0:
+            await sleep(0)

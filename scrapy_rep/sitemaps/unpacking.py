@@ -1,0 +1,190 @@
+"""The octets of a file as text: unpacked if they are gzipped, in the encoding that they name.
+
+A damaged file is read up to the damage. Octets that are invalid in the encoding become lone
+surrogates, as by Python's ``surrogateescape``; `as_uri_text` makes percent-escapes of them.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import zlib
+from collections.abc import Iterator
+from encodings import normalize_encoding
+from encodings.aliases import aliases
+
+_PIECE_OCTETS = 1 << 16
+_GZIP = b"\x1f\x8b"
+_GZIP_MEMBERS = 10_000
+_UTF_8 = "utf-8"
+# Byte order marks, then how '<' and the 'h' of 'http' begin without one (XML 1.0, appendix F).
+_MARKS = (
+    (b"\xef\xbb\xbf", _UTF_8),
+    (b"\xff\xfe\0\0", "utf-32-le"),
+    (b"\0\0\xfe\xff", "utf-32-be"),
+    (b"\xff\xfe", "utf-16-le"),
+    (b"\xfe\xff", "utf-16-be"),
+)
+_BEGINNINGS = tuple(
+    (sign.encode(encoding), encoding)
+    for encoding in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+    for sign in "<hH"
+)
+_NAMED = re.compile(rb"\s*<\?xml\s[^>]{0,200}?\sencoding\s*=\s*[\"']([\w.:-]{1,40})[\"']")
+# Sites may name no other codecs: some take quadratic time.
+_KNOWN = re.compile(
+    r"latin_1|iso8859_\d{1,2}|cp(125\d|437|[789]\d\d)|koi8_[rtu]|kz1048|mac_\w{1,10}|tis_620"
+    r"|gbk|gb2312|gb18030|big5|big5hkscs|shift_jis|shift_jis_2004|euc_jp|euc_kr|johab"
+)
+_ODD_OCTETS = re.compile("[\udc80-\udcff]")
+
+
+class Unpacked:
+    """A file's text, in pieces; to be iterated over once.
+
+    Attributes:
+        octets: how many octets were unpacked so far.
+        is_cut: whether more would follow where the text ended: beyond the limit, or damage.
+    """
+
+    def __init__(self, body: bytes, limit: int) -> None:
+        self.octets = 0
+        self.is_cut = False
+        self._body = body
+        self._limit = limit
+
+    def __iter__(self) -> Iterator[str]:
+        pieces = _joined(self.pieces())
+        head = next(pieces)
+        encoding, start = _encoding_of(head)
+        errors = "replace" if encoding.startswith(("utf-16", "utf-32")) else "surrogateescape"
+        decoder = codecs.getincrementaldecoder(encoding)(errors)
+        yield decoder.decode(head[start:])
+        for piece in pieces:
+            yield decoder.decode(piece)
+        yield decoder.decode(b"", final=True)
+
+    def pieces(self) -> Iterator[bytes]:
+        """The octets of the text; to be iterated over once, instead of the text."""
+        body = self._body
+        try:
+            for piece in _gunzipped(body) if body.startswith(_GZIP) else _pieces(body):
+                left = self._limit - self.octets
+                self.octets += len(piece)
+                if len(piece) > left:
+                    self.is_cut = True
+                    yield piece[:left]
+                    return
+                yield piece
+        except EOFError:
+            self.is_cut = True
+
+
+def unpacked(body: bytes, limit: int) -> bytes:
+    """The octets of a file up to the limit, unpacked if it is gzipped."""
+    return b"".join(Unpacked(body, limit).pieces())
+
+
+def as_uri_text(text: str) -> str:
+    """Text of a URI; octets that are invalid in the encoding are percent-encoded."""
+    if text.isascii():
+        return text
+    return _ODD_OCTETS.sub(lambda odd: f"%{ord(odd[0]) - 0xDC00:02X}", text)
+
+
+def as_readable(text: str) -> str:
+    """Text for people; octets that are invalid in the encoding are read as Latin-1."""
+    if text.isascii():
+        return text
+    return _ODD_OCTETS.sub(lambda odd: chr(ord(odd[0]) - 0xDC00), text)
+
+
+def _encoding_of(head: bytes) -> tuple[str, int]:
+    """The codec of a file that begins like this, and the length of its byte order mark."""
+    for mark, encoding in _MARKS:
+        if head.startswith(mark):
+            is_it = encoding == _UTF_8 or b"\0" in head
+            return encoding if is_it else _UTF_8, len(mark)
+    stripped = head.lstrip(b" \t\r\n")
+    for beginning, encoding in _BEGINNINGS:
+        if stripped.startswith(beginning):
+            return encoding, 0
+    named = _NAMED.match(head)
+    return _codec(named[1].decode()) if named else _UTF_8, 0
+
+
+def _codec(name: str) -> str:
+    """The codec of a name; UTF-8 for names that are unknown or not allowed here."""
+    spelled = normalize_encoding(name.lower())
+    codec = aliases.get(spelled, spelled)
+    try:
+        return codecs.lookup(codec).name if _KNOWN.fullmatch(codec) else _UTF_8
+    except LookupError:
+        return _UTF_8
+
+
+def _pieces(body: bytes) -> Iterator[bytes]:
+    for start in range(0, len(body), _PIECE_OCTETS):
+        yield body[start : start + _PIECE_OCTETS]
+
+
+def _joined(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The same octets in at least one piece, of `_PIECE_OCTETS` or more each but for the last.
+
+    A reader may look again at what it holds with each piece, and a gzip file of many members yields
+    an octet at a time.
+    """
+    held = bytearray()
+    for piece in pieces:
+        held += piece
+        if len(held) >= _PIECE_OCTETS:
+            yield bytes(held)
+            held.clear()
+    yield bytes(held)
+
+
+def _gunzipped(body: bytes) -> Iterator[bytes]:
+    """The octets that can be decompressed.
+
+    Raises:
+        EOFError: after these octets, the file is damaged or has too many members.
+    """
+    start = 0
+    for _ in range(_GZIP_MEMBERS):
+        inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        while not inflater.eof and start < len(body):
+            data = body[start : start + _PIECE_OCTETS]
+            start += len(data)
+            while not inflater.eof:  # beyond it, zlib counts unused data twice
+                before = inflater.copy()
+                try:
+                    piece = inflater.decompress(data, _PIECE_OCTETS)
+                except zlib.error as error:
+                    yield from _up_to_the_damage(before, data)
+                    raise EOFError from error
+                if not piece:
+                    break
+                yield piece
+                data = inflater.unconsumed_tail
+        if not inflater.eof:
+            raise EOFError
+        start -= len(inflater.unused_data)
+        if not body.startswith(_GZIP, start):  # another member, or padding, or the end
+            return
+    raise EOFError
+
+
+def _up_to_the_damage(inflater: zlib._Decompress, data: bytes) -> Iterator[bytes]:
+    """The octets before an error, which `decompress` drops when it raises."""
+    for octets in (4096, 256, 16, 1):
+        while True:
+            before = inflater.copy()
+            try:
+                piece = inflater.decompress(data, octets)
+            except zlib.error:
+                inflater = before
+                break
+            if not piece:
+                return
+            yield piece
+            data = inflater.unconsumed_tail
