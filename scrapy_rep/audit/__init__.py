@@ -1,0 +1,4 @@
+"""The audit trail: records of every decision in files, written and read back.
+
+Standard library only. It knows neither Scrapy nor policies.
+"""

@@ -1,0 +1,274 @@
+"""Whether a trail is whole, and nobody has changed it since: what is wrong, and what it lacks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from . import records
+from .reading import Found, Place, Run, SegmentFile
+from .records import COUNT, NUMBERED, OUTCOMES
+
+_PROBLEMS_SHOWN = 1000
+
+
+@dataclass
+class Check:
+    """The outcome.
+
+    Attributes:
+        problems: what contradicts itself: damage, or somebody's hand.
+        missing: what the trail itself tells that it lacks, and an end that did not come.
+        counts: the numbered records, by what they are counted as; those in gaps apart.
+        lost: those in gaps.
+        last_n: the greatest number.
+        unmarked: how many lines no mark covers.
+        record_count: all lines.
+    """
+
+    problems: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    lost: Counter[str] = field(default_factory=Counter)
+    last_n: int = 0
+    unmarked: int = 0
+    record_count: int = 0
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing contradicts itself."""
+        return not self.problems
+
+    def wrong(self, text: str) -> None:
+        """Note a problem; memory is bounded."""
+        if len(self.problems) < _PROBLEMS_SHOWN:
+            self.problems.append(text)
+
+
+def check(run: Run) -> Check:
+    """Check a run. Reads it once; keeps a digest for each body, and numbers where some lack."""
+    return _Checker(run).result()
+
+
+class _Checker:
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._check = Check()
+        self._spans: list[tuple[int, int, int]] = []  # first, last, how many
+        self._bodies: set[str] = set()
+        self._wanted: dict[str, Place] = {}
+        self._policies: set[int] = set()
+        self._end: dict[str, Any] | None = None
+        self._marked_line = 0
+        self._name = ""
+
+    def result(self) -> Check:
+        check = self._check
+        for segment in self._run.segments:
+            self._segment(segment)
+        for digest, place in self._wanted.items():
+            if digest not in self._bodies:
+                # What was lost with a folder is told by its gap.
+                lines = check.missing if check.lost else check.problems
+                lines.append(f"{place}: the octets of {digest} are missing")
+        self._numbers()
+        self._ending()
+        self._manifest()
+        return check
+
+    def _segment(self, segment: SegmentFile) -> None:
+        check = self._check
+        self._policies.clear()
+        self._marked_line = 0
+        is_last = segment is self._run.segments[-1]
+        last: Found | None = None
+        for last in segment.lines():
+            check.record_count += 1
+            if last.record is None or last.is_torn:
+                if last.is_torn and is_last and not segment.is_packed:
+                    check.missing.append(f"{last.place}: the last line is torn")
+                else:
+                    check.wrong(f"{last.place}: this is no record")
+                continue
+            if last.place.line == 1:
+                self._first(last.place, last.record, segment)
+            self._record(last)
+        whole = segment.whole
+        if whole is not None and whole.error:
+            check.wrong(f"{segment.path.name}: it cannot be read to its end: {whole.error}")
+        if last is not None:
+            check.unmarked += last.place.line - self._marked_line
+
+    def _first(self, place: Place, record: dict[str, Any], segment: SegmentFile) -> None:
+        name = self._name = self._name or str(record.get("run"))
+        if record["t"] != records.RUN:
+            self._check.wrong(f"{place}: a segment begins with a record of its run")
+        elif record.get("v") != records.VERSION:
+            self._check.wrong(f"{place}: version {record.get('v')} of trails is not known here")
+        elif record.get("segment") != segment.number:
+            self._check.wrong(f"{place}: it is segment {record.get('segment')} by its own word")
+        elif record.get("run") != name:
+            self._check.wrong(f"{place}: it is of the run {record.get('run')}, not of {name}")
+
+    def _record(self, found: Found) -> None:
+        record, place = found.record or {}, found.place
+        kind = record["t"]
+        if self._end is not None and kind not in (records.MARK, records.RUN):
+            self._check.wrong(f"{place}: it follows the end of the trail")
+        try:
+            read = _READERS.get(kind)
+            if read is not None:
+                read(self, found, record)
+            elif kind not in (records.RUN, records.FETCH):
+                self._check.wrong(f"{place}: no record is of the kind {kind!r}")
+        except (KeyError, TypeError, ValueError) as error:
+            self._check.wrong(f"{place}: a record of kind {kind} cannot be so ({error!r})")
+
+    def _mark(self, found: Found, record: dict[str, Any]) -> None:
+        first = self._marked_line + 1
+        if record["lines"] != found.place.line - 1:
+            self._check.wrong(f"{found.place}: the mark tells of {record['lines']} lines before it")
+        if record["sha256"] != found.before:
+            self._check.wrong(
+                f"{found.place.segment}, lines {first} to {found.place.line}: they were changed: "
+                "they do not have the digest of the mark at their end"
+            )
+        self._marked_line = found.place.line
+
+    def _policy(self, found: Found, record: dict[str, Any]) -> None:
+        self._policies.add(int(record["p"]))
+        if "body" in record:
+            self._wanted.setdefault(str(record["body"]).removeprefix("sha256:"), found.place)
+
+    def _body(self, found: Found, record: dict[str, Any]) -> None:
+        octets = records.octets_of(record)
+        digest = sha256(octets).hexdigest()
+        if digest != record["sha256"] or len(octets) != record["octets"]:
+            self._check.wrong(
+                f"{found.place}: the octets do not have the digest {record['sha256']}"
+            )
+        self._bodies.add(str(record["sha256"]))
+
+    def _decision(self, found: Found, record: dict[str, Any]) -> None:
+        kind = records.ALLOWED if record["allowed"] else records.DISALLOWED
+        self._one(found, record, kind)
+
+    def _other(self, found: Found, record: dict[str, Any]) -> None:
+        self._one(found, record, record["t"])
+
+    def _one(self, found: Found, record: dict[str, Any], kind: str) -> None:
+        n = int(record["n"])
+        self._span(n, n, 1)
+        self._check.counts[kind] += 1
+        self._needs(found, record)
+
+    def _span(self, first: int, last: int, count: int) -> None:
+        """Note that so many numbers are there; what follows on the last ones joins them."""
+        if self._spans:
+            before, final, held = self._spans[-1]
+            is_dense = held == final - before + 1 and count == last - first + 1
+            if is_dense and first == final + 1:
+                self._spans[-1] = before, last, held + count
+                return
+        self._spans.append((first, last, count))
+
+    def _needs(self, found: Found, record: dict[str, Any]) -> None:
+        if "p" in record and record["p"] not in self._policies:
+            self._check.wrong(f"{found.place}: policy {record['p']} is missing in this segment")
+
+    def _count(self, found: Found, record: dict[str, Any]) -> None:
+        self._span(int(record["first_n"]), int(record["last_n"]), int(record["count"]))
+        self._check.counts[records.ALLOWED] += int(record["count"])
+        self._needs(found, record)
+
+    def _gap(self, found: Found, record: dict[str, Any]) -> None:
+        lost = Counter({kind: int(record.get(kind, 0)) for kind in OUTCOMES})
+        self._span(int(record["from_n"]), int(record["to_n"]), lost.total())
+        self._check.lost += lost
+        self._check.missing.append(
+            f"{found.place}: {lost.total():,} decisions could not be written, from "
+            f"{record['from_n']} to {record['to_n']} ({record['error']})"
+        )
+
+    def _ends(self, _: Found, record: dict[str, Any]) -> None:
+        self._end = record
+
+    def _numbers(self) -> None:
+        """Every number from 1 on has to be there once.
+
+        Where allowed decisions are counted, their numbers lie among others: then only the sum can
+        be checked.
+        """
+        check, spans = self._check, sorted(self._spans)
+        check.last_n = last = max((span[1] for span in spans), default=0)
+        expected = 1
+        if all(count == final - first + 1 for first, final, count in spans):
+            for first, final, _ in spans:
+                if first > expected:
+                    check.wrong(f"the numbers {expected} to {first - 1} are missing")
+                elif first < expected:
+                    check.wrong(f"the number {first} is there twice")
+                expected = final + 1
+        held = sum(count for *_, count in spans)
+        if held != last:
+            check.wrong(f"{last:,} decisions were numbered, and {held:,} are there")
+
+    def _ending(self) -> None:
+        check, end = self._check, self._end
+        if end is None:
+            check.missing.append(
+                f"the trail has no end: the crawl was killed, or goes on; it is complete up to "
+                f"number {check.last_n:,}"
+            )
+            return
+        for kind in OUTCOMES:
+            if end.get(kind, 0) != check.counts[kind]:
+                check.wrong(
+                    f"the end tells of {end.get(kind, 0)} records of {kind}, and "
+                    f"{check.counts[kind]} are there"
+                )
+
+    def _manifest(self) -> None:
+        check, manifest = self._check, self._run.manifest
+        if manifest is None:
+            lines = check.missing if self._end is None else check.problems
+            lines.append("manifest.json is missing, or is none")
+            return
+        there = {segment.plain_name: segment for segment in self._run.segments}
+        told = {
+            str(one.get("name", "")).removesuffix(".gz"): one
+            for one in manifest["segments"]
+            if isinstance(one, dict)
+        }
+        for name, one in told.items():
+            segment = there.get(name)
+            whole = segment.whole if segment is not None else None
+            if whole is None:
+                check.wrong(f"{name}: the manifest names it, and it is missing")
+                continue
+            for fact in ("octets", "records", "sha256"):
+                if one.get(fact) != getattr(whole, fact):
+                    check.wrong(
+                        f"{name}: {fact} is {getattr(whole, fact)}, and {one.get(fact)} by the "
+                        "manifest"
+                    )
+        if manifest.get("run") != self._name:
+            check.wrong(f"the manifest is of the run {manifest.get('run')}, not of {self._name}")
+        if self._end is not None:
+            for name in there.keys() - told.keys():
+                check.wrong(f"{name}: the manifest does not name it")
+            if manifest.get("end") != self._end:
+                check.wrong("the manifest tells of another end than the trail")
+
+
+_READERS: dict[str, Any] = {
+    records.MARK: _Checker._mark,  # noqa: SLF001
+    records.POLICY: _Checker._policy,  # noqa: SLF001
+    records.BODY: _Checker._body,  # noqa: SLF001
+    records.DECISION: _Checker._decision,  # noqa: SLF001
+    COUNT: _Checker._count,  # noqa: SLF001
+    records.GAP: _Checker._gap,  # noqa: SLF001
+    records.END: _Checker._ends,  # noqa: SLF001
+} | dict.fromkeys(NUMBERED - {records.DECISION}, _Checker._other)  # noqa: SLF001

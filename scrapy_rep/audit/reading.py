@@ -1,0 +1,229 @@
+"""A trail read back: its runs, their segments, and records with the places where they stand.
+
+A trail may be damaged, or made up: what is no record is told as a `Damage`, and does not raise.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any, cast
+
+from .records import RUN
+
+MANIFEST = "manifest.json"
+LATEST = "latest"
+
+_SEGMENT = re.compile(r"([0-9]+)-([0-9]+)\.jsonl(\.gz)?")
+_LINE_OCTETS = 1 << 26  # no record is longer: the largest holds a body
+_MANIFEST_OCTETS = 1 << 26
+
+
+class TrailError(Exception):
+    """There is no trail, or it cannot be read at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a record stands."""
+
+    segment: str
+    line: int
+
+    def __str__(self) -> str:
+        """The file and the line."""
+        return f"{self.segment}, line {self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A line of a segment, as far as it can be read.
+
+    Attributes:
+        place: where it stands.
+        record: what it says; None if it is no record.
+        before: the digest of all octets of the segment before it, in hex.
+        is_torn: whether the file ends in the middle of the line.
+    """
+
+    place: Place
+    record: dict[str, Any] | None
+    before: str
+    is_torn: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What is known of a segment once it has been read to its end."""
+
+    octets: int
+    records: int
+    sha256: str
+    error: str = ""
+
+
+class SegmentFile:
+    """One file of a trail.
+
+    Attributes:
+        path: where it is.
+        number: which of the files of its process it is.
+        is_packed: whether it is gzipped, which only closed files are.
+        whole: set once `lines` has come to its end.
+    """
+
+    def __init__(self, path: Path, number: int) -> None:
+        self.path = path
+        self.number = number
+        self.is_packed = path.suffix == ".gz"
+        self.whole: Whole | None = None
+
+    @property
+    def plain_name(self) -> str:
+        """Its name while it is not packed."""
+        return self.path.name.removesuffix(".gz")
+
+    def lines(self) -> Iterator[Found]:
+        """Every line, in order; memory is that of the longest."""
+        digest, octets, count, error = sha256(), 0, 0, ""
+        try:
+            with self._open() as file:
+                while raw := file.readline(_LINE_OCTETS):
+                    before = digest.hexdigest() if _may_be_mark(raw) else ""
+                    is_torn = not raw.endswith(b"\n")
+                    place = Place(self.path.name, count + 1)
+                    yield Found(place, _record(raw), before, is_torn)
+                    digest.update(raw)
+                    octets += len(raw)
+                    count += 1
+        except (OSError, EOFError, zlib.error) as failure:
+            error = str(failure) or type(failure).__name__
+        self.whole = Whole(octets, count, digest.hexdigest(), error)
+
+    @contextmanager
+    def _open(self) -> Iterator[IO[bytes]]:
+        with self.path.open("rb") as file:
+            if not self.is_packed:
+                yield file
+                return
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                yield cast("IO[bytes]", unpacked)
+
+
+def _may_be_mark(raw: bytes) -> bool:
+    return b'"mark"' in raw[:64]
+
+
+def _record(raw: bytes) -> dict[str, Any] | None:
+    with suppress(ValueError, RecursionError):
+        found = json.loads(raw)
+        if isinstance(found, dict) and isinstance(found.get("t"), str):
+            return found
+    return None
+
+
+class Run:
+    """The trail of one run."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the folder.
+
+        Raises:
+            TrailError: it holds no trail.
+        """
+        self.path = path
+        try:
+            names = sorted(one.name for one in path.iterdir())
+        except OSError as error:
+            raise TrailError(f"{path}: {error.strerror or error}") from error
+        self.segments = [
+            SegmentFile(path / name, int(found[2]))
+            for name in names
+            if (found := _SEGMENT.fullmatch(name)) is not None
+        ]
+        # By number: a process that was forked has another id, but goes on with the numbers.
+        self.segments.sort(key=lambda one: (one.number, one.path.name))
+        if not self.segments and MANIFEST not in names:
+            raise TrailError(f"{path}: no trail is here: it holds no {MANIFEST} and no segments")
+
+    @property
+    def name(self) -> str:
+        """The name of the run."""
+        return str(self.head.get("run") or self.path.resolve().name)
+
+    @cached_property
+    def manifest(self) -> dict[str, Any] | None:
+        """What the manifest says; None if it is missing or no manifest."""
+        with suppress(OSError, ValueError, RecursionError):
+            with (self.path / MANIFEST).open("rb") as file:
+                found = json.loads(file.read(_MANIFEST_OCTETS))
+            if isinstance(found, dict) and isinstance(found.get("segments"), list):
+                return found
+        return None
+
+    @property
+    def manifest_sha256(self) -> str:
+        """The digest of the manifest, which a log or a signature names; empty without one."""
+        try:
+            return sha256((self.path / MANIFEST).read_bytes()).hexdigest()
+        except OSError:
+            return ""
+
+    def lines(self) -> Iterator[Found]:
+        """Every line of all segments, in order."""
+        for segment in self.segments:
+            yield from segment.lines()
+
+    def records(self) -> Iterator[tuple[Place, dict[str, Any]]]:
+        """Every record of all segments, in order; what is none is passed over."""
+        for found in self.lines():
+            if found.record is not None and not found.is_torn:
+                yield found.place, found.record
+
+    @cached_property
+    def head(self) -> dict[str, Any]:
+        """The first record of the first segment that has one; empty without one."""
+        for segment in self.segments:
+            for found in segment.lines():
+                if found.record is not None and found.record["t"] == RUN:
+                    return found.record
+                break
+        return {}
+
+
+def run_at(path: Path) -> Run:
+    """The run in a folder; of a folder of runs, the last one that began, by the name `latest`.
+
+    Raises:
+        TrailError: there is none.
+    """
+    if path.name == LATEST and not path.exists():
+        runs = runs_in(path.parent)
+        if runs:
+            return runs[-1]
+    return Run(path.resolve())  # `latest` may name another run soon
+
+
+def runs_in(root: Path) -> list[Run]:
+    """The runs in a folder, by the time at which they began.
+
+    Raises:
+        TrailError: the folder cannot be read.
+    """
+    try:
+        folders = sorted(one for one in root.iterdir() if one.is_dir() and not one.is_symlink())
+    except OSError as error:
+        raise TrailError(f"{root}: {error.strerror or error}") from error
+    found = []
+    for folder in folders:
+        with suppress(TrailError):
+            found.append(Run(folder))
+    return found

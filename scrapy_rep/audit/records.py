@@ -1,0 +1,117 @@
+"""The records of a trail, as lines of JSON: what each kind holds, and nothing else.
+
+`t` comes first and names the kind. An absent key is unknown. Instants are POSIX seconds.
+`docs/audit.md` describes each kind; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from json.encoder import encode_basestring_ascii
+from typing import Any
+
+VERSION = 1
+
+RUN, POLICY, BODY, DECISION, EXEMPT = "run", "policy", "body", "decision", "exempt"
+DROP, WITHHELD, FETCH, COUNT, GAP = "drop", "withheld", "fetch", "count", "gap"
+MARK, END = "mark", "end"
+
+NUMBERED = frozenset({DECISION, EXEMPT, DROP, WITHHELD})
+"""The kinds that have a number, `n`: 1, 2, 3 and so on in a run, without holes."""
+
+ALLOWED, DISALLOWED = "allowed", "disallowed"
+OUTCOMES = (ALLOWED, DISALLOWED, EXEMPT, DROP, WITHHELD)
+"""What numbered records are counted as, in `gap` and in `end`."""
+
+Record = Mapping[str, Any]
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), check_circular=False)
+text: Callable[[str], str] = encode_basestring_ascii
+"""A string as JSON. Nothing in it ends the line."""
+
+
+def line(record: Record) -> str:
+    """A record as a line; what is None is left out."""
+    held = {name: value for name, value in record.items() if value is not None}
+    return _ENCODER.encode(held) + "\n"
+
+
+def rounded(instant: float | None) -> float | None:
+    """An instant or a span as records hold it."""
+    return None if instant is None else round(instant, 3)
+
+
+def body(octets: bytes, sha256: str) -> str:
+    """The octets of a file that was judged."""
+    held: dict[str, Any] = {"t": BODY, "sha256": sha256, "octets": len(octets)}
+    try:
+        held["text"] = octets.decode("utf-8")
+    except UnicodeDecodeError:
+        held["base64"] = base64.b64encode(octets).decode("ascii")
+    return line(held)
+
+
+def octets_of(record: Record) -> bytes:
+    """The octets that a `body` record holds.
+
+    Raises:
+        ValueError: it holds none.
+    """
+    if "base64" in record:
+        return base64.b64decode(str(record["base64"]), validate=True)
+    return str(record["text"]).encode("utf-8") if "text" in record else _no_octets()
+
+
+def _no_octets() -> bytes:
+    raise ValueError("a body without octets")
+
+
+def decision(  # noqa: PLR0917 - in the order of the record; it is built for every request
+    n: int,
+    at: float,
+    url: str,
+    p: int | None,
+    why: str,
+    by: str,
+    outcome: str,
+    rest: Mapping[str, Any],
+) -> str:
+    """A decision.
+
+    It is written for every request. To encode a dict would take four times as long
+    (`benchmarks/audit.py`, "encode"), so the line is put together here.
+
+    Args:
+        n: its number.
+        at: when it was made.
+        url: on what.
+        p: the number of the policy; None without one.
+        why: what `reasons` returns.
+        by: on what occasion.
+        outcome: what came of it.
+        rest: what few decisions have.
+    """
+    policy = "" if p is None else f'"p":{p},'
+    more = "," + _ENCODER.encode(rest)[1:-1] if rest else ""
+    return (
+        f'{{"t":"decision","n":{n},"at":{at:.3f},"url":{text(url)},{policy}{why}'
+        f',"by":"{by}","outcome":"{outcome}"{more}}}\n'
+    )
+
+
+def count(p: int | None, why: str, number: int, first_n: int, last_n: int) -> str:
+    """So many decisions of one policy that the same thing decided."""
+    policy = "" if p is None else f'"p":{p},'
+    return f'{{"t":"count",{policy}{why},"count":{number},"first_n":{first_n},"last_n":{last_n}}}\n'
+
+
+def reasons(allowed: bool, reason: str, line_number: int, rule: str, group: str) -> str:
+    """What decided, as a part of a decision's line; the same for all decisions of one rule."""
+    held: dict[str, Any] = {"allowed": allowed, "reason": reason}
+    if line_number:
+        held |= {"line": line_number, "rule": rule}
+    if group:
+        held["group"] = group
+    return _ENCODER.encode(held)[1:-1]

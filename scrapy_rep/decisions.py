@@ -1,0 +1,317 @@
+"""The one exit of every decision of a crawl: stats, signals, the log, `rep_verdict` and the trail.
+
+Rules for the next author:
+
+1. Whatever lets a request go on, drops it or exempts it does so here, and nowhere else.
+2. The witness, if there is one, hears of a decision before anything else happens: what a crash
+   interrupts was told already.
+3. Without a witness, a decision costs what it cost before: no value is built for it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from scrapy import Request
+
+from scrapy_rep import stats
+from scrapy_rep.engine.journal import Journal
+from scrapy_rep.engine.notices import Notices
+from scrapy_rep.exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
+from scrapy_rep.meta import VERDICT
+from scrapy_rep.protocol.access.knowledge import Step
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.signals import request_disallowed, withheld
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_rep.policy import Policy
+    from scrapy_rep.settings import PageSettings, RepSettings
+
+logger = logging.getLogger(__name__)
+
+REQUEST, REDIRECT, FILTER, BROWSER = "request", "redirect", "queue-filter", "browser"
+"""What a decision was made on: a request on its way, the target of a redirect, a request before it
+was queued, or a request of a page in a browser."""
+
+PASSED, DROPPED, WOULD_DROP = "passed", "dropped", "would-drop"
+ABORTED, SLIPPED = "aborted", "slipped"
+"""What came of it. What is disallowed in a dry run would be dropped. A browser aborts, or was sent
+on by a redirect that could not be stopped."""
+
+DONT_OBEY, SCHEME, ITSELF = "dont_obey", "scheme", "robots-txt-itself"
+"""Why robots.txt has no say: the request is exempt, its scheme is not judged, or it is for a
+robots.txt itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One decision, and what came of it.
+
+    Attributes:
+        url: what it was made on.
+        verdict: the verdict.
+        by: on what occasion.
+        outcome: what came of it.
+        policy: the policy that decided; None if none was needed, or none came.
+        tokens: as whom the request was judged.
+        waited_seconds: how long the request waited for its policy.
+    """
+
+    url: str
+    verdict: Verdict
+    by: str
+    outcome: str
+    policy: Policy | None
+    tokens: tuple[str, ...]
+    waited_seconds: float = 0.0
+
+
+class Witness(Protocol):
+    """What sees every decision of a crawl as it is made: the audit trail."""
+
+    def decided(self, decision: Decision) -> None:
+        """A request was judged."""
+
+    def exempted(self, url: str, why: str, by: str) -> None:
+        """A request goes on without being judged."""
+
+    def dropped_later(self, url: str, verdict: Verdict) -> None:
+        """A request that had passed was dropped: its browser was redirected to another URL."""
+
+    def withheld(self, page: str, what: str, because: Any, *, is_dry_run: bool) -> None:
+        """What a page yields was withheld; `what` is the URL of a request, or empty for an item."""
+
+    def learnt(self, policy: Policy) -> None:
+        """A policy came into memory, perhaps again."""
+
+    def read(self, body: bytes, sha256: str) -> None:
+        """A file was read."""
+
+    def open(self) -> None:
+        """The spider is open."""
+
+    async def close(self, reason: str) -> None:
+        """The spider is closed, and no decision follows."""
+
+    def sent_in_vain(self, origin: Origin, steps: Iterable[Step]) -> None:
+        """Requests were sent for a robots.txt, and nothing was learnt from them."""
+
+
+class Decisions:
+    """The exit of one crawl.
+
+    Attributes:
+        witness: what sees the decisions; None for nobody.
+        is_dry_run: whether nothing is dropped.
+        notices: the signals that are sent.
+        judged_by: the policy by which each request was judged.
+    """
+
+    def __init__(self, crawler: Crawler, *, is_dry_run: bool = False) -> None:
+        self.witness: Witness | None = None
+        self.is_dry_run = is_dry_run
+        self.notices = Notices(crawler)
+        self.judged_by: WeakKeyDictionary[Request, Policy] = WeakKeyDictionary()
+        self.tokens_for: Callable[[Request], tuple[str, ...]] = lambda _: ()
+        self._waits: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
+        self._user_count = 0
+        self._journal = Journal(crawler)
+        self._crawler = crawler
+        self._inc_value: Callable[[str], None] = self._first_inc_value
+
+    def _first_inc_value(self, name: str) -> None:
+        """Count, and keep the method that does: there are no stats before the crawl begins."""
+        self._inc_value = self._crawler.stats.inc_value
+        self._inc_value(name)
+
+    @classmethod
+    def of(cls, crawler: Crawler, settings: RepSettings | PageSettings) -> Decisions:
+        """The exit of a crawl, which its components share."""
+        found = _EXITS.get(id(crawler))
+        if found is None:
+            found = _EXITS[id(crawler)] = cls(crawler, is_dry_run=settings.dry_run)
+        return found
+
+    # The components that decide each enter, and leave when they decide no more.
+
+    def enter(self, witness: Callable[[], Witness] | None) -> None:
+        """One more component decides; `witness` makes the witness, if there is to be one."""
+        self._user_count += 1
+        if witness is not None and self.witness is None:
+            self.witness = witness()
+
+    def open(self) -> None:
+        """The spider is open."""
+        if self.witness is not None:
+            self.witness.open()
+
+    async def leave(self, reason: str) -> None:
+        """A component decides no more; with the last of them the witness closes."""
+        self._user_count -= 1
+        if self.witness is not None and self._user_count == 0:
+            await self.witness.close(reason)
+
+    def waited(self, request: Request, seconds: float) -> None:
+        """Note how long a request waited before it was judged."""
+        if self.witness is not None:
+            self._waits[request] = self._waits.get(request, 0.0) + seconds
+
+    # Requests of the crawl
+
+    def exempt(self, request: Request) -> None:
+        """A request carries `dont_obey_robotstxt`."""
+        if self.witness is not None:
+            self.witness.exempted(request.url, DONT_OBEY, _occasion(request))
+        self._journal.count(stats.EXEMPT)
+
+    def judged(self, request: Request, verdict: Verdict | None, meta: dict[str, Any]) -> None:
+        """Let a request pass with its verdict in its meta, or drop it; None is not judged.
+
+        Raises:
+            RobotsTxtDisallowed: it is dropped.
+        """
+        if self.witness is not None:
+            self._tell(self.witness, request.url, request, verdict, _occasion(request))
+        if verdict is None:
+            self._journal.count(stats.NOT_JUDGED)
+            return
+        self._inc_value(stats.VERDICT_ALLOWED if verdict.allowed else stats.VERDICT_DISALLOWED)
+        if not verdict.allowed:
+            if not self.is_dry_run:
+                self._drop(request, verdict)
+            self._journal.count(stats.WOULD_DROP)
+        meta[VERDICT] = verdict
+
+    def filtered(self, request: Request, verdict: Verdict) -> NoReturn:
+        """Drop a request before it is queued.
+
+        Raises:
+            RobotsTxtDisallowed: always.
+        """
+        if self.witness is not None:
+            self.witness.decided(self._decision(request.url, request, verdict, FILTER, DROPPED))
+        self._journal.count(stats.VERDICT_DISALLOWED)
+        self._journal.count(stats.FILTERED)
+        self._drop(request, verdict)
+
+    def redirected_in_browser(self, request: Request, verdict: Verdict) -> NoReturn:
+        """Drop a request whose browser was redirected to a URL that is not allowed.
+
+        Raises:
+            RobotsTxtDisallowed: always.
+        """
+        if self.witness is not None:
+            self.witness.dropped_later(request.url, verdict)
+        self._drop(request, verdict)
+
+    # Requests of pages in browsers
+
+    def judged_in_browser(
+        self, url: str, request: Request | None, verdict: Verdict | None, stat: str
+    ) -> bool:
+        """Whether a request of a page is to be aborted; `stat` counts those that are.
+
+        `request` is the same as one of Scrapy's; None if it cannot be one.
+        """
+        is_refused = verdict is not None and not verdict.allowed
+        if self.witness is not None:
+            self._tell(self.witness, url, request, verdict, BROWSER)
+        if verdict is None:
+            self._journal.count(stats.NOT_JUDGED)
+        elif not is_refused:
+            self._journal.count(stats.BROWSER_ALLOWED)
+        else:
+            self._journal.count(stats.WOULD_DROP if self.is_dry_run else stat)
+        return is_refused and not self.is_dry_run
+
+    def slipped(self, url: str, request: Request | None, verdict: Verdict) -> None:
+        """A browser has sent a request that is not allowed."""
+        if self.witness is not None:
+            self.witness.decided(self._decision(url, request, verdict, BROWSER, SLIPPED))
+        self._journal.count(stats.BROWSER_SLIPPED)
+
+    # What callbacks yield
+
+    def withheld(self, response: Response, what: Any, because: Any, stat: str) -> bool:
+        """Whether something is not yielded, because of what its page says; not so in a dry run."""
+        is_request = isinstance(what, Request)
+        if self.witness is not None:
+            url = what.url if isinstance(what, Request) else ""
+            self.witness.withheld(response.url, url, because, is_dry_run=self.is_dry_run)
+        if self.is_dry_run:
+            would = stats.WOULD_WITHHOLD_REQUESTS if is_request else stats.WOULD_WITHHOLD_ITEMS
+            self._journal.count(would)
+            return False
+        self._journal.count(stat)
+        logger.debug(
+            "Withheld: %(what)s of %(response)s (%(because)s)",
+            {
+                "what": what if is_request else "an item",
+                "response": response,
+                "because": because,
+            },
+            extra=self._journal.extra,
+        )
+        self.notices.send(withheld, response=response, what=what, because=because)
+        return True
+
+    def _tell(
+        self,
+        witness: Witness,
+        url: str,
+        request: Request | None,
+        verdict: Verdict | None,
+        by: str,
+    ) -> None:
+        if verdict is None:
+            witness.exempted(url, SCHEME, by)
+        elif verdict.reason is Reason.IMPLICITLY_ALLOWED:
+            witness.exempted(url, ITSELF, by)
+        else:
+            dropped = ABORTED if by == BROWSER else DROPPED
+            refused = WOULD_DROP if self.is_dry_run else dropped
+            outcome = PASSED if verdict.allowed else refused
+            witness.decided(self._decision(url, request, verdict, by, outcome))
+
+    def _decision(
+        self, url: str, request: Request | None, verdict: Verdict, by: str, outcome: str
+    ) -> Decision:
+        if request is None:
+            return Decision(url, verdict, by, outcome, None, ())
+        return Decision(
+            request.url,
+            verdict,
+            by,
+            outcome,
+            self.judged_by.get(request),
+            self.tokens_for(request),
+            self._waits.pop(request, 0.0),
+        )
+
+    def _drop(self, request: Request, verdict: Verdict) -> NoReturn:
+        self._journal.count(stats.FORBIDDEN)
+        logger.debug(
+            "Forbidden by robots.txt: %(request)s (%(verdict)s)",
+            {"request": request, "verdict": verdict},
+            extra=self._journal.extra,
+        )
+        self.notices.send(request_disallowed, request=request, verdict=verdict)
+        if verdict.reason is Reason.UNREACHABLE:
+            raise RobotsTxtUnreachable(verdict)
+        raise RobotsTxtDisallowed(verdict)
+
+
+# By the identity of the crawler, which each exit keeps alive: no other can have it meanwhile.
+_EXITS: WeakValueDictionary[int, Decisions] = WeakValueDictionary()
+
+
+def _occasion(request: Request) -> str:
+    return REDIRECT if request.meta.get("redirect_urls") else REQUEST

@@ -1,0 +1,482 @@
+"""The audit trail of one crawl: what its decisions and policies are as records.
+
+Each decision is written before its request goes on. A policy is written when it comes into memory,
+with the octets of its file, and again in each segment that has decisions of it. So a segment needs
+no other one but for the octets, and a trail needs nothing but itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import secrets
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import scrapy
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import deferred_from_coro
+
+from scrapy_rep import stats
+from scrapy_rep.audit import records
+from scrapy_rep.audit.addresses import Query, bare, redaction
+from scrapy_rep.audit.records import line, rounded
+from scrapy_rep.audit.writer import Writer
+from scrapy_rep.decisions import Decision
+from scrapy_rep.engine.journal import Journal
+from scrapy_rep.engine.loops import result_of
+from scrapy_rep.identity import Identity
+from scrapy_rep.protocol.access.events import name_of
+from scrapy_rep.protocol.access.knowledge import Step
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.setting_table import SETTINGS
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.policy import Policy
+    from scrapy_rep.settings import PageSettings, RepSettings
+
+logger = logging.getLogger(__name__)
+
+_LATEST = "latest"
+_PREVIOUS = "rep-audit-run"  # in a JOBDIR: the run that wrote there last
+_KEY = "key"
+_TAILS_KEPT = 256  # of each policy: what decided, encoded
+_WRITTEN_KEPT = 1 << 16  # digests of bodies; one that is forgotten is written again
+_PENDING_OCTETS = 1 << 24  # of bodies that could not be written yet
+_COUNTED, _COUNTED_SECONDS = 1000, 60.0  # after so many, or so long, counts are written
+# Values that may hold secrets: these are not told, but whether they are set.
+_SECRET = frozenset({"REP_REDIS_URL", "REP_FETCH_META"})
+_SCRAPYS = ("ROBOTSTXT_OBEY", "ROBOTSTXT_USER_AGENT", "ROBOTSTXT_PARSER")
+
+
+class _Kept:
+    """What the trail keeps with a policy: its number, where it was written, what decided."""
+
+    __slots__ = ("p", "segment", "tails")
+
+    def __init__(self, p: int) -> None:
+        self.p = p
+        self.segment = 0
+        # By the identity of the verdict, which equal decisions share; held, so that it stays one.
+        self.tails: dict[int, tuple[Verdict, str]] = {}
+
+
+@dataclass
+class _Count:
+    """Allowed decisions by one policy and rule, which are told as a number."""
+
+    first_n: int
+    last_n: int
+    count: int = 0
+
+
+class Trail:
+    """The witness of one crawl's decisions that writes them down."""
+
+    def __init__(self, crawler: Crawler, settings: RepSettings | PageSettings) -> None:
+        """Take the settings; the trail begins with the spider."""
+        self._crawler = crawler
+        self._settings = settings
+        self._identity = Identity(crawler)
+        self._journal = Journal(crawler)
+        self._opened: Writer | None = None
+        self._is_counted = settings.audit_allowed == "count"
+        self._n = 0
+        self._p = 0
+        self._written: dict[bytes, None] = {}
+        self._pending: dict[str, bytes] = {}
+        self._pending_octets = 0
+        self._counted: dict[tuple[Policy | None, str], _Count] = {}
+        self._counted_count = 0
+        self._counted_since = 0.0
+        self._key = secrets.token_bytes(32)
+        query = Query(settings.audit_query)
+        self._url = redaction(query, self._key)
+        self._is_redacted = query is not Query.KEEP
+        self._previous: str | None = None
+        # Absolute: the working directory may change while the crawl runs.
+        self._root = Path(os.path.expanduser(settings.audit_dir)).absolute()
+        self.run = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{secrets.token_hex(3)}"
+
+    def open(self) -> None:
+        """Make the folder of the run, and write the first record."""
+        if self._opened is None:
+            self._identity.settle()
+            self._previous = self._exchange_previous()
+            self._opened = Writer(
+                self._folder,
+                self._head,
+                segment_octets=self._settings.audit_segment_octets,
+                failed=self._failed,
+            )
+            self._write_key()
+            self._link()
+
+    @property
+    def _folder(self) -> Path:
+        return self._root / self.run
+
+    @property
+    def _writer(self) -> Writer:
+        """The writer; a decision may come before the spider is told to be open."""
+        if self._opened is None:
+            self.open()
+        assert self._opened is not None  # noqa: S101 - it is open now
+        return self._opened
+
+    def _write_key(self) -> None:
+        if self._settings.audit_query == Query.HASH.value:
+            with suppress(OSError):
+                path = self._folder / _KEY
+                path.touch(0o600)
+                path.write_bytes(self._key)
+
+    def _link(self) -> None:
+        """Let `latest` name this run, where there are symbolic links."""
+        with suppress(OSError):
+            part = self._folder.with_name(f".{_LATEST}-{self.run}")
+            part.symlink_to(self.run, target_is_directory=True)
+            part.replace(self._folder.with_name(_LATEST))
+
+    async def close(self, reason: str) -> None:
+        """Write the end of the trail."""
+        if self._opened is None:
+            return
+        writer = self._opened
+        self._write_counts(time.time())
+        done = writer.close(reason)
+        self._journal.count(stats.AUDIT_RECORDS, writer.record_count)
+        self._journal.count(stats.AUDIT_SEGMENTS, writer.segment_count)
+        digest = await result_of(done)
+        logger.info(
+            "The audit trail of this crawl is in %s; the SHA-256 of its manifest.json is %s",
+            writer.folder,
+            digest,
+            extra=self._journal.extra,
+        )
+
+    # What the witness hears
+
+    def decided(self, decision: Decision) -> None:
+        """Write a decision."""
+        verdict, policy = decision.verdict, decision.policy
+        kind = records.ALLOWED if verdict.allowed else records.DISALLOWED
+        at = time.time()
+        self._n += 1
+        segment = self._writer.ready(at)
+        if segment is None:
+            self._writer.lose(self._n, kind, at)
+            return
+        if self._is_counted and verdict.allowed:
+            self._count(decision, at)
+            return
+        before = "" if policy is None else self._policy_lines(policy, segment)
+        p, why = _why(policy, verdict)
+        rest: dict[str, Any] = {}
+        if decision.tokens and decision.tokens != self._identity.tokens:
+            rest["tokens"] = decision.tokens
+        if decision.waited_seconds:
+            rest["waited_seconds"] = rounded(decision.waited_seconds)
+        url = self._url(decision.url)
+        if self._is_redacted and "?" in url:
+            rest["redacted"] = True
+        text = records.decision(self._n, at, url, p, why, decision.by, decision.outcome, rest)
+        self._put(before + text, at, self._n, kind, policy)
+
+    def exempted(self, url: str, why: str, by: str) -> None:
+        """Write an exemption: a trail that is silent about these proves nothing."""
+        self._numbered(records.EXEMPT, {"url": self._url(url), "why": why, "by": by})
+
+    def dropped_later(self, url: str, verdict: Verdict) -> None:
+        """Write that a request was dropped that had passed."""
+        held = {"url": self._url(url), "reason": verdict.reason.name, "line": verdict.line or None}
+        self._numbered(records.DROP, {**held, "robots_txt": bare(verdict.robots_txt)})
+
+    def withheld(self, page: str, what: str, because: Any, *, is_dry_run: bool) -> None:
+        """Write what a page withheld, and by which statement."""
+        held = {
+            "page": self._url(page),
+            "what": "request" if what else "item",
+            "url": self._url(what) if what else None,
+            "because": _statement(because),
+            "outcome": "would-withhold" if is_dry_run else "withheld",
+        }
+        self._numbered(records.WITHHELD, held)
+
+    def learnt(self, policy: Policy) -> None:
+        """Write a policy."""
+        if policy.audit is not None:
+            return
+        at = time.time()
+        segment = self._writer.ready(at)
+        if segment is not None:
+            self._put(self._policy_lines(policy, segment), at, 0, "", policy)
+
+    def read(self, body: bytes, sha256: str) -> None:
+        """Keep the octets of a file until its policy is written."""
+        if bytes.fromhex(sha256) in self._written or sha256 in self._pending:
+            return
+        if self._pending_octets + len(body) <= _PENDING_OCTETS:
+            self._pending[sha256] = body
+            self._pending_octets += len(body)
+
+    def sent_in_vain(self, origin: Origin, steps: Iterable[Step]) -> None:
+        """Write what was sent for a file of which nothing was learnt."""
+        at = time.time()
+        if self._writer.ready(at) is not None:
+            held = {
+                "t": records.FETCH,
+                "at": rounded(at),
+                "origin": str(origin),
+                "hops": self._hops(steps),
+            }
+            self._writer.put(line(held), at)
+
+    # Writing
+
+    def _numbered(self, kind: str, held: dict[str, Any]) -> None:
+        at = time.time()
+        self._n += 1
+        if self._writer.ready(at) is None:
+            self._writer.lose(self._n, kind, at)
+            return
+        record = {"t": kind, "n": self._n, "at": rounded(at), **held}
+        self._writer.put(line(record), at, self._n, kind)
+
+    def _put(
+        self,
+        text: str,
+        at: float,
+        n: int,
+        kind: str,
+        policy: Policy | None,
+        **numbers: int,
+    ) -> None:
+        if self._writer.put(text, at, n, kind, **numbers):
+            if policy is not None and policy.sha256 in self._pending:
+                self._forget_pending(policy.sha256)
+        elif policy is not None and policy.audit is not None:
+            policy.audit.segment = 0  # it is written again before its next decision
+
+    def _forget_pending(self, sha256: str) -> None:
+        self._pending_octets -= len(self._pending.pop(sha256))
+        if len(self._written) >= _WRITTEN_KEPT:
+            del self._written[next(iter(self._written))]
+        self._written[bytes.fromhex(sha256)] = None
+
+    def _policy_lines(self, policy: Policy, segment: int) -> str:
+        """The lines that a decision of a policy rests on; empty if the segment has them."""
+        kept: _Kept | None = policy.audit
+        if kept is None:
+            self._p += 1
+            policy.audit = kept = _Kept(self._p)
+        if kept.segment == segment:
+            return ""
+        kept.segment = segment
+        body = self._pending.get(policy.sha256)
+        lines = "" if body is None else records.body(body, policy.sha256)
+        return lines + line(self._policy_record(policy, kept.p))
+
+    def _policy_record(self, policy: Policy, p: int) -> dict[str, Any]:
+        result, outage = policy.access_result, policy.outage
+        return {
+            "t": records.POLICY,
+            "p": p,
+            "origin": str(policy.origin),
+            "source": policy.source or None,
+            "event": policy.event,
+            "access_result": None if result is None else result.value,
+            "meaning": policy.meaning.value,
+            "is_stale": policy.is_stale or None,
+            "hops": self._hops(policy.steps) or None,
+            "fetched_at": rounded(policy.fetched_at) or None,
+            "confirmed_at": rounded(policy.confirmed_at) or None,
+            "usable_until": _finite(policy.usable_until),
+            "body": f"sha256:{policy.sha256}" if policy.sha256 else None,
+            "is_cut": policy.robots_txt.is_cut or None,
+            "content_type": policy.content_type or None,
+            **{name.replace("-", "_"): value for name, value in policy.headers.items()},
+            "crawl_delay": policy.asked_of().crawl_delay,
+            "parser": None if policy.is_read_by_us else str(self._parser),
+            "outage": None
+            if outage is None
+            else {
+                "event": name_of(outage.event),
+                "since": rounded(outage.since),
+                "count": outage.count,
+            },
+        }
+
+    @property
+    def _parser(self) -> Any:
+        return self._crawler.settings.get("ROBOTSTXT_PARSER")
+
+    def _hops(self, steps: Iterable[Step]) -> list[dict[str, Any]]:
+        found = []
+        for step in steps:
+            failed = step.event is not None and not isinstance(step.event, int)
+            hop = {
+                "uri": self._url(step.uri),
+                "at": rounded(step.sent_at),
+                "seconds": rounded(step.seconds),
+                "status": step.event if isinstance(step.event, int) else None,
+                "failure": name_of(step.event) if failed and step.event is not None else None,
+                "location": self._url(step.location) if step.location else None,
+                "ip": step.address or None,
+                "octets": step.octets,
+                "source": "store" if step.is_copied else "network",
+            }
+            found.append({name: value for name, value in hop.items() if value is not None})
+        return found
+
+    # Allowed decisions that are only counted
+
+    def _count(self, decision: Decision, at: float) -> None:
+        if not self._counted:
+            self._counted_since = at
+        why = _why(decision.policy, decision.verdict)[1]
+        found = self._counted.setdefault((decision.policy, why), _Count(self._n, self._n))
+        found.count += 1
+        found.last_n = self._n
+        self._counted_count += 1
+        if self._counted_count >= _COUNTED or at >= self._counted_since + _COUNTED_SECONDS:
+            self._write_counts(at)
+
+    def _write_counts(self, at: float) -> None:
+        """Write how many allowed decisions there were since, by policy and by what decided."""
+        counted, self._counted = self._counted, {}
+        self._counted_count = 0
+        for (policy, why), found in counted.items():
+            segment = self._writer.ready(at)
+            numbers = {"count": found.count, "first_n": found.first_n}
+            if segment is None:
+                self._writer.lose(found.last_n, records.ALLOWED, at, **numbers)
+                continue
+            before = "" if policy is None else self._policy_lines(policy, segment)
+            p = None if policy is None else policy.audit.p
+            text = records.count(p, why, found.count, found.first_n, found.last_n)
+            self._put(before + text, at, found.last_n, records.ALLOWED, policy, **numbers)
+
+    # The first record
+
+    def _head(self, segment: int) -> dict[str, Any]:
+        spider = self._crawler.spider
+        return {
+            "t": records.RUN,
+            "v": records.VERSION,
+            "run": self.run,
+            "at": rounded(time.time()),
+            "segment": segment,
+            "software": {
+                "scrapy_rep": version("scrapy-rep"),
+                "scrapy": scrapy.__version__,
+                "python": platform.python_version(),
+            },
+            "spider": getattr(spider, "name", None),
+            "tokens": self._identity.tokens,
+            "user_agent": self._identity.header,
+            "settings": _settings(self._crawler),
+            "previous": self._previous,
+        }
+
+    def _exchange_previous(self) -> str | None:
+        """The run before this one in the same `JOBDIR`, and a note of this one."""
+        folder = self._crawler.settings.get("JOBDIR")
+        if not folder:
+            return None
+        path = Path(folder) / _PREVIOUS
+        previous = None
+        with suppress(OSError, UnicodeDecodeError):
+            previous = path.read_text(encoding="ascii").strip() or None
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(self.run, encoding="ascii")
+        return previous
+
+    def _failed(self, error: str) -> None:
+        self._journal.count(stats.AUDIT_GAPS)
+        logger.error(
+            "The audit trail in %s cannot be written: %s. What it lacks is counted, and told in it",
+            self._settings.audit_dir,
+            error,
+            extra=self._journal.extra,
+        )
+        engine = self._crawler.engine
+        if self._settings.audit_on_failure == "stop" and engine is not None:
+            self._stop(engine)
+
+    @staticmethod
+    def _stop(engine: Any) -> None:
+        def stop() -> None:
+            stopping = deferred_from_coro(engine.close_spider_async(reason="audit_failed"))
+            stopping.addErrback(lambda _: None)  # it is closing already
+
+        call_later(0, stop)  # not amid the handling of a request
+
+
+def _why(policy: Policy | None, verdict: Verdict) -> tuple[int | None, str]:
+    """The number of a policy, and what decided, encoded; of most decisions that is done before."""
+    if policy is None or policy.audit is None:
+        return None, _reasons(verdict)
+    kept: _Kept = policy.audit
+    found = kept.tails.get(id(verdict))
+    if found is None:
+        if len(kept.tails) >= _TAILS_KEPT:
+            kept.tails.clear()
+        found = kept.tails[id(verdict)] = verdict, _reasons(verdict)
+    return kept.p, found[1]
+
+
+def _reasons(verdict: Verdict) -> str:
+    rule = "" if verdict.rule is None else str(verdict.rule)
+    return records.reasons(
+        verdict.allowed, verdict.reason.name, verdict.line, rule, verdict.product_token
+    )
+
+
+def _finite(instant: float) -> float | None:
+    return rounded(instant) if instant != float("inf") else None
+
+
+def _statement(because: Any) -> dict[str, Any]:
+    """What decided that something is withheld: a rule of a page, or a statement about uses."""
+    source = because.source
+    return {
+        "name": getattr(because, "name", None) or getattr(because, "category", None),
+        "text": str(because),
+        "uri": bare(source.uri) if getattr(source, "uri", "") else None,
+    }
+
+
+def _settings(crawler: Crawler) -> dict[str, Any]:
+    """The settings that differ from their defaults, as JSON takes them, and without secrets."""
+    held: dict[str, Any] = {}
+    for name, setting in SETTINGS.items():
+        value = crawler.settings.get(name, setting.default)
+        if value == setting.default:
+            continue
+        if name == "REP_FETCH_META":
+            held[name] = sorted(map(str, value))
+        else:
+            held[name] = "(set)" if name in _SECRET else _plain(value)
+    return held | {name: _plain(crawler.settings.get(name)) for name in _SCRAPYS}
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON; what JSON has no word for, as text."""
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return value
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(one) for one in value]
+    return str(value)

@@ -1,0 +1,112 @@
+"""Trails without a crawl: the middleware judges requests by files that a test gives."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from scrapy import Request, Spider
+from scrapy.exceptions import IgnoreRequest
+from scrapy.statscollectors import MemoryStatsCollector
+from scrapy.utils.test import get_crawler
+
+from scrapy_rep import RepMiddleware
+from scrapy_rep.audit.reading import Run
+from scrapy_rep.policy import Policy
+from scrapy_rep.protocol.access.events import Event, Meaning
+from scrapy_rep.protocol.access.knowledge import Step
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.document import parse
+from scrapy_rep.reading import Reading, digest_of
+from tests.crawls.settings import ADDON
+
+FILE = b"# who may\nUser-agent: *\nDisallow: /private\nAllow: /private/open\n"
+
+
+class Judged:
+    """A crawl with a trail that only judges."""
+
+    def __init__(self, root: Path, **settings: Any) -> None:
+        wanted = {**ADDON, "USER_AGENT": "TestBot/1.0", "REP_AUDIT_DIR": str(root), **settings}
+        self.crawler = crawler = get_crawler(settings_dict=wanted)
+        crawler.stats = MemoryStatsCollector(crawler)
+        crawler.spider = Spider("test")
+        crawler.engine = SimpleNamespace(  # type: ignore[assignment]
+            spider=crawler.spider,
+            downloader=SimpleNamespace(slots={}, active=set()),
+            close_spider_async=self._close_spider,
+        )
+        self.stopped: list[str] = []
+        self.middleware = RepMiddleware.from_crawler(crawler)
+        self.middleware._spider_opened()
+        witness: Any = self.middleware._decisions.witness
+        self.witness = witness
+        self.root = root
+        self.outcomes: list[bool] = []
+
+    async def _close_spider(self, *, reason: str) -> None:
+        self.stopped.append(reason)
+
+    @property
+    def folder(self) -> Path:
+        folder: Path = self.witness._folder
+        return folder
+
+    def know(
+        self, host: str, body: bytes = FILE, event: Event = 200, meaning: Meaning = Meaning.RULES
+    ) -> Policy:
+        """Have a policy in memory, as a fetch would leave it."""
+        origin = Origin("https", host, 443)
+        if meaning is Meaning.RULES:
+            sha256 = self.middleware.policies._tell_of_file(body, digest_of(body))
+            file = parse(body, origin.robots_txt_uri)
+            reading = Reading(file, file, sha256)
+        else:
+            reading = Reading.of_nothing(origin)
+        tokens = self.middleware._identity.tokens
+        step = Step(origin.robots_txt_uri, event, 1e9, 0.5, len(body), "192.0.2.1")
+        policy = Policy(
+            origin, event, meaning, reading, tokens, steps=(step,), source="network", fetched_at=1e9
+        )
+        self.middleware.policies._keep(policy)
+        self.middleware.policies._tell(policy)
+        return policy
+
+    def judge(self, urls: Sequence[str], **meta: Any) -> None:
+        """Let requests through, or drop them."""
+        for url in urls:
+            with suppress(StopIteration, IgnoreRequest):
+                self.middleware.process_request(Request(url, meta={**meta})).send(None)
+                raise AssertionError("a warm request does not wait")
+
+    def end(self, reason: str = "finished") -> Run:
+        """End the crawl, and read its trail."""
+        with ThreadPoolExecutor(1) as thread:
+            leaving = self.middleware._decisions.leave(reason)
+            thread.submit(asyncio.run, leaving).result(timeout=20)
+        return Run(self.folder)
+
+
+def judged_outcomes(urls: Sequence[str], root: Path | None, **settings: Any) -> list[str]:
+    """What comes of each request, with a trail or without."""
+    crawl = Judged(root or Path(), **({} if root else {"REP_AUDIT_DIR": ""}), **settings)
+    crawl.know("a.example")
+    found = [_outcome(crawl, url) for url in urls]
+    if root is not None:
+        crawl.end()
+    return found
+
+
+def _outcome(crawl: Judged, url: str) -> str:
+    try:
+        crawl.middleware.process_request(Request(url)).send(None)
+    except StopIteration:
+        return "passed"
+    except IgnoreRequest as error:
+        return str(error)
+    raise AssertionError("a warm request does not wait")

@@ -1,0 +1,139 @@
+"""A trail that nobody changed is whole; one changed octet is named."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.audit.checking import Check, check
+from scrapy_rep.audit.reading import MANIFEST, Run
+from tests.audit.making import Judged
+
+URLS = [f"https://{host}.example/{path}" for host in "ab" for path in ("x", "private/y", "z?q=1")]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    crawl = Judged(tmp_path)
+    crawl.know("a.example")
+    crawl.know("b.example", b"User-agent: *\nDisallow: /\n\xff")
+    crawl.judge(URLS)
+    crawl.judge(URLS[:1], dont_obey_robotstxt=True)
+    return crawl.end()
+
+
+def again(run: Run) -> Check:
+    return check(Run(run.path))
+
+
+def changed(run: Run, change: Callable[[bytes], bytes]) -> Check:
+    """The check of a trail whose only segment somebody has changed, packing it again."""
+    (path,) = run.path.glob("*.jsonl.gz")
+    before = gzip.decompress(path.read_bytes())
+    after = change(before)
+    assert after != before
+    path.write_bytes(gzip.compress(after))
+    return again(run)
+
+
+def test_an_untouched_one_is_whole(run: Run) -> None:
+    found = check(run)
+    assert (found.problems, found.missing, found.unmarked, found.last_n) == ([], [], 0, 7)
+    assert dict(found.counts) == {"allowed": 2, "disallowed": 4, "exempt": 1}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (b"Disallow: /private", b"Disallow: /privatf", "do not have the digest 8d5c"),
+        (b"https://a.example/private/y", b"https://a.example/private/x", "they were changed"),
+        (b'"line":3', b'"line":4', "they were changed"),
+        (b'"allowed":false', b'"allowed":true', "they were changed"),
+        (b'"sha256":"', b'"sha256":"0', "they do not have the digest"),
+        (b'"n":2', b'"n":3', "the numbers 2 to 2 are missing"),
+        (b'"p":1,"origin"', b'"p":9,"origin"', "policy 1 is missing"),
+        (b'"t":"end"', b'"t":"fin"', "no record is of the kind"),
+    ],
+)
+def test_what_was_changed_is_named(run: Run, before: bytes, after: bytes, said: str) -> None:
+    found = changed(run, lambda octets: octets.replace(before, after, 1))
+    assert any(said in problem for problem in found.problems + found.missing), found.problems
+    assert not found.is_sound
+
+
+def test_any_octet(run: Run) -> None:
+    """Wherever it is: a bit flipped at random places."""
+    (path,) = run.path.glob("*.jsonl.gz")
+    octets = gzip.decompress(path.read_bytes())
+    draw = random.Random(7)
+    for place in draw.sample(range(len(octets)), 150):
+        flipped = bytearray(octets)
+        flipped[place] ^= 1 << draw.randrange(7)
+        path.write_bytes(gzip.compress(bytes(flipped)))
+        assert not again(run).is_sound, octets[max(place - 20, 0) : place + 20]
+
+
+def test_a_line_that_was_removed(run: Run) -> None:
+    found = changed(run, lambda octets: octets.replace(octets.splitlines(keepends=True)[4], b""))
+    assert not found.is_sound
+
+
+def test_a_file_cut_short(run: Run) -> None:
+    (path,) = run.path.glob("*.jsonl.gz")
+    path.write_bytes(path.read_bytes()[:-40])
+    assert any("cannot be read to its end" in problem for problem in again(run).problems)
+
+
+def test_a_file_that_was_removed_or_added(run: Run) -> None:
+    (path,) = run.path.glob("*.jsonl.gz")
+    copy = path.with_name(path.name.replace("00001", "00002"))
+    copy.write_bytes(path.read_bytes())
+    assert not again(run).is_sound
+    copy.unlink()
+    assert again(run).is_sound
+    path.unlink()
+    assert any("it is missing" in problem for problem in again(run).problems)
+
+
+def test_a_manifest_that_was_changed(run: Run) -> None:
+    path = run.path / MANIFEST
+    held = json.loads(path.read_bytes())
+    held["segments"][0]["records"] += 1
+    path.write_text(json.dumps(held))
+    assert any("by the manifest" in problem for problem in again(run).problems)
+    path.unlink()
+    assert any("manifest.json is missing" in problem for problem in again(run).problems)
+
+
+def test_one_that_was_killed_is_complete_up_to_a_number(tmp_path: Path) -> None:
+    crawl = Judged(tmp_path)
+    crawl.know("a.example")
+    crawl.judge(URLS[:3])
+    (path,) = crawl.folder.glob("*.jsonl")
+    whole = check(Run(crawl.folder))
+    assert whole.is_sound
+    assert "complete up to number 3" in " ".join(whole.missing)
+    path.write_bytes(path.read_bytes()[:-7])
+    torn = check(Run(crawl.folder))
+    assert torn.is_sound
+    assert "complete up to number 2" in " ".join(torn.missing)
+    assert any("torn" in lack for lack in torn.missing)
+
+
+@pytest.mark.parametrize("octets", [b"", b"[" * 5000, b"{}\n", b'{"t":7}\n', b"\xff\n", b"null\n"])
+def test_what_is_no_trail_does_not_raise(tmp_path: Path, octets: bytes) -> None:
+    (tmp_path / "1-00001.jsonl").write_bytes(octets)
+    found = check(Run(tmp_path))
+    assert found.problems or found.missing
+
+
+@pytest.mark.parametrize("kind", ["policy", "body", "decision", "count", "gap", "mark", "exempt"])
+def test_records_that_cannot_be_so_are_named(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "1-00001.jsonl").write_text(f'{{"t":"{kind}","n":"x","p":[],"lines":{{}}}}\n')
+    found = check(Run(tmp_path))
+    assert any(kind in problem or "begins with" in problem for problem in found.problems)

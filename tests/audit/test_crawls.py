@@ -1,0 +1,180 @@
+"""Whole crawls in every loop: the trail accounts for what the servers saw, and for all drops."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.audit.checking import check
+from scrapy_rep.audit.reading import Run
+from tests.audit.crawled import audited, fetched, of_kind, passed
+from tests.crawling import LOOPS, Loop
+from tests.crawls.settings import WITH_SCRAPYS_QUEUE
+from tests.servers.handle import Answer, Site, free_port, redirect
+
+FILE = "# who may\nUser-agent: *\nDisallow: /private\nAllow: /private/open\nCrawl-delay: 0\n"
+PACKED = Answer(body=gzip.compress(FILE.encode()), headers=(("Content-Encoding", "gzip"),))
+
+
+def assert_sound(run: Run) -> None:
+    found = check(run)
+    assert (found.problems, found.missing, found.unmarked) == ([], [], 0)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_every_decision_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
+    """Two hops, gzip, 404, 503, nobody there, dot segments, and a copy that is used twice."""
+    absent = free_port()
+    with (
+        Site({"/robots.txt": redirect("/moved.txt"), "/moved.txt": PACKED}) as rules,
+        Site({"/robots.txt": Answer(status=404)}) as none,
+        Site({"/robots.txt": Answer(status=503)}) as down,
+        Site() as repeats,
+    ):
+        repeats.change({"/robots.txt": redirect(rules.url("/robots.txt"))})
+        urls = [
+            *map(rules.url, ["/a", "/private/x?token=1#here", "/private/open", "/a/../private/y"]),
+            rules.url("/robots.txt"),
+            none.url("/a"),
+            down.url("/a"),
+            f"http://127.0.0.1:{absent}/a",
+            repeats.url("/private/z"),
+            "data:,x",
+        ]
+        settings = {**WITH_SCRAPYS_QUEUE, "CONCURRENT_REQUESTS": 1}
+        result, run = audited(urls, tmp_path, loop=loop, settings=settings)
+        assert_sound(run)
+        sites = (rules, none, down, repeats)
+        seen = [site.url(path) for site in sites for path in site.paths()]
+        told = fetched(run) + passed(run)
+        told -= {uri: 1 for uri in told if str(absent) in uri or uri == "data:,x"}
+        assert sorted(told.elements()) == sorted(seen)
+        dropped = [one for one in of_kind(run, "decision") if one["outcome"] == "dropped"]
+        assert len(dropped) == result.stats["robotstxt/forbidden"] == 5
+        assert [one["n"] for one in of_kind(run, "decision", "exempt")] == [*range(1, 12)]
+        (followed,) = (one for one in of_kind(run, "decision") if one["by"] == "redirect")
+        assert followed["url"] == rules.url("/moved.txt"), (
+            "as Scrapy follows what a spider asks for"
+        )
+        by_url = {one["url"]: one for one in of_kind(run, "decision")}
+        decided = by_url[rules.url("/private/x?token=1")]
+        assert (decided["line"], decided["rule"], decided["group"]) == (
+            3,
+            "Disallow: /private",
+            "*",
+        )
+        assert by_url[none.url("/a")]["reason"] == "UNAVAILABLE"
+        assert by_url[down.url("/a")]["reason"] == "UNREACHABLE"
+        assert by_url[rules.url("/a/../private/y")]["allowed"] is False
+        why = {one["url"]: one["why"] for one in of_kind(run, "exempt")}
+        assert why == {rules.url("/robots.txt"): "robots-txt-itself", "data:,x": "scheme"}
+        (body,) = of_kind(run, "body")
+        assert body["text"] == FILE
+        (end,) = of_kind(run, "end")
+        assert (end["reason"], end["n"]) == (result.finish_reason, 11)
+        assert end["allowed"] == result.stats["rep/verdict/allowed"] - 1, "a robots.txt is exempt"
+        assert end["disallowed"] == result.stats["rep/verdict/disallowed"]
+        (head,) = of_kind(run, "run")
+        assert head["settings"]["ROBOTSTXT_OBEY"] is True
+        assert run.manifest_sha256 in result.log
+        (hops,) = (
+            one["hops"] for one in of_kind(run, "policy") if one["origin"] == repeats.url("")
+        )
+        assert [hop["source"] for hop in hops] == ["network", "store", "store"]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_exempt_ones_dry_runs_and_overrides(loop: Loop, tmp_path: Path) -> None:
+    routes: dict[str, Any] = {"/robots.txt": Answer(body=FILE), "/go": redirect("/private/x")}
+    with Site(routes) as site:
+        urls = [site.url("/a"), site.url("/private/x")]
+        meta = {"dont_obey_robotstxt": True}
+        _, exempt = audited([*urls, site.url("/go")], tmp_path, loop=loop, meta=meta)
+        assert_sound(exempt)
+        assert [one["why"] for one in of_kind(exempt, "exempt")] == ["dont_obey"] * 3
+        (redirected,) = of_kind(exempt, "decision")
+        assert (redirected["by"], redirected["outcome"]) == ("redirect", "dropped")
+        _, dry = audited(urls, tmp_path, loop=loop, settings={"REP_DRY_RUN": True})
+        assert_sound(dry)
+        assert {one["outcome"] for one in of_kind(dry, "decision")} == {"passed", "would-drop"}
+        mine = {"REP_OVERRIDES": {"127.0.0.1": {"robots_txt": "User-agent: *\nDisallow: /a"}}}
+        _, own = audited(urls, tmp_path, loop=loop, settings=mine)
+        assert_sound(own)
+        (policy,) = of_kind(own, "policy")
+        assert (policy["source"], policy["event"]) == ("override", "override")
+        assert "hops" not in policy
+        assert of_kind(own, "body")[0]["text"].endswith("Disallow: /a")
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_links_that_are_not_queued(loop: Loop, tmp_path: Path) -> None:
+    links = '<a href="/private/x">x</a><a href="/b">b</a>'
+    page = Answer(body=links, headers=(("Content-Type", "text/html"),))
+    with Site({"/robots.txt": Answer(body=FILE), "/": page}) as site:
+        settings = {"REP_FILTER_LINKS": True}
+        spider = "tests.crawls.links_spider:LinksSpider"
+        result, run = audited([site.url()], tmp_path, loop=loop, spider=spider, settings=settings)
+        assert_sound(run)
+        assert [one["by"] for one in of_kind(run, "decision") if not one["allowed"]] == [
+            "queue-filter"
+        ] * result.stats["rep/filtered_links"]
+        assert result.stats["rep/filtered_links"] > 0
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_later_crawl_goes_by_the_store(loop: Loop, tmp_path: Path) -> None:
+    store = {"REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
+    jobs = {"JOBDIR": str(tmp_path / "job")}
+    with Site({"/robots.txt": Answer(body=FILE)}) as site:
+        runs = [
+            audited([site.url("/a")], tmp_path / "audit", loop=loop, settings={**store, **jobs})[1]
+            for _ in range(2)
+        ]
+        assert site.paths().count("/robots.txt") == 1
+    for run in runs:
+        assert_sound(run)
+    first, second = (of_kind(run, "policy")[0] for run in runs)
+    assert (first["source"], second["source"]) == ("network", "store")
+    assert first["hops"] == second["hops"]
+    assert first["body"] == second["body"]
+    assert "previous" not in runs[0].head
+    assert runs[1].head["previous"] == runs[0].name
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_what_pages_withhold(loop: Loop, tmp_path: Path) -> None:
+    """By a rule of the page, and by a statement about uses in the robots.txt."""
+    html = (("Content-Type", "text/html"),)
+    nofollow = '<meta name="robots" content="nofollow"><a href="/b">b</a><a href="/c">c</a>'
+    routes = {
+        "/robots.txt": Answer(body="User-agent: *\nContent-Usage: train-ai=n\nAllow: /\n"),
+        "/": Answer(body=nofollow, headers=html),
+    }
+    with Site(routes) as site:
+        spider = "tests.crawls.links_spider:LinksSpider"
+        obeyed = {"REP_PAGE_OBEY": ["nofollow"]}
+        result, run = audited([site.url()], tmp_path, loop=loop, spider=spider, settings=obeyed)
+        assert_sound(run)
+        held = of_kind(run, "withheld")
+        assert len(held) == result.stats["rep/page/dropped_requests"] == 2
+        assert {one["url"] for one in held} == {site.url("/b"), site.url("/c")}
+        assert {(one["page"], one["because"]["name"]) for one in held} == {(site.url(), "nofollow")}
+        uses = {"REP_USES": ["train-ai"]}
+        result, run = audited([site.url("/x")], tmp_path, loop=loop, settings=uses)
+        assert_sound(run)
+        (item,) = of_kind(run, "withheld")
+        assert result.stats["rep/usage/dropped_items"] == 1
+        assert (item["what"], item["outcome"], item["page"]) == (
+            "item",
+            "withheld",
+            site.url("/x"),
+        )
+        assert "train-ai=n by Content-Usage, line 2" in item["because"]["text"]
+        assert item["because"]["uri"] == site.url("/robots.txt")
+        _, off = audited([site.url("/x")], tmp_path, loop=loop, settings={"ROBOTSTXT_OBEY": False})
+        assert_sound(off)
+        assert off.head["settings"]["ROBOTSTXT_OBEY"] is False
+        assert of_kind(off, "decision", "exempt") == [], "nothing was judged, and the trail says so"

@@ -1,0 +1,93 @@
+"""Crawls that are killed or stopped: what the server saw is in the trail."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.audit.checking import check
+from scrapy_rep.audit.reading import Run, run_at
+from scrapy_rep.commands.replaying import Replayer
+from tests.audit.crawled import fetched, passed
+from tests.crawling import LOOPS, Loop
+from tests.crawls.settings import ADDON
+from tests.faults.test_closing import log_of, started
+from tests.servers.handle import Answer, Site
+
+PAGES = 400
+ROUTES: dict[str, Any] = {"/robots.txt": Answer(body="User-agent: *\nDisallow: /private\n")}
+
+
+@contextmanager
+def crawling(folder: Path, loop: Loop, urls: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A crawl with a trail, in a process of its own."""
+    folder.mkdir()
+    settings = {
+        **ADDON,
+        "REP_AUDIT_DIR": str(folder / "audit"),
+        "REP_AUDIT_SEGMENT_OCTETS": 1 << 14,  # so that some kills meet the packing of a file
+        "LOG_LEVEL": "INFO",
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+    }
+    with started(folder, loop, settings, urls) as process:
+        yield process
+
+
+def wait_for(site: Site, count: int, folder: Path) -> None:
+    give_up_at = time.monotonic() + 60
+    while len(site.paths()) < count:
+        assert time.monotonic() < give_up_at, log_of(folder)
+        time.sleep(0.002)
+
+
+def assert_accounts_for(run: Run, site: Site) -> None:
+    """All that the server saw was decided before; what was decided last may not have been sent."""
+    seen = {site.url(path) for path in site.paths()}
+    assert seen <= {*passed(run), *fetched(run)}
+    assert {outcome.word for _, outcome, _ in Replayer(run).outcomes()} == {"confirmed"}
+
+
+def urls_of(site: Site) -> list[str]:
+    return [site.url(f"/{'private/' if n % 5 == 0 else ''}{n}") for n in range(PAGES)]
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.slow)])
+def test_a_kill_at_any_moment(kills: int, tmp_path: Path) -> None:
+    draw = random.Random(11)
+    for turn in range(kills):
+        with Site(ROUTES) as site:
+            folder = tmp_path / str(turn)
+            with crawling(folder, LOOPS[turn % 3], urls_of(site)) as process:
+                wait_for(site, draw.randrange(2, PAGES // 2), folder)
+                time.sleep(draw.random() * 0.05)
+                process.send_signal(signal.SIGKILL)
+                process.wait(timeout=60)
+            run = run_at(folder / "audit" / "latest")
+            found = check(run)
+            assert found.problems == []
+            assert "complete up to number" in " ".join(found.missing)
+            assert_accounts_for(run, site)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_process_that_stands_still_for_a_while(loop: Loop, tmp_path: Path) -> None:
+    with Site(ROUTES) as site:
+        with crawling(tmp_path / "crawl", loop, urls_of(site)) as process:
+            wait_for(site, 20, tmp_path / "crawl")
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(3)
+            process.send_signal(signal.SIGCONT)
+            assert process.wait(timeout=120) == 0
+        run = run_at(tmp_path / "crawl" / "audit" / "latest")
+        found = check(run)
+        assert (found.problems, found.missing, found.last_n) == ([], [], PAGES)
+        assert_accounts_for(run, site)

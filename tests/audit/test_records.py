@@ -1,0 +1,80 @@
+"""The kinds of records, the addresses in them, and the page that describes them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_rep.audit import records
+from scrapy_rep.audit.addresses import Query, bare, redaction
+from scrapy_rep.protocol.paths import path_of
+
+_PAGE = Path(__file__).parents[2] / "docs" / "audit.md"
+
+
+def test_the_page_describes_every_kind() -> None:
+    described = re.findall(r"^\| `([a-z]+)` \|", _PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    kinds = {
+        value
+        for name, value in vars(records).items()
+        if name.isupper() and isinstance(value, str) and name not in ("ALLOWED", "DISALLOWED")
+    }
+    assert set(described) - {"t"} == kinds
+
+
+@given(st.text(), st.text(), st.text())
+def test_a_decision_is_one_line_of_json(url: str, rule: str, group: str) -> None:
+    why = records.reasons(False, "RULE", 3, rule, group)
+    line = records.decision(7, 1e9, url, 2, why, "request", "dropped", {"waited_seconds": 1.5})
+    assert line.endswith("}\n")
+    assert line.count("\n") == 1
+    assert line.isascii()
+    held = json.loads(line)
+    assert (held["url"], held["rule"], held["n"], held["p"]) == (url, rule, 7, 2)
+    assert held.get("group", "") == group
+    assert json.loads(records.decision(1, 0.0, url, None, why, "", "", {})).get("p") is None
+
+
+@given(st.binary())
+def test_octets_come_back(octets: bytes) -> None:
+    record = json.loads(records.body(octets, "0"))
+    assert records.octets_of(record) == octets
+
+
+@pytest.mark.parametrize("record", [{}, {"base64": "?"}, {"base64": "é"}])
+def test_a_body_without_octets(record: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match=r"octets|base64|ASCII"):
+        records.octets_of(record)
+
+
+@pytest.mark.parametrize(
+    ("url", "kept", "hidden"),
+    [
+        ("https://a.example/x?q=1#f", "https://a.example/x?q=1", True),
+        ("https://user:pass@a.example/x", "https://a.example/x", False),
+        ("https://u@v@a.example/x?e=me@b.example", "https://a.example/x?e=me@b.example", True),
+        ("https://a.example/@me", "https://a.example/@me", False),
+        ("//u:p@a.example/", "//a.example/", False),
+        ("/relative?q=2", "/relative?q=2", True),
+        ("data:,x", "data:,x", False),
+        ("https://a.example/x?", "https://a.example/x?", True),
+    ],
+)
+def test_addresses(url: str, kept: str, hidden: bool) -> None:
+    assert bare(url) == redaction(Query.KEEP)(url) == kept
+    head = kept.partition("?")[0]
+    assert redaction(Query.DROP)(url) == (f"{head}?" if hidden else kept)
+    hashed = redaction(Query.HASH, b"k")(url)
+    assert hashed.startswith(f"{head}?hmac-sha256=" if hidden else kept)
+    assert hashed == redaction(Query.HASH, b"k")(url)
+    assert not hidden or hashed != redaction(Query.HASH, b"another")(url)
+
+
+@given(st.from_regex(r"https://([a-z:]*@)?a\.example/[a-z?#@:/]*", fullmatch=True))
+def test_what_is_left_is_judged_the_same(url: str) -> None:
+    assert path_of(bare(url)) == path_of(url.partition("#")[0])

@@ -1,0 +1,183 @@
+"""What the writer does on disks that are full, in folders that vanish, and over many segments."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+from collections.abc import Coroutine, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from twisted.internet.defer import Deferred, succeed
+
+from scrapy_rep.audit import writer as writers
+from scrapy_rep.audit.checking import check
+from scrapy_rep.audit.reading import Run
+from tests.audit.making import Judged, judged_outcomes
+
+URLS = [f"https://a.example/{'private/' if n % 3 == 0 else ''}{n}" for n in range(1500)]
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writers, "_RETRY_SECONDS", 0.0)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)],
+        capture_output=True,
+        check=False,
+    )
+    if mounted.returncode:
+        pytest.skip(f"nothing can be mounted here: {mounted.stderr.decode()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def assert_all_are_told_of(run: Run, count: int) -> Any:
+    found = check(run)
+    assert found.problems == []
+    assert found.counts.total() + found.lost.total() == found.last_n == count
+    return found
+
+
+def test_a_full_disk(small_disk: Path) -> None:
+    crawl = Judged(small_disk)
+    crawl.know("a.example")
+    crawl.judge(URLS)
+    found = assert_all_are_told_of(crawl.end(), len(URLS))
+    assert found.lost.total() > 500
+    assert found.counts.total() > 50
+    assert any("No space left" in lack for lack in found.missing)
+    assert crawl.crawler.stats.get_value("rep/audit/gaps") >= 1
+
+
+def test_a_full_disk_changes_no_verdict(small_disk: Path) -> None:
+    assert judged_outcomes(URLS, small_disk) == judged_outcomes(URLS, None)
+
+
+def test_a_disk_that_has_room_again(small_disk: Path) -> None:
+    ballast = small_disk / "ballast"
+    crawl = Judged(small_disk)
+    crawl.know("a.example")
+    crawl.judge(URLS[:20])
+    ballast.write_bytes(b"\0" * 40_000)
+    crawl.judge(URLS[:300])
+    ballast.unlink()
+    crawl.judge(URLS[:20])
+    found = assert_all_are_told_of(crawl.end(), 340)
+    assert 0 < found.lost.total() < 300
+
+
+def test_a_limit_of_file_sizes(tmp_path: Path) -> None:
+    """A short write, and an error after it: as on a full disk, without a mount."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    crawl = Judged(tmp_path)
+    crawl.know("a.example")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        crawl.judge(URLS[:300])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    crawl.judge(URLS[:7])
+    found = assert_all_are_told_of(crawl.end(), 307)
+    assert found.lost.total() > 50
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_folder_that_vanishes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_replaced: bool
+) -> None:
+    monkeypatch.setattr(writers, "_LOOK_SECONDS", 0.0)
+    crawl = Judged(tmp_path)
+    crawl.know("a.example")
+    crawl.judge(URLS[:9])
+    shutil.rmtree(crawl.folder)
+    if is_replaced:
+        crawl.folder.write_text("a file stands here now")
+        crawl.judge(URLS[:5])
+        crawl.folder.unlink()
+    crawl.judge(URLS[:4])
+    found = assert_all_are_told_of(crawl.end(), 18 if is_replaced else 13)
+    assert found.lost.total() == (14 if is_replaced else 9)
+    assert any("vanished" in lack for lack in found.missing)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert judged_outcomes(URLS[:9], None) == judged_outcomes_at(blocked, URLS[:9])
+
+
+def judged_outcomes_at(root: Path, urls: list[str]) -> list[str]:
+    crawl = Judged(root, REP_AUDIT_ON_FAILURE="continue")
+    assert crawl.crawler.stats.get_value("rep/audit/gaps") == 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Judged, "end", lambda _: None)
+        return judged_outcomes(urls, root)
+
+
+def test_the_trail_goes_on_over_segments(tmp_path: Path) -> None:
+    crawl = Judged(tmp_path, REP_AUDIT_SEGMENT_OCTETS=1 << 13)
+    crawl.know("a.example")
+    crawl.judge(URLS)
+    run = crawl.end()
+    assert len(run.segments) > 20
+    assert all(one.is_packed for one in run.segments)
+    assert sorted(path.suffix for path in run.path.iterdir()) == [".gz"] * len(run.segments) + [
+        ".json"
+    ]
+    found = assert_all_are_told_of(run, len(URLS))
+    assert (found.missing, found.unmarked) == ([], 0)
+    assert crawl.crawler.stats.get_value("rep/audit/segments") == len(run.segments)
+    assert crawl.crawler.stats.get_value("rep/audit/records") == found.record_count
+
+
+def test_what_cannot_be_packed_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("scrapy_rep.audit.segment.shutil.copyfileobj", full)
+    crawl = Judged(tmp_path)
+    crawl.know("a.example")
+    crawl.judge(URLS[:9])
+    run = crawl.end()
+    assert [one.is_packed for one in run.segments] == [False]
+    assert assert_all_are_told_of(run, 9).missing == []
+
+
+def test_decisions_that_are_only_counted(tmp_path: Path) -> None:
+    crawl = Judged(tmp_path, REP_AUDIT_ALLOWED="count")
+    crawl.know("a.example")
+    crawl.judge(URLS)
+    run = crawl.end()
+    found = assert_all_are_told_of(run, len(URLS))
+    assert found.missing == []
+    assert found.counts["allowed"] == 1000
+    kinds = [record["t"] for _, record in run.records()]
+    assert (kinds.count("decision"), kinds.count("count")) == (500, 1)
+
+
+def test_the_spider_can_be_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def at_once(work: Coroutine[Any, Any, None]) -> Deferred[None]:
+        with suppress(StopIteration):
+            work.send(None)
+        return succeed(None)
+
+    monkeypatch.setattr("scrapy_rep.trail.call_later", lambda _, call: call())
+    monkeypatch.setattr("scrapy_rep.trail.deferred_from_coro", at_once)
+    (tmp_path / "file").write_text("")
+    crawl = Judged(tmp_path / "file", REP_AUDIT_ON_FAILURE="stop")
+    assert crawl.stopped == ["audit_failed"]
+    assert os.listdir(tmp_path) == ["file"]
