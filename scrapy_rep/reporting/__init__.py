@@ -1,0 +1,1 @@
+"""Pages for people: one file, no script, nothing loaded; needs Jinja, the extra ``report``."""

@@ -1,0 +1,363 @@
+"""What many files say, added up: a monoid, with the same bits in any order and any split.
+
+`Aggregate()` is its zero, `Aggregate.of(captures)` counts some, and ``a + b`` adds two. Everything
+in it is a count, a sum of whole numbers, or the smallest of something, so that neither order nor
+grouping matters. There is one exception, and the result says so: beyond 200,000 different names,
+the rarest are dropped.
+
+Memory: bounded by the names kept, some 60 MB at most; nothing grows with the number of files.
+
+For a file with these records, the counts on the right go up by one::
+
+    User-agent: *             star_class:part
+    Disallow: /a
+    User-agent: GPTBot        agent:gptbot:full:part      its class, and that of everyone else
+    Disallow: /               named:purpose:ai-training, full:purpose:ai-training, ...
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Any
+
+from scrapy_rep.analysis.agents.crawlers import CRAWLERS, Crawler, crawler_of, known_names
+from scrapy_rep.protocol.access.events import Failure
+
+from .captures import Bad, Capture, sitemaps_cross_host
+from .effect import CLASSES, FULL
+from .facts import Facts, facts
+from .measures import Distinct, Distribution, Least, OpenCounts
+
+FORMAT = "scrapy-rep survey"
+VERSION = 1
+
+FLAGS = ("is_cut", "bom", "is_utf16", "utf8", "markup", "has_star")
+NUMBERS = (
+    "octets",
+    "lines",
+    "lines_blank",
+    "comments",
+    "lines_no_record",
+    "user_agent_lines",
+    "allow_lines",
+    "disallow_lines",
+    "sitemap_lines",
+    "other_lines",
+    "groups",
+    "multi_agent_groups",
+    "names",
+    "names_in_several_groups",
+    "rules",
+    "rules_before_agent",
+    "empty_rules",
+    "wildcard_rules",
+    "dollar_rules",
+    "percent_rules",
+    "dead_rules",
+    "longest_rule",
+    "sitemaps",
+)
+MILLI = 1000
+"""Delays are counted in thousandths of a second, since sums of fractions depend on their order."""
+
+MEDIA_TYPES = frozenset(
+    {
+        *["text/plain", "text/html", "text/robots", "text/x-robots", "text/xml", "text/css"],
+        *["application/json", "application/octet-stream", "application/xhtml+xml"],
+        *["application/xml", "application/x-robots", "application/text", "application/pdf"],
+    }
+)
+_FAILURES = frozenset(failure.value for failure in Failure)
+_SCHEMES = frozenset({"http", "https", "ftp"})
+_USUAL_PORTS = {"http": 80, "https": 443, "ftp": 21}
+_STATUSES = range(100, 1000)
+_LONGEST_AGE_SECONDS = 10**9
+_REMEMBERED = 4096  # files; of the same one there are thousands in any survey
+
+
+class Remembered:
+    """The facts of files by digest: many sites have the same file."""
+
+    def __init__(self, *, with_lint: bool = False) -> None:
+        self._with_lint = with_lint
+        self._facts: dict[bytes, Facts] = {}
+
+    def of(self, body: bytes) -> Facts:
+        """The facts of a file."""
+        digest = sha256(body).digest()
+        found = self._facts.get(digest)
+        if found is None:
+            found = facts(body, with_lint=self._with_lint)
+            if found.is_small:
+                if len(self._facts) >= _REMEMBERED:
+                    self._facts.clear()
+                self._facts[digest] = found
+        return found
+
+
+class Aggregate:
+    """What some captures say together.
+
+    Attributes:
+        counts: how many there are of everything of which there are few kinds, by name.
+        distributions: numbers of files, by fact.
+        bodies: the different files.
+        hosts: the different hosts.
+        samples: a few hosts for each unusual thing, by its name.
+        names: what user-agent lines name: files in which that is ``full``, ``part``, ``none``.
+        other_keys: keys of other records: files, records.
+        first_date: of the first capture, if any has one.
+        last_date: of the last.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.distributions: dict[str, Distribution] = {}
+        self.bodies = Distinct()
+        self.hosts = Distinct()
+        self.samples: dict[str, Least] = {}
+        self.names = OpenCounts(len(CLASSES))
+        self.other_keys = OpenCounts(2)
+        self.first_date = ""
+        self.last_date = ""
+
+    @classmethod
+    def of(
+        cls,
+        captures: Iterable[Capture | Bad],
+        *,
+        with_lint: bool = False,
+        strata: Mapping[str, str] | None = None,
+    ) -> Aggregate:
+        """Read some captures, and add them up."""
+        made, read = cls(), Remembered(with_lint=with_lint)
+        for capture in captures:
+            if isinstance(capture, Bad):
+                made.add_bad(capture)
+            else:
+                body = capture.body
+                found = read.of(body) if body is not None and capture.is_file else None
+                made.add(capture, found, (strata or {}).get(capture.host, ""))
+        return made
+
+    def add_bad(self, bad: Bad) -> None:
+        """Count a record that is no capture."""
+        self.counts[f"bad:{bad.reason}"] += 1
+
+    def add(self, capture: Capture, found: Facts | None, stratum: str = "") -> None:
+        """Count a capture, with the facts of its file if it has one."""
+        host = sha256(capture.host.encode("utf-8", "replace")).digest()
+        self.hosts.add(host)
+        self._add_answer(capture)
+        keys = [] if found is None else self._add_file(capture, found, host)
+        if stratum:
+            self.counts[f"stratum:{stratum}:captures"] += 1
+            self.counts.update([f"stratum:{stratum}:{key}" for key in keys])
+
+    def _add_answer(self, capture: Capture) -> None:
+        counts, status = self.counts, capture.status
+        counts["captures"] += 1
+        counts[f"scheme:{capture.scheme if capture.scheme in _SCHEMES else 'unknown'}"] += 1
+        if capture.port is not None:
+            usual = _USUAL_PORTS.get(capture.scheme)
+            counts[f"port:{'usual' if capture.port == usual else 'other'}"] += 1
+        if capture.failure:
+            name = capture.failure if capture.failure in _FAILURES else "other"
+            counts[f"failure:{name}"] += 1
+        elif status is not None:
+            counts[f"status:{status if status in _STATUSES else 'other'}"] += 1
+        if capture.hops is not None:
+            self._number("hops", capture.hops)
+        if capture.cross_host is not None:
+            counts["cross_host_known"] += 1
+            counts["cross_host"] += capture.cross_host
+        if capture.media_type:
+            name = capture.media_type if capture.media_type in MEDIA_TYPES else "other"
+            counts[f"media_type:{name}"] += 1
+        if capture.max_age is not None:
+            self._number("max_age", min(max(capture.max_age, 0), _LONGEST_AGE_SECONDS))
+        if capture.date:
+            self.first_date = min(self.first_date or capture.date, capture.date)
+            self.last_date = max(self.last_date, capture.date)
+
+    def _add_file(self, capture: Capture, found: Facts, host: bytes) -> list[str]:
+        """Count a file; the names of the counts by which strata are told apart."""
+        self.bodies.add(found.sha256)
+        keys = ["files", f"star_class:{found.star_class}"]
+        keys += ["with_rules"] if found.rules else []
+        flags = [name for name in FLAGS if getattr(found, name)]
+        for name in NUMBERS:
+            self._number(name, getattr(found, name))
+        self._number("sitemaps_cross_host", sitemaps_cross_host(capture, found))
+        if found.crawl_delay_star is not None:
+            self._number("crawl_delay_star", round(found.crawl_delay_star * MILLI))
+        named = [*_of_agents(found)]
+        self.counts.update([*keys, *flags, f"eol:{found.eol}", *_of_usage(found), *named])
+        for name, effect in found.agents.items():
+            self.names.add(name, CLASSES.index(effect))
+        for key, count in found.other_keys.items():
+            self.other_keys.add(key, 0)
+            self.other_keys.add(key, 1, count)
+        self._add_lint(found)
+        self._sample(capture.host, host, found)
+        return [*keys, *(one for one in named if one.startswith(("named:", "full:")))]
+
+    def _add_lint(self, found: Facts) -> None:
+        if found.lint is not None:
+            self.counts["linted"] += 1
+            for code, count in found.lint.items():
+                self.counts[f"lint:{code}"] += 1
+                self.counts[f"lint_sum:{code}"] += count
+
+    def _sample(self, host: str, digest: bytes, found: Facts) -> None:
+        unusual = [*(found.lint or ())]
+        unusual += [name for name in ("is_cut", "is_utf16", "markup") if getattr(found, name)]
+        unusual += [] if found.utf8 else ["not_utf8"]
+        unusual += ["star_full"] if found.star_class == FULL else []
+        for name in unusual:
+            self.samples.setdefault(name, Least()).add_hashed(digest, host)
+
+    def _number(self, name: str, value: int) -> None:
+        found = self.distributions.get(name)
+        if found is None:
+            found = self.distributions[name] = Distribution()
+        found.add(value)
+
+    def update(self, other: Aggregate) -> None:
+        """Add what another one has counted."""
+        self.counts.update(other.counts)
+        for name, distribution in other.distributions.items():
+            self.distributions.setdefault(name, Distribution()).update(distribution)
+        for name, sample in other.samples.items():
+            self.samples.setdefault(name, Least()).update(sample)
+        self.bodies.update(other.bodies)
+        self.hosts.update(other.hosts)
+        self.names.update(other.names)
+        self.other_keys.update(other.other_keys)
+        dates = [*filter(None, (self.first_date, other.first_date))]
+        self.first_date = min(dates, default="")
+        self.last_date = max(self.last_date, other.last_date)
+
+    def __add__(self, other: Aggregate) -> Aggregate:
+        """Both together."""
+        both = Aggregate()
+        both.update(self)
+        both.update(other)
+        return both
+
+    def __eq__(self, other: object) -> bool:
+        """Whether every bit is the same."""
+        if not isinstance(other, Aggregate):
+            return NotImplemented
+        return self.to_json() == other.to_json()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_json(self) -> str:
+        """As JSON, in one form only."""
+        return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As what JSON can hold."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "counts": {name: count for name, count in self.counts.items() if count},
+            "distributions": {n: one.to_json() for n, one in self.distributions.items()},
+            "samples": {name: one.to_json() for name, one in self.samples.items()},
+            "bodies": self.bodies.to_json(),
+            "hosts": self.hosts.to_json(),
+            "names": self.names.to_json(),
+            "other_keys": self.other_keys.to_json(),
+            "first_date": self.first_date,
+            "last_date": self.last_date,
+        }
+
+    @classmethod
+    def from_json(cls, text: str) -> Aggregate:
+        """From JSON.
+
+        Raises:
+            ValueError: it is no aggregate of this version.
+        """
+        return cls.from_dict(json.loads(text))
+
+    @classmethod
+    def from_dict(cls, found: Any) -> Aggregate:
+        """From what JSON can hold.
+
+        Raises:
+            ValueError: it is no aggregate of this version.
+        """
+        if not isinstance(found, dict) or found.get("format") != FORMAT:
+            raise ValueError("it holds no survey")
+        if found.get("version") != VERSION:
+            raise ValueError(f"it is of version {found.get('version')!r}, and not {VERSION}")
+        try:
+            return cls._of_dict(found)
+        except (AttributeError, KeyError, TypeError) as error:
+            raise ValueError(f"it is damaged ({error!r})") from error
+
+    @classmethod
+    def _of_dict(cls, found: dict[str, Any]) -> Aggregate:
+        made = cls()
+        made.counts = Counter({str(name): int(count) for name, count in found["counts"].items()})
+        made.distributions = {
+            str(name): Distribution.from_json(one) for name, one in found["distributions"].items()
+        }
+        made.samples = {str(n): Least.from_json(one) for n, one in found["samples"].items()}
+        made.bodies = Distinct.from_json(found["bodies"])
+        made.hosts = Distinct.from_json(found["hosts"])
+        made.names = OpenCounts.from_json(found["names"])
+        made.other_keys = OpenCounts.from_json(found["other_keys"])
+        made.first_date, made.last_date = str(found["first_date"]), str(found["last_date"])
+        return made
+
+
+AI = "ai"
+"""Stands for all purposes that begin so."""
+
+
+def kinds_of(crawler: Crawler) -> tuple[str, ...]:
+    """The kinds by which crawlers are counted together: operator, purpose, AI."""
+    kinds = (f"operator:{crawler.operator}", f"purpose:{crawler.purpose}")
+    return (*kinds, f"purpose:{AI}") if crawler.purpose.startswith(f"{AI}-") else kinds
+
+
+def _of_agents(found: Facts) -> Iterable[str]:
+    """The names of the counts that the known crawlers of a file add to."""
+    effects: dict[str, str] = {}
+    for name, effect in found.agents.items():
+        crawler = _KNOWN.get(name)
+        if crawler is not None and (name == crawler.name or crawler.name not in effects):
+            effects[crawler.name] = effect
+    kinds: dict[str, bool] = {}
+    for name, effect in effects.items():
+        yield f"agent:{name}:{effect}:{found.star_class}"
+        for kind in kinds_of(_KNOWN[name]):
+            kinds[kind] = kinds.get(kind, False) or effect == FULL
+    if effects:
+        for name, fallback in _FALLBACKS:
+            if fallback in effects and name not in effects:
+                yield f"fallback:{name}:{effects[fallback]}:{found.star_class}"
+    for kind, is_full in kinds.items():
+        yield f"named:{kind}"
+        if is_full:
+            yield f"full:{kind}"
+
+
+def _of_usage(found: Facts) -> Iterable[str]:
+    for name in ("content_signal", "content_usage"):
+        said = getattr(found, name)
+        if said is not None:
+            yield name
+            yield from (f"{name}:{word}" for word in said.split())
+    if "license" in found.other_keys:
+        yield "licence"
+
+
+_KNOWN = {name: crawler for name in known_names() if (crawler := crawler_of(name)) is not None}
+_FALLBACKS = tuple((one.name, one.fallback.lower()) for one in CRAWLERS if one.fallback)

@@ -1,0 +1,258 @@
+"""The facts of one robots.txt: what its octets say, and nothing else.
+
+`facts` is a function of the octets alone, so that files that are the same are read once. Each of
+its fields is a fact; `definitions` says what each means. The facts of the answer that brought the
+file are those of `captures`.
+
+Cost: linear in the octets up to the parse limit, besides what `effect` says for the class of each
+set of groups; with lint, what `lint` costs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import islice
+
+from scrapy_rep.protocol.extensions.records import crawl_delay
+from scrapy_rep.protocol.extensions.sitemaps import sitemap_uris
+from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, Kind, clean
+from scrapy_rep.protocol.tokens import EVERYONE
+
+from .effect import NONE, Budget, class_of
+from .reading import Block, Names, Reading, read
+from .usage import said_to_everyone
+
+OPEN_NAME = r"[a-z0-9_.-]{1,40}"
+"""Names and keys that are counted; in pages of markup, everything before a colon is a key."""
+
+OWN_HOST = "own.invalid"
+"""Stands for the host of a file in `Facts.sitemap_hosts`, where a line names none."""
+
+_NAME = re.compile(OPEN_NAME)
+_PORT = re.compile(r":\d*$")
+_MARKUP = re.compile(rb"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
+_KEY = re.compile(OPEN_NAME.encode())
+_NAMES_KEPT = 2000  # of a file; the most that a real file has names 900
+_KEYS_KEPT = 100
+_HOSTS_KEPT = 100
+_BOM = b"\xef\xbb\xbf"
+_LONGEST_DELAY_SECONDS = 1e9  # 30 years; longer ones are taken for that
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the octets of a robots.txt say. `definitions` tells what each field means."""
+
+    sha256: bytes
+    octets: int
+    is_cut: bool
+    bom: bool
+    is_utf16: bool
+    utf8: bool
+    markup: bool
+    eol: str
+    lines: int
+    lines_blank: int
+    comments: int
+    lines_no_record: int
+    user_agent_lines: int
+    allow_lines: int
+    disallow_lines: int
+    sitemap_lines: int
+    other_lines: int
+    groups: int
+    multi_agent_groups: int
+    names: int
+    has_star: bool
+    names_in_several_groups: int
+    rules: int
+    rules_before_agent: int
+    empty_rules: int
+    wildcard_rules: int
+    dollar_rules: int
+    percent_rules: int
+    dead_rules: int
+    longest_rule: int
+    crawl_delay_star: float | None
+    sitemaps: int
+    star_class: str
+    content_signal: str | None
+    content_usage: str | None
+    agents: Mapping[str, str]
+    lint: Mapping[str, int] | None
+    other_keys: Mapping[str, int]
+    sitemap_hosts: Mapping[str, int] = field(repr=False, compare=False)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether its maps take little memory, as those of nearly all files do."""
+        return len(self.agents) + len(self.sitemap_hosts) + len(self.lint or ()) < 200  # noqa: PLR2004
+
+
+def facts(body: bytes, *, with_lint: bool = False) -> Facts:
+    """The facts of the octets of a robots.txt, decompressed."""
+    octets, is_cut, is_utf16 = clean(body)
+    found = read(octets)
+    names = Names.of(found.blocks)
+    everyone = tuple(names.by_name.get(EVERYONE, ()))
+    budget = Budget()
+    classes: dict[tuple[int, ...], str | None] = {(): NONE}
+    star_class = _class(found.blocks, everyone, classes, budget) or NONE
+    hosts = _sitemap_hosts(found.sitemaps)
+    signal, usage = said_to_everyone(octets) if found.has_preferences else (None, None)
+    return Facts(
+        sha256=sha256(body).digest(),
+        octets=len(body),
+        is_cut=is_cut,
+        bom=body.startswith(_BOM),
+        is_utf16=is_utf16,
+        utf8=_is_utf8(body[:PARSE_LIMIT_OCTETS]),
+        markup=_MARKUP.match(octets) is not None,
+        eol=_eol(body),
+        **_line_facts(octets, found),
+        groups=len(found.blocks),
+        multi_agent_groups=sum(len(block.agents) > 1 for block in found.blocks),
+        names=len(names.by_name) - bool(everyone),
+        has_star=bool(everyone),
+        names_in_several_groups=sum(len(groups) > 1 for groups in names.by_name.values()),
+        **_rule_facts(found.values()),
+        rules_before_agent=len(found.before),
+        crawl_delay_star=_delay(found.blocks, everyone),
+        sitemaps=sum(hosts.values()),
+        star_class=star_class,
+        content_signal=signal,
+        content_usage=usage,
+        agents=_agents(found.blocks, names, classes, budget),
+        lint=_lint(body) if with_lint else None,
+        other_keys=_other_keys(found.others),
+        sitemap_hosts=dict(islice(hosts.items(), _HOSTS_KEPT)),
+    )
+
+
+def _line_facts(octets: bytes, found: Reading) -> dict[str, int]:
+    lines = octets.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    blank = sum(not line or line.isspace() for line in lines)
+    comments = alone = 0
+    if b"#" in octets:
+        with_mark = [line for line in lines if b"#" in line]
+        comments = len(with_mark)
+        alone = sum(not line.partition(b"#")[0].strip() for line in with_mark)
+    counts = found.counts
+    return {
+        "lines": len(lines),
+        "lines_blank": blank,
+        "comments": comments,
+        "lines_no_record": len(lines) - blank - alone - sum(counts.values()),
+        "user_agent_lines": counts[Kind.USER_AGENT],
+        "allow_lines": counts[Kind.ALLOW],
+        "disallow_lines": counts[Kind.DISALLOW],
+        "sitemap_lines": counts[Kind.SITEMAP],
+        "other_lines": counts[Kind.OTHER],
+    }
+
+
+def _rule_facts(values: list[str]) -> dict[str, int]:
+    text = "\n".join(values)
+    return {
+        "rules": len(values),
+        "empty_rules": values.count(""),
+        "wildcard_rules": sum("*" in v for v in values) if "*" in text else 0,
+        "dollar_rules": sum(v[-1:] == "$" for v in values) if "$" in text else 0,
+        "percent_rules": sum("%" in v for v in values) if "%" in text else 0,
+        "dead_rules": sum(v[:1] not in "/*" for v in values),
+        "longest_rule": max(map(len, values), default=0),
+    }
+
+
+def _is_utf8(octets: bytes) -> bool:
+    if octets.isascii():
+        return True
+    try:
+        # A character that the parse limit cuts is no fault of the file.
+        octets.decode("utf-8") if len(octets) < PARSE_LIMIT_OCTETS else octets[:-4].decode("utf-8")
+    except UnicodeDecodeError as error:
+        return len(octets) >= PARSE_LIMIT_OCTETS and error.start >= len(octets) - 8
+    return True
+
+
+def _eol(body: bytes) -> str:
+    """How lines end: ``lf``, ``crlf``, ``cr``, ``mixed``, ``none``."""
+    feeds, returns = body.count(b"\n"), body.count(b"\r")
+    if not returns:
+        return "lf" if feeds else "none"
+    both = body.count(b"\r\n")
+    kinds = {"crlf": both, "lf": feeds - both, "cr": returns - both}
+    used = [name for name, count in kinds.items() if count]
+    return used[0] if len(used) == 1 else "mixed"
+
+
+def _delay(blocks: list[Block], indices: Iterable[int]) -> float | None:
+    """The first valid Crawl-delay of some groups, in seconds."""
+    for index in indices:
+        for value in blocks[index].delays:
+            seconds = crawl_delay(value)
+            if seconds is not None:
+                return min(seconds, _LONGEST_DELAY_SECONDS)
+    return None
+
+
+def _sitemap_hosts(values: list[bytes]) -> Counter[str]:
+    """How many sitemaps there are on each host; on the host of the file itself: ``OWN_HOST``."""
+    if not values:
+        return Counter()
+    uris = sitemap_uris(values, f"http://{OWN_HOST}/robots.txt")
+    return Counter(map(host_of, uris))
+
+
+def host_of(uri: str) -> str:
+    """The host of an absolute URI, in lower case, without userinfo and port."""
+    authority = uri.split("/", 3)[2] if uri.count("/") > 1 else ""
+    return _PORT.sub("", authority.rpartition("@")[2].partition("?")[0]).lower()
+
+
+def _agents(
+    blocks: list[Block],
+    names: Names,
+    classes: dict[tuple[int, ...], str | None],
+    budget: Budget,
+) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in names.by_name:
+        if len(found) >= _NAMES_KEPT:
+            break
+        if _NAME.fullmatch(name):
+            effect = _class(blocks, names.obeyed_by(name), classes, budget)
+            if effect is not None:
+                found[name] = effect
+    return found
+
+
+def _class(
+    blocks: list[Block],
+    indices: tuple[int, ...],
+    classes: dict[tuple[int, ...], str | None],
+    budget: Budget,
+) -> str | None:
+    """The class of the merged group of some blocks; worked out once for each set of them."""
+    if indices not in classes:
+        disallow = [value for index in indices for value in blocks[index].disallow]
+        allow = [value for index in indices for value in blocks[index].allow]
+        classes[indices] = class_of(disallow, allow, budget)
+    return classes[indices]
+
+
+def _other_keys(others: Counter[bytes]) -> dict[str, int]:
+    keys = ((key, count) for key, count in others.items() if _KEY.fullmatch(key))
+    return {key.decode("ascii"): count for key, count in islice(keys, _KEYS_KEPT)}
+
+
+def _lint(body: bytes) -> dict[str, int]:
+    from scrapy_rep.analysis.lint.linter import lint
+
+    return dict(Counter(finding.code.value for finding in lint(body)))

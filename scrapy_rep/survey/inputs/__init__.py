@@ -1,0 +1,1 @@
+"""Where surveys take files from: folders, JSON Lines, WARC, the store of crawls."""

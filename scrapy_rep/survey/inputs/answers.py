@@ -1,0 +1,114 @@
+"""What an answer's header fields and instants say, as facts; what cannot be read says nothing."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from datetime import datetime, timezone
+
+BODY_OCTETS = 1 << 24
+"""So much of a body is kept at most: many times the parse limit, so that no fact but size minds."""
+
+_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}")
+_MAX_AGE = re.compile(r"(?:^|[\s,])max-age\s*=\s*\"?([0-9]{1,18})(?![0-9])", re.IGNORECASE)
+_INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d{1,9})?Z")
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[^\n]{0,1000}\n")
+
+
+class UndecodableError(Exception):
+    """A body is coded in a way that cannot be read."""
+
+
+def media_type_of(content_type: str) -> str:
+    """The media type that a Content-Type field names, in lower case; empty if it names none."""
+    found = _MEDIA_TYPE.match(content_type.strip().lower())
+    return found[0] if found else ""
+
+
+def max_age_of(cache_control: str) -> int | None:
+    """The max-age of a Cache-Control field; of several the least."""
+    return min(map(int, _MAX_AGE.findall(cache_control)), default=None)
+
+
+def date_of(text: str) -> str:
+    """An instant as ``2026-11-22T05:00:00Z``; empty if the text is none."""
+    found = _INSTANT.fullmatch(text)
+    return f"{found[1]}Z" if found else ""
+
+
+def date_at(seconds: float) -> str:
+    """The same of POSIX seconds; empty where a wrong clock recorded them."""
+    try:
+        return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
+    except (OverflowError, OSError, ValueError):
+        return ""
+
+
+def unchunked(body: bytes) -> bytes:
+    """A body without its chunks (RFC 9112, 7.1); the body itself if it holds none.
+
+    Archives keep the field also where they have joined the chunks. Linear in the octets.
+    """
+    pieces, at = [], 0
+    while found := _CHUNK.match(body, at):
+        size = int(found[1], 16)
+        pieces.append(body[found.end() : found.end() + size])
+        at = found.end() + size
+        if not size:
+            return b"".join(pieces)
+        if body[at : at + 2] == b"\r\n":
+            at += 2
+        elif at < len(body):
+            return body
+    return b"".join(pieces) if pieces and at >= len(body) else body
+
+
+def decoded(body: bytes, content_encoding: str) -> bytes:
+    """A body without its codings, at most `BODY_OCTETS` of it.
+
+    Archives keep the field also where they have decoded the body: what does not begin as its coding
+    says is taken as it is.
+
+    Raises:
+        UndecodableError: it is damaged, or coded in a way that this Python cannot read.
+    """
+    for coding in reversed(content_encoding.lower().split(",")[:4]):
+        name = coding.strip()
+        if name in ("gzip", "x-gzip") and body.startswith(b"\x1f\x8b"):
+            body = _inflated(body, 16 + zlib.MAX_WBITS)
+        elif name == "deflate" and body[:1] == b"\x78":
+            body = _inflated(body, zlib.MAX_WBITS)
+        elif name == "br" and not _is_text(body):
+            body = _unbrotlied(body)
+        elif name == "zstd" and body.startswith(b"\x28\xb5\x2f\xfd"):
+            raise UndecodableError(name)
+    return body
+
+
+def _inflated(body: bytes, wbits: int) -> bytes:
+    inflater = zlib.decompressobj(wbits)
+    try:
+        return inflater.decompress(body, BODY_OCTETS)
+    except zlib.error as error:
+        raise UndecodableError(str(error)) from error
+
+
+def _is_text(body: bytes) -> bool:
+    """Whether octets are no compressed ones: text holds no control characters."""
+    return not any(octet < 9 or 13 < octet < 32 for octet in body[:64])  # noqa: PLR2004
+
+
+def _unbrotlied(body: bytes) -> bytes:
+    try:
+        import brotli
+
+        pieces, octets, decompressor = [], 0, brotli.Decompressor()
+        for at in range(0, len(body), 4096):
+            piece = decompressor.process(body[at : at + 4096])
+            pieces.append(piece)
+            octets += len(piece)
+            if octets > BODY_OCTETS:
+                break
+        return b"".join(pieces)[:BODY_OCTETS]
+    except Exception as error:
+        raise UndecodableError(str(error)) from error

@@ -1,0 +1,120 @@
+"""Lines with an object each: ``host`` and a body, or what ``scrapy rep cache export`` writes.
+
+The body is ``body`` (text), or ``body_b64`` or ``body_base64``. Beside these may stand the facts of
+the answer: ``scheme``, ``port``, ``date``, ``status``, ``failure``, ``hops``, ``cross_host``,
+``media_type``, ``max_age``. A field of another type than its own is not read.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.survey.captures import Bad, Capture
+from scrapy_rep.survey.facts import host_of
+
+from .answers import BODY_OCTETS, date_at, date_of, max_age_of, media_type_of
+
+LINE_OCTETS = 3 * BODY_OCTETS
+"""A longer line is not read: base64 and escapes need more octets than the body."""
+
+_IN_BASE64 = ("body_b64", "body_base64")
+_HOST_CHARACTERS = 260
+
+
+def captures_in(lines: Iterable[bytes | str]) -> Iterator[Capture | Bad]:
+    """What some lines say; blank ones say nothing."""
+    for line in lines:
+        if len(line) > LINE_OCTETS:
+            yield Bad("too-long")
+        elif line and not line.isspace():
+            yield _capture(line)
+
+
+def _capture(line: bytes | str) -> Capture | Bad:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return Bad("no-json")
+    if not isinstance(found, dict):
+        return Bad("no-object")
+    try:
+        return _exported(found) if "origin" in found else _plain(found)
+    except (TypeError, KeyError, AttributeError, ValueError, InvalidUri):
+        return Bad("bad-field")
+
+
+def _plain(found: dict[str, Any]) -> Capture | Bad:
+    host = found.get("host")
+    if not isinstance(host, str) or not 0 < len(host) <= _HOST_CHARACTERS:
+        return Bad("no-host")
+    try:
+        body = _body(found)
+    except (binascii.Error, ValueError, TypeError):
+        return Bad("no-base64")
+    status, failure = _number(found, "status"), _text(found, "failure")
+    if body is None and status is None and not failure:
+        return Bad("no-body")
+    cross_host = found.get("cross_host")
+    return Capture(
+        host.lower(),
+        _text(found, "scheme").lower(),
+        _number(found, "port"),
+        date_of(_text(found, "date")),
+        status,
+        failure,
+        _number(found, "hops"),
+        cross_host if isinstance(cross_host, bool) else None,
+        media_type_of(_text(found, "media_type")),
+        _number(found, "max_age"),
+        body,
+    )
+
+
+def _body(found: dict[str, Any]) -> bytes | None:
+    for name in _IN_BASE64:
+        if found.get(name) is not None:
+            return base64.b64decode(found[name], validate=True)[:BODY_OCTETS]
+    text = found.get("body")
+    return text.encode("utf-8", "surrogatepass")[:BODY_OCTETS] if isinstance(text, str) else None
+
+
+def _text(found: dict[str, Any], name: str) -> str:
+    value = found.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _number(found: dict[str, Any], name: str) -> int | None:
+    value = found.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _exported(found: dict[str, Any]) -> Capture | Bad:
+    """An entry of the store, as ``cache export`` writes it."""
+    origin = Origin.of(found["origin"])
+    copy, outage = found["copy"], found["outage"]
+    if origin is None or (copy is None and outage is None):
+        return Bad("no-body")
+    known = copy or outage
+    event = str(known["event"])
+    headers = copy["headers"] if copy else {}
+    hops = [str(hop) for hop in known["hops"]]
+    is_status = event.isdigit()
+    return Capture(
+        origin.host,
+        origin.scheme,
+        origin.port,
+        date_at(float(copy["fetched_at"] if copy else outage["failed_at"])),
+        int(event) if is_status else None,
+        "" if is_status else event,
+        max(len(hops) - 1, 0),
+        bool(hops) and host_of(hops[-1]) != host_of(hops[0]),
+        media_type_of(str(headers.get("content-type", ""))),
+        max_age_of(str(headers.get("cache-control", ""))),
+        _body(copy) if copy else None,
+    )

@@ -1,0 +1,153 @@
+"""Inputs as tasks: pieces of work that a process can do by itself, each of bounded size.
+
+The kind of an input is told by what it is, not by its name.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from scrapy_rep.survey.captures import Bad, Capture
+
+from . import folders, json_lines, warc
+
+_AT_ONCE = 500  # files or lines a task
+_PIECE_OCTETS = 1 << 23  # of lines a task, roughly
+_SQLITE = b"SQLite format 3\0"
+_GZIP = b"\x1f\x8b"
+_HEAD_OCTETS = 64
+
+
+class InputError(Exception):
+    """An input cannot be read at all, in words for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A piece of an input.
+
+    Attributes:
+        kind: of the input, a key of `READERS`.
+        path: of the input.
+        part: which piece of it: names, lines, rows; None for all of it.
+    """
+
+    kind: str
+    path: str
+    part: Any = field(default=None, repr=False)
+
+    def captures(self) -> Iterator[Capture | Bad]:
+        """What it says."""
+        return READERS[self.kind](self)
+
+
+def tasks_of(path: Path) -> Iterator[Task]:
+    """The tasks of an input.
+
+    Raises:
+        InputError: there is no such input, or it is of no kind that is known.
+        StoreError: it is a store, and cannot be read.
+    """
+    try:
+        kind = _kind_of(path)
+        yield from _DIVIDERS[kind](path)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+
+
+def _kind_of(path: Path) -> str:
+    if path.is_dir():
+        return "folder"
+    with path.open("rb") as file:
+        head = file.read(_HEAD_OCTETS)
+    if head.startswith(_SQLITE):
+        return "store"
+    if head.startswith(_GZIP):
+        try:
+            with gzip.open(path) as unpacked:
+                head = unpacked.read(_HEAD_OCTETS)
+        except (EOFError, OSError, zlib.error) as error:
+            raise InputError(f"{path}: it is damaged ({error})") from error
+    if warc.is_warc(head):
+        return "warc"
+    if not head or head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
+        return "lines"
+    raise InputError(
+        f"{path}: it is no folder, WARC file, store, or file of JSON lines; single files belong "
+        "into a folder, each named by its host"
+    )
+
+
+def _of_folder(path: Path) -> Iterator[Task]:
+    names = folders.names_in(path)
+    while some := tuple(islice(names, _AT_ONCE)):
+        yield Task("folder", str(path), some)
+
+
+def _of_lines(path: Path) -> Iterator[Task]:
+    """Lines in pieces; the file is decompressed here, for only one process can do that."""
+    with path.open("rb") as raw:
+        is_packed = raw.peek(2)[:2] == _GZIP
+        stream = gzip.GzipFile(fileobj=raw) if is_packed else raw
+        some: list[bytes] = []
+        octets = 0
+        try:
+            for line in _bounded_lines(stream):
+                some.append(line)
+                octets += len(line)
+                if len(some) >= _AT_ONCE or octets >= _PIECE_OCTETS:
+                    yield Task("lines", str(path), tuple(some))
+                    some, octets = [], 0
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            yield Task("damage", str(path))
+        if some:
+            yield Task("lines", str(path), tuple(some))
+
+
+def _bounded_lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
+    """Lines; of one that is too long, just enough to tell that it is."""
+    limit = json_lines.LINE_OCTETS
+    while line := stream.readline(limit + 1):
+        yield line
+        while len(line) > limit and not line.endswith(b"\n"):
+            line = stream.readline(limit + 1)
+            if len(line) <= limit:
+                break
+
+
+def _of_warc(path: Path) -> Iterator[Task]:
+    yield Task("warc", str(path))
+
+
+def _of_store(path: Path) -> Iterator[Task]:
+    from scrapy_rep.cache.rows import last_row
+
+    for first in range(0, last_row(path) + 1, _AT_ONCE):
+        yield Task("store", str(path), (first, first + _AT_ONCE))
+
+
+def _store_captures(task: Task) -> Iterable[Capture | Bad]:
+    from . import stores  # sqlite3 is not needed for anything else
+
+    return stores.captures_in(task.path, task.part)
+
+
+_DIVIDERS: dict[str, Callable[[Path], Iterator[Task]]] = {
+    "folder": _of_folder,
+    "lines": _of_lines,
+    "warc": _of_warc,
+    "store": _of_store,
+}
+READERS: dict[str, Callable[[Task], Iterator[Capture | Bad]]] = {
+    "folder": lambda task: folders.captures_in(task.path, task.part),
+    "lines": lambda task: json_lines.captures_in(task.part),
+    "warc": lambda task: warc.captures_in(task.path),
+    "store": lambda task: iter(_store_captures(task)),
+    "damage": lambda _: iter([Bad("damaged")]),
+}

@@ -1,0 +1,148 @@
+"""A survey on one machine: tasks over processes, and what comes back, in the order of the input.
+
+A process reads the captures of a task and adds them up; the sum goes back, and with it the rows of
+facts if they are wanted. Only a few tasks are under way at a time, so that memory does not grow
+with the input, however fast it is read.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from typing import Any
+
+from scrapy_rep.survey.inputs.tasks import Task
+
+from .aggregate import Aggregate, Remembered
+from .captures import Bad, Capture, row_of
+from .facts import Facts
+from .methods import Differences, compared
+
+_UNDER_WAY = 3  # tasks for each process
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a survey is to find out.
+
+    Attributes:
+        lint: whether to lint every file.
+        rows: whether the facts of each capture are wanted, too.
+        methods: whether to compare the methods of published studies.
+        strata: the stratum of each host that has one.
+    """
+
+    lint: bool = False
+    rows: bool = False
+    methods: bool = False
+    strata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Part:
+    """What some captures say.
+
+    Attributes:
+        aggregate: all together.
+        differences: where published methods differ.
+        rows: the facts of each, if they were wanted.
+        is_partial: whether the survey was interrupted.
+    """
+
+    aggregate: Aggregate = field(default_factory=Aggregate)
+    differences: Differences = field(default_factory=Differences)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    is_partial: bool = False
+
+    def update(self, other: Part) -> None:
+        """Add what another one says, its rows apart."""
+        self.aggregate.update(other.aggregate)
+        self.differences.update(other.differences)
+
+
+class Worker:
+    """Reads captures; remembers the facts of files that it has seen."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._read = Remembered(with_lint=wanted.lint)
+
+    def part(self, captures: Iterable[Capture | Bad]) -> Part:
+        """What some captures say."""
+        part = Part()
+        for capture in captures:
+            if isinstance(capture, Bad):
+                part.aggregate.add_bad(capture)
+            else:
+                self._take(capture, part)
+        return part
+
+    def _take(self, capture: Capture, part: Part) -> None:
+        stratum = self._wanted.strata.get(capture.host, "")
+        found: Facts | None = None
+        if capture.body is not None and capture.is_file:
+            found = self._read.of(capture.body)
+            if self._wanted.methods:
+                part.differences.add(capture.host, compared(capture.body, found))
+        part.aggregate.add(capture, found, stratum)
+        if self._wanted.rows:
+            part.rows.append(row_of(capture, found, stratum))
+
+
+_worker: Worker | None = None
+
+
+def _begin(wanted: Wanted) -> None:
+    """Make the worker of this process; an interrupt is for the process that waits for it."""
+    global _worker  # noqa: PLW0603 - what a process of a pool remembers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _worker = Worker(wanted)
+
+
+def _do(task: Task) -> Part:
+    assert _worker is not None  # noqa: S101 - `_begin` has made it
+    return _worker.part(task.captures())
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Put an interrupt off until this is done, where the system can."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def parts_of(tasks: Iterable[Task], wanted: Wanted, jobs: int) -> Iterator[Part]:
+    """The parts of all tasks, in their order.
+
+    Raises:
+        InputError: an input cannot be read; StoreError: nor can a store.
+    """
+    if jobs == 1:
+        worker = Worker(wanted)
+        yield from (worker.part(task.captures()) for task in tasks)
+        return
+    pool = ProcessPoolExecutor(
+        jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(wanted,)
+    )
+    under_way: deque[Future[Part]] = deque()
+    try:
+        for task in tasks:
+            with _uninterrupted():  # a process that is half begun would be waited for, for ever
+                under_way.append(pool.submit(_do, task))
+            if len(under_way) >= jobs * _UNDER_WAY:
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

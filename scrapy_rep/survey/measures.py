@@ -1,0 +1,294 @@
+"""What an aggregate is made of: values that add up to the same bits in any order and any split.
+
+`Distribution` counts whole numbers, `Distinct` estimates how many different ones there are,
+`Least` keeps a few examples, `OpenCounts` counts names of which nobody knows how many there are.
+Each has `add`, `update` (with another of its kind), `to_json` and `from_json`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from typing import Any
+
+_EXACT = 1024  # numbers below have a bin each
+_EXACT_BITS = 11
+_BINS_AN_OCTAVE = 64
+
+_DISTINCT_KEPT = 4096  # digests: 1.6 % of standard error, and exact below
+_DIGEST_OCTETS = 8
+
+_EXAMPLES_KEPT = 5
+
+_NAMES_KEPT = 200_000
+_NAMES_LEFT = 100_000
+
+
+class Distribution:
+    """Whole numbers from 0 on, in bins: exact up to 1,023, then 64 an octave.
+
+    Attributes:
+        sum: of all.
+        count: how many.
+    """
+
+    __slots__ = ("_bins", "count", "sum")
+
+    def __init__(self) -> None:
+        self.sum = 0
+        self.count = 0
+        self._bins: dict[int, list[int]] = {}  # count, least, greatest
+
+    def add(self, value: int) -> None:
+        """Count a number."""
+        self.sum += value
+        self.count += 1
+        self._take(value if value < _EXACT else _bin_of(value), 1, value, value)
+
+    def update(self, other: Distribution) -> None:
+        """Count what another one has counted."""
+        self.sum += other.sum
+        self.count += other.count
+        for bin_, (count, least, greatest) in other._bins.items():
+            self._take(bin_, count, least, greatest)
+
+    def _take(self, bin_: int, count: int, least: int, greatest: int) -> None:
+        known = self._bins.get(bin_)
+        if known is None:
+            self._bins[bin_] = [count, least, greatest]
+        else:
+            known[0] += count
+            known[1] = min(known[1], least)
+            known[2] = max(known[2], greatest)
+
+    @property
+    def positive(self) -> int:
+        """How many are more than 0."""
+        return self.count - (self._bins[0][0] if 0 in self._bins else 0)
+
+    @property
+    def mean(self) -> float:
+        """The mean; 0 if nothing was counted."""
+        return self.sum / self.count if self.count else 0.0
+
+    def quantile(self, percent: int) -> int:
+        """The number at a nearest rank, within 1 %; exact for 0, 100 and numbers below 1,024."""
+        rank = max(1, -(-self.count * percent // 100))
+        bins = sorted(self._bins)
+        if not bins:
+            return 0
+        if percent == 0:
+            return self._bins[bins[0]][1]
+        for bin_ in bins:
+            count, least, greatest = self._bins[bin_]
+            rank -= count
+            if rank <= 0:
+                return greatest if percent == 100 else (least + greatest) // 2  # noqa: PLR2004
+        return self._bins[bins[-1]][2]
+
+    def shares(self, edges: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """For each edge how many are below it, as exact as the bins are."""
+        ordered = sorted(self._bins.items())
+        for edge in edges:
+            yield edge, sum(count for _, (count, least, _) in ordered if least < edge)
+
+    def to_json(self) -> Any:
+        """As JSON."""
+        return {"sum": self.sum, "bins": [[*self._bins[bin_]] for bin_ in sorted(self._bins)]}
+
+    @classmethod
+    def from_json(cls, found: Any) -> Distribution:
+        """From JSON."""
+        made = cls()
+        made.sum = int(found["sum"])
+        for count, least, greatest in found["bins"]:
+            made.count += int(count)
+            least_bin = int(least) if least < _EXACT else _bin_of(int(least))
+            made._take(least_bin, int(count), int(least), int(greatest))
+        return made
+
+
+def _bin_of(value: int) -> int:
+    octave = value.bit_length() - _EXACT_BITS
+    return _EXACT + octave * _BINS_AN_OCTAVE + (value >> (octave + 4)) - _BINS_AN_OCTAVE
+
+
+class Distinct:
+    """How many different things there are, by those with the smallest digests.
+
+    Exact below 4,096; beyond, the density of the smallest digests tells it within 1.6 % (one
+    standard error).
+    """
+
+    __slots__ = ("_heap", "_kept")
+
+    def __init__(self) -> None:
+        self._kept: set[int] = set()
+        self._heap: list[int] = []  # of what is kept, the greatest first
+
+    def add(self, digest: bytes) -> None:
+        """Count a thing by its digest."""
+        self._take(int.from_bytes(digest[:_DIGEST_OCTETS], "big"))
+
+    def update(self, other: Distinct) -> None:
+        """Count what another one has counted."""
+        for number in other._kept:
+            self._take(number)
+
+    def _take(self, number: int) -> None:
+        if number in self._kept:
+            return
+        if len(self._heap) < _DISTINCT_KEPT:
+            self._kept.add(number)
+            heapq.heappush(self._heap, -number)
+        elif number < -self._heap[0]:
+            self._kept.add(number)
+            self._kept.discard(-heapq.heapreplace(self._heap, -number))
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all were kept."""
+        return len(self._heap) < _DISTINCT_KEPT
+
+    @property
+    def estimate(self) -> int:
+        """How many there are."""
+        if self.is_exact:
+            return len(self._heap)
+        return int((_DISTINCT_KEPT - 1) * 2 ** (8 * _DIGEST_OCTETS) / -self._heap[0])
+
+    def to_json(self) -> Any:
+        """As JSON."""
+        return [f"{number:016x}" for number in sorted(self._kept)]
+
+    @classmethod
+    def from_json(cls, found: Any) -> Distinct:
+        """From JSON."""
+        made = cls()
+        for digest in found:
+            made._take(int(digest, 16))
+        return made
+
+
+class Least:
+    """A few examples: those with the smallest hash, which is chance that repeats itself."""
+
+    __slots__ = ("_kept", "_limit")
+
+    def __init__(self, limit: int = _EXAMPLES_KEPT) -> None:
+        self._kept: list[tuple[bytes, str]] = []
+        self._limit = limit
+
+    def add(self, text: str) -> None:
+        """Perhaps keep an example."""
+        self.add_hashed(sha256(text.encode("utf-8", "replace")).digest()[:_DIGEST_OCTETS], text)
+
+    def add_hashed(self, digest: bytes, text: str) -> None:
+        """The same, for one whose hash is known."""
+        one = (digest[:_DIGEST_OCTETS], text)
+        kept = self._kept
+        if one in kept or (len(kept) == self._limit and one > kept[-1]):
+            return
+        kept.append(one)
+        kept.sort()
+        del kept[self._limit :]
+
+    def update(self, other: Least) -> None:
+        """Perhaps keep what another one has."""
+        for digest, text in other._kept:
+            self.add_hashed(digest, text)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The examples."""
+        return tuple(text for _, text in self._kept)
+
+    def to_json(self) -> Any:
+        """As JSON."""
+        return [*self.texts]
+
+    @classmethod
+    def from_json(cls, found: Any, limit: int = _EXAMPLES_KEPT) -> Least:
+        """From JSON."""
+        made = cls(limit)
+        for text in found:
+            made.add(str(text))
+        return made
+
+
+class OpenCounts:
+    """Counts by names of which sites may make up any number.
+
+    At most 200,000 names are kept: beyond, the rarest half goes. Only then is the result not the
+    same for every order.
+
+    Attributes:
+        error: by how much a count may be too low, at most.
+    """
+
+    __slots__ = ("_counts", "_width", "error")
+
+    def __init__(self, width: int) -> None:
+        """Take how many counts a name has."""
+        self._counts: dict[str, list[int]] = {}
+        self._width = width
+        self.error = 0
+
+    def add(self, name: str, column: int = 0, count: int = 1) -> None:
+        """Count a name."""
+        counts = self._counts.get(name)
+        if counts is None:
+            counts = self._counts[name] = [0] * self._width
+            if len(self._counts) > _NAMES_KEPT:
+                self._drop_rarest(name)
+        counts[column] += count
+
+    def update(self, other: OpenCounts) -> None:
+        """Count what another one has counted."""
+        self.error += other.error
+        for name, counts in other._counts.items():
+            for column, count in enumerate(counts):
+                if count:
+                    self.add(name, column, count)
+
+    def _drop_rarest(self, newest: str) -> None:
+        ordered = sorted(self._counts.items(), key=lambda item: (-sum(item[1]), item[0]))
+        dropped = ordered[_NAMES_LEFT:]
+        self.error += max(sum(counts) for _, counts in dropped)
+        newest_counts = self._counts[newest]
+        self._counts = dict(ordered[:_NAMES_LEFT])
+        self._counts[newest] = newest_counts
+
+    def __len__(self) -> int:
+        """How many names are kept."""
+        return len(self._counts)
+
+    def get(self, name: str) -> tuple[int, ...]:
+        """The counts of a name."""
+        return tuple(self._counts.get(name, [0] * self._width))
+
+    def most(self, number: int, by: int | None = None) -> list[tuple[str, tuple[int, ...]]]:
+        """The names that are counted most, in all columns or in one, and their counts."""
+        columns = slice(None) if by is None else slice(by, by + 1)
+        found = heapq.nsmallest(
+            number, self._counts.items(), key=lambda item: (-sum(item[1][columns]), item[0])
+        )
+        return [(name, tuple(counts)) for name, counts in found]
+
+    def to_json(self) -> Any:
+        """As JSON."""
+        return {
+            "error": self.error,
+            "width": self._width,
+            "counts": {name: self._counts[name] for name in sorted(self._counts)},
+        }
+
+    @classmethod
+    def from_json(cls, found: Any) -> OpenCounts:
+        """From JSON."""
+        made = cls(int(found["width"]))
+        made.error = int(found["error"])
+        for name, counts in found["counts"].items():
+            made._counts[str(name)] = [int(count) for count in counts]
+        return made

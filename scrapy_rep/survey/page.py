@@ -1,0 +1,128 @@
+"""A survey as one page of HTML, and what changed since another one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from scrapy_rep.reporting.pages import environment
+
+from .changes import Change, changes
+from .effect import CLASSES
+from .saved import Survey
+from .statistics import interval
+from .tables import Table, percent, tables
+
+_ROWS = 50
+_CHANGES = 100
+_SAMPLES = 50
+_INPUTS = 20
+_WORDY = ("operator", "how it reads")
+_BOXED = ("p10", "p25", "p50", "p75", "p90")
+
+
+def page(survey: Survey, agents: Sequence[str] | None = None, before: Survey | None = None) -> str:
+    """The page of a survey; given one `before`, it begins with what changed.
+
+    Raises:
+        ImportError: Jinja is not installed.
+    """
+    found = survey.report(agents)
+    said = found["statistics"]
+    shown = [*tables(said, _ROWS)]
+    if before is not None:
+        old = before.report(agents)["statistics"]
+        shown.insert(0, _changes(changes(old, said)))
+    made = environment("scrapy_rep.survey")
+    files = said["files"]["files_with"]
+    page: str = made.get_template("survey.html").render(
+        title=f"What {files:,} robots.txt files say",
+        lead=_lead(said),
+        is_partial=survey.is_partial,
+        dates=" to ".join(filter(None, (said["date"]["first"], said["date"]["last"]))),
+        inputs=_inputs(survey.inputs),
+        tables=[_drawn(table, said) for table in shown],
+        methods=[*_samples(said.get("methods", {}))],
+        definitions=[*found["definitions"].items()],
+        classes=CLASSES,
+        wordy=_WORDY,
+        software="Made by scrapy rep survey. Its counts add up in any order and any split.",
+    )
+    return page
+
+
+def _lead(said: Mapping[str, Any]) -> str:
+    captures, hosts, distinct = said["captures"]["sum"], said["host"], said["sha256"]
+    classes = said["star_class"]
+    full = percent(classes["full"]["share"]) if "full" in classes else "none"
+    return (
+        f"{captures:,} captures of {hosts['distinct']:,} hosts hold "
+        f"{said['files']['files_with']:,} robots.txt files, {distinct['distinct']:,} of them "
+        f"different. {full} of the files shut everyone else out."
+    )
+
+
+def _inputs(inputs: Sequence[str]) -> str:
+    more = f", and {len(inputs) - _INPUTS:,} more" if len(inputs) > _INPUTS else ""
+    return ", ".join(inputs[:_INPUTS]) + more
+
+
+def _samples(methods: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    for name, one in methods.items():
+        if one["samples"]:
+            yield name, one["samples"][:_SAMPLES]
+
+
+def _drawn(table: Table, said: Mapping[str, Any]) -> dict[str, Any]:
+    """A table with its charts, for the template."""
+    boxes = []
+    if table.title == "Distributions":
+        boxes = [_box(said[row[0]]) for row in table.rows]
+    chart = "p10 to p90, logarithmic" if boxes else "named" if table.stacks else "share"
+    return {
+        "title": table.title,
+        "sentence": table.sentence,
+        "head": table.head,
+        "rows": table.rows,
+        "bars": table.bars,
+        "stacks": table.stacks,
+        "boxes": boxes,
+        "chart": chart,
+    }
+
+
+def _box(one: Mapping[str, Any]) -> tuple[float, ...]:
+    """The places of some quantiles on a logarithmic scale from 0 to the greatest number."""
+    whole = math.log1p(one["max"]) or 1.0
+    return tuple(math.log1p(one[name]) / whole for name in _BOXED)
+
+
+def _changes(found: Sequence[Change]) -> Table:
+    clear = [change for change in found if change.is_clear]
+    rows = tuple(
+        (
+            change.name,
+            *(_counted(counts) for counts in (change.before, change.after)),
+            f"{change.points * 100:+.2f}",
+        )
+        for change in clear[:_CHANGES]
+    )
+    sentence = (
+        f"{len(clear):,} shares changed by more than chance, which one in a thousand would do "
+        f"wrongly; {len(found) - len(clear):,} others changed a little. The bar is the share now."
+    )
+    bars = tuple(_share(change.after) for change in clear[:_CHANGES])
+    table = Table("Changes", sentence, ("", "before", "after", "points"), rows, bars)
+    return table if rows else replace(table, rows=(("nothing", "", "", ""),), bars=((0, 0, 0),))
+
+
+def _counted(counts: tuple[int, int]) -> str:
+    count, of = counts
+    return f"{percent(count / of if of else None)} ({count:,} of {of:,})"
+
+
+def _share(counts: tuple[int, int]) -> tuple[float, float, float]:
+    share = counts[0] / counts[1] if counts[1] else 0.0
+    return share, *interval(*counts)

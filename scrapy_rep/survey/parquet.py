@@ -1,0 +1,84 @@
+"""Facts as a Parquet file, a row a capture; needs pyarrow, the extra ``survey``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .captures import ANSWER_FACTS, BODY_FACTS
+
+_ROWS = 20_000  # a group: some 2 MB
+
+_KINDS: dict[str, tuple[str, ...]] = {
+    "digest": ("sha256",),
+    "boolean": ("is_cut", "bom", "is_utf16", "utf8", "markup", "has_star", "cross_host"),
+    "number": ("crawl_delay_star",),
+    "text": (
+        *["eol", "star_class", "content_signal", "content_usage", "host", "scheme", "date"],
+        *["failure", "media_type", "stratum"],
+    ),
+    "words": ("agents",),
+    "counts": ("lint", "other_keys"),
+}
+"""The facts that are no whole numbers, by the kind of their columns."""
+
+
+class Facts:
+    """A Parquet file under way; a file of that name is replaced once it is whole."""
+
+    def __init__(self, path: Path) -> None:
+        """Begin a file.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+            OSError: it cannot be written there.
+        """
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        self._pyarrow = pa
+        self._path = path
+        self._made = path.with_name(f".{path.name}.part")
+        self._schema = _schema(pa)
+        self._writer = parquet.ParquetWriter(str(self._made), self._schema, compression="zstd")
+        self._rows: list[dict[str, Any]] = []
+
+    def add(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Write rows, sooner or later."""
+        self._rows += rows
+        if len(self._rows) >= _ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        columns = {name: [row[name] for row in self._rows] for name in self._schema.names}
+        for name in ("agents", "lint", "other_keys"):
+            columns[name] = [None if one is None else [*one.items()] for one in columns[name]]
+        self._writer.write_table(self._pyarrow.table(columns, schema=self._schema))
+        self._rows = []
+
+    def close(self) -> None:
+        """Put the file in place."""
+        if self._rows:
+            self._flush()
+        self._writer.close()
+        self._made.replace(self._path)
+
+    def drop(self) -> None:
+        """Throw it away."""
+        self._writer.close()
+        self._made.unlink(missing_ok=True)
+
+
+def _schema(pyarrow: Any) -> Any:
+    types = {
+        "digest": pyarrow.binary(32),
+        "boolean": pyarrow.bool_(),
+        "number": pyarrow.float64(),
+        "text": pyarrow.string(),
+        "words": pyarrow.map_(pyarrow.string(), pyarrow.string()),
+        "counts": pyarrow.map_(pyarrow.string(), pyarrow.int64()),
+    }
+    by_name = {name: types[kind] for kind, names in _KINDS.items() for name in names}
+    names = (*ANSWER_FACTS, *BODY_FACTS)
+    return pyarrow.schema([(name, by_name.get(name, pyarrow.int64())) for name in names])

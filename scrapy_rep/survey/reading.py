@@ -1,0 +1,118 @@
+"""One pass over the records of a file, for its facts: counts, groups as they stand, names.
+
+Cost: linear in the octets; memory is some 150 octets for each rule of a file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from scrapy_rep.analysis.outline import name_of
+from scrapy_rep.protocol.lines import Kind, records
+from scrapy_rep.protocol.tokens import is_product_token, token_of
+
+
+@dataclass(slots=True)
+class Block:
+    """A group as it stands in the file: the values of its lines, octets as characters."""
+
+    agents: list[bytes] = field(default_factory=list)
+    disallow: list[str] = field(default_factory=list)
+    allow: list[str] = field(default_factory=list)
+    delays: list[bytes] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Reading:
+    """The records of a file.
+
+    Attributes:
+        counts: how many there are of each kind.
+        blocks: the groups, in file order, not merged.
+        before: the values of rules before any group.
+        others: other records by key, in lower case.
+        sitemaps: the values of the Sitemap lines.
+    """
+
+    counts: Counter[Kind]
+    blocks: list[Block]
+    before: list[str]
+    others: Counter[bytes]
+    sitemaps: list[bytes]
+
+    @property
+    def has_preferences(self) -> bool:
+        """Whether a record says something about the use of content."""
+        return any(key.startswith(b"content-") for key in self.others)
+
+    def values(self) -> list[str]:
+        """The values of the rules of all groups."""
+        return [value for b in self.blocks for value in (*b.disallow, *b.allow)]
+
+
+def read(octets: bytes) -> Reading:
+    """Read the cleaned octets of a file."""
+    found = Reading(Counter(), [], [], Counter(), [])
+    block = Block()
+    counts = dict.fromkeys(Kind, 0)
+    for _, kind, key, value in records(octets):
+        counts[kind] += 1
+        if kind is Kind.DISALLOW:
+            block.disallow.append(value.decode("latin-1"))
+        elif kind is Kind.ALLOW:
+            block.allow.append(value.decode("latin-1"))
+        elif kind is Kind.USER_AGENT:
+            if not found.blocks:
+                found.before = [*block.disallow, *block.allow]
+            if not found.blocks or block.disallow or block.allow:
+                block = Block()
+                found.blocks.append(block)
+            block.agents.append(value)
+        elif kind is Kind.SITEMAP:
+            found.sitemaps.append(value)
+        else:
+            name = key.lower()
+            found.others[name] += 1
+            if name == b"crawl-delay":
+                block.delays.append(value)
+    if not found.blocks:
+        found.before = [*block.disallow, *block.allow]
+    found.counts.update(counts)
+    return found
+
+
+@dataclass(slots=True)
+class Names:
+    """Which groups name whom, by their indices.
+
+    Attributes:
+        by_name: the groups whose user-agent lines name somebody so, as `name_of` reads them.
+        by_token: those whose lines begin with a product token, and go on with another character.
+    """
+
+    by_name: dict[str, list[int]] = field(default_factory=dict)
+    by_token: dict[str, list[int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, blocks: list[Block]) -> Names:
+        """Those of some groups in file order."""
+        names = cls()
+        for index, block in enumerate(blocks):
+            for value in block.agents:
+                name = name_of(value)
+                if name:
+                    _note(names.by_name, name, index)
+                    _note(names.by_token, token_of(name), index)
+        return names
+
+    def obeyed_by(self, name: str) -> tuple[int, ...]:
+        """The groups that a crawler obeys: with a product token, all that begin with it."""
+        groups = self.by_token if is_product_token(name) else self.by_name
+        return tuple(groups.get(name, ()))
+
+
+def _note(groups: dict[str, list[int]], name: str, index: int) -> None:
+    indices = groups.setdefault(name, [])
+    if not indices or indices[-1] != index:
+        indices.append(index)

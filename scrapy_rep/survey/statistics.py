@@ -1,0 +1,265 @@
+"""What an aggregate says, as numbers with names: every share with its denominator and interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from scrapy_rep.analysis.agents.crawlers import CRAWLERS, OWN_GROUP_ONLY, Crawler, known_names
+
+from .aggregate import FLAGS, MILLI, NUMBERS, Aggregate, kinds_of
+from .definitions import CAPTURES, DEFINITIONS, FILES, KNOWN, LINTED
+from .effect import CLASSES, NONE
+from .measures import Distribution
+
+_Z = 1.959963984540054  # 95 %
+_PERCENTS = {"min": 0, "p10": 10, "p25": 25, "p50": 50, "p75": 75, "p90": 90, "p99": 99, "max": 100}
+_PAIRS = tuple((own, star) for own in CLASSES for star in CLASSES)
+# Of these facts a few hosts are named; of utf8, those whose files are not.
+_SAMPLED = {"is_cut": "is_cut", "is_utf16": "is_utf16", "markup": "markup", "utf8": "not_utf8"}
+_NAMES_SHOWN = 200
+_KEYS_SHOWN = 100
+_DIGITS = 6
+
+
+def interval(count: int, of: int) -> tuple[float, float]:
+    """Wilson's interval at 95 % for a share."""
+    if not of:
+        return 0.0, 1.0
+    share, square = count / of, _Z * _Z
+    middle = share + square / (2 * of)
+    around = _Z * math.sqrt(share * (1 - share) / of + square / (4 * of * of))
+    scale = 1 + square / of
+    return max(0.0, (middle - around) / scale), min(1.0, (middle + around) / scale)
+
+
+def share(count: int, of: int, denominator: str, name: str = "files_with") -> dict[str, Any]:
+    """A count as a share of something."""
+    low, high = interval(count, of)
+    return {
+        name: count,
+        "of": of,
+        "denominator": denominator,
+        "share": round(count / of, _DIGITS) if of else None,
+        "low": round(low, _DIGITS),
+        "high": round(high, _DIGITS),
+    }
+
+
+def report(found: Aggregate, names: Sequence[str] | None = None) -> dict[str, Any]:
+    """All that a survey says: ``definitions`` and ``statistics``, by the same names.
+
+    Of crawlers, those of some names; of all, if that is None.
+    """
+    statistics = statistics_of(found)
+    if names is not None:
+        statistics["agents"] = agents(found, names)
+    definitions = {name: DEFINITIONS[name] for name in statistics}
+    return {"definitions": definitions, "statistics": statistics}
+
+
+def statistics_of(found: Aggregate) -> dict[str, Any]:
+    """The numbers by name."""
+    counts = found.counts
+    files, captures = counts["files"], counts["captures"]
+    said: dict[str, Any] = {
+        "captures": {"sum": captures},
+        "files": share(files, captures, CAPTURES),
+        "files_with_rules": share(counts["with_rules"], files, FILES),
+        "bad_records": dict(_of_prefix(found, "bad:")),
+        "sha256": {"distinct": found.bodies.estimate, "is_exact": found.bodies.is_exact},
+        "host": {"distinct": found.hosts.estimate, "is_exact": found.hosts.is_exact},
+        "date": {"first": found.first_date, "last": found.last_date},
+    }
+    for name in FLAGS:
+        said[name] = {"sum": counts[name], **share(counts[name], files, FILES)}
+    for name, sample in _SAMPLED.items():
+        said[name]["samples"] = [*_samples(found, sample)]
+    for name in (*NUMBERS, "sitemaps_cross_host"):
+        said[name] = _number(found.distributions.get(name), files, FILES)
+    said["crawl_delay_star"] = _delays(found.distributions.get("crawl_delay_star"), files)
+    for name, of, denominator in (
+        ("eol", files, FILES),
+        ("star_class", files, FILES),
+        ("scheme", captures, CAPTURES),
+        ("port", captures, CAPTURES),
+        ("status", captures, CAPTURES),
+        ("failure", captures, CAPTURES),
+        ("media_type", captures, CAPTURES),
+    ):
+        said[name] = {
+            kind: share(count, of, denominator) for kind, count in _of_prefix(found, f"{name}:")
+        }
+    for name in ("hops", "max_age"):
+        distribution = found.distributions.get(name)
+        known = distribution.count if distribution is not None else 0
+        said[name] = _number(distribution, known, KNOWN)
+    known = counts["cross_host_known"]
+    said["cross_host"] = {"sum": counts["cross_host"], **share(counts["cross_host"], known, KNOWN)}
+    for name in ("content_signal", "content_usage"):
+        said[name] = _usage(found, name)
+    if "full" in said["star_class"]:
+        said["star_class"]["full"]["samples"] = [*_samples(found, "star_full")]
+    said["licence"] = share(counts["licence"], files, FILES)
+    said["agents"] = agents(found)
+    said["purposes"], said["operators"] = (_kinds(found, k) for k in ("purpose", "operator"))
+    said["lint"] = _lint(found)
+    said["other_keys"] = {
+        key: {"sum": sums, **share(files_with, files, FILES)}
+        for key, (files_with, sums) in found.other_keys.most(_KEYS_SHOWN, by=0)
+    }
+    said["stratum"] = _strata(found)
+    said["error_bound"] = {"names": found.names.error, "other_keys": found.other_keys.error}
+    return said
+
+
+def _of_prefix(found: Aggregate, prefix: str) -> list[tuple[str, int]]:
+    """Counts whose names begin so, without that, most first."""
+    kinds = [
+        (name.removeprefix(prefix), count)
+        for name, count in found.counts.items()
+        if count and name.startswith(prefix)
+    ]
+    return sorted(kinds, key=lambda kind: (-kind[1], kind[0]))
+
+
+def _number(distribution: Distribution | None, of: int, denominator: str) -> dict[str, Any]:
+    """The sum of a fact, how many have it, and how it is distributed."""
+    found = Distribution() if distribution is None else distribution
+    quantiles = {name: found.quantile(percent) for name, percent in _PERCENTS.items()}
+    return {
+        "sum": found.sum,
+        **share(found.positive, of, denominator),
+        **quantiles,
+        "mean": round(found.mean, 3),
+    }
+
+
+def _delays(distribution: Distribution | None, files: int) -> dict[str, Any]:
+    """Crawl-delays in seconds; those who set none are no part of the distribution."""
+    found = Distribution() if distribution is None else distribution
+    quantiles = {name: found.quantile(percent) / MILLI for name, percent in _PERCENTS.items()}
+    mean = round(found.mean / MILLI, 3)
+    total = found.sum / MILLI
+    return {"sum": total, **share(found.count, files, FILES), **quantiles, "mean": mean}
+
+
+def _usage(found: Aggregate, name: str) -> dict[str, Any]:
+    files = found.counts["files"]
+    said = {
+        kind: share(count, files, FILES) for kind, count in sorted(_of_prefix(found, f"{name}:"))
+    }
+    count = found.counts[name]
+    return {"sum": count, **share(count, files, FILES), "says": said}
+
+
+def agents(found: Aggregate, names: Sequence[str] | None = None) -> dict[str, Any]:
+    """The known crawlers, and the names that files use besides, most named first.
+
+    Those of some names only, if these are given.
+    """
+    files = found.counts["files"]
+    stars = {effect: found.counts[f"star_class:{effect}"] for effect in CLASSES}
+    said: dict[str, tuple[int, dict[str, Any]]] = {}
+    for crawler in CRAWLERS:
+        count, named, effective = _effects(found, crawler, stars)
+        said[crawler.name] = (
+            count,
+            {
+                "operator": crawler.operator,
+                "purpose": crawler.purpose,
+                **share(count, files, FILES),
+                "named": named,
+                "effective": effective,
+            },
+        )
+    known = {*said}
+    spellings = known_names()
+    most = [name for name, _ in found.names.most(_NAMES_SHOWN + len(spellings))]
+    most = [name for name in most if name not in spellings]
+    for name in most[:_NAMES_SHOWN] if names is None else set(names) - known:
+        named = dict(zip(CLASSES, found.names.get(name), strict=True))
+        count = sum(named.values())
+        one = {"operator": "", "purpose": "", **share(count, files, FILES), "named": named}
+        said[name] = count, one
+    if names is not None:
+        said = {name: said[name] for name in names}
+    ordered = sorted(said.items(), key=lambda item: (-item[1][0], item[0]))
+    return {name: one for name, (_, one) in ordered}
+
+
+def _effects(
+    found: Aggregate, crawler: Crawler, stars: dict[str, int]
+) -> tuple[int, dict[str, int], dict[str, int]]:
+    """How many files name a crawler; what these leave it, by class; and what all files do.
+
+    Files that do not name it leave it what they leave its fallback, if they name that, otherwise
+    what they leave to everyone else: nothing of that counts for one that obeys its own group only.
+    """
+    own, other = (
+        {(c, star): found.counts[f"{kind}:{crawler.name}:{c}:{star}"] for c, star in _PAIRS}
+        for kind in ("agent", "fallback")
+    )
+    named = {c: sum(own[c, star] for star in CLASSES) for c in CLASSES}
+    by_other = {c: sum(other[c, star] for star in CLASSES) for c in CLASSES}
+    left = {c: stars[c] - sum(own[x, c] + other[x, c] for x in CLASSES) for c in CLASSES}
+    if crawler.obeys == OWN_GROUP_ONLY:
+        left = {**dict.fromkeys(CLASSES, 0), NONE: sum(left.values())}
+    effective = {c: named[c] + by_other[c] + left[c] for c in CLASSES}
+    return sum(named.values()), named, effective
+
+
+def _kinds(found: Aggregate, kind: str) -> dict[str, Any]:
+    files = found.counts["files"]
+    names = dict.fromkeys(
+        name.partition(":")[2]
+        for crawler in CRAWLERS
+        for name in kinds_of(crawler)
+        if name.startswith(f"{kind}:")
+    )
+    return {
+        name: {
+            **share(found.counts[f"named:{kind}:{name}"], files, FILES),
+            "full": share(found.counts[f"full:{kind}:{name}"], files, FILES),
+        }
+        for name in sorted(names, key=lambda n: (-found.counts[f"named:{kind}:{n}"], n))
+    }
+
+
+def _lint(found: Aggregate) -> dict[str, Any]:
+    linted = found.counts["linted"]
+    return {
+        code: {
+            "sum": found.counts[f"lint_sum:{code}"],
+            **share(count, linted, LINTED),
+            "samples": [*_samples(found, code)],
+        }
+        for code, count in _of_prefix(found, "lint:")
+    }
+
+
+def _samples(found: Aggregate, name: str) -> Iterable[str]:
+    sample = found.samples.get(name)
+    return sample.texts if sample is not None else ()
+
+
+def _strata(found: Aggregate) -> dict[str, Any]:
+    strata: dict[str, dict[str, int]] = {}
+    for name, count in found.counts.items():
+        if name.startswith("stratum:"):
+            stratum, _, what = name.removeprefix("stratum:").partition(":")
+            strata.setdefault(stratum, {})[what] = count
+    return {
+        stratum: {
+            "captures": {"sum": counts.get("captures", 0)},
+            "files": share(counts.get("files", 0), counts.get("captures", 0), CAPTURES),
+            **{
+                f"star_{c}": share(counts.get(f"star_class:{c}", 0), counts.get("files", 0), FILES)
+                for c in CLASSES
+            },
+            "names_ai": share(counts.get("named:purpose:ai", 0), counts.get("files", 0), FILES),
+            "shuts_ai_out": share(counts.get("full:purpose:ai", 0), counts.get("files", 0), FILES),
+        }
+        for stratum, counts in sorted(strata.items())
+    }

@@ -1,0 +1,190 @@
+"""What a survey says as tables, for terminals and pages: the words of the one, and of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .definitions import DEFINITIONS
+from .effect import CLASSES
+
+_SHOWN = 20
+_SHARED = (
+    *["has_star", "multi_agent_groups", "names_in_several_groups", "rules_before_agent"],
+    *["empty_rules", "wildcard_rules", "dollar_rules", "percent_rules", "dead_rules"],
+    *["comments", "lines_no_record", "other_lines", "crawl_delay_star", "sitemaps"],
+    *["sitemaps_cross_host", "bom", "is_utf16", "utf8", "markup", "is_cut"],
+)
+_DISTRIBUTED = (
+    *["octets", "lines", "groups", "names", "rules", "wildcard_rules", "longest_rule"],
+    *["crawl_delay_star", "sitemaps", "hops", "max_age"],
+)
+_QUANTILES = ("min", "p10", "p25", "p50", "p75", "p90", "p99", "max", "mean")
+_KINDS = ("status", "failure", "scheme", "port", "media_type", "eol")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table.
+
+    Attributes:
+        title: what it is of.
+        sentence: what it shows.
+        head: the names of the columns; the first holds names.
+        rows: the cells, as text.
+        bars: for each row a share with its interval, from 0 to 1; empty if there are none.
+        stacks: for each row the numbers of `CLASSES`; empty if there are none.
+    """
+
+    title: str
+    sentence: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    bars: tuple[tuple[float, float, float], ...] = ()
+    stacks: tuple[tuple[int, ...], ...] = field(default=())
+
+
+def tables(said: Mapping[str, Any], shown: int = _SHOWN) -> Iterator[Table]:
+    """The tables of the statistics of a survey; those with nothing in them are left out.
+
+    Of long ones, the first rows.
+    """
+    for table in _all(said, shown):
+        if table.rows:
+            yield table
+
+
+def _all(said: Mapping[str, Any], shown: int) -> Iterator[Table]:
+    yield _of_shares(
+        "Everyone else",
+        DEFINITIONS["star_class"],
+        {c: said["star_class"][c] for c in CLASSES if c in said["star_class"]},
+    )
+    held = {"with rules": said["files_with_rules"], **{name: said[name] for name in _SHARED}}
+    yield _of_shares("What files hold", "The share of files with at least one of each.", held)
+    yield _distributions(said)
+    named = [(n, one) for n, one in said["agents"].items() if one["files_with"]]
+    yield _agents(named[:shown] or [*said["agents"].items()][:shown])
+    for kind in ("purpose", "operator"):
+        yield _kinds(kind, said[f"{kind}s"], shown)
+    yield _of_shares("Use of content", "What files say about the use of content.", _usage(said))
+    yield _of_shares(
+        "Lint", DEFINITIONS["lint"], dict([*said["lint"].items()][:shown]), sums="findings"
+    )
+    keys = dict([*said["other_keys"].items()][:shown])
+    yield _of_shares("Other records", DEFINITIONS["other_keys"], keys, sums="records")
+    for name in _KINDS:
+        yield _of_shares(name.replace("_", " "), DEFINITIONS[name], said[name])
+    yield _strata(said["stratum"])
+    if "methods" in said:
+        yield _methods(said["methods"])
+    rows = tuple((reason, f"{count:,}") for reason, count in said["bad_records"].items())
+    yield Table("Bad records", DEFINITIONS["bad_records"], ("reason", "records"), rows)
+
+
+def percent(share: float | None) -> str:
+    """A share for people; ``-`` if nothing could have it."""
+    return "-" if share is None else f"{share:.2%}" if share < 0.1 else f"{share:.1%}"  # noqa: PLR2004
+
+
+def _of_shares(title: str, sentence: str, shares: Mapping[str, Any], *, sums: str = "") -> Table:
+    rows = tuple(
+        (name, *_share_cells(one), *([f"{one['sum']:,}"] if sums else []))
+        for name, one in shares.items()
+    )
+    head = ("", "files", "of", "share", "95 % interval", *([sums] if sums else []))
+    return Table(title, sentence, head, rows, tuple(map(_bar, shares.values())))
+
+
+def _share_cells(one: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    return (
+        f"{one['files_with']:,}",
+        f"{one['of']:,}",
+        percent(one["share"]),
+        f"{percent(one['low'])} to {percent(one['high'])}",
+    )
+
+
+def _bar(one: Mapping[str, Any]) -> tuple[float, float, float]:
+    return one["share"] or 0.0, one["low"], one["high"]
+
+
+def _distributions(said: Mapping[str, Any]) -> Table:
+    rows = tuple(
+        (name, *(f"{said[name][quantile]:,.10g}" for quantile in _QUANTILES))
+        for name in _DISTRIBUTED
+        if said[name]["of"]
+    )
+    sentence = (
+        "How the numbers are distributed: nearest ranks, within 1 %. Crawl-delays are in seconds."
+    )
+    return Table("Distributions", sentence, ("", *_QUANTILES), rows)
+
+
+def _agents(agents: list[tuple[str, Mapping[str, Any]]]) -> Table:
+    rows = tuple(
+        (
+            name,
+            one["operator"],
+            one["purpose"],
+            *_share_cells(one),
+            *(f"{one['named'][c]:,}" for c in CLASSES),
+            *(f"{one['effective'][c]:,}" if "effective" in one else "" for c in CLASSES),
+        )
+        for name, one in agents
+    )
+    head = ("", "operator", "purpose", "files", "of", "share", "95 % interval")
+    named = tuple(f"named {c}" for c in CLASSES)
+    effective = tuple(f"effective {c}" for c in CLASSES)
+    stacks = tuple(tuple(one["named"][c] for c in CLASSES) for _, one in agents)
+    return Table(
+        "Crawlers", DEFINITIONS["agents"], (*head, *named, *effective), rows, stacks=stacks
+    )
+
+
+def _kinds(kind: str, kinds: Mapping[str, Any], shown: int) -> Table:
+    named = [(name, one) for name, one in kinds.items() if one["files_with"]][:shown]
+    rows = tuple(
+        (name, *_share_cells(one), f"{one['full']['files_with']:,}", percent(one["full"]["share"]))
+        for name, one in named
+    )
+    head = ("", "files", "of", "share", "95 % interval", "shut out", "share shut out")
+    bars = tuple(_bar(one) for _, one in named)
+    return Table(f"Crawlers by {kind}", DEFINITIONS[f"{kind}s"], head, rows, bars)
+
+
+def _usage(said: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in ("content_signal", "content_usage"):
+        if said[name]["files_with"]:
+            found[name] = said[name]
+            found.update({f"{name}: {word}": one for word, one in said[name]["says"].items()})
+    return {**found, "licence": said["licence"]} if said["licence"]["files_with"] else found
+
+
+def _strata(strata: Mapping[str, Any]) -> Table:
+    columns = ("files", *(f"star_{c}" for c in CLASSES), "names_ai", "shuts_ai_out")
+    rows = tuple(
+        (
+            name,
+            f"{one['captures']['sum']:,}",
+            *(percent(one[column]["share"]) for column in columns),
+        )
+        for name, one in strata.items()
+    )
+    return Table("Strata", DEFINITIONS["stratum"], ("", "captures", *columns), rows)
+
+
+def _methods(methods: Mapping[str, Any]) -> Table:
+    rows = tuple(
+        (
+            name,
+            *(f"{one[key]:,}" for key in ("pairs", "differing", "files_with")),
+            *(f"{one[key]:,}" for key in ("shut_out", "shut_out_by_method")),
+            f"{one['study']}: {one['errors']}",
+        )
+        for name, one in methods.items()
+    )
+    head = ("", "pairs", "differing", "files", "shut out", "by the method", "how it reads")
+    return Table("Methods", DEFINITIONS["methods"], head, rows)

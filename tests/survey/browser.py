@@ -1,0 +1,52 @@
+"""Opens a page in Chromium, in light and dark, wide and narrow; writes what it saw as JSON.
+
+::
+
+    python -m tests.survey.browser CHROMIUM PAGE
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import sync_playwright
+
+
+def main(chromium: str, page: str) -> None:
+    uri = Path(page).as_uri()
+    with sync_playwright() as engine:
+        browser = engine.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        found = [_seen(browser, uri, s, w) for s in ("light", "dark") for w in (320, 1280)]
+        browser.close()
+    print(json.dumps(found))
+
+
+def _seen(browser: Any, uri: str, scheme: str, width: int) -> dict[str, Any]:
+    events: list[str] = []
+    size = {"width": width, "height": 800}
+    tab = browser.new_context(color_scheme=scheme, viewport=size).new_page()
+    tab.on("request", lambda request: events.append(request.url))
+    tab.on("dialog", lambda dialog: events.append(f"dialog {dialog.message}"))
+    tab.on("pageerror", lambda error: events.append(str(error)))
+    tab.on("console", lambda message: events.append(message.text))
+    tab.goto(uri)
+    seen = {
+        "events": events,
+        "scheme": scheme,
+        "width": width,
+        "content_width": tab.evaluate("document.documentElement.scrollWidth"),
+        "ground": tab.evaluate("getComputedStyle(document.body).backgroundColor"),
+        "paper_octets": len(tab.pdf()),
+    }
+    other = browser.new_context(color_scheme=scheme, viewport=size, bypass_csp=True).new_page()
+    other.goto(uri)
+    seen["violations"] = [one["id"] for one in Axe().run(other).response["violations"]]
+    return seen
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

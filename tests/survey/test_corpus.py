@@ -1,0 +1,78 @@
+"""Real files: the figures that others counted, and the verdicts of Google's matcher."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+
+import pytest
+
+from scrapy_rep.survey.aggregate import Aggregate
+from scrapy_rep.survey.captures import Capture
+from scrapy_rep.survey.facts import facts
+from scrapy_rep.survey.statistics import report
+from tests.shared import SHARED, needs_shared
+from tests.survey.files import corpus
+
+pytestmark = needs_shared
+
+
+def test_the_figures_of_the_corpus() -> None:
+    said = report(Aggregate.of(Capture(host, body=body) for host, body in corpus()))["statistics"]
+    files_with = {name: one.get("files_with") for name, one in said.items()}
+    assert files_with["files"] == 2811
+    assert said["sha256"]["distinct"] == 2566
+    assert said["octets"]["p50"] == 551
+    assert said["octets"]["p90"] == pytest.approx(3708, rel=0.01)
+    assert said["octets"]["p99"] == pytest.approx(89_403, rel=0.01)
+    assert said["octets"]["max"] == 1_372_557
+    assert 2811 - files_with["octets"] == 23
+    assert files_with["is_cut"] == 2
+    assert files_with["bom"] == 46
+    assert files_with["is_utf16"] == 2
+    assert 2811 - files_with["utf8"] == 7
+    assert files_with["markup"] == 91
+    eol = {name: one["files_with"] for name, one in said["eol"].items()}
+    assert eol == {"lf": 1847, "crlf": 811, "mixed": 93, "cr": 3, "none": 57}
+    assert 2811 - files_with["groups"] == 170
+    assert files_with["has_star"] == 2594
+    assert files_with["multi_agent_groups"] == 175
+    assert files_with["names_in_several_groups"] == 146
+    assert (said["rules"]["p50"], said["rules"]["max"]) == (12, 19_125)
+    assert files_with["wildcard_rules"] == 1296
+    assert files_with["dollar_rules"] == 402
+    assert files_with["empty_rules"] == 364
+    assert files_with["dead_rules"] == 73
+    classes = {name: one["files_with"] for name, one in said["star_class"].items()}
+    assert classes == {"full": 39, "part": 2333, "none": 439}
+    assert said["other_keys"]["crawl-delay"]["files_with"] == 512
+    assert files_with["crawl_delay_star"] == 376
+    assert said["crawl_delay_star"]["p50"] == 10.0
+    assert files_with["sitemaps"] == 1451
+    assert files_with["sitemaps_cross_host"] == 115
+    agents = {name: one["files_with"] for name, one in said["agents"].items()}
+    found = [agents[name] for name in ("googlebot", "bingbot", "ccbot", "gptbot")]
+    assert found == [185, 147, 24, 0]
+
+
+def test_classes_agree_with_the_verdicts_of_the_corpus() -> None:
+    """Where the reference saw URLs allowed and not, the class is part; else it cannot differ."""
+    assert SHARED is not None
+    with gzip.open(SHARED / "corpus" / "verdicts.jsonl.gz") as lines:
+        verdicts = {row["host"]: row for row in map(json.loads, lines)}
+    seen: Counter[str] = Counter()
+    for host, body in corpus():
+        found, row = facts(body), verdicts[host]
+        for agent, allowed in row["allowed"].items():
+            effect = found.agents.get(agent.lower(), found.star_class)
+            answers = {
+                answer
+                for url, answer in zip(row["urls"], allowed, strict=True)
+                if not url.endswith("/robots.txt")
+            }
+            possible = {"full": [{"0"}], "none": [{"1"}], "part": [{"0"}, {"1"}, {"0", "1"}]}
+            assert answers in possible[effect] or not answers, (host, agent)
+            seen[effect] += answers == {"0", "1"} or effect != "part"
+    assert seen["full"] > 80
+    assert seen["part"] > 6000

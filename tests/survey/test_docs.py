@@ -1,0 +1,33 @@
+"""The page of surveys tells what every name means, and every reason and method."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.survey.definitions import DEFINITIONS
+from scrapy_rep.survey.methods import METHODS
+from tests.crawling import REPOSITORY
+
+PAGE = (Path(REPOSITORY) / "docs" / "survey.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_definitions(name: str) -> None:
+    assert f"| `{name}` | {DEFINITIONS[name]} |" in PAGE
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods(name: str) -> None:
+    assert f"| `{name}` | {METHODS[name].errors} |" in PAGE
+
+
+def test_reasons() -> None:
+    folder = Path(REPOSITORY) / "scrapy_rep" / "survey" / "inputs"
+    texts = [module.read_text(encoding="utf-8") for module in folder.glob("*.py")]
+    reasons = {found for text in texts for found in re.findall(r'Bad\("([a-z-]+)"', text)}
+    reasons |= {"revisit", "other-record"}
+    assert len(reasons) > 12
+    assert {reason for reason in reasons if f"`{reason}`" not in PAGE} == set()
