@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import HelpFormatter, Namespace, RawDescriptionHelpFormatter
+from argparse import HelpFormatter, Namespace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,12 +12,34 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
     from types import ModuleType
 
-SUBCOMMANDS = ("check", "lint", "format", "diff", "cache")
+SUBCOMMANDS = (
+    "check",
+    "lint",
+    "format",
+    "diff",
+    "agents",
+    "cache",
+    "watch",
+    "fleet",
+    "audit",
+    "collect",
+    "survey",
+)
 """Each is a module of `scrapy_rep.commands`."""
 
 
+class _Help(HelpFormatter):
+    """Paragraphs as wide as the terminal; what is indented in them, as examples, stays."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n\n".join(
+            block if "\n  " in block else super(_Help, self)._fill_text(block, width, indent)
+            for block in text.split("\n\n")
+        )
+
+
 class RepCommand(ScrapyCommand):
-    """``scrapy rep check|lint|format|diff|cache``."""
+    """``scrapy rep check|lint|format|diff|agents|cache|watch|fleet|audit|collect|survey``."""
 
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
@@ -33,13 +55,15 @@ class RepCommand(ScrapyCommand):
     def long_desc(self) -> str:
         """What ``scrapy rep -h`` begins with."""
         return (
-            "Test URLs against robots.txt, lint, rewrite and compare such files, and look into "
-            "the store of answers. 'scrapy rep lint -h' tells about lint, and so on."
+            "Test URLs against robots.txt, lint, rewrite, compare and watch such files, tell what "
+            "known crawlers may fetch, look into the store of answers and into audit trails, and "
+            "at crawls that several workers share; collect and survey many files. "
+            "'scrapy rep lint -h' tells about lint, and so on."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
         """One parser for each subcommand, each with Scrapy's own options too."""
-        parser.formatter_class = HelpFormatter
+        parser.prog, parser.formatter_class = "scrapy rep", HelpFormatter
         chosen = parser.add_subparsers(
             title="Subcommands", dest="subcommand", metavar="subcommand", prog="scrapy rep"
         )
@@ -50,28 +74,31 @@ class RepCommand(ScrapyCommand):
                 help=module.SUMMARY,
                 description=module.DESCRIPTION,
                 epilog=module.EXAMPLES,
-                formatter_class=RawDescriptionHelpFormatter,
+                formatter_class=_Help,
             )
             module.add_arguments(below)
             super().add_options(below)
             below.set_defaults(**{_PARSER: below})
-        # Read by Scrapy also where no subcommand is given.
+        # Scrapy reads these even where no subcommand is given.
         parser.set_defaults(**_SCRAPYS, **{_PARSER: parser})
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
-        """Take Scrapy's options; whatever nobody knows is a usage error."""
+        """Read Scrapy's options; an unknown one is a usage error."""
         parser: ArgumentParser = getattr(opts, _PARSER)
         if opts.subcommand is None:
             parser.error(f"say what to do: {', '.join(SUBCOMMANDS)}")
         if args:
             parser.error(f"unrecognized arguments: {' '.join(args)}")
-        super().process_options(args, opts)
+        try:
+            super().process_options(args, opts)
+        except OSError as error:  # of --pidfile
+            parser.error(f"{error.filename}: {error.strerror}")
 
     def run(self, args: list[str], opts: Namespace) -> None:  # noqa: ARG002
         """Run the subcommand; its exit status becomes Scrapy's."""
-        from .commands.running import run
+        from scrapy_rep.commands.running import run
 
-        if self.settings is not None:  # which Scrapy sets before
+        if self.settings is not None:  # Scrapy sets it before this
             self.exitcode = run(opts.subcommand, _module(opts.subcommand), opts, self.settings)
 
 

@@ -1,4 +1,4 @@
-"""``scrapy rep cache``: what is kept of origins, in words; and how to get rid of it."""
+"""``scrapy rep cache``: shows and deletes entries of the store."""
 
 from __future__ import annotations
 
@@ -13,30 +13,35 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from scrapy_rep.cache.base import Browsable, Store
-    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.cache.entry import Key
+    from scrapy_rep.protocol.access.origin import Origin
 
     from .terminal import Terminal
 
 SUMMARY = "look into the store of answers"
 DESCRIPTION = """\
-Show what this project's crawls keep of origins (REP_STORE, REP_STORE_PATH), throw it away, ask
-again, or write it as JSON lines. An origin is a URL, or a host, which stands for https://host."""
+Show, delete, refresh or export the answers that this project's crawls have stored (REP_STORE,
+REP_STORE_PATH, REP_REDIS_URL). An origin is a URL, or a host, which stands for https://host.
+Answers to different User-Agents, or to another REP_FETCH_META, are stored apart."""
 EXAMPLES = """\
 examples:
   scrapy rep cache list
   scrapy rep cache show https://example.com
+  scrapy rep cache log example.com
   scrapy rep cache purge example.com
+  scrapy rep cache purge --all --user-agent OldBot --yes
   scrapy rep cache refresh --all
   scrapy rep cache export > answers.jsonl
 
-exit status: 0 done; 1 there is nothing to show or to throw away; 2 wrong usage; 3 a site that was
-asked again is unreachable"""
+exit status: 0 done; 1 there is nothing to show or to delete; 2 wrong usage; 3 a refreshed site, or
+the store in Redis, is unreachable"""
 
 _ACTIONS = {
-    "list": "the origins, and how things stand with each",
-    "show": "all that is known of some origins",
-    "purge": "throw away what is known of some origins",
-    "refresh": "ask some origins again, and keep what they answer",
+    "list": "the origins and their states",
+    "show": "all that is stored of some origins",
+    "log": "the versions of some origins' files, the newest first (REP_STORE_VERSIONS)",
+    "purge": "delete the entries of some origins",
+    "refresh": "fetch the files of some origins again",
     "export": "write entries as JSON lines",
 }
 
@@ -49,7 +54,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "origins", nargs="*", metavar="ORIGIN", help="by default all, for list and export"
     )
     parser.add_argument("--all", action="store_true", help="all origins, for purge and refresh")
-    parser.add_argument("--body", action="store_true", help="with show: the file's octets alone")
+    parser.add_argument(
+        "--user-agent",
+        metavar="TEXT",
+        help="only entries fetched with a User-Agent that holds this",
+    )
+    parser.add_argument("--yes", action="store_true", help="with purge --all: do not ask")
+    parser.add_argument(
+        "--body", action="store_true", help="with show: only the octets of the robots.txt"
+    )
 
 
 def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> int:
@@ -57,35 +70,53 @@ def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> 
     named = [origin_of(text if is_url(text) else f"https://{text}") for text in options.origins]
     if named and options.all:
         raise CommandError("give origins or --all, not both")
-    if options.action in ("show", "purge", "refresh") and not named and not options.all:
+    if options.action in ("show", "log", "purge", "refresh") and not named and not options.all:
         raise CommandError(f"{options.action} what? Name origins, or give --all")
     if options.action == "refresh":
+        if options.user_agent is not None:
+            raise CommandError(
+                "refresh fetches as this project does: set USER_AGENT with -s instead"
+            )
         return _refresh(named, settings, terminal)
     from .kept import kept_store
 
     with kept_store(settings) as store:
-        origins = named or _browsable(store, options.action).origins()
+        keys = _keys(store, named, options, settings)
         do: Callable[..., int] = {
             "list": _list,
             "show": _show,
+            "log": _log,
             "purge": _purge,
             "export": _export,
         }[options.action]
-        return do(store, origins, options, settings, terminal)
+        return do(store, keys, options, settings, terminal)
+
+
+def _keys(
+    store: Store, named: list[Origin], options: argparse.Namespace, settings: Settings
+) -> list[Key]:
+    """The keys to act on; a store that cannot list has those of this project's crawls."""
+    from scrapy_rep.cache.base import Browsable
+
+    from .kept import asker_of, keys_in
+
+    if named and options.action in ("show", "log") and not isinstance(store, Browsable):
+        return list(map(asker_of(settings).key, named))
+    return keys_in(_browsable(store, options.action), named, options.user_agent)
 
 
 def _browsable(store: Store, action: str) -> Browsable:
-    """The store, if it can say what it holds.
+    """The store, if it can list its entries.
 
     Raises:
-        CommandError: it can't.
+        CommandError: it cannot.
     """
     from scrapy_rep.cache.base import Browsable
 
     if not isinstance(store, Browsable):
         kind = type(store)
         raise CommandError(
-            f"{action}: {kind.__module__}.{kind.__qualname__} can't list or forget its entries; "
+            f"{action}: {kind.__module__}.{kind.__qualname__} cannot list or forget its entries; "
             "give it the methods of scrapy_rep.cache.base.Browsable (show works with origins "
             "that you name)"
         )
@@ -94,64 +125,145 @@ def _browsable(store: Store, action: str) -> Browsable:
 
 def _list(
     store: Store,
-    origins: list[Origin],
+    keys: list[Key],
     options: argparse.Namespace,  # noqa: ARG001
     settings: Settings,
     terminal: Terminal,
 ) -> int:
     from .entries import row_of
+    from .kept import entries_of
 
-    rows = [row for origin in origins if (row := row_of(store.peek(origin), settings)) is not None]
+    found = (row_of(entry, settings) for entry in entries_of(store, keys))
+    rows = [row for row in found if row is not None]
     if not rows:
-        terminal.complain("nothing is kept")
+        terminal.complain("nothing is stored")
         return FOUND
-    terminal.table([("origin", "state", "answer", "octets", "fetched"), *rows])
+    terminal.table([("origin", "state", "answer", "octets", "fetched", "as"), *rows])
     return OK
 
 
 def _show(
     store: Store,
-    origins: list[Origin],
+    keys: list[Key],
     options: argparse.Namespace,
     settings: Settings,
     terminal: Terminal,
 ) -> int:
-    from .entries import words_of
+    from scrapy_rep.cache.entry import key_of
+    from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH
 
-    status = OK
-    for origin in origins:
-        entry = store.peek(origin)
-        if entry is None:
-            terminal.complain(f"nothing is kept of {origin}")
-            status = FOUND
-        elif options.body:
+    from .entries import place_of, words_of
+    from .kept import entries_of
+
+    if options.body:
+        keys = [key for key in keys if key.path == ROBOTS_TXT_PATH]
+    entries = list(entries_of(store, keys))
+    found = {str(key_of(entry.origin).origin) for entry in entries}
+    named = [
+        str(origin_of(text if is_url(text) else f"https://{text}")) for text in options.origins
+    ]
+    missing = [origin for origin in dict.fromkeys(named) if origin not in found]
+    for origin in missing:
+        terminal.complain(f"nothing is stored of {origin}")
+    for entry in entries:
+        if options.body:
             terminal.octets(entry.known.copy.body if entry.known.copy else b"")
         else:
-            terminal.line(terminal.paint(str(origin), "bold"))
+            terminal.line(terminal.paint(place_of(key_of(entry.origin)), "bold"))
             for text in words_of(entry, settings):
                 terminal.line(f"  {text}")
-    return status
+    return FOUND if missing else OK
+
+
+def _log(
+    store: Store,
+    keys: list[Key],
+    options: argparse.Namespace,  # noqa: ARG001
+    settings: Settings,
+    terminal: Terminal,
+) -> int:
+    from .entries import key_words, version_rows
+    from .kept import versions_of
+    from .watching import is_watched
+
+    is_empty = True
+    for key in keys:
+        versions = [] if is_watched(key) else versions_of(store, key)
+        if versions:
+            is_empty = False
+            terminal.line(terminal.paint(key_words(key), "bold"))
+            terminal.table(version_rows(versions))
+            terminal.line()
+    if is_empty:
+        terminal.complain("nothing is stored of that")
+        return FOUND
+    _tell_history(store, settings, terminal)
+    return OK
+
+
+def _tell_history(store: Store, settings: Settings, terminal: Terminal) -> None:
+    """Say why there is nothing but the latest version."""
+    from scrapy_rep.cache.base import Remembering
+    from scrapy_rep.settings import RepSettings
+
+    ours = RepSettings.of(settings)
+    if not isinstance(store, Remembering):
+        terminal.complain(
+            f"note: {type(store).__qualname__} keeps only the latest version; give it the method "
+            "of scrapy_rep.cache.base.Remembering"
+        )
+    elif not ours.store_versions:
+        terminal.complain(
+            "note: REP_STORE_VERSIONS is 0, so new versions replace the old ones; set it to 10, say"
+        )
+    elif ours.redis_url and ours.store_local != "sqlite":
+        terminal.complain(
+            "note: Redis keeps only the latest version; with REP_STORE_LOCAL = 'sqlite', this "
+            "machine keeps those that it sees"
+        )
 
 
 def _purge(
     store: Store,
-    origins: list[Origin],
-    options: argparse.Namespace,  # noqa: ARG001
+    keys: list[Key],
+    options: argparse.Namespace,
     settings: Settings,  # noqa: ARG001
     terminal: Terminal,
 ) -> int:
+    from .entries import key_words
+
+    if options.all and keys and not options.yes:
+        _confirm(len(keys), terminal)
     browsable = _browsable(store, "purge")
-    purged = [origin for origin in origins if browsable.forget(origin).result()]
-    for origin in purged:
-        terminal.line(f"purged {origin}")
+    purged = [key for key in keys if browsable.forget(key).result()]
+    for key in purged:
+        terminal.line(f"purged {key_words(key)}")
     if not purged:
-        terminal.complain("nothing is kept of that")
+        terminal.complain("nothing is stored of that")
     return OK if purged else FOUND
+
+
+def _confirm(count: int, terminal: Terminal) -> None:
+    """Go on only if the user confirms at the terminal.
+
+    Raises:
+        CommandError: the user does not, or there is no terminal.
+    """
+    from .terminal import count_of
+
+    what = count_of(count, "entry", "entries")
+    answer = terminal.ask(f"Delete {what} from this project's store? [y/N] ")
+    if answer is None:
+        raise CommandError(
+            f"purge --all would delete {what}, and there is no terminal to confirm at; give --yes"
+        )
+    if answer.strip().lower() not in ("y", "yes"):
+        raise CommandError("nothing is deleted")
 
 
 def _export(
     store: Store,
-    origins: list[Origin],
+    keys: list[Key],
     options: argparse.Namespace,  # noqa: ARG001
     settings: Settings,
     terminal: Terminal,
@@ -159,15 +271,17 @@ def _export(
     import json
 
     from .entries import as_dict
+    from .kept import entries_of
 
-    entries = [entry for origin in origins if (entry := store.peek(origin)) is not None]
-    for entry in entries:
+    status = FOUND
+    for entry in entries_of(store, keys):
         terminal.line(json.dumps(as_dict(entry, settings)))
-    return OK if entries else FOUND
+        status = OK
+    return status
 
 
 def _refresh(named: list[Origin], settings: Settings, terminal: Terminal) -> int:
-    """Ask again; a failure is kept as an outage, beside the copy that there is."""
+    """Fetch again; a failure is stored as an outage beside the copy."""
     from .refreshing import refresh
 
     status = OK

@@ -1,50 +1,123 @@
-"""Findings as text with the source line and a caret, as JSON, and as SARIF 2.1.0."""
+"""Findings as text, in short or with a source line and a caret; as JSON; and their counts."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Sequence
-from importlib.metadata import version
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from scrapy_rep.protocol.findings import Finding, shown
+from scrapy_rep.analysis.checks.codes import Code, Severity
+from scrapy_rep.analysis.checks.effects import Effect
+from scrapy_rep.analysis.checks.table import CHECKS
+from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.protocol.lines import clean
-from scrapy_rep.protocol.lint.codes import Check, Severity
-from scrapy_rep.protocol.lint.table import CHECKS
+from scrapy_rep.protocol.verdict import shown
 
-from .sources import Source
-from .terminal import Terminal, count_of, width_of
+from .sources import STDIN_NAME, Source
+from .terminal import Terminal, count_of, cut, printable, width_of
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
-_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+EFFECT_WORDS = {Effect.CHANGES: " (this may change verdicts)"}
+_MENDED_BY = {Effect.KEEPS: "fix", Effect.FORMATS: "format"}
+_FOUND_CELLS = 40
 _WINDOW = 100  # characters of a source line that are shown
-_SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def write_text(source: Source, findings: Sequence[Finding], terminal: Terminal) -> None:
-    """The findings of one file, as modern linters write them."""
-    lines = clean(source.body)[0].split(b"\n")
-    for finding in findings:
-        paint = terminal.paint
-        where = ":".join(
-            (source.name, *(str(part) for part in (finding.line, finding.column) if part))
-        )
-        severity = paint(finding.severity.value, _COLOURS[finding.severity], "bold")
-        terminal.line(
-            f"{paint(where, 'bold')}: {paint(finding.code.value, 'bold')} {severity}: "
-            f"{finding.message}"
-        )
-        if finding.line and finding.line <= len(lines):
-            _write_source(finding, lines[finding.line - 1], terminal)
-        elif finding.octets:
-            terminal.line(f"  {paint('|', 'blue')} {shown(finding.octets)}")
-        terminal.line(f"  {paint('=', 'blue')} {paint('help:', 'bold')} {finding.mend}")
-        terminal.line()
+@dataclass(frozen=True)
+class Report:
+    """What is reported about one file.
+
+    Attributes:
+        source: the file.
+        findings: in the order of its lines.
+        suppressed: how many more its own comments suppress.
+    """
+
+    source: Source
+    findings: Sequence[Finding]
+    suppressed: int = 0
+
+
+def mended_by(finding: Finding) -> str:
+    """The command that does what a finding advises: "fix", "format", or "" if none does."""
+    return _MENDED_BY.get(finding.effect, "")
+
+
+def write_text(reports: Sequence[Report], terminal: Terminal, *, is_full: bool) -> None:
+    """The findings of all files: each in full, or a line for each code and file."""
+    hidden = 0
+    for report in reports:
+        if is_full:
+            for finding in report.findings:
+                _write_finding(report.source, finding, terminal)
+            continue
+        by_code: dict[Code, list[Finding]] = {}
+        for finding in report.findings:
+            by_code.setdefault(finding.code, []).append(finding)
+        for first, *more in by_code.values():
+            hidden += len(more)
+            _write_first(report.source, first, len(more), terminal)
+    _write_summary(reports, hidden, terminal, is_full=is_full)
+
+
+def _write_headline(
+    source: Source, finding: Finding, terminal: Terminal, found: str = "", tail: str = ""
+) -> None:
+    """Where a finding is, what it means, and who mends it."""
+    paint = terminal.paint
+    where = ":".join(
+        (printable(source.name), *(str(part) for part in (finding.line, finding.column) if part))
+    )
+    code, severity = finding.code.value, finding.severity
+    mark = mended_by(finding)
+    marked = f"[{mark}]" if mark else ""
+    text = "  ".join(filter(None, (finding.message + found, marked, tail)))
+    text = terminal.wrapped(text, first_cells=width_of(f"{where}: {code} {severity.value}: "))
+    if marked:
+        before, _, after = text.rpartition(marked)
+        text = f"{before}{paint(marked, 'green')}{after}"
+    painted = f"{paint(where, 'bold')}: {paint(code, 'bold')}"
+    terminal.line(f"{painted} {paint(severity.value, _COLOURS[severity], 'bold')}: {text}")
+
+
+def _write_first(source: Source, finding: Finding, more: int, terminal: Terminal) -> None:
+    """One line for a code: where it is first, what was found there, and how often it is."""
+    octets = cut(shown(finding.octets), _FOUND_CELLS)
+    found = f": {octets}" if octets.strip() else ""
+    _write_headline(source, finding, terminal, found, f"and {more:,} more" if more else "")
+
+
+def _write_finding(source: Source, finding: Finding, terminal: Terminal) -> None:
+    """A finding with its line and what to do, as modern linters write them."""
+    paint = terminal.paint
+    _write_headline(source, finding, terminal)
+    line = line_of(source, finding)
+    if line is not None:
+        _write_source(finding, line, terminal)
+    elif finding.octets:
+        terminal.line(f"  {paint('|', 'blue')} {shown(finding.octets)}")
+    mend = f"{finding.mend}{EFFECT_WORDS.get(finding.effect, '')}"
+    mend = terminal.wrapped(mend, first_cells=len("  = help: "), indent="    ")
+    terminal.line(f"  {paint('=', 'blue')} {paint('help:', 'bold')} {mend}")
+    terminal.line()
+
+
+@lru_cache(maxsize=2)
+def _lines_of(body: bytes) -> list[bytes]:
+    return clean(body)[0].split(b"\n")
+
+
+def line_of(source: Source, finding: Finding) -> bytes | None:
+    """The line of a finding; None if it is about the file as a whole."""
+    lines = _lines_of(source.body) if finding.line else []
+    return lines[finding.line - 1] if 0 < finding.line <= len(lines) else None
 
 
 def _write_source(finding: Finding, raw: bytes, terminal: Terminal) -> None:
-    """The line of a finding, cut to what fits, and a caret below."""
+    """The line of a finding, cut to fit, and carets below it."""
     text = raw.decode("utf-8", "replace")
     start = max(finding.column - 1 - _WINDOW // 2, 0) if len(text) > _WINDOW else 0
     before = shown(text[start : max(finding.column - 1, start)].encode())
@@ -68,20 +141,80 @@ def _write_source(finding: Finding, raw: bytes, terminal: Terminal) -> None:
     )
 
 
-def write_summary(counts: Counter[str], file_count: int, terminal: Terminal) -> None:
-    """How many of each, in one line."""
-    if not sum(counts.values()):
-        terminal.line(f"{count_of(file_count, 'file')}: nothing found")
-        return
+def _write_summary(
+    reports: Sequence[Report], hidden: int, terminal: Terminal, *, is_full: bool
+) -> None:
+    """How many of each severity, and what can be done about them."""
+    findings = [finding for report in reports for finding in report.findings]
+    counts = Counter(finding.severity for finding in findings)
     parts = [
-        terminal.paint(count_of(counts[severity.value], noun), _COLOURS[severity])
+        terminal.paint(count_of(counts[severity], noun), _COLOURS[severity])
         for severity, noun in (
             (Severity.ERROR, "error"),
             (Severity.WARNING, "warning"),
             (Severity.INFO, "note"),
         )
     ]
-    terminal.line(f"{count_of(file_count, 'file')}: {', '.join(parts)}")
+    suppressed = sum(report.suppressed for report in reports)
+    if suppressed:
+        parts.append(f"{suppressed:,} suppressed by comments")
+    words = ", ".join(parts) if findings or suppressed else "nothing found"
+    terminal.line(f"{count_of(len(reports), 'file')}: {words}")
+    mended = Counter(map(mended_by, findings))
+    advice = [
+        *([f"{_fix_words(reports)} {mended['fix']:,} of them"] if mended["fix"] else []),
+        *([f"'scrapy rep format' mends {mended['format']:,}"] if mended["format"] else []),
+    ]
+    if findings and not is_full:
+        whole = f"the other {hidden:,} too, " if hidden else "each "
+        advice.append(f"--all shows {whole}with its line and what to do")
+    if advice:
+        terminal.line("; ".join(advice))
+
+
+def _fix_words(reports: Sequence[Report]) -> str:
+    """What to do about findings that `--fix` mends: it can write no other file than a local one."""
+    is_local = any(
+        report.source.answer is None and report.source.name != STDIN_NAME for report in reports
+    )
+    return "--fix mends" if is_local else "--diff shows how to mend"
+
+
+def write_statistics(reports: Sequence[Report], terminal: Terminal, *, is_json: bool) -> None:
+    """How many findings of each code there are, in how many files, the most frequent first."""
+    findings: dict[Code, list[Finding]] = {}
+    files: Counter[Code] = Counter()
+    for report in reports:
+        files.update({finding.code for finding in report.findings})
+        for finding in report.findings:
+            findings.setdefault(finding.code, []).append(finding)
+    order = sorted(findings, key=lambda code: (-len(findings[code]), code.value))
+    if is_json:
+        for code in order:
+            row = _statistics_row(code, findings[code], files[code])
+            terminal.line(json.dumps(row))
+        return
+    rows = [("findings", "files", "code", "severity", "mended by", "name")]
+    for code in order:
+        row = _statistics_row(code, findings[code], files[code])
+        by = ", ".join(f"{count:,} {name}" for name, count in row["mended_by"].items())
+        counts = f"{row['findings']:,}".rjust(8), f"{row['files']:,}".rjust(5)
+        rows.append((*counts, row["code"], row["severity"], by or "-", row["name"]))
+    if len(rows) > 1:
+        terminal.table(rows)
+    _write_summary(reports, 0, terminal, is_full=True)
+
+
+def _statistics_row(code: Code, findings: Sequence[Finding], files: int) -> dict[str, Any]:
+    mended = Counter(map(mended_by, findings))
+    return {
+        "code": code.value,
+        "name": code.slug,
+        "severity": CHECKS[code].severity.value,
+        "findings": len(findings),
+        "files": files,
+        "mended_by": {name: mended[name] for name in ("fix", "format") if mended[name]},
+    }
 
 
 def as_json(source: Source, finding: Finding) -> str:
@@ -97,64 +230,7 @@ def as_json(source: Source, finding: Finding) -> str:
             "message": finding.message,
             "found": finding.octets.decode("utf-8", "backslashreplace"),
             "mend": finding.mend,
+            "mend_effect": finding.effect.value,
+            "mended_by": mended_by(finding) or None,
         }
     )
-
-
-def sarif(found: Sequence[tuple[Source, Sequence[Finding]]]) -> str:
-    """The findings of all files as a SARIF 2.1.0 log, which code hosts read."""
-    rules = [_sarif_rule(check) for check in CHECKS.values()]
-    places = {code: place for place, code in enumerate(CHECKS)}
-    results = [
-        _sarif_result(source, finding, places[finding.code])
-        for source, findings in found
-        for finding in findings
-    ]
-    driver = {"name": "scrapy-rep", "version": version("scrapy-rep"), "rules": rules}
-    run = {
-        "tool": {"driver": driver},
-        "columnKind": "unicodeCodePoints",
-        "results": results,
-    }
-    return json.dumps({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
-
-
-def _sarif_rule(check: Check) -> dict[str, Any]:
-    return {
-        "id": check.code.value,
-        "name": check.code.slug,
-        "shortDescription": {"text": f"{check.meaning}."},
-        "help": {"text": f"{check.mend}."},
-        "defaultConfiguration": {"level": _LEVELS[check.severity]},
-    }
-
-
-def _sarif_result(source: Source, finding: Finding, place: int) -> dict[str, Any]:
-    region: dict[str, Any] = {"startLine": max(finding.line, 1)}
-    if finding.column:
-        region["startColumn"] = finding.column
-    if finding.octets and finding.line:
-        region["snippet"] = {"text": finding.octets.decode("utf-8", "replace")}
-    return {
-        "ruleId": finding.code.value,
-        "ruleIndex": place,
-        "level": _LEVELS[finding.severity],
-        "message": {"text": f"{finding.message}: {finding.mend}."},
-        "locations": [
-            {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": _sarif_uri(source.name)},
-                    "region": region,
-                }
-            }
-        ],
-    }
-
-
-def _sarif_uri(name: str) -> str:
-    from pathlib import PurePath
-    from urllib.parse import quote
-
-    if name == "<stdin>":
-        return "robots.txt"
-    return name if "://" in name else quote(PurePath(name).as_posix())

@@ -1,12 +1,23 @@
-"""What is written to people: colour on terminals only, a progress bar, tables."""
+"""Output for people: colour on terminals only, progress, tables.
+
+Whatever a file or a site says is written without characters that a terminal would obey. Only our
+own colours pass, and what moves its cursor is written apart, as `screen` and the bar do.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import sys
+import textwrap
 import time
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from secrets import token_hex
+from threading import Event, RLock, Thread
 from typing import TextIO, TypeVar
 
 Item = TypeVar("Item")
@@ -22,92 +33,273 @@ _STYLES = {
 }
 _BAR_CELLS = 30
 _BAR_SECONDS = 0.1
+_WAITING_SECONDS = 0.5  # after so long users wonder what is going on
+
+# A colour of ours is "\x1b", this, and "[31m"; no file can know it. So `harmless` tells our colours
+# from those that a file holds: "\x1b[8m" there would hide what follows.
+_SEAL = token_hex(8)
+# What a terminal obeys: C0 and C1 but tab and line end, and what turns the direction of text.
+_OBEYED = re.compile(
+    f"\x1b(?!{_SEAL}\\[)"
+    "|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+)
+
+CURRENT: ContextVar[Terminal | None] = ContextVar("CURRENT", default=None)
+"""The terminal of the subcommand that runs, for what waits far below it."""
+
+
+class OutputError(Exception):
+    """Standard output cannot be written."""
 
 
 class Terminal:
-    """Standard output and standard error; either may be a terminal or not."""
+    """Standard output and standard error; either may be a terminal or not, or be closed."""
 
-    def __init__(self, out: TextIO, err: TextIO) -> None:
+    def __init__(self, out: TextIO | None, err: TextIO | None) -> None:
         self._out = out
         self._err = err
-        self._has_colour = wants_colour(out)
+        self._has_colour = out is not None and wants_colour(out)
+        self._shares_screen = _is_terminal(out)
         self._bar_width = 0
+        self._lock = RLock()
 
     def line(self, text: str = "") -> None:
         """Write a line of the result."""
-        self._clear_bar()
-        self._write(self._out, text + "\n")
+        with self._lock:
+            if self._shares_screen:
+                self._clear_bar()
+            self._write_out(harmless(text) + "\n")
+
+    def ask(self, question: str) -> str | None:
+        """The user's answer to a question; None if there is no terminal."""
+        if self._err is None or not (_is_terminal(sys.stdin) and _is_terminal(self._err)):
+            return None
+        with self._lock:
+            self._clear_bar()
+            self._write_err(question)
+        return sys.stdin.readline()
 
     def octets(self, octets: bytes) -> None:
-        """Write octets as they are."""
-        self._out.flush()
+        """Write octets: as they are, but for a terminal, without what that obeys."""
         buffer = getattr(self._out, "buffer", None)
-        if buffer is None:
-            self._write(self._out, octets.decode("utf-8", "backslashreplace"))
-        else:
+        if buffer is None or self._shares_screen:
+            self._write_out(harmless(octets.decode("utf-8", "backslashreplace")))
+            return
+        with _telling():
+            self.flush()
             buffer.write(octets)
             buffer.flush()
 
     def complain(self, text: str) -> None:
         """Write a line to standard error."""
-        self._clear_bar()
-        self._write(self._err, text + "\n")
+        with self._lock:
+            self._clear_bar()
+            self._write_err(harmless(text) + "\n")
+
+    def end_line(self) -> None:
+        """Go to the next line, below the ``^C`` of a terminal."""
+        if _is_terminal(self._err):
+            self.complain("")
 
     def paint(self, text: str, *styles: str) -> str:
-        """Text in a style, on a terminal."""
+        """Text in a style, on a terminal; only our own lines turn it into colour, by `harmless`."""
         if not self._has_colour or not text:
             return text
         codes = ";".join(_STYLES[style] for style in styles)
-        return f"\x1b[{codes}m{text}\x1b[0m"
+        return f"\x1b{_SEAL}[{codes}m{text}\x1b{_SEAL}[0m"
 
     def flush(self) -> None:
-        """Have everything written."""
-        self._clear_bar()
-        self._out.flush()
+        """Write everything out."""
+        with self._lock, _telling():
+            if self._out is not None:
+                self._out.flush()
 
     def table(self, rows: Iterable[Sequence[str]]) -> None:
-        """Write rows in columns; the first is the head."""
-        cells = [list(row) for row in rows]
-        widths = [max(map(width_of, column)) for column in zip(*cells, strict=True)]
-        for number, row in enumerate(cells):
-            padded = [
-                cell + " " * (width - width_of(cell))
-                for cell, width in zip(row, widths, strict=True)
-            ]
-            text = "  ".join(padded).rstrip()
-            self.line(self.paint(text, "bold") if number == 0 else text)
+        """Write rows in columns; the first is the head. A terminal gets no more than it has room.
 
-    def progress(self, items: Sequence[Item], what: str) -> Iterator[Item]:
-        """The items, with a bar on standard error while they are gone through, if it is one."""
-        count, shown_at = len(items), 0.0
-        is_shown = self._err.isatty() and count > 1
+        So the last column is the one that may be long.
+        """
+        for number, text in enumerate(in_columns(rows)):
+            shown = text if self.columns is None else cut(text, self.columns)
+            self.line(self.paint(shown, "bold") if number == 0 else shown)
+
+    @property
+    def columns(self) -> int | None:
+        """How many cells a line of the terminal has; None if standard output is none."""
+        return shutil.get_terminal_size().columns if self._shares_screen else None
+
+    def wrapped(self, text: str, *, first_cells: int = 0, indent: str = "    ") -> str:
+        """A text in lines that fit the terminal; as it is, if there is none.
+
+        Args:
+            text: without colours.
+            first_cells: how many cells of the first line are taken.
+            indent: what the other lines begin with.
+        """
+        if self.columns is None or first_cells + width_of(text) <= self.columns:
+            return text
+        lines = textwrap.wrap(
+            text,
+            max(self.columns, 20),
+            initial_indent=" " * min(first_cells, 60),
+            subsequent_indent=indent,
+            break_on_hyphens=False,
+        )
+        return "\n".join(lines)[min(first_cells, 60) :]
+
+    def screen(self, lines: Sequence[str]) -> None:
+        """Write lines in the place of those before: on a terminal, at the top of the screen."""
+        if not self._shares_screen or os.environ.get("TERM") == "dumb":
+            for text in lines:
+                self.line(text)
+            self.flush()
+            return
+        height = shutil.get_terminal_size().lines - 1
+        if len(lines) > height:
+            lines = [*lines[: height - 1], "..."]
+        # Each line ends by clearing what stood there; nothing flickers.
+        texts = "".join(f"{harmless(text)}\x1b[K\n" for text in lines)
+        self._write_out(f"\x1b[H{texts}\x1b[J")
+        self.flush()
+
+    def progress(self, items: Iterable[Item], what: str) -> Iterator[Item]:
+        """The items; a bar on standard error shows how far the iteration is, on terminals.
+
+        Of items without a length, as they come, it shows how many there were.
+        """
+        count = len(items) if isinstance(items, Sized) else None
+        shown_at = time.monotonic()  # what is over at once needs no bar
+        is_shown = _is_terminal(self._err) and count not in (0, 1)
         for number, item in enumerate(items):
             now = time.monotonic()
             if is_shown and now - shown_at >= _BAR_SECONDS:
                 shown_at = now
                 self._bar(number, count, what)
             yield item
-        self._clear_bar()
+        with self._lock:
+            self._clear_bar()
 
-    def _bar(self, done: int, count: int, what: str) -> None:
-        cells = _BAR_CELLS * done // count
-        bar = "#" * cells + "-" * (_BAR_CELLS - cells)
-        text = f"[{bar}] {done:,} of {count:,} {what}"[: shutil.get_terminal_size().columns - 1]
-        self._write(self._err, f"\r{text}{' ' * (self._bar_width - len(text))}")
-        self._err.flush()
-        self._bar_width = len(text)
+    @contextmanager
+    def waiting(self, words: Callable[[], str]) -> Iterator[None]:
+        """Show what is waited for, and how long, on a terminal; only while that takes its time."""
+        if not _is_terminal(self._err) or os.environ.get("TERM") == "dumb":
+            yield
+            return
+        is_over = Event()
+        watcher = Thread(target=self._wait, args=(words, is_over), name="rep-waiting", daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            watcher.join()
+            with self._lock:
+                self._clear_bar()
+
+    def _wait(self, words: Callable[[], str], is_over: Event) -> None:
+        began_at = time.monotonic()
+        while not is_over.wait(_WAITING_SECONDS):
+            seconds = time.monotonic() - began_at
+            text = f"{words()}: {seconds:.0f} s (Ctrl-C ends this)"
+            with self._lock:
+                if not is_over.is_set():
+                    self._show_bar(text)
+
+    def _bar(self, done: int, count: int | None, what: str) -> None:
+        text = f"{done:,} {what}"
+        if count is not None:
+            cells = _BAR_CELLS * done // count
+            bar = "#" * cells + "-" * (_BAR_CELLS - cells)
+            text = f"[{bar}] {done:,} of {count:,} {what}"
+        with self._lock:
+            self._show_bar(text)
+
+    def _show_bar(self, text: str) -> None:
+        text = cut(harmless(text), shutil.get_terminal_size().columns - 1)
+        width = width_of(text)
+        self._write_err(f"\r{text}{' ' * (self._bar_width - width)}")
+        self._bar_width = width
 
     def _clear_bar(self) -> None:
         if self._bar_width:
-            self._write(self._err, "\r" + " " * self._bar_width + "\r")
+            self._write_err("\r" + " " * self._bar_width + "\r")
             self._bar_width = 0
 
-    def _write(self, stream: TextIO, text: str) -> None:
-        try:
-            stream.write(text)
-        except UnicodeEncodeError:
-            encoding = stream.encoding or "ascii"
-            stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    def _write_out(self, text: str) -> None:
+        if self._out is None:
+            raise OutputError("standard output is closed")
+        with _telling():
+            _write(self._out, text)
+
+    def _write_err(self, text: str) -> None:
+        """Write to standard error; there is nobody to tell if that fails."""
+        if self._err is not None:
+            with suppress(OSError, ValueError):
+                _write(self._err, text)
+                self._err.flush()
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    """Tell a failure to write as an error of ours; but a reader that has stopped is no error."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise OutputError(f"standard output cannot be written: {reason}") from error
+
+
+def _write(stream: TextIO, text: str) -> None:
+    try:
+        stream.write(text)
+    except UnicodeEncodeError:
+        encoding = stream.encoding or "ascii"
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+def harmless(text: str) -> str:
+    """A text without what a terminal would obey; of colours, those of `paint` stay."""
+    text = _OBEYED.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
+    return text.replace(_SEAL, "")
+
+
+def in_columns(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Rows as lines, with their cells below each other."""
+    cells = [list(row) for row in rows]
+    widths = [max(map(width_of, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  ".join(
+            cell + " " * (width - width_of(cell)) for cell, width in zip(row, widths, strict=True)
+        ).rstrip()
+        for row in cells
+    ]
+
+
+def printable(text: str) -> str:
+    """A text without characters that a terminal would obey, which names of files may hold."""
+    if text.isprintable():
+        return text
+    return "".join(
+        character
+        if character.isprintable()
+        else character.encode("unicode_escape", "backslashreplace").decode("ascii")
+        for character in text
+    )
+
+
+def cut(text: str, cells: int) -> str:
+    """A text that takes so many cells of a terminal at most."""
+    if width_of(text) <= cells:
+        return text
+    while text and width_of(text) > cells - 3:
+        text = text[: -max(1, (width_of(text) - cells) // 2)]
+    return text + "..."
 
 
 def wants_colour(stream: TextIO) -> bool:
@@ -127,6 +319,6 @@ def width_of(text: str) -> int:
     )
 
 
-def count_of(number: int, noun: str) -> str:
+def count_of(number: int, noun: str, plural: str = "") -> str:
     """A number with its noun: ``1 error``, ``2 errors``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -56,7 +56,7 @@ def rep(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdout", out)
         patch.setattr(sys, "stderr", err)
-        patch.setattr(sys, "stdin", Stream(stdin))
+        patch.setattr(sys, "stdin", Stream(stdin, is_terminal=is_terminal))
         status = _status([str(argument) for argument in arguments], Settings(settings))
         return Done(status, out.written, err.written)
 

@@ -1,36 +1,65 @@
-"""``scrapy rep cache`` over a SQLite file, and over a store that can only do what crawls need."""
+"""``scrapy rep cache`` over SQLite, Redis, and a store that can only do what crawls need."""
 
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy.settings.default_settings import USER_AGENT
 
-from scrapy_rep.cache.entry import Entry
+from scrapy_rep.cache.base import Store
+from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.protocol.knowledge import Knowledge
-from scrapy_rep.protocol.origin import Origin
-from tests.cache.samples import NOW, ORIGIN, OTHER, file_entry, outage_entry
+from scrapy_rep.protocol.access.knowledge import Knowledge, Step
+from scrapy_rep.protocol.access.origin import Origin
+from tests.cache.samples import NOW, ORIGIN, OTHER, file_entry, outage_entry, usual_key
 from tests.cache.test_contract import PlainStore
 from tests.commands.calling import rep
+from tests.redis_server import RedisServer, a_loop, redis_store
+from tests.servers.handle import free_port
 
+GOOD = Key.under(ORIGIN, "GoodBot/1.0")
+BAD = Key.under(ORIGIN, "BadBot/\x1b[1m", "0123456789ab")
 _ENTRIES = (
-    file_entry(),
-    Entry(OTHER, Knowledge(file_entry(OTHER).known.copy, outage_entry(OTHER).known.outage)),
-    file_entry(Origin("http", "bin.example", 80), body=b"\xff"),
+    file_entry(GOOD),
+    Entry(
+        usual_key(OTHER), Knowledge(file_entry(OTHER).known.copy, outage_entry(OTHER).known.outage)
+    ),
+    file_entry(usual_key(Origin("http", "bin.example", 80)), body=b"\xff"),
 )
 
 
-@pytest.fixture
-def settings(tmp_path: Path) -> dict[str, Any]:
-    path = tmp_path / "robots.sqlite"
-    store = SqliteStore(path, 1 << 20)
-    for entry in _ENTRIES:
-        store.commit(entry, None).result()
-    store.close()
-    return {"REP_STORE_PATH": str(path)}
+@pytest.fixture(params=["sqlite", "redis", "redis behind sqlite"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    settings = {"REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
+    if request.param != "sqlite":
+        settings["REP_REDIS_URL"] = request.getfixturevalue("redis_server").url
+    if request.param == "redis":
+        settings["REP_STORE_LOCAL"] = "memory"
+    commit(settings, *_ENTRIES)
+    return settings
+
+
+def commit(settings: dict[str, Any], *entries: Entry) -> None:
+    """Keep entries as a crawl with these settings would."""
+    local = None
+    if "REP_STORE_LOCAL" not in settings:
+        local = SqliteStore(Path(settings["REP_STORE_PATH"]), 1 << 20)
+    with ExitStack() as undo:
+        store: Store | None = local
+        if "REP_REDIS_URL" in settings:
+            loop = undo.enter_context(a_loop())
+            store = redis_store(settings["REP_REDIS_URL"], local, loop)
+        assert store is not None
+        for entry in entries:
+            store.commit(entry, None).result()
+        closing = store.close()
+        if closing is not None:
+            closing.result()
 
 
 @pytest.fixture(autouse=True)
@@ -42,11 +71,12 @@ def test_list(settings: dict[str, Any]) -> None:
     done = rep("cache", "list", settings=settings)
     assert done.status == 0
     assert done.out == (
-        "origin               state      answer  octets  fetched\n"
-        "http://bin.example   fresh      200     1       2 minutes ago\n"
-        "http://example.com   stale due  503     33      2 minutes ago\n"
-        "https://example.com  fresh      200     33      2 minutes ago\n"
+        "origin               state         answer  octets  fetched        as\n"
+        f"http://bin.example   fresh         200     1       2 minutes ago  {USER_AGENT}\n"
+        f"http://example.com   stale rested  503     33      2 minutes ago  {USER_AGENT}\n"
+        "https://example.com  fresh         200     33      2 minutes ago  GoodBot/1.0\n"
     )
+    assert rep("cache", "list", "example.com", settings=settings).out.count("\n") == 2
 
 
 def test_show(settings: dict[str, Any]) -> None:
@@ -59,6 +89,31 @@ def test_show(settings: dict[str, Any]) -> None:
     assert "outage: 503, 1 in a row" in done.out
 
 
+def test_show_tells_what_was_fetched_and_what_was_not(tmp_path: Path) -> None:
+    path = str(tmp_path / "robots.sqlite")
+    uri = ORIGIN.robots_txt_uri
+    steps = (
+        Step(uri, 301, NOW, 0.25, 0, "192.0.2.7", "https://www.example.com/robots.txt"),
+        Step("https://www.example.com/robots.txt", 200, NOW - 60, 0.5, 33, is_copied=True),
+    )
+    known = file_entry(GOOD).known
+    assert known.copy is not None
+    hops = tuple(step.uri for step in steps)
+    told = Knowledge(replace(known.copy, hops=hops, steps=steps))
+    untold = Knowledge(replace(known.copy, hops=hops))
+    store = SqliteStore(Path(path), 1 << 20)
+    store.commit(Entry(GOOD, told), None).result()
+    store.commit(Entry(BAD, untold), None).result()
+    store.close()
+    out = rep("cache", "show", "example.com", settings={"REP_STORE_PATH": path}).out
+    assert (
+        "from https://example.com/robots.txt (301, 0 octets, from 192.0.2.7, in 0.250 s, "
+        "at 2027-01-15 08:00:00 UTC)\n" in out
+    )
+    assert "UTC, not fetched: taken from the copy of that origin)\n" in out
+    assert "-> https://www.example.com/robots.txt (what came there is not known)\n" in out
+
+
 def test_show_the_file(settings: dict[str, Any]) -> None:
     done = rep("cache", "show", "example.com", "--body", settings=settings)
     assert done.out == "User-agent: *\nDisallow: /private\n"
@@ -66,11 +121,79 @@ def test_show_the_file(settings: dict[str, Any]) -> None:
 
 def test_purge(settings: dict[str, Any]) -> None:
     done = rep("cache", "purge", "example.com", settings=settings)
-    assert (done.status, done.out) == (0, "purged https://example.com\n")
+    assert (done.status, done.out) == (0, "purged https://example.com (fetched as GoodBot/1.0)\n")
     assert rep("cache", "show", "example.com", settings=settings).status == 1
     assert rep("cache", "purge", "example.com", settings=settings).status == 1
-    assert rep("cache", "purge", "--all", settings=settings).out.count("purged") == 2
+    assert rep("cache", "purge", "--all", "--yes", settings=settings).out.count("purged") == 2
     assert rep("cache", "list", settings=settings).status == 1
+
+
+class TestPurgeAll:
+    """It asks; and where nobody is there to be asked, it has to be told."""
+
+    def test_nobody_is_there(self, settings: dict[str, Any]) -> None:
+        done = rep("cache", "purge", "--all", settings=settings)
+        assert (done.status, done.out) == (2, "")
+        assert "would delete 3 entries" in done.err
+        assert "give --yes" in done.err
+        assert rep("cache", "list", settings=settings).out.count("\n") == 4
+
+    @pytest.mark.parametrize("answer", [b"\n", b"", b"n\n", b"yesterday\n"])
+    def test_somebody_says_no(self, settings: dict[str, Any], answer: bytes) -> None:
+        done = rep("cache", "purge", "--all", settings=settings, stdin=answer, is_terminal=True)
+        assert (done.status, done.out) == (2, "")
+        assert "Delete 3 entries from this project's store? [y/N]" in done.err
+        assert rep("cache", "list", settings=settings).out.count("\n") == 4
+
+    @pytest.mark.parametrize("answer", [b"y\n", b"YES\n"])
+    def test_somebody_says_yes(self, settings: dict[str, Any], answer: bytes) -> None:
+        done = rep("cache", "purge", "--all", settings=settings, stdin=answer, is_terminal=True)
+        assert (done.status, done.out.count("purged")) == (0, 3)
+        assert rep("cache", "list", settings=settings).status == 1
+
+
+class TestAskers:
+    """What was fetched as different crawlers."""
+
+    @pytest.fixture
+    def both(self, settings: dict[str, Any]) -> dict[str, Any]:
+        commit(settings, file_entry(BAD, body=b"bad"))
+        return settings
+
+    def test_list_and_show_tell_them_apart(self, both: dict[str, Any]) -> None:
+        out = rep("cache", "list", "example.com", settings=both).out
+        assert [line.split("ago  ")[1] for line in out.splitlines()[1:]] == [
+            "BadBot/\\x1b[1m [0123456789ab]",
+            "GoodBot/1.0",
+        ]
+        out = rep("cache", "show", "example.com", settings=both).out
+        assert out.count("https://example.com\n") == 2
+        assert "fetched as: GoodBot/1.0\n" in out
+        assert "fetched as: BadBot/\\x1b[1m [0123456789ab]\n" in out
+
+    def test_one_of_them_is_named(self, both: dict[str, Any]) -> None:
+        only = ("example.com", "--user-agent", "bad")
+        assert rep("cache", "show", *only, "--body", settings=both).out == "bad"
+        assert rep("cache", "purge", *only, settings=both).out.count("purged") == 1
+        assert rep("cache", "show", *only, settings=both).status == 1
+        assert rep("cache", "show", "example.com", settings=both).status == 0
+
+    def test_an_origin_is_purged_for_all(self, both: dict[str, Any]) -> None:
+        assert rep("cache", "purge", "example.com", settings=both).out.count("purged") == 2
+
+    def test_export(self, both: dict[str, Any]) -> None:
+        out = rep("cache", "export", "example.com", settings=both).out
+        rows = [json.loads(line) for line in out.splitlines()]
+        assert [(row["user_agent"], row["variant"]) for row in rows] == [
+            ("BadBot/\x1b[1m", "0123456789ab"),
+            ("GoodBot/1.0", ""),
+        ]
+        assert {row["origin"] for row in rows} == {"https://example.com"}
+
+    def test_refresh_is_not_for_others(self, both: dict[str, Any]) -> None:
+        done = rep("cache", "refresh", "--all", "--user-agent", "bad", settings=both)
+        assert done.status == 2
+        assert "set USER_AGENT" in done.err
 
 
 def test_export(settings: dict[str, Any]) -> None:
@@ -84,6 +207,25 @@ def test_export(settings: dict[str, Any]) -> None:
     assert rep("cache", "export", "example.com", settings=settings).out.count("\n") == 1
 
 
+@pytest.mark.parametrize("action", ["list", "export", "show", "purge"])
+def test_a_redis_that_is_not_there(action: str) -> None:
+    settings = {"REP_REDIS_URL": f"redis://127.0.0.1:{free_port()}/0", "REP_STORE_LOCAL": "memory"}
+    done = rep("cache", action, *["example.com"][: action in ("show", "purge")], settings=settings)
+    assert done.status == 3, "as where a site can't be reached"
+    assert settings["REP_REDIS_URL"].partition("//")[2] in done.err
+    assert "Connect call failed" in done.err
+    assert "It does not answer: start Redis, or correct REP_REDIS_URL" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_what_is_purged_is_gone_for_other_workers(redis_server: RedisServer) -> None:
+    settings = {"REP_REDIS_URL": redis_server.url, "REP_STORE_LOCAL": "memory"}
+    commit(settings, file_entry(GOOD))
+    assert rep("cache", "purge", "example.com", settings=settings).status == 0
+    with redis_server.client() as client:
+        assert client.keys("*") == []
+
+
 def test_a_store_of_the_user_s_that_can_only_do_what_crawls_need(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -93,7 +235,7 @@ def test_a_store_of_the_user_s_that_can_only_do_what_crawls_need(
     for action in ("list", "export"):
         done = rep("cache", action, settings=settings)
         assert done.status == 2
-        assert "PlainStore can't list or forget its entries" in done.err
+        assert "PlainStore cannot list or forget its entries" in done.err
     assert rep("cache", "purge", "example.com", settings=settings).status == 2
 
 
@@ -103,6 +245,7 @@ def test_a_store_of_the_user_s_that_can_only_do_what_crawls_need(
         (["show"], "show what? Name origins, or give --all"),
         (["purge"], "purge what?"),
         (["purge", "h", "--all"], "not both"),
+        (["list", "--user-agent"], "expected one argument"),
         (["burn"], "invalid choice: 'burn'"),
         (["list", "a b"], "names no origin"),
     ],
@@ -113,9 +256,41 @@ def test_wrong_usage(settings: dict[str, Any], arguments: list[str], words: str)
     assert words in done.err
 
 
+@pytest.mark.parametrize("command", [("cache", "list"), ("check", "--cached", "https://h/")])
+def test_a_project_whose_folder_cannot_be_written(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where crawls keep answers in memory, nothing is kept."""
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = no.settings\n")
+    (tmp_path / ".scrapy").symlink_to("/proc/self/no-such-folder")  # root can't write there either
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
+    done = rep(*command, settings={"ROBOTSTXT_OBEY": True})
+    assert (done.status, done.out) == (2, "")
+    assert "nothing is stored, because crawls use memory here" in done.err
+    assert done.err.count("\n") == 1
+
+
 def test_no_store_yet(tmp_path: Path) -> None:
     path = tmp_path / "none.sqlite"
     done = rep("cache", "list", settings={"REP_STORE_PATH": str(path)})
     assert done.status == 2
-    assert "nothing is kept yet" in done.err
+    assert "nothing is stored yet" in done.err
     assert not path.exists()
+
+
+def test_tdmrep(settings: dict[str, Any]) -> None:
+    """A second file of an origin is told apart, is never read as rules, and goes with it."""
+    key = Key.under(ORIGIN, "GoodBot/1.0", path="/.well-known/tdmrep.json")
+    commit(settings, file_entry(key, body=b'[{"location": "/", "tdm-reservation": 1}]'))
+    shown = rep("cache", "show", "example.com", settings=settings).out
+    own = shown.partition(key.uri + "\n")[2]
+    assert "state: fresh" in own
+    assert "means:" not in own
+    assert "file: 41 octets, 1 rule" in own
+    assert f"{key.uri}  fresh" in rep("cache", "list", settings=settings).out
+    body = rep("cache", "show", "example.com", "--body", settings=settings).out
+    assert body == "User-agent: *\nDisallow: /private\n"
+    rows = rep("cache", "export", "example.com", settings=settings).out.splitlines()
+    assert {json.loads(row)["path"] for row in rows} == {"/robots.txt", key.path}
+    assert rep("cache", "purge", "example.com", settings=settings).out.count("purged") == 2

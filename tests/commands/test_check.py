@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy.robotstxt import RobotParser
 
+from scrapy_rep.cache.entry import Key
 from scrapy_rep.cache.sqlite import SqliteStore
-from tests.cache.samples import OTHER, file_entry, outage_entry
+from scrapy_rep.protocol.document import parse
+from tests.cache.samples import ORIGIN, OTHER, file_entry, outage_entry, usual_key
 from tests.commands.calling import Done, rep
 
 if TYPE_CHECKING:
@@ -87,15 +89,35 @@ class TestByFile:
         done = rep("check", "/x", "--robots", robots, "--json", settings=settings)
         assert rows(done)[0]["agent"] == "Foo"
 
-    def test_what_a_crawl_makes_of_dot_segments_is_said(self, robots: Path) -> None:
-        done = rep("check", "https://h/x/../a", "--agent", "bar", "--robots", robots)
-        assert done.status == 0
-        assert "note: a crawl resolves its dot segments first: disallowed by line 2" in done.out
-        done = rep("check", "https://h/x/../a", "--agent", "bar", "--robots", robots, "--json")
-        assert rows(done)[0]["in_crawl"] == {"allowed": False, "line": 2}
+    def test_dot_segments_are_judged_as_in_a_crawl(self, robots: Path) -> None:
+        """As written and without: the file's verdict, the command's and a crawl's are one."""
+        url = "https://h/x/../a"
+        done = rep("check", url, "--agent", "bar", "--robots", robots)
+        assert done.status == 1
+        assert "disallowed for bar: line 2" in done.out
+        assert "note: judged as written and as https://h/a" in done.out
+        (row,) = rows(rep("check", url, "--agent", "bar", "--robots", robots, "--json"))
+        assert (row["allowed"], row["line"]) == (False, 2)
+        assert row["without_dot_segments"] == "https://h/a"
+        assert not parse(robots.read_bytes()).verdict(url, "bar").allowed
 
-    def test_the_progress_bar_is_for_terminals(self, robots: Path) -> None:
+    def test_markup_is_said(self) -> None:
+        """A page in the place of the file allows everything: that is hardly meant."""
+        page = b"<!doctype html>\n<html><body>Not found</body></html>\n"
+        done = rep("check", "/x", "--agent", "bar", "--robots", "-", stdin=page)
+        assert done.status == 0
+        assert "  note: the file is markup; only lines that read as records count\n" in done.out
+        done = rep("check", "/x", "--agent", "bar", "--robots", "-", "--json", stdin=page)
+        assert rows(done)[0]["remarks"] == [
+            "the file is markup; only lines that read as records count"
+        ]
+
+    def test_the_progress_bar_is_for_terminals(
+        self, robots: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         arguments = ("check", "/x", "/y", "--agent", "bar", "--robots", robots)
+        assert rep(*arguments, is_terminal=True).err == "", "it is over at once"
+        monkeypatch.setattr("scrapy_rep.commands.terminal._BAR_SECONDS", 0.0)
         assert "of 2 URLs" in rep(*arguments, is_terminal=True).err
         assert rep(*arguments).err == ""
 
@@ -109,7 +131,7 @@ class TestUsage:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
-            (["check"], "the following arguments are required: URL"),
+            (["check"], "give a URL, --sitemap, --page, --usage, or --rules"),
             (["check", "/x", "--robots", "no/such/file"], "no/such/file: No such file"),
             (["check", "/x", "--robots", "."], ".: Is a directory"),
             (["check", "/x", "--cached", "--robots", "f"], "give one of them"),
@@ -117,10 +139,14 @@ class TestUsage:
             (["check", "x", "--robots", "pyproject.toml"], "a path that begins with /"),
             (["check", "/x", "--agent", "a b", "--robots", "pyproject.toml"], "names no crawler"),
             (["check", "/x", "--bogus"], "unrecognized arguments: --bogus"),
-            (["check", "gopher://h/"], "no URL that robots.txt governs"),
+            (["check", "gopher://h/"], "robots.txt does not govern"),
             (["check", "http://h:99999/"], "names no origin"),
+            (["check", "http://[bad/", "--robots", "pyproject.toml"], "names no origin"),
+            (["check", "http://", "--robots", "pyproject.toml"], "names no origin"),
+            (["check", "https://a b/", "--robots", "pyproject.toml"], "names no origin"),
+            (["check", "http://h/", "--cached", "--refresh"], "give one of them"),
             (["chek"], "invalid choice: 'chek'"),
-            ([], "say what to do: check, lint, format, diff, cache"),
+            ([], "say what to do: check, lint, format, diff, agents, cache"),
         ],
     )
     def test_in_words(self, arguments: list[str], words: str) -> None:
@@ -130,6 +156,7 @@ class TestUsage:
         assert "Traceback" not in done.err
 
 
+KEY = usual_key(ORIGIN)
 _LONG = b"#" * 600_000 + b"\nUser-agent: *\nDisallow: /private/\n"
 _WILD = b"User-agent: *\nDisallow: /*private\n"
 
@@ -160,8 +187,8 @@ class TestByStore:
 
         path, now = tmp_path / "s.sqlite", time.time()
         store = SqliteStore(path, 1 << 20)
-        store.commit(file_entry(at=now), None).result()
-        store.commit(outage_entry(OTHER, at=now), None).result()
+        store.commit(file_entry(KEY, at=now), None).result()
+        store.commit(outage_entry(usual_key(OTHER), at=now), None).result()
         store.close()
         urls = ("https://example.com/private/x", "http://example.com/x", "https://unknown.example/")
         settings = {"REP_STORE_PATH": str(path)}
@@ -173,16 +200,28 @@ class TestByStore:
         assert (unknown["allowed"], unknown["reason"]) == (None, "unknown")
         assert rep("check", "--cached", urls[0], settings=settings).status == 1
 
+    def test_what_another_crawler_was_told_is_not_known(self, tmp_path: Path) -> None:
+        path = tmp_path / "s.sqlite"
+        store = SqliteStore(path, 1 << 20)
+        store.commit(file_entry(Key.under(ORIGIN, "BadBot/1.0"), at=time.time()), None).result()
+        store.close()
+        settings = {"REP_STORE_PATH": str(path)}
+        done = rep("check", "--cached", "https://example.com/x", settings=settings)
+        assert done.status == 3
+        settings["USER_AGENT"] = "BadBot/1.0"
+        done = rep("check", "--cached", "https://example.com/x", settings=settings)
+        assert done.status == 0
+
     def test_what_is_too_old_is_not_known(self, tmp_path: Path) -> None:
         path = tmp_path / "s.sqlite"
         store = SqliteStore(path, 1 << 20)
-        store.commit(file_entry(at=1_000_000_000.0), None).result()
+        store.commit(file_entry(KEY, at=1_000_000_000.0), None).result()
         store.close()
         done = rep(
             "check", "--cached", "https://example.com/x", settings={"REP_STORE_PATH": str(path)}
         )
         assert done.status == 3
-        assert "the store knows nothing of https://example.com that could be used" in done.out
+        assert "the store holds nothing usable of https://example.com" in done.out
 
     @pytest.mark.parametrize(
         ("body", "more", "is_allowed"),
@@ -198,7 +237,7 @@ class TestByStore:
     ) -> None:
         path = tmp_path / "s.sqlite"
         store = SqliteStore(path, 1 << 21)
-        store.commit(file_entry(body=body, at=time.time()), None).result()
+        store.commit(file_entry(KEY, body=body, at=time.time()), None).result()
         store.close()
         settings = {"REP_STORE_PATH": str(path), **more}
         url = "https://example.com/private/x"
@@ -220,7 +259,7 @@ class TestByStore:
         file = tmp_path / "s.sqlite"
         store = SqliteStore(file, 1 << 20)
         body = b"User-agent: *\nCrawl-delay: 9999\nDisallow: /a\n"
-        store.commit(file_entry(body=body, at=time.time()), None).result()
+        store.commit(file_entry(KEY, body=body, at=time.time()), None).result()
         store.close()
         settings = {"REP_STORE_PATH": str(file), "REP_CRAWL_DELAY_EXCESS": excess}
         done = rep("check", "--cached", "--json", f"https://example.com{path}", settings=settings)
@@ -229,15 +268,21 @@ class TestByStore:
     def test_a_parser_that_fails_is_no_permission(self, tmp_path: Path) -> None:
         path = tmp_path / "s.sqlite"
         store = SqliteStore(path, 1 << 20)
-        store.commit(file_entry(at=time.time()), None).result()
+        store.commit(file_entry(KEY, at=time.time()), None).result()
         store.close()
         parser = "tests.commands.test_check.FailingParser"
         settings = {"REP_STORE_PATH": str(path), "ROBOTSTXT_PARSER": parser}
         done = rep("check", "--cached", "https://example.com/x", settings=settings)
         assert (done.status, done.out) == (2, "")
-        assert f"{parser} can't read the file of https://example.com" in done.err
+        assert f"{parser} cannot read the file of https://example.com" in done.err
 
     def test_memory_keeps_nothing(self) -> None:
         done = rep("check", "--cached", "https://h/", settings={"REP_STORE": "memory"})
         assert done.status == 2
         assert "keeps answers for one crawl only" in done.err
+
+
+def test_a_mark_before_the_first_url(robots: Path) -> None:
+    """Windows' editors and shells write one."""
+    done = rep("check", "-", "--robots", robots, "--json", stdin=b"\xef\xbb\xbf/a\r\n/b\r\n")
+    assert (done.err, [row["url"] for row in rows(done)]) == ("", ["/a", "/b"])

@@ -8,8 +8,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.commands.calling import rep
 from tests.shared import SHARED, needs_shared
+
+pytestmark = pytest.mark.slow
 
 _VERDICTS = 207_411
 

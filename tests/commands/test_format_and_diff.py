@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.protocol.rewrite import normal
+from scrapy_rep.analysis.effect import differences
+from scrapy_rep.analysis.rewrite import normal
 from tests.commands.calling import Done, rep
 
 OLD = b"useragent: *\nDisallow:/a\nDisallow: /a/b\n"
@@ -29,6 +30,17 @@ class TestFormat:
     def test_modes(self, robots: Path) -> None:
         compact = rep("format", robots, "--mode", "compact")
         assert compact == Done(0, "User-agent: *\nDisallow: /a\n", "")
+
+    def test_a_crawler_that_falls_into_the_next_group_is_told_of(self) -> None:
+        body = b"User-agent: Bingbot\nCrawl-delay: 5\n\nUser-agent: BadBot\nDisallow: /\n"
+        done = rep("format", "-", stdin=body)
+        assert done.status == 0
+        assert done.out.startswith("User-agent: Bingbot\nUser-agent: BadBot\nDisallow: /\n")
+        assert "<stdin>:1: Bingbot gets the rules of the next group (line 5: Disall" in done.err
+        many = body.replace(b"\n\n", b"\n" + b"User-agent: a\nCrawl-delay: 1\n" * 7)
+        err = rep("format", "-", "--check", stdin=many).err
+        assert len(err.splitlines()) == 6
+        assert "3 more user-agent lines" in err
 
     def test_check(self, robots: Path) -> None:
         assert rep("format", robots, "--check") == Done(1, f"{robots}: would be rewritten\n", "")
@@ -66,6 +78,23 @@ class TestFormat:
         assert "internal error, nothing is written: /a" in done.err
         assert robots.read_bytes() == OLD
 
+    @pytest.mark.parametrize("option", ["--write", "--check", "--diff", None])
+    def test_what_could_not_be_proved_is_never_written(
+        self, robots: Path, option: str | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(differences, "MOST_STEPS", 100)
+        done = rep("format", robots, *([option] if option else []))
+        assert done.status == 4
+        assert done.out == ""
+        assert "not settled, nothing is written" in done.err
+        assert robots.read_bytes() == OLD
+
+    def test_what_is_not_rewritten_needs_no_proof(
+        self, robots: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(differences, "MOST_STEPS", 0)
+        assert rep("format", "-", stdin=NEW.encode()) == Done(0, NEW, "")
+
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
@@ -80,6 +109,34 @@ class TestFormat:
         assert words in done.err
 
 
+class TestSeveral:
+    @pytest.fixture
+    def files(self, tmp_path: Path) -> list[Path]:
+        paths = [tmp_path / name for name in "abc"]
+        for path in paths:
+            path.write_text("user-agent: *\ndisallow: /a b\n")
+        return paths
+
+    def test_all_are_written(self, files: list[Path]) -> None:
+        done = rep("format", *files, "--write")
+        assert done.status == 0
+        assert done.out.count("rewritten") == 3
+        assert {path.read_text() for path in files} == {"User-agent: *\nDisallow: /a%20b\n"}
+        again = rep("format", *files, "--check")
+        assert (again.status, again.out.count("already in this form")) == (0, 3)
+
+    def test_one_that_cannot_be_read_does_not_hold_up_the_others(self, files: list[Path]) -> None:
+        done = rep("format", files[0], files[0].parent / "none", files[1], "--check")
+        assert done.status == 2
+        assert done.out.count("would be rewritten") == 2
+        assert "No such file" in done.err
+
+    def test_they_are_not_written_one_after_the_other(self, files: list[Path]) -> None:
+        done = rep("format", *files)
+        assert (done.status, done.out) == (2, "")
+        assert "say --write, --check or --diff" in done.err
+
+
 class TestDiff:
     def test_because_of_which_lines(self, tmp_path: Path) -> None:
         old, new = tmp_path / "old", tmp_path / "new"
@@ -91,17 +148,98 @@ class TestDiff:
         assert done.status == 1
         assert done.out == (
             "a, b\n"
-            "  disallowed -> allowed  5 probe URLs: /x/y  /x/yx  /x/y/x  and 2 more\n"
+            "  disallowed -> allowed  6 probe URLs: /x/y  /x/yx  /x/y/x  and 3 more\n"
             "  - 3 | Disallow: /x\n"
             "  + 4 | Allow: /x/y\n"
             "\n"
             "+ Sitemap: https://h/s\n"
         )
 
+    def test_use_of_content(self, tmp_path: Path) -> None:
+        old, new = tmp_path / "old", tmp_path / "new"
+        old.write_text("User-agent: a\nUser-agent: b\nDisallow: /x\nContent-Usage: train-ai=n\n")
+        new.write_text(
+            "License: https://h/terms\n"
+            "User-agent: a\nDisallow: /x\nContent-Usage: /y train-ai=n\nContent-Signal: use=full\n"
+            "User-agent: b\nDisallow: /x\nContent-Usage: train-ai=n\n"
+        )
+        done = rep("diff", old, new)
+        assert done.status == 1
+        assert done.out.startswith("a\n  train-ai: n -> unknown  ")
+        assert "\n  - 4 | Content-Usage: train-ai=n\n  + nothing is said\n" in done.out
+        assert "a\n  use: unknown -> full" in done.out
+        assert "\nb\n" not in done.out
+        assert done.out.endswith("+ License: https://h/terms\nno probe URL changes its verdict\n")
+        rows = [json.loads(line) for line in rep("diff", old, new, "--json").out.splitlines()]
+        assert [row.get("usage") or (row["record"], row["uri"]) for row in rows] == [
+            "train-ai",
+            "use",
+            ("License", "https://h/terms"),
+        ]
+        assert [(row["before"], row["after"]) for row in rows] == [
+            ("n", "unknown"),
+            ("unknown", "full"),
+            (False, True),
+        ]
+
+    def test_a_licence_is_a_difference(self, tmp_path: Path) -> None:
+        old, new = tmp_path / "old", tmp_path / "new"
+        old.write_text("License: https://h/it's\nUser-agent: *\nDisallow: /x\n")
+        new.write_text("License: https://h/its\nUser-agent: *\nDisallow: /x\n")
+        done = rep("diff", old, new)
+        assert done.status == 1
+        assert "- License: https://h/it's\n+ License: https://h/its\n" in done.out
+        rows = [json.loads(line) for line in rep("diff", old, new, "--json").out.splitlines()]
+        assert rows == [
+            {"record": "License", "uri": "https://h/it's", "before": True, "after": False},
+            {"record": "License", "uri": "https://h/its", "before": False, "after": True},
+        ]
+
+    def test_sitemaps_are_told_to_programs_too(self, tmp_path: Path) -> None:
+        old, new = tmp_path / "old", tmp_path / "new"
+        old.write_text("User-agent: *\nDisallow: /x\n")
+        new.write_text("User-agent: *\nDisallow: /x\nSitemap: https://h/it's.xml\n")
+        assert "+ Sitemap: https://h/it's.xml\n" in rep("diff", old, new).out
+        done = rep("diff", old, new, "--json")
+        row = {"record": "Sitemap", "uri": "https://h/it's.xml", "before": False, "after": True}
+        assert (done.status, json.loads(done.out)) == (0, row)
+
+    def test_verdicts_and_uses_are_told_apart(self, tmp_path: Path) -> None:
+        """What becomes disallowed is told once: nothing is said of its use any more."""
+        old, new = tmp_path / "old", tmp_path / "new"
+        old.write_text("User-agent: *\nContent-Usage: search=y\nAllow: /\n")
+        new.write_text("User-agent: *\nContent-Usage: search=y\nDisallow: /\n")
+        assert "search" not in rep("diff", old, new).out
+
+    def test_too_many_uses_are_not_settled(self, tmp_path: Path) -> None:
+        old, new = tmp_path / "old", tmp_path / "new"
+        uses = "".join(f"Content-Usage: /{number}*x*y train-ai=n\n" for number in range(3000))
+        old.write_text(f"User-agent: *\nDisallow: /x\n{uses}")
+        new.write_text("User-agent: *\nDisallow: /x\n")
+        done = rep("diff", old, new)
+        assert done.status == 4
+        assert "not settled" in done.err
+
     def test_other_words_are_no_difference(self, robots: Path, tmp_path: Path) -> None:
         other = tmp_path / "other.txt"
         other.write_text("# new\nUser-agent: *\nDisallow: /a*\n")
         assert rep("diff", robots, other) == Done(0, "no probe URL changes its verdict\n", "")
+
+    @pytest.mark.parametrize("new", [OLD, b"User-agent: *\nDisallow: /a/b\n"])
+    def test_what_is_too_much_is_not_settled(
+        self, robots: Path, new: bytes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(differences, "MOST_STEPS", 1000)
+        done = rep("diff", robots, "-", stdin=new)
+        assert done.status == 4
+        assert "not settled: the files are too much to compare as a whole" in done.err
+        assert "0 of 1 agent compared, on " in done.err
+        assert done.out.startswith("no probe" if new == OLD else "*\n  disallowed -> allowed")
+        rows = rep("diff", robots, "-", "--json", stdin=new).out.splitlines()
+        last = json.loads(rows[-1])
+        assert (last["unsettled"], last["compared"]) == (["*"], [])
+        assert last["probe_urls"] > 0
+        assert len(rows) == (1 if new == OLD else 2)
 
     def test_agents(self, robots: Path) -> None:
         done = rep("diff", robots, "-", "--agent", "foo", "--json", stdin=b"")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.commands import asking
-from scrapy_rep.protocol.knowledge import Answer
-from scrapy_rep.protocol.lint.codes import Code
-from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.access.knowledge import Answer
+from scrapy_rep.protocol.access.origin import Origin
 from tests.commands.calling import Done, rep
 
 BAD = b"User-agent: *\nDisallow: private/\nDisallow: /a b\n"
@@ -25,26 +25,55 @@ def robots(tmp_path: Path) -> Path:
 
 class TestText:
     def test_source_line_and_caret(self, robots: Path) -> None:
-        done = rep("lint", robots, "--select", "REP4")
+        done = rep("lint", robots, "--select", "REP4", "--all")
         assert done.status == 1
         assert done.out == (
             f"{robots}:2:11: REP401 error: a path pattern begins with neither '/' nor '*' and "
             "matches nothing\n"
             "  2 | Disallow: private/\n"
             "    |           ^^^^^^^^\n"
-            "  = help: put a / in front of it\n"
+            "  = help: put a / in front of it (this may change verdicts)\n"
             "\n"
             f"{robots}:3:13: REP403 warning: the path holds white space, which some crawlers take "
-            "for its end\n"
+            "for its end  [fix]\n"
             "  3 | Disallow: /a b\n"
             "    |             ^\n"
             "  = help: write %20\n"
             "\n"
             "1 file: 1 error, 1 warning, 0 notes\n"
+            "--fix mends 1 of them\n"
         )
 
+    def test_a_line_for_each_code_and_file(self, robots: Path) -> None:
+        robots.write_bytes(BAD + b"Disallow: c\x1b[1m/d\n" * 3)
+        done = rep("lint", robots)
+        assert done.out == (
+            f"{robots}:2:11: REP401 error: a path pattern begins with neither '/' nor '*' and "
+            "matches nothing: private/  and 3 more\n"
+            f"{robots}:3:13: REP403 warning: the path holds white space, which some crawlers take "
+            "for its end  [fix]\n"
+            f"{robots}:4:12: REP415 warning: the path holds a control character, which nobody sees "
+            "and no URL holds as it is: \\x1b  and 2 more\n"
+            "1 file: 4 errors, 4 warnings, 0 notes\n"
+            "--fix mends 1 of them; --all shows the other 5 too, with its line and what to do\n"
+        )
+
+    def test_lines_fit_the_terminal(self, robots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("NO_COLOR", "1")
+        monkeypatch.setenv("COLUMNS", "80")
+        monkeypatch.chdir(robots.parent)
+        done = rep("lint", "robots.txt", is_terminal=True)
+        assert done.out.splitlines()[:4] == [
+            "robots.txt:2:11: REP401 error: a path pattern begins with neither '/' nor '*'",
+            "    and matches nothing: private/",
+            "robots.txt:3:13: REP403 warning: the path holds white space, which some crawlers",
+            "    take for its end  [fix]",
+        ]
+        full = rep("lint", "robots.txt", "--all", "--select", "all", is_terminal=True)
+        assert max(map(len, full.out.splitlines())) <= 80
+
     def test_nothing_found(self) -> None:
-        body = b"User-agent: *\nDisallow: /a\nSitemap: https://h/s\n"
+        body = b"User-agent: *\nDisallow: /a\nSitemap: https://h/s.xml\n"
         assert rep("lint", "-", stdin=body) == Done(0, "1 file: nothing found\n", "")
 
     def test_colour_is_for_terminals(self, robots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +87,7 @@ class TestText:
 
     def test_a_long_line_is_cut_around_the_place(self) -> None:
         body = b"User-agent: *\nDisallow: /" + b"a" * 300 + b" " + b"b" * 300 + b"\n"
-        done = rep("lint", "-", "--select", "REP403", stdin=body)
+        done = rep("lint", "-", "--select", "REP403", "--all", stdin=body)
         source, caret = done.out.splitlines()[1:3]
         assert len(source) < 120
         assert source[caret.index("^")] == " "
@@ -68,7 +97,9 @@ class TestText:
         from scrapy_rep.commands.terminal import width_of
 
         body = f"User-agent: *\nDisallow: /{text}%zz\n".encode()
-        source, caret = rep("lint", "-", "--select", "REP502", stdin=body).out.splitlines()[1:3]
+        source, caret = rep(
+            "lint", "-", "--all", "--select", "REP502", stdin=body
+        ).out.splitlines()[1:3]
         assert width_of(source[: source.index("%")]) == caret.index("^")
         assert "\x1b" not in source
 
@@ -102,7 +133,7 @@ class TestStatus:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            (["--select", "E501"], "begins no code"),
+            (["--select", "E501"], "no code begins with"),
             (["--json", "--format", "sarif"], "give one of them"),
             (["--format", "xml"], "invalid choice: 'xml'"),
         ],
@@ -111,6 +142,21 @@ class TestStatus:
         done = rep("lint", robots, *options)
         assert done.status == 2
         assert words in done.err
+
+
+class TestSeveral:
+    def test_an_unreadable_one_does_not_hold_up_the_others(self, robots: Path) -> None:
+        done = rep("lint", robots.parent / "none", "https://[", robots)
+        assert done.status == 2
+        assert "REP401 error" in done.out
+        assert done.out.splitlines()[-2].startswith("1 file: ")
+        assert "No such file" in done.err
+        assert "https://[" in done.err
+
+    def test_none_can_be_read(self, robots: Path) -> None:
+        done = rep("lint", robots.parent / "none")
+        assert (done.status, done.out) == (2, "")
+        assert "No such file" in done.err
 
 
 class TestSites:
@@ -143,7 +189,9 @@ class TestSites:
 class TestMachines:
     def test_json(self, robots: Path) -> None:
         found = [json.loads(line) for line in rep("lint", robots, "--json").out.splitlines()]
-        assert found[0]["line"] is None
+        whole = json.loads(rep("lint", robots, "--json", "--select", "REP605").out)
+        assert whole["line"] is None
+        assert {finding["mended_by"] for finding in found} == {None, "fix"}
         one = next(finding for finding in found if finding["code"] == "REP401")
         assert one == {
             "file": str(robots),
@@ -155,6 +203,8 @@ class TestMachines:
             "message": "a path pattern begins with neither '/' nor '*' and matches nothing",
             "found": "private/",
             "mend": "put a / in front of it",
+            "mend_effect": "changes",
+            "mended_by": None,
         }
 
     def test_sarif(self, robots: Path) -> None:
@@ -163,8 +213,11 @@ class TestMachines:
         assert done.status == 1
         assert log["version"] == "2.1.0"
         (run,) = log["runs"]
+        assert run["tool"]["driver"]["informationUri"].startswith("https://")
         rules = run["tool"]["driver"]["rules"]
         assert [rule["id"] for rule in rules] == [code.value for code in Code]
+        for rule in rules:
+            assert rule["helpUri"].endswith(f"/lint/{rule['id']}.html")
         levels = {"error", "warning", "note"}
         for result in run["results"]:
             assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
@@ -175,3 +228,66 @@ class TestMachines:
         one = next(result for result in run["results"] if result["ruleId"] == "REP401")
         region = one["locations"][0]["physicalLocation"]["region"]
         assert region == {"startLine": 2, "startColumn": 11, "snippet": {"text": "private/"}}
+
+    def test_a_fingerprint_stays_as_lines_come_and_go(self, robots: Path) -> None:
+        def prints(body: bytes) -> list[str]:
+            robots.write_bytes(body)
+            log = json.loads(rep("lint", robots, "--format", "sarif", "--select", "REP4").out)
+            results = log["runs"][0]["results"]
+            return [result["partialFingerprints"]["codeAndLine/v1"] for result in results]
+
+        before = prints(BAD + b"Disallow: c\n" * 2)
+        assert len(before) == len(set(before)) == 5
+        assert prints(b"# New\n\n" + BAD + b"Allow: /x\n" + b"Disallow: c\n" * 2) == before
+        assert prints(BAD + b"Disallow: c\n") == [before[0], before[1], before[2]]
+
+
+class TestFix:
+    """Advice that keeps every verdict, followed."""
+
+    BODY = b"User-agent: *\r\nDisallow: /a b\r\nDisallow: c\r\nDisallow: /a b\r\n"
+    NEW = b"User-agent: *\r\nDisallow: /a%20b\r\nDisallow: c\r\n"
+
+    def test_written_and_what_is_left_is_told(self, robots: Path) -> None:
+        robots.write_bytes(self.BODY)
+        done = rep("lint", robots, "--fix", "--select", "REP4")
+        assert robots.read_bytes() == self.NEW
+        assert done.status == 1
+        assert "settled" in done.out
+        assert "REP401 error" in done.out
+        assert "REP403" not in done.out
+        again = rep("lint", robots, "--fix", "--select", "REP4")
+        assert "already in this form" in again.out
+        assert robots.read_bytes() == self.NEW
+
+    def test_only_some_codes(self, robots: Path) -> None:
+        robots.write_bytes(self.BODY)
+        done = rep("lint", robots, "--fix", "--select", "duplicate-rule")
+        assert done.status == 0
+        assert robots.read_bytes() == self.BODY.replace(
+            b"Disallow: c\r\nDisallow: /a b", b"Disallow: c"
+        )
+
+    def test_shown_first(self, robots: Path) -> None:
+        robots.write_bytes(self.BODY)
+        done = rep("lint", robots, "--diff", "--select", "REP4")
+        assert done.status == 1
+        assert "+Disallow: /a%20b" in done.out
+        assert robots.read_bytes() == self.BODY
+        done = rep("lint", "-", "--diff", "--select", "REP4", stdin=self.NEW)
+        assert (done.status, done.out) == (0, "")
+
+    def test_what_is_not_proved_is_not_written(
+        self, robots: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        wrong = b"User-agent: *\nDisallow: /\n"
+        monkeypatch.setattr("scrapy_rep.analysis.lint.fixing.fixed", lambda *_, **__: (wrong, []))
+        done = rep("lint", robots, "--fix")
+        assert done.status == 70
+        assert "nothing is written" in done.err
+        assert robots.read_bytes() == BAD
+
+    def test_it_needs_a_file(self) -> None:
+        done = rep("lint", "-", "--fix", stdin=BAD)
+        assert done.status == 2
+        assert "--fix needs a FILE" in done.err

@@ -6,13 +6,18 @@ import json
 import re
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from scrapy_rep.command import SUBCOMMANDS
 from tests.commands.calling import rep_process
 from tests.crawling import REPOSITORY
+from tests.redis_server import RedisServer
 from tests.servers.handle import Answer, Site, free_port, redirect
 
 _LIGHT = {"scrapy_rep", "scrapy_rep.command"}
@@ -52,11 +57,12 @@ class TestStart:
         version, status, loaded = done.stdout.splitlines()
         assert (version.split()[0], status, set(loaded.split())) == ("Scrapy", "0", _LIGHT)
 
+    @pytest.mark.slow
     def test_help(self) -> None:
         listed = rep_process("-h")
         assert listed.status == 0
         assert "  rep           Test, lint, rewrite and compare robots.txt files" in listed.out
-        for subcommand in ("check", "lint", "format", "diff", "cache"):
+        for subcommand in SUBCOMMANDS:
             done = rep_process("rep", subcommand, "-h")
             assert done.status == 0
             assert "exit status:" in done.out
@@ -86,10 +92,13 @@ def test_check_asks_as_a_crawl_would(loop: str, tmp_path: Path) -> None:
         assert rows[0]["access"]["hops"] == [site.url("/robots.txt")]
         assert [row["access"]["result"] for row in rows[1:]] == ["successful", "unreachable"]
         assert rows[2]["reason"] == "unreachable"
-        assert rep_process("rep", "check", "--cached", *urls, *options).out == done.out
+        assert [row["access"]["source"] for row in rows] == ["site"] * 3
+        stored = rep_process("rep", "check", "--cached", *urls, *options).out
+        assert stored.replace('"source": "store"', '"source": "site"') == done.out
         assert site.paths() == ["/robots.txt"], "no page is asked for, and the store is asked first"
 
 
+@pytest.mark.slow
 def test_other_subcommands_ask_too(site: Site, tmp_path: Path) -> None:
     """Each follows the redirect, which lint has something to say about."""
     file = tmp_path / "new.txt"
@@ -98,7 +107,8 @@ def test_other_subcommands_ask_too(site: Site, tmp_path: Path) -> None:
     assert lint.status == 1, lint.err
     assert re.findall(r"REP\d+ \w+", lint.out) == ["REP007 info", "REP206 error"]
     diff = rep_process("rep", "diff", site.url(), file)
-    assert (diff.status, diff.err) == (1, "")
+    asked = f"scrapy rep diff: {site.url('/robots.txt')}: asked now\n"
+    assert (diff.status, diff.err) == (1, asked)
     assert "+ 2 | Disallow: /" in diff.out
     given = rep_process("rep", "check", "/a", "--agent", "x", "--robots", site.url(), "--json")
     assert (given.status, json.loads(given.out)["line"]) == (1, 2)
@@ -108,6 +118,21 @@ def test_other_subcommands_ask_too(site: Site, tmp_path: Path) -> None:
     assert (again.status, again.out) == (0, f"{site.url()[:-1]}: unchanged (304)\n")
 
 
+def test_refreshing_what_is_in_redis(redis_server: RedisServer, tmp_path: Path) -> None:
+    store = [*_store(tmp_path), "-s", f"REP_REDIS_URL={redis_server.url}"]
+    file = Answer(body="User-agent: *\nDisallow: /a\n", etag='"1"')
+    with Site({"/robots.txt": file}) as site:
+        for origins, words in ((site.url(), "200 (successful)"), ("--all", "unchanged (304)")):
+            done = rep_process("rep", "cache", "refresh", origins, *store)
+            assert (done.status, done.out) == (0, f"{site.url()[:-1]}: {words}\n"), done.err
+            assert "Error" not in done.err
+        checked = rep_process("rep", "check", "--cached", site.url("/a"), *store)
+        assert (checked.status, site.paths()) == (1, ["/robots.txt"] * 2)
+    with redis_server.client() as client:
+        assert len(client.keys("rep:{*}:p2:*")) == 1
+
+
+@pytest.mark.slow
 def test_what_is_unreachable() -> None:
     url = f"http://127.0.0.1:{free_port()}/"
     lint = rep_process("rep", "lint", url, "--json")
@@ -119,11 +144,33 @@ def test_what_is_unreachable() -> None:
     assert given.status == 3
 
 
+class _Slow(BaseHTTPRequestHandler):
+    """Answers after longer than most crawlers like to wait."""
+
+    def do_GET(self) -> None:
+        time.sleep(5.2)
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain")
+        self.end_headers()
+        self.wfile.write(b"User-agent: *\nDisallow:\n")
+
+
+@pytest.mark.slow
+def test_lint_tells_of_a_slow_answer() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Slow) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/"
+        done = rep_process("rep", "lint", url, "--refresh", "--select", "REP014", "--json")
+        server.shutdown()
+    (row,) = [json.loads(line) for line in done.out.splitlines()]
+    assert (row["code"], row["severity"]) == ("REP014", "warning")
+
+
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
         ("REP_POLICY=rfc", "REP_POLICY = 'rfc': must be one of"),
-        ("REP_STORE=no.such.Store", "REP_STORE = 'no.such.Store' can't be used"),
+        ("REP_STORE=no.such.Store", "REP_STORE = 'no.such.Store' cannot be used"),
         ("ROBOTSTXT_USER_AGENT=a b", "'a b' is no product token"),
     ],
 )

@@ -1,0 +1,219 @@
+"""Second opinions: what other parsers read of a file, if their packages are installed.
+
+A hostile file can hold up a parser that makes regular expressions of patterns, or end its process.
+So each runs in a process of its own, which is killed when it takes too long; nothing of it is
+imported here.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from multiprocessing.connection import Connection
+from typing import Any
+
+from .running import CommandError
+
+_SECONDS = 10.0  # for one file and URL; the process starts within these, too
+_CONTEXT = multiprocessing.get_context("spawn")
+
+Ask = Callable[[str, str], bool]
+"""Whether an agent may fetch a URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What another parser says.
+
+    Attributes:
+        parser: its name.
+        allowed: its answer; None if it has none.
+        failure: why it has none, in words.
+    """
+
+    parser: str
+    allowed: bool | None
+    failure: str = ""
+
+    def __str__(self) -> str:
+        """The answer in words."""
+        return self.failure or ("allowed" if self.allowed else "disallowed")
+
+
+def _urllib(body: bytes) -> Ask:
+    from urllib.robotparser import RobotFileParser
+
+    parser = RobotFileParser()
+    parser.parse(_text(body).splitlines())
+    return parser.can_fetch
+
+
+def _protego(body: bytes) -> Ask:
+    parser = import_module("protego").Protego.parse(_text(body))
+    return lambda agent, url: parser.can_fetch(url, agent)
+
+
+def _rerp(body: bytes) -> Ask:
+    parser = import_module("robotexclusionrulesparser").RobotExclusionRulesParser()
+    parser.parse(_text(body))
+    ask: Ask = parser.is_allowed
+    return ask
+
+
+def _robotspy(body: bytes) -> Ask:
+    ask: Ask = import_module("robots").RobotsParser.from_string(_text(body)).can_fetch
+    return ask
+
+
+def _reppy(body: bytes) -> Ask:
+    parser = import_module("reppy.robots").Robots.parse("", _text(body))
+    return lambda agent, url: parser.allowed(url, agent)
+
+
+def _text(body: bytes) -> str:
+    return body.decode("utf-8", "replace")
+
+
+# By the name on the command line: the module, the package that brings it, and how it is used.
+_PARSERS: dict[str, tuple[str, str, Callable[[bytes], Ask]]] = {
+    "urllib": ("urllib.robotparser", "Python", _urllib),
+    "protego": ("protego", "Protego", _protego),
+    "rerp": ("robotexclusionrulesparser", "robotexclusionrulesparser", _rerp),
+    "robotspy": ("robots", "robotspy", _robotspy),
+    "reppy": ("reppy.robots", "reppy", _reppy),
+}
+NAMES = tuple(_PARSERS)
+"""The parsers that are known by name."""
+
+
+def _of_scrapys_interface(name: str, body: bytes) -> Ask:
+    from scrapy.utils.misc import load_object
+
+    parser = load_object(name).from_crawler(None, body)
+    return lambda agent, url: parser.allowed(url, agent)
+
+
+def _serve(name: str, pipe: Connection) -> None:
+    """Answer questions until there are no more; in the process of the parser."""
+    body, ask = b"", None
+    while True:
+        try:
+            new, agent, url = pipe.recv()
+        except (EOFError, KeyboardInterrupt):
+            return
+        try:
+            if new is not None:
+                body, ask = new, None
+            if ask is None:
+                ask = (
+                    _PARSERS[name][2](body)
+                    if name in _PARSERS
+                    else _of_scrapys_interface(name, body)
+                )
+            answer: Any = bool(ask(agent, url))
+        except Exception as error:  # noqa: BLE001 - whatever a parser does to a file
+            answer = f"it fails: {type(error).__name__}: {error}"[:200]
+        except KeyboardInterrupt:
+            return
+        pipe.send(answer)
+
+
+class _Parser:
+    """One parser in a process of its own."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._body: bytes | None = None
+        self._slow: bytes | None = None  # the file at which it was killed
+        self._pipe: Connection | None = None
+        self._process: Any = None
+
+    def opinion(self, body: bytes, agent: str, url: str) -> Opinion:
+        """What it says, within `_SECONDS`."""
+        too_slow = Opinion(self.name, None, f"no answer in {_SECONDS:g} s")
+        if body == self._slow:
+            return too_slow
+        pipe = self._open()
+        try:
+            pipe.send((None if body == self._body else body, agent, url))
+            self._body = body
+            if not pipe.poll(_SECONDS):
+                self._slow = body
+                self.close()
+                return too_slow
+            answer = pipe.recv()
+        except (EOFError, OSError):
+            self.close()
+            return Opinion(self.name, None, "its process ended")
+        if isinstance(answer, str):
+            return Opinion(self.name, None, answer)
+        return Opinion(self.name, bool(answer))
+
+    def _open(self) -> Connection:
+        if self._pipe is None:
+            self._pipe, theirs = _CONTEXT.Pipe()
+            self._process = _CONTEXT.Process(target=_serve, args=(self.name, theirs), daemon=True)
+            self._process.start()
+            theirs.close()
+        return self._pipe
+
+    def close(self) -> None:
+        """End the process; the next question starts a new one."""
+        if self._pipe is not None:
+            self._pipe.close()
+            self._process.kill()
+            self._process.join()
+        self._pipe, self._body = None, None
+
+
+class Opinions:
+    """Several parsers, asked one after the other."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """Look for the packages.
+
+        Raises:
+            CommandError: a parser is unknown, or its package is not installed.
+        """
+        wanted = list(dict.fromkeys(filter(None, map(str.strip, names))))
+        for name in wanted:
+            _check(name)
+        self._parsers = [_Parser(name) for name in wanted]
+
+    def of(self, body: bytes, agent: str, url: str) -> tuple[Opinion, ...]:
+        """What each says of a URL."""
+        return tuple(parser.opinion(body, agent, url) for parser in self._parsers)
+
+    def close(self) -> None:
+        """End all processes."""
+        for parser in self._parsers:
+            parser.close()
+
+
+def _check(name: str) -> None:
+    """See that a parser is there.
+
+    Raises:
+        CommandError: it is not.
+    """
+    if name in _PARSERS:
+        module, package, _ = _PARSERS[name]
+        if not _is_there(module):
+            raise CommandError(
+                f"--like {name}: {package} is not installed here (pip install {package})"
+            )
+    elif "." not in name or not _is_there(name.rpartition(".")[0]):
+        raise CommandError(
+            f"--like {name!r}: give {', '.join(NAMES)}, or the import path of a class with "
+            "Scrapy's RobotParser interface"
+        )
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False

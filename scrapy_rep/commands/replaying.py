@@ -1,0 +1,260 @@
+"""Every decision of a trail made again, from nothing but the trail."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from scrapy_rep.audit import records
+from scrapy_rep.audit.reading import Run
+from scrapy_rep.cache.memory import Lru
+from scrapy_rep.policy import Policy
+from scrapy_rep.protocol.access.events import AccessPolicy, Event, Failure, Meaning
+from scrapy_rep.protocol.access.knowledge import Outage
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.phases import Remedy, remedy_at
+from scrapy_rep.protocol.document import RobotsTxt, parse
+from scrapy_rep.protocol.errors import InvalidUri, RepError
+from scrapy_rep.protocol.extensions.pace import Excess, pace
+from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
+from scrapy_rep.protocol.tokens import as_product_tokens
+from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.reading import Reading
+from scrapy_rep.setting_table import SETTINGS
+
+from .running import FOUND, OK, UNSETTLED
+from .terminal import count_of
+from .trails import safe
+
+if TYPE_CHECKING:
+    from .terminal import Terminal
+
+_FILES_OCTETS = 1 << 28
+_SHOWN = 20  # differences
+_OVERRIDE = "override"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of judging again.
+
+    Attributes:
+        word: confirmed, differs, redacted, or why it cannot be judged again.
+        now: the verdict, where it differs.
+    """
+
+    word: str
+    now: Verdict | None = None
+
+
+_CONFIRMED, _DIFFERS, _REDACTED = "confirmed", "differs", "redacted"
+
+
+class NotReplayableError(Exception):
+    """A decision cannot be made again; the message tells why."""
+
+
+def replay(
+    run: Run, terminal: Terminal, *, preset: str | None, agent: str | None, as_json: bool
+) -> int:
+    """Judge again, and tell what came of it.
+
+    Raises:
+        RepError: the policy or the agent is none.
+    """
+    replayer = Replayer(run, preset=preset, agent=agent)
+    counts: Counter[str] = Counter()
+    for record, outcome, count in replayer.outcomes():
+        counts[outcome.word] += count
+        if outcome.word == _DIFFERS and (as_json or counts[_DIFFERS] <= _SHOWN):
+            _tell(record, outcome, terminal, as_json=as_json)
+    differing = counts[_DIFFERS]
+    if differing > _SHOWN and not as_json:
+        terminal.line(f"... of {count_of(differing, 'difference')}; --json writes all")
+    if as_json:
+        terminal.line(json.dumps({"run": run.name, "counts": counts}))
+    else:
+        held = "; ".join(f"{count:,} {word}" for word, count in counts.most_common())
+        terminal.line(f"{safe(run.name)}: {held or 'no decisions'}")
+    if differing:
+        return FOUND
+    return OK if counts.total() == counts[_CONFIRMED] else UNSETTLED
+
+
+def _tell(record: dict[str, Any], outcome: Outcome, terminal: Terminal, *, as_json: bool) -> None:
+    now = outcome.now
+    if as_json:
+        held = {
+            "allowed": now and now.allowed,
+            "reason": now and now.reason.name,
+            "line": now and now.line,
+        }
+        terminal.line(json.dumps({"t": "difference", "decision": record, "now": held}))
+        return
+    word = "allowed" if record["allowed"] else "disallowed"
+    before = f"{word}, {safe(record['reason'])}, line {record.get('line', 0)}"
+    terminal.line(f"{safe(record['url'])} (number {record['n']})")
+    terminal.line(f"  in the trail: {before}")
+    terminal.line(f"  now: {safe(now)}")
+
+
+class Replayer:
+    """Makes the decisions of a run again, or as they would have been."""
+
+    def __init__(self, run: Run, *, preset: str | None = None, agent: str | None = None) -> None:
+        """Take the run, and what is to be otherwise.
+
+        Raises:
+            RepError: the policy or the agent is none.
+        """
+        self._run = run
+        self._access = None if preset is None else AccessPolicy(preset)
+        self._agent = None if agent is None else as_product_tokens(agent)
+        self._files: Lru[str, RobotsTxt] = Lru(_FILES_OCTETS)
+        self._policies: dict[int, dict[str, Any]] = {}
+        self._made: Lru[int, Policy] = Lru(_FILES_OCTETS)
+        head = run.head
+        self._settings: dict[str, Any] = head.get("settings") or {}
+        self._tokens: tuple[str, ...] = tuple(head.get("tokens") or ())
+
+    def outcomes(self) -> Iterator[tuple[dict[str, Any], Outcome, int]]:
+        """Each decision with what came of it, and how many it stands for."""
+        for _, record in self._run.records():
+            kind = record["t"]
+            if kind == records.POLICY:
+                self._policies[record["p"]] = record
+                self._made.drop(record["p"])
+            elif kind == records.BODY:
+                self._read(record)
+            elif kind == records.DECISION:
+                yield record, self._outcome(record), 1
+            elif kind == records.COUNT:
+                yield record, Outcome("counted only"), int(record["count"])
+            elif kind == records.GAP:
+                lost = int(record.get("allowed", 0)) + int(record.get("disallowed", 0))
+                yield record, Outcome("lost in a gap"), lost
+
+    def _read(self, record: dict[str, Any]) -> None:
+        limit = int(self._settings.get("REP_PARSE_LIMIT_OCTETS", PARSE_LIMIT_OCTETS))
+        try:
+            body = records.octets_of(record)
+        except ValueError:
+            return
+        file = parse(body, limit_octets=max(limit, PARSE_LIMIT_OCTETS))
+        self._files.put(f"sha256:{record['sha256']}", file, file.kept_octets)
+
+    def _outcome(self, record: dict[str, Any]) -> Outcome:
+        if record.get("redacted"):
+            return Outcome(_REDACTED)
+        try:
+            now = self._verdict(record)
+        except NotReplayableError as error:
+            return Outcome(f"not replayable: {error}")
+        except (RepError, KeyError, TypeError, ValueError) as error:
+            return Outcome(f"not replayable: {type(error).__name__}")
+        return Outcome(_CONFIRMED if self._is_same(record, now) else _DIFFERS, now)
+
+    def _is_same(self, record: dict[str, Any], now: Verdict) -> bool:
+        if self._access is not None or self._agent is not None:
+            return bool(record["allowed"] == now.allowed)
+        return (record["allowed"], record["reason"], record.get("line", 0)) == (
+            now.allowed,
+            now.reason.name,
+            now.line,
+        ) and record.get("group", "") == now.product_token
+
+    def _verdict(self, record: dict[str, Any]) -> Verdict:
+        reason, url = record["reason"], record["url"]
+        if reason == Reason.INVALID_URI.name:
+            return _of_invalid(url)
+        if "p" not in record:
+            raise NotReplayableError("no policy came")
+        policy = self._policy(record["p"], float(record["at"]))
+        tokens = self._agent or tuple(record.get("tokens") or self._tokens)
+        verdict = policy.verdict(url, tokens)
+        if verdict.allowed and reason in (Reason.CRAWL_DELAY.name, Reason.VISIT_TIME.name):
+            return self._pace_verdict(policy, tokens, record) or verdict
+        return verdict
+
+    def _pace_verdict(
+        self, policy: Policy, tokens: tuple[str, ...], record: dict[str, Any]
+    ) -> Verdict | None:
+        """The verdict that follows from when the site wants to be visited; None if none does."""
+        asked = policy.asked_of(tokens)
+        if record["reason"] == Reason.VISIT_TIME.name:
+            if asked.visit_time is None:
+                return None
+            return Verdict(allowed=False, reason=Reason.VISIT_TIME)
+        limit = self._value("REP_CRAWL_DELAY_MAX_SECONDS")
+        excess = Excess(self._value("REP_CRAWL_DELAY_EXCESS"))
+        if not pace(asked, float(record["at"]), float(limit), excess).is_skipped:
+            return None
+        return Verdict(allowed=False, reason=Reason.CRAWL_DELAY)
+
+    def _value(self, name: str) -> Any:
+        return self._settings.get(name, SETTINGS[name].default)
+
+    def _policy(self, p: int, at: float) -> Policy:
+        made = self._made.get(p)
+        if made is None:
+            record = self._policies.get(p)
+            if record is None:
+                raise NotReplayableError("its policy is missing")
+            made = self._rebuilt(record, at)
+            self._made.put(p, made, made.octets)
+        return made
+
+    def _rebuilt(self, record: dict[str, Any], at: float) -> Policy:
+        """A policy from its record and the octets of its file."""
+        if "parser" in record:
+            raise NotReplayableError("another parser decided")
+        origin = Origin.of(record["origin"])
+        if origin is None:
+            raise NotReplayableError("its origin is none")
+        event = _event(record["event"])
+        meaning = self._meaning(record, event, at)
+        reading = Reading.of_nothing(origin)
+        if meaning is Meaning.RULES:
+            file = self._files.get(record.get("body", ""))
+            if file is None:
+                raise NotReplayableError("the octets of its file are missing")
+            reading = Reading(file, file)
+        return Policy(
+            origin,
+            event,
+            meaning,
+            reading,
+            self._tokens,
+            is_stale=bool(record.get("is_stale")),
+        )
+
+    def _meaning(self, record: dict[str, Any], event: Event | None, at: float) -> Meaning:
+        """What the file meant; under another policy, what it would have meant."""
+        if self._access is None or event is None:
+            return Meaning(record["meaning"])
+        outage = record.get("outage")
+        if outage is None:
+            return self._access.meaning(event)
+        told = Outage(_event(outage["event"]) or Failure.LOCAL, (), outage["since"], at, 1, at)
+        _, remedy = remedy_at(at, told, self._access, has_copy="body" in record)
+        if remedy is Remedy.COPY:
+            return Meaning.RULES
+        # What remains depends on what the trail does not tell; the reading that obeys more counts.
+        return Meaning.ALLOW if remedy is Remedy.ALLOW else Meaning.DISALLOW
+
+
+def _event(name: str) -> Event | None:
+    if name == _OVERRIDE:
+        return None
+    return int(name) if name.isdigit() else Failure(name)
+
+
+def _of_invalid(url: str) -> Verdict:
+    try:
+        Origin.of(url)
+    except InvalidUri:
+        return Verdict(allowed=False, reason=Reason.INVALID_URI)
+    raise NotReplayableError("its URL named no origin for its userinfo, which no trail holds")

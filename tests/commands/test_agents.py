@@ -1,0 +1,160 @@
+"""``scrapy rep agents``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.analysis.agents.crawlers import CRAWLERS
+from scrapy_rep.analysis.agents.table import DATED
+from tests.commands.calling import rep, rep_process
+from tests.servers.handle import Answer, Site, free_port
+
+FILE = (
+    b"User-agent: Bingbot\nCrawl-delay: 5\n\nUser-agent: BadBot\nUser-agent: MJ12bot\nDisallow: /\n"
+    b"\nUser-agent: GPTBot\nUser-agent: anthropic-ai\nDisallow: /\n\nUser-agent: *\nDisallow: /x\n"
+)
+
+
+@pytest.fixture
+def robots(tmp_path: Path) -> Path:
+    path = tmp_path / "robots.txt"
+    path.write_bytes(FILE)
+    return path
+
+
+def rows(out: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_what_people_see(robots: Path) -> None:
+    done = rep("agents", robots)
+    assert (done.status, done.err) == (1, "")
+    lines = done.out.splitlines()
+    assert lines[:5] == [
+        "/",
+        "purpose      operator   crawler   verdict     by",
+        "ai-training  OpenAI     GPTBot    disallowed  10",
+        "search       Microsoft  bingbot   disallowed  6",
+        "seo          Majestic   MJ12bot!  disallowed  6",
+    ]
+    assert max(map(len, lines)) <= 80
+    assert lines[5].startswith("and 245 crawlers that the file does not name (--all): ")
+    assert "  disallowed: OpenAI" in lines
+    assert "  bingbot: line 1 (Bingbot) has no rules of its own, so it gets those of the" in lines
+    assert "  line 9: anthropic-ai is out of use; Anthropic has ClaudeBot, Claude-User," in lines
+    assert "no parser of RFC 9309 can match 'MJ12bot'" in done.out
+    assert f"by a list of {DATED}" in done.out
+
+
+def test_all_that_is_known(robots: Path) -> None:
+    done = rep("agents", robots, "--all")
+    table, _, retired = done.out.partition("names out of use\n")
+    assert table.count("\n") == 2 + sum(not crawler.is_obsolete for crawler in CRAWLERS)
+    assert "anthropic-ai" in retired
+    assert "anthropic-ai" not in table
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_of_a_purpose_and_an_operator(robots: Path) -> None:
+    found = rows(
+        rep("agents", robots, "--json", "--purpose", "ai-training", "--operator", "openai").out
+    )
+    assert [row["crawler"] for row in found] == ["GPTBot"]
+    done = rep("agents", robots, "--purpose", "nothing")
+    assert (done.status, done.out) == (2, "")
+    assert "give one of ads, ai-search" in done.err
+    assert rep("agents", robots, "--operator", "nobody").status == 2
+
+
+def test_json(robots: Path) -> None:
+    found = rows(rep("agents", robots, "/", "/x", "--json").out)
+    assert len(found) == 2 * len(CRAWLERS)
+    told = {(row["crawler"], row["url"]): row for row in found}
+    bing = told["bingbot", "/"]
+    assert (bing["access"], bing["group_is"], bing["line"]) == ("disallowed", "own", 6)
+    assert (bing["accident"], bing["rule"]) == ("swallowed", "Disallow: /")
+    assert told["Applebot", "/x"]["group_is"] == "everyone"
+    ads = told["AdsBot-Google", "/x"]
+    assert (ads["access"], ads["file_allows"], ads["is_certain"]) == ("not_bound", False, True)
+    assert told["MJ12bot", "/"]["name_by_rfc_9309"] == "MJ"
+    assert told["360Spider", "/"]["name_by_rfc_9309"] == ""
+    assert told["anthropic-ai", "/"]["is_obsolete"]
+    assert told["KimiBot", "/"]["doubts"] == ["whether it obeys is unknown"]
+
+
+def test_csv_says_the_same(robots: Path) -> None:
+    told = rows(rep("agents", robots, "--json").out)
+    done = rep("agents", robots, "--csv")
+    table = list(csv.DictReader(io.StringIO(done.out)))
+    assert done.status == 1
+    assert [row["crawler"] for row in table] == [row["crawler"] for row in told]
+    assert list(table[0]) == list(told[0])
+    assert {row["is_certain"] for row in table} == {"true", "false"}
+
+
+def test_many_urls(robots: Path) -> None:
+    done = rep("agents", robots, "/", "/x")
+    assert [line for line in done.out.splitlines() if line.startswith("/")] == ["/", "/x"]
+
+
+def test_the_file_from_standard_input() -> None:
+    assert rep("agents", "-", stdin=b"User-agent: *\nDisallow: /\n").status == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["no/such"], "No such file"),
+        (["pyproject.toml", "x"], "a path that begins with /"),
+        (["pyproject.toml", "http://[bad/"], "names no origin"),
+        (["http://a.example/", "http://b.example/x"], "has a robots.txt of its own"),
+        (["pyproject.toml", "--json", "--csv"], "not allowed with"),
+    ],
+)
+def test_wrong_usage(arguments: list[str], words: str) -> None:
+    done = rep("agents", *arguments)
+    assert (done.status, done.out) == (2, "")
+    assert words in done.err
+
+
+def test_what_a_terminal_would_obey_is_not_written() -> None:
+    """Of the file: names, rules, and of the call: paths."""
+    file = (
+        b"User-agent: GPTBot \x1b[31m\nDisallow: /\x1b[31m\nUser-agent: msnbot\nDisallow: /\x1b\n"
+        b"User-agent: anthropic-ai/\x1b[1m\nDisallow: /\n"
+    )
+    for options in ([], ["--all"], ["--csv"], ["--json"]):
+        done = rep("agents", "-", "/\x1b[31m", *options, stdin=file)
+        assert "\x1b" not in done.out + done.err
+
+
+def test_colours_are_for_terminals(robots: Path) -> None:
+    assert "\x1b[1m" in rep("agents", robots, is_terminal=True).out
+    assert "\x1b" not in rep("agents", robots).out
+
+
+def test_a_site(tmp_path: Path) -> None:
+    """Its own URL is judged; without a file, everybody may fetch; unreachable is an error."""
+    store = ["-s", f"REP_STORE_PATH={tmp_path / 'store.sqlite'}"]
+    file = Answer(body=FILE.decode())
+    with Site({"/robots.txt": file}) as site, Site({"/robots.txt": Answer(status=404)}) as bare:
+        done = rep_process("rep", "agents", site.url("/x/1"), "--json", *store)
+        assert done.status == 1, done.err
+        assert {row["url"] for row in rows(done.out)} == {site.url("/x/1")}
+        assert "asked now" in done.err
+        again = rep_process("rep", "agents", site.url("/robots.txt"), "--json", *store)
+        assert {row["url"] for row in rows(again.out)} == {"/"}
+        assert site.paths() == ["/robots.txt"] * 2
+        none = rep_process("rep", "agents", bare.url("/"), *store)
+        assert none.status == 0
+        assert "is not there (404): by RFC 9309, all may fetch everything" in none.err
+    url = f"http://127.0.0.1:{free_port()}/"
+    down = rep_process("rep", "agents", url, *store, "-s", "REP_QUICK_RETRY_SECONDS=")
+    assert (down.status, down.out) == (3, "")
+    assert "is unreachable (refused)" in down.err

@@ -1,0 +1,132 @@
+"""Where answers are from, the store while it is fresh or the site; and that commands say it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.cache.sqlite import SqliteStore
+from scrapy_rep.commands import asking
+from scrapy_rep.commands.answers import Freshness, age_words
+from scrapy_rep.protocol.access.events import Failure
+from scrapy_rep.protocol.access.knowledge import Answer
+from scrapy_rep.protocol.access.origin import Origin
+from tests.cache.samples import ORIGIN, file_entry, outage_entry, usual_key
+from tests.commands.calling import rep
+
+URL = "https://example.com/x"
+STORED = b"User-agent: *\nDisallow: /stored\n"
+NOW = b"User-agent: *\nDisallow: /now\n"
+
+
+class Site:
+    """Stands in for all sites, and counts who asks."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.event: Any = 200
+
+    def ask(self, _: object, origins: list[Origin], copies: object = None) -> dict[Origin, Answer]:
+        self.count += len(origins)
+        kind = {"content-type": "text/plain"}
+        return {one: Answer(self.event, NOW, (one.robots_txt_uri,), kind) for one in origins}
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Site:
+    site = Site()
+    monkeypatch.setattr(asking, "ask", site.ask)
+    monkeypatch.setattr("scrapy_rep.commands.refreshing.ask", site.ask)
+    return site
+
+
+def kept(path: Path, age_seconds: float) -> dict[str, Any]:
+    """The settings of a project whose store has a copy of this age."""
+    store = SqliteStore(path / "s.sqlite", 1 << 20)
+    at = time.time() - age_seconds
+    store.commit(file_entry(usual_key(ORIGIN), body=STORED, at=at), None).result()
+    store.close()
+    return {"REP_STORE_PATH": str(path / "s.sqlite")}
+
+
+COMMANDS = {
+    "lint": ("lint", URL),
+    "format": ("format", URL),
+    "diff": ("diff", URL, "pyproject.toml"),
+    "check --robots": ("check", "/x", "--robots", URL),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+class TestDefault:
+    """One for all commands: what a crawl would use."""
+
+    def test_a_fresh_copy(self, name: str, tmp_path: Path, site: Site) -> None:
+        done = rep(*COMMANDS[name], settings=kept(tmp_path, 180))
+        assert site.count == 0
+        assert "from the store, 3 min old" in done.out + done.err
+
+    def test_refresh(self, name: str, tmp_path: Path, site: Site) -> None:
+        done = rep(*COMMANDS[name], "--refresh", settings=kept(tmp_path, 180))
+        assert site.count == 1
+        assert "asked now" in done.out + done.err
+        assert "not asked" not in done.out
+
+    def test_an_old_copy(self, name: str, tmp_path: Path, site: Site) -> None:
+        done = rep(*COMMANDS[name], settings=kept(tmp_path, 90_000))
+        assert site.count == 1
+        assert "asked now" in done.out + done.err
+
+    def test_no_store(self, name: str, site: Site) -> None:
+        done = rep(*COMMANDS[name], settings={"REP_STORE": "memory"})
+        assert site.count == 1
+        assert "asked now" in done.out + done.err
+
+
+class TestCheck:
+    def test_refresh_is_kept_for_crawls(self, tmp_path: Path, site: Site) -> None:
+        settings = kept(tmp_path, 180)
+        url = "https://example.com/now"
+        before = rep("check", "--cached", url, settings=settings)
+        assert (before.status, "3 min old" in before.out) == (0, True)
+        done = rep("check", "--refresh", url, settings=settings)
+        assert (done.status, site.count) == (1, 1)
+        assert "asked now" in done.out
+        after = rep("check", "--cached", "--json", url, settings=settings)
+        assert after.status == 1
+        assert json.loads(after.out)["access"]["source"] == "store"
+
+    def test_in_one_line_too(self, tmp_path: Path) -> None:
+        settings = kept(tmp_path, 180)
+        done = rep("check", "--cached", "-", stdin=URL.encode(), settings=settings)
+        assert done.out.endswith(f"{URL}\tfrom the store, 3 min old\n")
+
+    def test_a_site_that_is_down(self, tmp_path: Path, site: Site) -> None:
+        site.event = Failure.TIMEOUT
+        settings = kept(tmp_path, 180)
+        done = rep("check", "--refresh", URL, settings=settings)
+        assert "an old copy because it is unreachable now" in done.out
+        assert "asked now" in done.out
+
+
+def test_an_outage_is_no_answer(tmp_path: Path, site: Site) -> None:
+    store = SqliteStore(tmp_path / "s.sqlite", 1 << 20)
+    store.commit(outage_entry(usual_key(ORIGIN), at=time.time()), None).result()
+    store.close()
+    rep("lint", URL, settings={"REP_STORE_PATH": str(tmp_path / "s.sqlite")})
+    assert site.count == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(-3, "0 s"), (59, "59 s"), (60, "1 min"), (7200, "2 h"), (86_400 * 3, "3 d")],
+)
+def test_ages(seconds: float, words: str) -> None:
+    assert age_words(seconds) == words
+    asked_at = time.time() - seconds - 0.2
+    assert str(Freshness(asked_at, is_stored=True)) == f"from the store, {words} old"
+    assert str(Freshness(asked_at, is_stored=False)) == "asked now"

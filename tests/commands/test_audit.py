@@ -1,0 +1,230 @@
+"""``scrapy rep audit`` over trails that tests make."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.audit.checking import check
+from scrapy_rep.audit.reading import Run
+from scrapy_rep.protocol.access.events import Failure, Meaning
+from tests.audit.making import Judged
+from tests.commands.calling import rep
+
+SECRET = "token=s3cr3t"
+URL = f"https://user:passw0rd@a.example/private/x?{SECRET}#{SECRET}"
+URLS = [URL, "https://a.example/y", "https://gone.example/z", "https://down.example/z", "data:,x"]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return made(tmp_path)
+
+
+def made(root: Path, **settings: Any) -> Run:
+    crawl = Judged(root, **settings)
+    crawl.know("a.example")
+    crawl.know("gone.example", b"", 404, Meaning.ALLOW)
+    crawl.know("down.example", b"", Failure.TIMEOUT, Meaning.DISALLOW)
+    crawl.judge(URLS)
+    crawl.judge(["https://a.example/private/open"], dont_obey_robotstxt=True)
+    return crawl.end()
+
+
+def test_list(run: Run, tmp_path: Path) -> None:
+    done = rep("audit", "list", tmp_path)
+    assert done.status == 0
+    head, line = done.out.splitlines()
+    assert head.split() == ["run", "spider", "began", "allowed", "disallowed", "exempt", "state"]
+    assert line.split()[:2] == [run.path.name, "test"]
+    assert line.split()[-5:] == ["2", "2", "2", "ended:", "finished"]
+    assert rep("audit", "list", settings={"REP_AUDIT_DIR": str(tmp_path)}).out == done.out
+    assert json.loads(rep("audit", "list", tmp_path, "--json").out)["allowed"] == 2
+    assert rep("audit", "list", tmp_path / "none").status == 2
+    (tmp_path / "empty").mkdir()
+    assert rep("audit", "list", tmp_path / "empty").status == 1
+
+
+def test_explain(tmp_path: Path) -> None:
+    made(tmp_path)
+    done = rep("audit", "explain", tmp_path / "latest", f"https://a.example/private/x?{SECRET}")
+    assert done.status == 0
+    assert "disallowed by line 3 (group *): Disallow: /private; dropped" in done.out
+    assert "      2 | User-agent: *\n" in done.out
+    assert "  >     3 | Disallow: /private\n" in done.out
+    assert "robots.txt of https://a.example: 200 (successful), from network, 6,7" not in done.out
+    assert "from https://a.example/robots.txt (200 at 2001-09-09 01:46:40 UTC)" in done.out
+    assert rep("audit", "explain", tmp_path / "latest", URL).out == done.out
+    exempt = rep("audit", "explain", tmp_path / "latest", "https://a.example/private/open")
+    assert "exempt (dont_obey): robots.txt was not asked" in exempt.out
+    assert rep("audit", "explain", tmp_path / "latest", "https://a.example/none").status == 1
+    found = json.loads(rep("audit", "explain", tmp_path / "latest", URL, "--json").out)
+    assert (found["line"], found["policy"]["event"]) == (3, "200")
+
+
+def test_verify(run: Run) -> None:
+    done = rep("audit", "verify", run.path)
+    assert done.status == 0
+    assert f"{run.name} is whole: " in done.out
+    assert run.manifest_sha256 in done.out
+    (path,) = run.path.glob("*.jsonl.gz")
+    octets = gzip.decompress(path.read_bytes())
+    path.write_bytes(gzip.compress(octets.replace(b'"allowed":false', b'"allowed":true', 1)))
+    done = rep("audit", "verify", run.path)
+    assert done.status == 1
+    assert "was changed or damaged" in done.out
+    assert json.loads(rep("audit", "verify", run.path, "--json").out)["problems"]
+    shutil.move(path, path.with_suffix(""))
+    path.with_suffix("").write_bytes(octets[: octets.rindex(b'{"t":"end"')])
+    (run.path / "manifest.json").unlink()
+    done = rep("audit", "verify", run.path)
+    assert (done.status, "is not complete" in done.out) == (4, True)
+
+
+class TestReplay:
+    def test_all_are_confirmed(self, run: Run) -> None:
+        done = rep("audit", "replay", run.path)
+        assert (done.status, done.out) == (0, f"{run.name}: 4 confirmed\n")
+
+    def test_a_decision_that_the_octets_do_not_bear_out(self, run: Run) -> None:
+        (path,) = run.path.glob("*.jsonl.gz")
+        octets = gzip.decompress(path.read_bytes())
+        forged = octets.replace(
+            b'"allowed":false,"reason":"RULE"', b'"allowed":true,"reason":"RULE"'
+        )
+        path.write_bytes(gzip.compress(forged))
+        done = rep("audit", "replay", run.path)
+        assert done.status == 1
+        assert "in the trail: allowed, RULE, line 3" in done.out
+        assert "now: disallowed by line 3" in done.out
+        assert "1 differs" in done.out
+        lines = [
+            json.loads(line) for line in rep("audit", "replay", run.path, "--json").out.splitlines()
+        ]
+        assert lines[0]["now"] == {"allowed": False, "reason": "RULE", "line": 3}
+        assert lines[1]["counts"] == {"confirmed": 3, "differs": 1}
+
+    def test_what_would_have_been(self, run: Run) -> None:
+        strict = rep("audit", "replay", run.path, "--policy", "lenient")
+        assert strict.status == 1
+        assert "https://down.example/z (number 4)" in strict.out
+        other = rep("audit", "replay", run.path, "--agent", "OtherBot")
+        assert (other.status, other.out) == (0, f"{run.name}: 4 confirmed\n")
+        assert rep("audit", "replay", run.path, "--policy", "kind").status == 2
+
+    def test_what_cannot_be_judged_again(self, tmp_path: Path) -> None:
+        hashed = made(tmp_path, REP_AUDIT_QUERY="hash")
+        done = rep("audit", "replay", hashed.path)
+        assert done.status == 4
+        assert "3 confirmed; 1 redacted" in done.out
+
+    def test_octets_that_are_missing(self, run: Run) -> None:
+        (path,) = run.path.glob("*.jsonl.gz")
+        octets = gzip.decompress(path.read_bytes())
+        path.write_bytes(gzip.compress(octets.replace(b'"t":"body"', b'"t":"boby"')))
+        done = rep("audit", "replay", run.path)
+        assert done.status == 4
+        assert "2 not replayable: the octets of its file are missing" in done.out
+
+    def test_a_delay_that_was_too_long(self, tmp_path: Path) -> None:
+        crawl = Judged(tmp_path)
+        crawl.know("slow.example", b"User-agent: *\nCrawl-delay: 9000\n")
+        crawl.judge(["https://slow.example/"])
+        run = crawl.end()
+        assert b"CRAWL_DELAY" in gzip.decompress(next(run.path.glob("*.gz")).read_bytes())
+        assert rep("audit", "replay", run.path).out == f"{run.name}: 1 confirmed\n"
+
+
+class TestSecrets:
+    """Userinfo and fragments are nowhere; queries, as the user says."""
+
+    @staticmethod
+    def written(path: Path) -> bytes:
+        found = b""
+        for one in path.iterdir():
+            octets = one.read_bytes()
+            found += gzip.decompress(octets) if one.suffix == ".gz" else octets
+        return found
+
+    @pytest.mark.parametrize("query", ["keep", "hash", "drop"])
+    def test_in_a_trail(self, tmp_path: Path, query: str) -> None:
+        secrets = {
+            "REP_REDIS_URL": "redis://:passw0rd@localhost",
+            "REP_STORE": "memory",
+            "REP_FETCH_META": {"proxy": "http://u:passw0rd@proxy.example"},
+        }
+        run = made(tmp_path, REP_AUDIT_QUERY=query, **secrets)
+        octets = self.written(run.path)
+        assert b"passw0rd" not in octets
+        assert b"#" not in octets.replace(b"# who may", b"")
+        assert (SECRET.encode() in octets) == (query == "keep")
+        assert check(run).is_sound
+        out = rep("audit", "explain", run.path, URL)
+        assert out.status == 0
+        assert "passw0rd" not in out.out
+        if query == "hash":
+            assert (run.path / "key").stat().st_mode & 0o777 == 0o600
+
+    @pytest.mark.parametrize("query", ["hash", "drop"])
+    def test_in_one_that_is_redacted_later(self, run: Run, tmp_path: Path, query: str) -> None:
+        target = tmp_path / "new"
+        done = rep("audit", "redact", run.path, "--query", query, "-o", target)
+        assert done.status == 0
+        octets = self.written(target)
+        assert SECRET.encode() not in octets
+        new = Run(target)
+        assert check(new).problems == []
+        manifest = new.manifest
+        assert manifest is not None
+        assert manifest["redacted_from"]["manifest_sha256"] == run.manifest_sha256
+        assert rep("audit", "verify", target).status == 0
+        assert "3 confirmed; 1 redacted" in rep("audit", "replay", target).out
+        assert rep("audit", "redact", run.path, "-o", target).status == 2, "it is there already"
+
+
+def test_export(run: Run, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in rep("audit", "export", run.path).out.splitlines()]
+    assert [row["n"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert (rows[0]["line"], rows[0]["origin"]) == (3, "https://a.example")
+    path = tmp_path / "decisions.csv"
+    assert rep("audit", "export", run.path, "--format", "csv", "-o", path).status == 0
+    with path.open(newline="", encoding="utf-8") as file:
+        table = list(csv.DictReader(file))
+    assert [row["url"] for row in table] == [row["url"] for row in rows]
+    assert table[0]["rule"] == "Disallow: /private"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("verify",), "Give the folder of a run"),
+        (("verify", "/nowhere/at/all"), "No such file"),
+        (("explain", "x"), "Give a run and a URL"),
+        (("verify", "x", "https://a.example/"), "takes no URL"),
+        (("list", "x", "--policy", "strict"), "go with replay"),
+        (("redact", "x"), "give its folder with -o"),
+        (("list",), "set REP_AUDIT_DIR"),
+    ],
+)
+def test_wrong_usage(arguments: tuple[str, ...], said: str) -> None:
+    done = rep("audit", *arguments)
+    assert done.status == 2
+    assert said in done.err
+
+
+def test_no_terminal_obeys_what_is_in_a_trail(tmp_path: Path) -> None:
+    crawl = Judged(tmp_path)
+    crawl.know("a.example", b"User-agent: *\nDisallow: /\x1b[31m\n")
+    crawl.judge(["https://a.example/%1B[31m"])
+    run = crawl.end()
+    for arguments in (("verify",), ("replay",), ("export",)):
+        assert "\x1b" not in rep("audit", *arguments, run.path).out
+    done = rep("audit", "explain", run.path, "https://a.example/%1B[31m")
+    assert "\x1b" not in done.out
+    assert "Disallow: /\\x1b[31m" in done.out

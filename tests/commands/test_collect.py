@@ -1,0 +1,254 @@
+"""``scrapy rep collect``: which sites a list names, and asking each of them once."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.commands.collecting import Progress
+from scrapy_rep.commands.lists import Wanted, origins_of
+from scrapy_rep.commands.running import CommandError
+from scrapy_rep.survey.captures import Capture
+from scrapy_rep.survey.inputs.tasks import tasks_of
+from tests.commands.calling import rep, rep_process
+from tests.crawling import REPOSITORY
+from tests.servers.handle import Answer, Site, free_port
+
+_LOOPS = {
+    "asyncio": [],
+    "select": ["-s", "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"],
+    "reactorless": ["-s", "TWISTED_REACTOR_ENABLED=False"],
+}
+
+
+class TestLists:
+    """Which origins the lines of a list stand for."""
+
+    @pytest.mark.parametrize(
+        ("line", "wanted", "origins"),
+        [
+            ("example.com", Wanted(), ["https://example.com"]),
+            ("\ufeffExample.COM\r\n", Wanted(), ["https://example.com"]),
+            ("1,example.com", Wanted(), ["https://example.com"]),
+            ('"1","example.com","x"', Wanted(), ["https://example.com"]),
+            ("a.example,example.com", Wanted(column=2), ["https://example.com"]),
+            ("a.example", Wanted(column=2), [None]),
+            ("http://example.com:81/x?y", Wanted(), ["http://example.com:81"]),
+            ("example.com:8080", Wanted(("http",)), ["http://example.com:8080"]),
+            ("bücher.example", Wanted(), ["https://xn--bcher-kva.example"]),
+            (
+                "a.example",
+                Wanted(("https", "http"), has_www=True),
+                [
+                    *["https://a.example", "http://a.example"],
+                    *["https://www.a.example", "http://www.a.example"],
+                ],
+            ),
+            ("a.example", Wanted(has_bare=False, has_www=True), ["https://www.a.example"]),
+            ("www.a.example", Wanted(has_bare=False, has_www=True), ["https://www.a.example"]),
+            ("127.0.0.1", Wanted(), ["https://127.0.0.1"]),
+            ("[::1]:80", Wanted(), ["https://[::1]:80"]),
+            ("localhost:80", Wanted(("http",)), ["http://localhost"]),
+            ("rank,domain", Wanted(), [None]),
+            ("mailto://a.example", Wanted(), [None]),
+            ("a b.example", Wanted(), [None]),
+            ("# a.example", Wanted(), []),
+            (" ", Wanted(), []),
+        ],
+    )
+    def test_line(self, line: str, wanted: Wanted, origins: list[str | None]) -> None:
+        found = origins_of([line], wanted)
+        assert [None if one is None else str(one) for one in found] == origins
+
+
+class TestProgress:
+    def test_what_is_done_in_any_order(self, tmp_path: Path) -> None:
+        progress = Progress("x")
+        for number in (3, 0, 1):
+            progress.finish(number, "successful")
+        assert (progress.done, progress.beyond, progress.count) == (2, {3}, 3)
+        assert [progress.is_done(n) for n in range(5)] == [True, True, False, True, False]
+        progress.save(tmp_path / "p")
+        assert Progress.load(tmp_path / "p", "x") == progress
+        with pytest.raises(CommandError, match="another list"):
+            Progress.load(tmp_path / "p", "y")
+        (tmp_path / "p").write_text("{}")
+        with pytest.raises(CommandError, match="cannot be resumed"):
+            Progress.load(tmp_path / "p", "x")
+        assert Progress.load(tmp_path / "none", "x").count == 0
+
+
+def _store(folder: Path) -> list[str]:
+    return ["-s", f"REP_STORE_PATH={folder / 'store.sqlite'}", "-s", "REP_QUICK_RETRY_SECONDS="]
+
+
+@pytest.mark.parametrize("loop", _LOOPS)
+def test_each_is_asked_once(loop: str, tmp_path: Path) -> None:
+    file = Answer(body="User-agent: *\nDisallow: /a\n")
+    hosts = [f"127.0.0.{n}" for n in range(1, 9)]
+    with (
+        Site({"/robots.txt": file}, address="0.0.0.0") as site,
+        Site({"/robots.txt": Answer(status=404)}) as other,
+    ):
+        urls = [site.url(host=host) for host in hosts]
+        urls += [other.url("/x"), f"http://127.0.0.1:{free_port()}", "rank,domain", urls[0]]
+        (tmp_path / "list.txt").write_text("\n".join(urls))
+        arguments = ["rep", "collect", tmp_path / "list.txt", *_LOOPS[loop], *_store(tmp_path)]
+        done = rep_process(*arguments)
+        assert done.status == 0, done.err
+        counts = dict(line.rsplit(maxsplit=1) for line in done.out.splitlines())
+        assert counts["successful"] == "9"
+        assert (counts["unavailable"], counts["unreachable"], counts["no site"]) == ("1", "1", "1")
+        assert site.paths() == ["/robots.txt"] * 8
+        assert rep_process(*arguments).status == 0
+        assert len(site.requests()) == 8, "the store has them"
+    assert not (tmp_path / "list.txt.collect").exists()
+    found = [c for t in tasks_of(tmp_path / "store.sqlite") for c in t.captures()]
+    captures = [one for one in found if isinstance(one, Capture)]
+    assert sum(one.is_file for one in captures) == 8
+    assert {one.status for one in captures} == {200, 404, None}
+
+
+_FEW_FILES = 'ulimit -n 150; exec "$0" -m scrapy "$@"'
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", _LOOPS)
+def test_connections_do_not_add_up(loop: str, tmp_path: Path) -> None:
+    """Scrapy keeps connections to sites for minutes: a process has no place for many."""
+    with Site({"/robots.txt": Answer(body="User-agent: *\n")}, address="0.0.0.0") as site:
+        urls = [site.url(host=f"127.0.{n // 250}.{1 + n % 250}") for n in range(300)]
+        (tmp_path / "list.txt").write_text("\n".join(urls))
+        arguments = ["rep", "collect", str(tmp_path / "list.txt"), "--at-once", "16"]
+        done = subprocess.run(
+            ["sh", "-c", _FEW_FILES, sys.executable, *arguments, *_LOOPS[loop], *_store(tmp_path)],
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert len(site.requests()) == 300
+    counts = dict(line.rsplit(maxsplit=1) for line in done.stdout.splitlines())
+    assert counts["successful"] == "300", done.stdout
+    assert "Error" not in done.stderr
+
+
+class _Neighbours:
+    """Sites on ports of one address; they know how many answers are under way at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._now = self.most = self.count = 0
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        with self._lock:
+            self._now += 1
+            self.count += 1
+            self.most = max(self.most, self._now)
+        time.sleep(0.3)  # so that those meet which may
+        with self._lock:
+            self._now -= 1
+        yield
+
+    @contextmanager
+    def sites(self, count: int) -> Iterator[list[str]]:
+        neighbours = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                with neighbours.answering():
+                    self.send_response(200)
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name
+                pass
+
+        with ExitStack() as stack:
+            servers = [ThreadingHTTPServer(("127.0.0.1", 0), Handler) for _ in range(count)]
+            for server in servers:
+                stack.callback(server.server_close)
+                threading.Thread(target=server.serve_forever, daemon=True).start()
+                stack.callback(server.shutdown)
+            yield [f"http://127.0.0.1:{server.server_port}" for server in servers]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", _LOOPS)
+@pytest.mark.parametrize(("limit", "most"), [(1, {1}), (2, {2}), (0, {4, 5, 6})])
+def test_per_address(limit: int, most: set[int], loop: str, tmp_path: Path) -> None:
+    """So many origins of one address are asked at a time, though their origins differ."""
+    neighbours = _Neighbours()
+    with neighbours.sites(6) as urls:
+        (tmp_path / "list.txt").write_text("\n".join(urls))
+        done = rep_process(
+            *["rep", "collect", tmp_path / "list.txt", "--per-address", limit],
+            *[*_LOOPS[loop], *_store(tmp_path)],
+        )
+    assert done.status == 0, done.err
+    assert neighbours.count == 6
+    assert neighbours.most in most
+
+
+@pytest.mark.slow
+def test_stopped_and_resumed(tmp_path: Path) -> None:
+    """Stopped twice, by a signal: no origin is asked twice, and none is left out."""
+    file = Answer(body="User-agent: *\nDisallow: /a\n", delay_seconds=0.2)
+    with Site({"/robots.txt": file}, address="0.0.0.0") as site:
+        urls = [site.url(host=f"127.0.{n // 250}.{1 + n % 250}") for n in range(600)]
+        (tmp_path / "list.txt").write_text("\n".join(urls))
+        arguments = ["rep", "collect", str(tmp_path / "list.txt"), "--at-once", "8"]
+        for _ in range(2):
+            with subprocess.Popen(
+                [sys.executable, "-m", "scrapy", *arguments, *_store(tmp_path)],
+                cwd=REPOSITORY,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            ) as process:
+                before = len(site.requests())
+                while len(site.requests()) < before + 60:
+                    assert process.poll() is None
+                    time.sleep(0.1)
+                process.send_signal(signal.SIGINT)
+                _, err = process.communicate(timeout=60)
+            assert process.returncode == 130, err
+            assert b"the next call goes on" in err
+            found = json.loads((tmp_path / "list.txt.collect").read_text())
+            assert 0 < found["done"] + len(found["beyond"]) < 600
+        done = rep_process(*arguments, *_store(tmp_path))
+        assert done.status == 0, done.err
+        asked = [seen.headers["host"] for seen in site.requests()]
+    assert len({*asked}) == 600
+    assert len(asked) <= 600 + 2 * 8, "only those that were under way are asked again"
+    found = [c for t in tasks_of(tmp_path / "store.sqlite") for c in t.captures()]
+    assert len(found) == 600
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "words"),
+    [
+        (["list", "--at-once", "0"], {}, "--at-once has to be 1 or more"),
+        (["list"], {"REP_STORE": "memory"}, "set REP_STORE_PATH"),
+        (["nowhere"], {"REP_STORE_PATH": "{folder}/s.sqlite"}, "No such file"),
+    ],
+)
+def test_wrong_usage(
+    arguments: list[str], settings: dict[str, str], words: str, tmp_path: Path
+) -> None:
+    filled = {name: value.format(folder=tmp_path) for name, value in settings.items()}
+    done = rep("collect", *arguments, settings=filled)
+    assert done.status == 2
+    assert words in done.err

@@ -1,0 +1,655 @@
+"""``scrapy rep fleet`` at a real Redis, over what simulated workers wrote there."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+
+from scrapy_rep.commands.terminal import Terminal, cut, width_of
+from scrapy_rep.fleet import scripts
+from tests.commands.calling import Done, Stream, rep, rep_process
+from tests.crawling import REPOSITORY
+from tests.fleet.crews import Crew
+from tests.fleet.workers import PREFIX, Fleet
+from tests.redis_server import RedisServer, SlowLine, needs_redis
+from tests.servers.handle import Answer, Site, free_port
+
+A, B, C, D, E, F = (f"http://{name}.example" for name in "abcdef")
+_QUICK = ("--every", "0")
+
+
+@pytest.fixture
+def fleet(redis_server: RedisServer) -> Iterator[Fleet]:
+    """Six origins, each in another place; two workers."""
+    fleet = Fleet(redis_server)
+    fleet.now = time.time()
+    one, two = fleet.worker("box1:17:abcd"), fleet.worker("box2:18:cdef")
+    one.push("1", lane=A)
+    for line in (B, C, D, E, F):
+        one.push(*(f"{line}/{number}" for number in range(3)), lane=line)
+    one.talk(host="box1", is_busy=True)
+    two.talk(host="box2")
+    one.settle(B)
+    one.settle(C, delay_seconds=30.0)
+    one.settle(D, wait_until=fleet.now + 600, reason="held")
+    one.settle(E, wait_until=fleet.now + 7200, reason="shut")
+    one.settle(F, concurrency=1)
+    one.talk(host="box1", is_busy=True)
+    popped = one.talk(3, host="box1", is_busy=True)
+    assert {held.lane for held in popped} == {B, C, F}
+    (held,) = (held for held in popped if held.lane == B)
+    one.finish(held)
+    one.talk(host="box1", is_busy=True)
+    yield fleet
+    fleet.client.close()
+
+
+@pytest.fixture
+def settings(redis_server: RedisServer) -> dict[str, Any]:
+    return {"REP_REDIS_URL": redis_server.url, "SCHEDULER_QUEUE_KEY": "test"}
+
+
+def shown(*arguments: object, settings: dict[str, Any], **fields: Any) -> Done:
+    """A call, in a thread: pytest-twisted has an event loop in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        call = lambda: rep("fleet", *arguments, settings=settings, **fields)  # noqa: E731
+        return thread.submit(call).result()
+
+
+def facts(done: Done) -> dict[str, str]:
+    """What is counted, by its label."""
+    found = re.findall(r"^ +(.*?) {2,}(~?[\d,.]+|-)(?:  .*)?$", done.out, re.MULTILINE)
+    return dict(found)
+
+
+@needs_redis
+class TestOneCrawl:
+    def test_what_is_counted(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+        done = shown("--spider", "x", *_QUICK, settings=settings)
+        assert (done.status, done.err) == (0, "")
+        assert facts(done) == {
+            "queued": "13",
+            "in flight": "2",
+            "done": "1",
+            "pages/s": "-",
+            "dead letters": "0",
+            "origins": "6",
+            "due": "1",
+            "due later": "0",
+            "closed": "1",
+            "full": "1",
+            "robots.txt awaited": "1",
+            "unreachable, held": "1",
+            "visit time, held": "1",
+            "idle": "0",
+            "workers": "2",
+        }
+        assert done.out.startswith("x at 127.0.0.1:")
+        assert "begun 0 seconds ago" in done.out.splitlines()[0]
+        rows = [line.split() for line in done.out.splitlines()[-2:]]
+        assert [(row[0], row[3], row[4]) for row in rows] == [
+            ("box1:17:abcd", "2", "1"),
+            ("box2:18:cdef", "0", "0"),
+        ] or [row[0] for row in rows] == ["box2:18:cdef", "box1:17:abcd"]
+        assert sum(line.endswith("starting") for line in done.out.splitlines()) == 1
+
+    def test_as_json(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+        done = shown("--spider", "x", "--json", *_QUICK, settings=settings)
+        (row,) = map(json.loads, done.out.splitlines())
+        assert row["crawl"] == "x"
+        assert row["prefix"] == PREFIX
+        assert row["requests"] == {
+            "queued": 13,
+            "in_flight": 2,
+            "done": 1,
+            "seen": 16,
+            "set_aside": 0,
+            "dead_letters": 0,
+            "start_urls_given_back": 0,
+        }
+        origins = row["origins"]
+        assert origins.pop("next_due_at") is None
+        assert origins == {
+            "known": 6,
+            "due": 1,
+            "due_later": 0,
+            "closed": 1,
+            "full": 1,
+            "unasked": 1,
+            "asked": 0,
+            "held_unreachable": 1,
+            "held_visit_time": 1,
+            "idle": 0,
+            "unknown": 0,
+            "is_estimate": False,
+        }
+        first, second = sorted(row["workers"], key=lambda worker: str(worker["name"]))
+        assert (first["name"], first["host"]) == ("box1:17:abcd", "box1")
+        assert (first["in_flight"], first["done"], first["is_starting"]) == (2, 1, True)
+        assert (second["in_flight"], second["is_starting"]) == (0, False)
+        assert 0 < first["lease_seconds"] <= 10
+        assert abs(row["at"] - time.time()) < 10
+
+    def test_an_origin_whose_policy_is_being_asked_for(
+        self, fleet: Fleet, settings: dict[str, Any]
+    ) -> None:
+        fleet.worker("box2:18:cdef").talk(lanes=1)  # a worker that joins again under its name
+        asker = fleet.worker("box3:1:0")
+        asker.talk(lanes=1)
+        done = shown("--spider", "x", "--json", *_QUICK, settings=settings)
+        origins = json.loads(done.out)["origins"]
+        assert (origins["unasked"], origins["asked"]) == (0, 1)
+
+    def test_what_is_due_later(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+        worker = fleet.worker("box3:1:0")
+        worker.settle(A, delay_seconds=50.0, visited_at=fleet.now)
+        worker.talk()
+        done = shown("--spider", "x", *_QUICK, settings=settings)
+        assert facts(done)["due later"] == "1"
+        assert re.search(r"due later +1  the first in (4\d\.\d|50\.0) s$", done.out, re.MULTILINE)
+
+    def test_pages_per_second(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+        """Measured between two looks, by Redis's clock."""
+        with ThreadPoolExecutor(1) as thread:
+            arguments = ("--spider", "x", "--json", "--every", "1")
+            looking = thread.submit(lambda: rep("fleet", *arguments, settings=settings))
+            time.sleep(0.5)
+            fleet.client.hincrby(fleet.key("t"), "done", 1000)
+            row = json.loads(looking.result().out)
+        assert 0.9 < row["over_seconds"] < 5
+        assert row["pages_per_second"] == pytest.approx(1000 / row["over_seconds"])
+
+    def test_workers_whose_lease_is_over(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+        fleet.client.zadd(fleet.key("w"), {"box2:18:cdef": 1000 * (time.time() - 5)})
+        done = shown("--spider", "x", *_QUICK, settings=settings)
+        assert re.search(r"workers +1  1 other not heard of: to be taken over", done.out)
+        assert re.search(r"^box2:18:cdef +over ", done.out, re.MULTILINE)
+        fleet.client.zadd(fleet.key("w"), {"box1:17:abcd": 1000 * (time.time() - 9)})
+        fleet.now = time.time()
+        fleet.worker("box3:1:0").sent()
+        fleet.client.sadd(fleet.key("dying"), "box1:17:abcd")
+        fleet.client.zrem(fleet.key("w"), "box1:17:abcd")
+        done = shown("--spider", "x", *_QUICK, settings=settings)
+        assert re.search(r"^box1:17:abcd +taken over +2 ", done.out, re.MULTILINE)
+
+    def test_nobody_crawls(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+        fleet.client.delete(fleet.key("w"))
+        done = shown("--spider", "x", *_QUICK, settings=settings)
+        assert re.search(r"workers +0  nobody crawls; what is queued is kept", done.out)
+
+
+@needs_redis
+class TestDeadLetters:
+    @pytest.fixture
+    def dead(self, fleet: Fleet) -> None:
+        entries: list[bytes] = [
+            msgpack.packb({"url": "http://a.example/\x1b[2Jx", "meta": {"x": "y" * 20_000}}),
+            b"\xc1",
+            b"",
+            msgpack.packb({"meta": 1}),
+        ]
+        now = round(1000 * time.time())
+        for number, entry in enumerate(entries):
+            row = (A.encode(), b"delivered %d times\x1b" % number, entry, now - 120_000)
+            fleet.client.rpush(fleet.key("dead"), msgpack.packb(row, use_bin_type=False))
+        fleet.client.rpush(fleet.key("dead"), b"\x00", b"no msgpack", msgpack.packb([1, 2, 3, 4]))
+
+    def test_they_are_shown(self, dead: None, fleet: Fleet, settings: dict[str, Any]) -> None:
+        done = shown("--spider", "x", *_QUICK, settings=settings)
+        assert re.search(r"dead letters +7  shown by --dead$", done.out, re.MULTILINE)
+        done = shown("--spider", "x", "--dead", "100", *_QUICK, settings=settings)
+        assert done.status == 0
+        assert "\x1b" not in done.out
+        told = done.out.partition("dead letters, the newest first\n")[2].splitlines()
+        assert len(told) == 14
+        assert told[-2:] == [
+            "2 minutes ago: http://a.example/\\x1b[2Jx",
+            "  delivered 0 times\\x1b",
+        ]
+        assert told[-4:-2] == ["2 minutes ago: http://a.example", "  delivered 1 times\\x1b"]
+
+    def test_the_last_ones(self, dead: None, fleet: Fleet, settings: dict[str, Any]) -> None:
+        done = shown("--spider", "x", "--dead", "6", "--json", *_QUICK, settings=settings)
+        rows = json.loads(done.out)["dead_letters"]
+        assert [row["reason"] for row in rows][-3:] == [
+            f"delivered {n} times\x1b" for n in (3, 2, 1)
+        ]
+        assert len(rows) == 6
+
+    def test_they_outlive_their_crawl(
+        self, dead: None, fleet: Fleet, settings: dict[str, Any]
+    ) -> None:
+        fleet.clear()
+        done = shown("--spider", "x", *_QUICK, settings=settings)
+        assert (done.status, facts(done)["dead letters"]) == (0, "7")
+        assert done.out.splitlines()[0].endswith(", ended")
+
+
+@needs_redis
+class TestOrigins:
+    """The lookup by origin."""
+
+    @pytest.mark.parametrize(
+        ("origin", "place", "words"),
+        [
+            (A, "unasked", "no worker was asked yet"),
+            (B, "due", "a request may be sent now"),
+            (C, "closed", "with box1:17:abcd"),
+            (D, "held", "asked again in 9 minutes"),
+            (E, "shut", "begins in 1 hour"),
+            (F, "full", "1, of 1 at most"),
+        ],
+    )
+    def test_each_place(
+        self, fleet: Fleet, settings: dict[str, Any], origin: str, place: str, words: str
+    ) -> None:
+        done = shown(f"{origin}/some/page", "--spider", "x", settings=settings)
+        assert (done.status, done.err) == (0, "")
+        assert done.out.startswith(f"{origin} in x\n")
+        assert words in done.out
+        row = json.loads(shown(origin, "--spider", "x", "--json", settings=settings).out)
+        assert (row["crawl"], row["origin"], row["state"]) == ("x", origin, place)
+        assert row["queued"] == {A: 1, B: 2, C: 2, D: 3, E: 3, F: 2}[origin]
+
+    def test_a_delay_and_who_closes_it(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+        row = json.loads(shown(C, "--spider", "x", "--json", settings=settings).out)
+        assert (row["delay_seconds"], row["worker"]) == (30.0, "box1:17:abcd")
+        assert row["closed_by"] in map(str, range(1, 4))
+        assert row["known_until"] > time.time() + 60
+
+    def test_priorities(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+        worker = fleet.worker("box3:1:0")
+        worker.push("p", "q", lane=B, priority=7)
+        worker.push("r", lane=B, priority=-2)
+        worker.talk()
+        done = shown(B, "--spider", "x", settings=settings)
+        queued = re.search(r"queued +(.*\n(?: {14}.*\n)*)", done.out)
+        assert queued
+        assert [line.strip() for line in queued[1].splitlines()] == [
+            "5",
+            "2 of priority 7",
+            "2 of priority 0",
+            "1 of priority -2",
+        ]
+
+    def test_one_of_which_nothing_is_known(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+        done = shown(B, "other.example", "--spider", "x", settings=settings)
+        assert done.status == 1
+        assert done.out.startswith(f"{B} in x\n")
+        assert done.err == "nothing is queued or known of https://other.example\n"
+
+
+@needs_redis
+class TestHostile:
+    """Whoever can write to Redis."""
+
+    def test_what_is_there_is_of_another_kind(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+        client, key = fleet.client, fleet.key
+        client.hset(key("lines"), "x", b"\xc1")
+        client.hset(key("lines"), "y", b"")
+        client.hset(key("lines"), "z", msgpack.packb([["d"], "x"]))
+        client.hset(key("lines"), A, msgpack.packb({"a": 1}))
+        client.hset(key("t"), mapping={"n": "many", "done": "nan", "idle": "inf", "fly": b"\xff"})
+        client.set(key("epoch"), b"\x1b[31m")
+        client.zadd(key("w"), {b"\x1b]0;title\x07" + b"\xff" * 300: 1e300, b"": -1e300})
+        client.hset(key("m:box1:17:abcd"), mapping={"since": "nan", "done": "x", "host": "\x1b"})
+        done = shown("--spider", "x", *_QUICK, settings=settings)
+        assert (done.status, done.err) == (0, "")
+        assert "\x1b" not in done.out
+        assert facts(done)["unknown"] == "4"
+        assert (facts(done)["queued"], facts(done)["done"]) == ("0", "0")
+        assert max(map(width_of, done.out.splitlines())) <= 80
+        assert json.loads(shown("--spider", "x", "--json", *_QUICK, settings=settings).out)
+        done = shown(A, "--spider", "x", settings=settings)
+        assert (done.status, "nobody of ours" in done.out) == (0, True)
+
+    def test_a_key_of_another_type(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+        fleet.client.delete(fleet.key("lines"))
+        fleet.client.set(fleet.key("lines"), "x")
+        done = shown("--spider", "x", *_QUICK, settings=settings)
+        assert (done.status, done.out) == (2, "")
+        assert "WRONGTYPE" in done.err
+        assert done.err.count("\n") == 1
+
+    def test_names_are_cut(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+        fleet.worker("宿" * 90 + ":1:2").talk()
+        for columns in ([], ["--json"]):
+            done = shown("--spider", "長" * 60, *columns, *_QUICK, settings=settings)
+            assert done.status == 0
+            if not columns:
+                assert max(map(width_of, done.out.splitlines())) <= 80
+
+
+@needs_redis
+class TestCost:
+    """Looking changes nothing, and goes through little at a time."""
+
+    _READERS = "+@read +evalsha +script +time +ping +select +client +hello"
+
+    def test_it_needs_no_right_to_write(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+        rights = f"on >secret ~rep:{{test}}:* {self._READERS}".split()
+        fleet.client.execute_command("ACL", "SETUSER", "reader", *rights)
+        fleet.client.execute_command("ACL", "SETUSER", "reader", "-keys", "-scan")
+        url = settings["REP_REDIS_URL"].replace("//", "//reader:secret@")
+        before = self._content(fleet)
+        try:
+            for arguments in (["--dead", "5"], ["--json"], [A, C], [D, "--json"]):
+                done = shown(
+                    *arguments,
+                    *("--spider", "x"),
+                    *_QUICK,
+                    settings={**settings, "REP_REDIS_URL": url},
+                )
+                assert (done.status, done.err) == (0, "")
+                assert "secret" not in done.out
+        finally:
+            fleet.client.execute_command("ACL", "DELUSER", "reader")
+        assert self._content(fleet) == before
+
+    def _content(self, fleet: Fleet) -> dict[bytes, Any]:
+        keys = sorted(fleet.client.keys("*"))
+        return {key: (fleet.client.dump(key), fleet.client.ttl(key)) for key in keys}
+
+    def test_many_origins(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+        """Each run goes through so many, and the counts come to the same."""
+        line = msgpack.packb(["c", 1, 0, 0, 0, 1, "1", "1", 0, 0, ""], use_bin_type=False)
+        fleet.client.hset(
+            fleet.key("lines"), mapping={f"http://{n}.example": line for n in range(10_000)}
+        )
+        fleet.client.config_resetstat()
+        done = shown("--spider", "x", *_QUICK, settings=settings)
+        assert facts(done)["closed"] == "10,001"
+        calls = fleet.client.info("commandstats")
+        assert 40 <= calls["cmdstat_hscan"]["calls"] <= 60
+        assert not {"cmdstat_keys", "cmdstat_scan", "cmdstat_hgetall"} & calls.keys()
+
+    def test_more_than_are_gone_through_are_estimated(
+        self, fleet: Fleet, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("scrapy_rep.fleet.looking.LANES", 2000)
+        closed, idle = (
+            msgpack.packb([letter, 1, 0, 0, 0, 1, "1", "1", 0, 0, ""], use_bin_type=False)
+            for letter in "ci"
+        )
+        fleet.client.hset(
+            fleet.key("lines"),
+            mapping={f"http://{n}.example": idle if n % 4 else closed for n in range(10_000)},
+        )
+        done = shown("--spider", "x", *_QUICK, settings=settings)
+        assert re.search(r"origins +10,006  the counts marked ~ are estimates", done.out)
+        told = facts(done)
+        assert told["closed"][0] == told["idle"][0] == "~"
+        assert 2000 < int(told["closed"][1:].replace(",", "")) < 3000
+        assert told["due"] == "1", "what has an index is counted, however many there are"
+
+    def test_many_workers(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+        soon = 1000 * (time.time() + 60)
+        fleet.client.zadd(fleet.key("w"), {f"w{number}": soon for number in range(1500)})
+        done = shown("--spider", "x", *_QUICK, settings=settings)
+        assert done.out.splitlines()[-1] == "... and 1,482 more"
+        row = json.loads(shown("--spider", "x", "--json", *_QUICK, settings=settings).out)
+        assert (row["worker_count"], len(row["workers"])) == (1502, 1000)
+
+
+class TestRedisIsNotThere:
+    def test_nobody_listens(self) -> None:
+        url = f"redis://:secret@127.0.0.1:{free_port()}/0"
+        done = rep_process("rep", "fleet", "--spider", "x", "-s", f"REP_REDIS_URL={url}")
+        assert (done.status, done.out) == (3, "")
+        assert done.err.startswith("scrapy rep fleet: Redis at 127.0.0.1:")
+        assert "start Redis, or correct REP_REDIS_URL" in done.err
+        assert done.err.count("\n") == 1
+        assert "secret" not in done.err
+
+    @needs_redis
+    def test_it_does_not_answer(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+        port = int(settings["REP_REDIS_URL"].rpartition(":")[2].partition("/")[0])
+        with SlowLine(port) as line:
+            line.swallows = True
+            own = {**settings, "REP_REDIS_URL": line.url}
+            done = shown("--spider", "x", settings=own)
+            assert (done.status, done.out) == (3, "")
+            assert "no reply in" in done.err
+
+    def test_it_is_not_named(self) -> None:
+        done = rep("fleet", "--spider", "x")
+        assert (done.status, done.out) == (2, "")
+        assert "REP_REDIS_URL is not set, such as redis://localhost:6379/0" in done.err
+
+    @needs_redis
+    def test_the_crawl_is_not_there(self, redis_server: RedisServer) -> None:
+        done = shown("--spider", "x\x1b", settings={"REP_REDIS_URL": redis_server.url})
+        assert (done.status, done.out) == (1, "")
+        assert re.fullmatch(r"Redis at 127\.0\.0\.1:\d+/0 has no crawl of x\\x1b\n", done.err), (
+            done.err
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--every", "-1"], "--every -1: give 0 to 3600"),
+        (["--every", "nan"], "give 0 to 3600"),
+        (["--every", "0", "--watch"], "give 0.1 to 3600"),
+        (["--dead", "-1"], "--dead -1: give a number up to 10000"),
+        (["--dead", "x"], "invalid int value"),
+        (["a b", "--spider", "x"], "names no origin"),
+        ([], "this project has no spiders: name one with --spider"),
+    ],
+)
+def test_wrong_usage(arguments: list[str], words: str) -> None:
+    done = rep("fleet", *arguments, settings={"REP_REDIS_URL": "redis://127.0.0.1:1/0"})
+    assert (done.status, done.out) == (2, "")
+    assert words in done.err
+
+
+def test_a_wrong_key() -> None:
+    settings = {"REP_REDIS_URL": "redis://h", "SCHEDULER_QUEUE_KEY": "%(crawl)s"}
+    done = rep("fleet", "--spider", "x", settings=settings)
+    assert done.status == 2
+    assert "SCHEDULER_QUEUE_KEY = '%(crawl)s' can't be used" in done.err
+
+
+_PROJECT = """
+from scrapy import Spider
+class One(Spider):
+    name = "one"
+class Two(Spider):
+    name = "two"
+    custom_settings = {"SCHEDULER_QUEUE_KEY": "own:%(spider)s"}
+class Three(Spider):
+    name = "three"
+"""
+
+
+@needs_redis
+class TestProject:
+    """Several crawls: the command finds them by the project's spiders and their settings."""
+
+    @pytest.fixture
+    def project(
+        self, tmp_path: Path, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+    ) -> dict[str, Any]:
+        name = f"fleet_spiders_{tmp_path.name.replace('-', '_')}"
+        (tmp_path / f"{name}.py").write_text(_PROJECT)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        return {"REP_REDIS_URL": redis_server.url, "SPIDER_MODULES": [name]}
+
+    @pytest.fixture
+    def both(self, fleet: Fleet) -> None:
+        """What is there is there of two spiders."""
+        for key in fleet.client.keys(f"{PREFIX}*"):
+            for prefix in (b"rep:{one:requests}:", b"rep:{own:two}:"):
+                fleet.client.copy(key, key.replace(PREFIX.encode(), prefix))
+
+    def test_a_line_for_each(self, both: None, project: dict[str, Any]) -> None:
+        done = shown(*_QUICK, settings=project)
+        assert (done.status, done.err) == (0, "")
+        head, *rows = (line.split() for line in done.out.splitlines())
+        assert head[:2] == ["crawl", "workers"]
+        assert rows == [[name, "2", "13", "2", "1", "-", "6", "1", "0"] for name in ("one", "two")]
+
+    def test_each_in_full_as_json(self, both: None, project: dict[str, Any]) -> None:
+        done = shown("--json", *_QUICK, settings=project)
+        rows = [json.loads(line) for line in done.out.splitlines()]
+        assert [row["crawl"] for row in rows] == ["one", "two"]
+        assert [len(row["workers"]) for row in rows] == [2, 2]
+
+    def test_one_of_them(self, both: None, project: dict[str, Any]) -> None:
+        done = shown("--spider", "two", *_QUICK, settings=project)
+        assert facts(done)["queued"] == "13"
+        assert done.out.startswith("two at ")
+        assert shown("--spider", "three", *_QUICK, settings=project).status == 1
+
+    def test_an_origin_in_both(self, both: None, project: dict[str, Any]) -> None:
+        done = shown(C, settings=project)
+        assert re.findall(r"^http.*", done.out, re.MULTILINE) == [f"{C} in one", f"{C} in two"]
+
+
+@needs_redis
+class TestWatch:
+    def test_it_looks_again_until_it_is_interrupted(
+        self, fleet: Fleet, settings: dict[str, Any]
+    ) -> None:
+        with self._watching(settings, "--json") as process:
+            assert process.stdout
+            rows = [json.loads(process.stdout.readline()) for _ in range(2)]
+            assert [row["requests"]["done"] for row in rows] == [1, 1]
+            fleet.client.hincrby(fleet.key("t"), "done", 41)
+            patience = time.monotonic() + 20
+            while rows[-1]["requests"]["done"] == 1 and time.monotonic() < patience:
+                rows.append(json.loads(process.stdout.readline()))
+            assert rows[-1]["requests"]["done"] == 42
+            assert rows[-1]["pages_per_second"] == pytest.approx(41 / rows[-1]["over_seconds"])
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 130
+            assert process.stderr
+            assert process.stderr.read() == ""
+
+    @pytest.mark.slow
+    def test_redis_goes_and_comes(self, settings: dict[str, Any]) -> None:
+        with RedisServer() as server:
+            own = {**settings, "REP_REDIS_URL": server.url}
+            with self._watching(own) as process:
+                assert process.stdout
+                assert "has no crawl of x" in process.stdout.readline()
+                server.kill()
+                self._until(process, "does not answer")
+                server.start()
+                self._until(process, "has no crawl of x")
+                Fleet(server).worker("box:1:2").talk()
+                self._until(process, "x at 127.0.0.1:")
+                process.send_signal(signal.SIGINT)
+                assert process.wait(20) == 130
+
+    def _until(self, process: subprocess.Popen[str], words: str) -> None:
+        assert process.stdout
+        patience = time.monotonic() + 20
+        while words not in process.stdout.readline():
+            assert time.monotonic() < patience
+
+    def _watching(self, settings: dict[str, Any], *options: str) -> subprocess.Popen[str]:
+        own = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
+        words = ["rep", "fleet", "--spider", "x", "--watch", "--every", "0.2", *options, *own]
+        return subprocess.Popen(
+            [sys.executable, "-m", "scrapy", *words],
+            cwd=REPOSITORY,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+
+class TestScreen:
+    """What --watch writes in the place of what it wrote before."""
+
+    def screen(self, *lines: str, is_terminal: bool = True) -> str:
+        stream = Stream(is_terminal=is_terminal)
+        Terminal(stream, stream).screen(lines)
+        return stream.written
+
+    def test_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setenv("LINES", "24")
+        assert self.screen("a", "b") == "\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J"
+
+    def test_elsewhere(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert self.screen("a", "b", is_terminal=False) == "a\nb\n"
+        monkeypatch.setenv("TERM", "dumb")
+        assert self.screen("a", "b") == "a\nb\n"
+
+    def test_it_is_no_longer_than_the_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Else its first line would scroll away, and the next screen stand below."""
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setenv("LINES", "10")
+        written = self.screen(*map(str, range(30)))
+        assert written.count("\n") == 9
+        assert "7\x1b[K\n...\x1b[K\n" in written
+
+
+@pytest.mark.parametrize(
+    ("text", "cells", "expected"),
+    [
+        ("abcdef", 6, "abcdef"),
+        ("abcdefg", 6, "abc..."),
+        ("宿宿宿宿", 6, "宿..."),
+        ("宿宿宿", 6, "宿宿宿"),
+        ("", 0, ""),
+        ("e\u0301" * 7, 6, "e\u0301" * 3 + "..."),
+    ],
+)
+def test_a_text_is_cut(text: str, cells: int, expected: str) -> None:
+    assert cut(text, cells) == expected
+
+
+@needs_redis
+@pytest.mark.slow
+def test_a_real_crawl(redis_server: RedisServer) -> None:
+    """The scheduler and the command agree on the names of the keys, and on what they hold."""
+    robots = Answer(body="User-agent: *\nCrawl-delay: 1\n")
+    with Site({"/robots.txt": robots}) as site:
+        roots = [site.url("/")]
+        with Crew(
+            redis_server.url, "tests.fleet.spiders:FlatSpider", 2, roots=roots, pages=5
+        ) as crew:
+            settings = {"REP_REDIS_URL": redis_server.url}
+            patience = time.monotonic() + 30
+            states: set[str] = set()
+            row: dict[str, Any] = {}
+            while time.monotonic() < patience and not states >= {"closed", "later"}:
+                done = shown(site.url(), "--spider", "flat", "--json", settings=settings)
+                if done.status == 0:
+                    row = json.loads(done.out)
+                    states.add(row["state"])
+            assert states >= {"closed", "later"}
+            assert row["delay_seconds"] == 1.0
+            done = shown("--spider", "flat", "--json", *_QUICK, settings=settings)
+            row = json.loads(done.out)
+            assert row["worker_count"] == 2
+            assert row["requests"]["queued"] > 0
+            crew.wait()
+        done = shown("--spider", "flat", settings=settings)
+        assert done.status == 1, "nothing is left of it"
+
+
+def test_the_scripts_only_read() -> None:
+    """Of all commands that they call."""
+    texts = [one.text for name, one in vars(scripts).items() if name.startswith("LOOK_")]
+    assert len(texts) == 5
+    called = {name for text in texts for name in re.findall(r"call\('(\w+)'", text)}
+    assert called <= {
+        *("TIME", "GET", "EXISTS", "HGET", "HMGET", "HLEN", "HSCAN", "HEXISTS", "SCARD", "LLEN"),
+        *("ZRANGEBYSCORE", "ZCOUNT", "ZCARD", "ZRANGE", "ZSCORE", "SISMEMBER", "SRANDMEMBER"),
+        "LRANGE",
+    }

@@ -1,0 +1,355 @@
+"""``scrapy rep lint``: what is reported by default, by options, by comments and by settings."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.checks.groups import GROUPS, PEDANTIC, group_of
+from scrapy_rep.commands import lint_settings
+from scrapy_rep.commands.running import CommandError
+from scrapy_rep.commands.sources import Source
+from scrapy_rep.commands.writing import write
+from tests.commands.calling import Done, rep
+
+# A warning and an error; by "needless" a redundant rule and a final *; by "context" no sitemap.
+BODY = b"User-agent: *\nDisallow: /a b\nDisallow: private/\nDisallow: /c/*\nDisallow: /c/d\n"
+
+
+def _codes(*arguments: object, body: bytes = BODY) -> set[str]:
+    done = rep("lint", "-", "--json", *arguments, stdin=body)
+    return {json.loads(line)["code"] for line in done.out.splitlines()}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own, without settings."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here"
+
+
+class TestGroups:
+    def test_each_code_is_in_one(self) -> None:
+        pedantic = [code for group in PEDANTIC for code in group.codes]
+        assert len(pedantic) == len(set(pedantic))
+        assert GROUPS["default"] | set(pedantic) == GROUPS["all"] == set(Code)
+        assert {group_of(code) for code in Code} == GROUPS.keys() - {"all"}
+
+    def test_no_error_is_pedantic(self) -> None:
+        from scrapy_rep.analysis.checks.codes import Severity
+        from scrapy_rep.analysis.checks.table import CHECKS
+
+        for group in PEDANTIC:
+            assert all(CHECKS[code].severity is not Severity.ERROR for code in group.codes)
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        ("arguments", "codes"),
+        [
+            ([], {"REP401", "REP403"}),
+            (["--select", "all"], {"REP401", "REP403", "REP504", "REP605", "REP802"}),
+            (["--select", "needless"], {"REP504", "REP802"}),
+            (["--select", "context,REP403"], {"REP403", "REP605"}),
+            (["--extend-select", "context"], {"REP401", "REP403", "REP605"}),
+            (["--ignore", "REP403"], {"REP401"}),
+            (["--select", "all", "--ignore", "needless"], {"REP401", "REP403", "REP605"}),
+            (["--level", "warning", "--select", "all"], {"REP401", "REP403"}),
+            (["--level", "error"], {"REP401"}),
+        ],
+    )
+    def test_what_is_reported(self, arguments: list[str], codes: set[str]) -> None:
+        assert _codes(*arguments) == codes
+
+    def test_what_is_not_reported_does_not_fail(self) -> None:
+        assert rep("lint", "-", "--ignore", "REP401", stdin=BODY).status == 0
+        assert rep("lint", "-", "--ignore", "REP401", "--strict", stdin=BODY).status == 1
+        assert rep("lint", "-", "--level", "error", "--ignore", "REP401", stdin=BODY).status == 0
+
+    def test_only_what_is_chosen_is_fixed(self, here: Path) -> None:
+        path = here / "robots.txt"
+        path.write_bytes(BODY)
+        rep("lint", path, "--fix")
+        assert path.read_bytes() == BODY.replace(b"/a b", b"/a%20b")
+        rep("lint", path, "--fix", "--select", "needless")
+        assert path.read_bytes().endswith(b"Disallow: /c/\n")
+
+
+class TestFilesThatAreNotReplaced:
+    @pytest.mark.parametrize("call", [["lint", "--fix"], ["format", "--write"]], ids=" ".join)
+    @pytest.mark.parametrize(
+        "body", [gzip.compress(BODY, mtime=0), BODY.decode().encode("utf-16-le")], ids=len
+    )
+    def test_what_is_no_text(self, here: Path, call: list[str], body: bytes) -> None:
+        (here / "robots.txt").write_bytes(body)
+        done = rep(*call, "robots.txt")
+        assert (done.status, (here / "robots.txt").read_bytes()) == (2, body)
+        assert "it is no text" in done.err
+
+    def test_text_with_a_mark_or_a_nul_is(self, here: Path) -> None:
+        path = here / "robots.txt"
+        for body in (BODY.decode().encode("utf-16"), BODY + b"# a\0b\0\n"):
+            path.write_bytes(body)
+            assert "rewritten" in rep("lint", path, "--fix").out
+
+    def test_pipes(self, here: Path) -> None:
+        os.mkfifo(here / "pipe")
+        # The pipe lends its name only; this test reads none, which would wait.
+        source = Source("pipe", BODY)
+        with pytest.raises(CommandError, match="no regular file"):
+            write(here / "pipe", source, b"new")
+        assert (here / "pipe").is_fifo()
+
+    def test_read_only(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        path = here / "robots.txt"
+        path.write_bytes(BODY)
+        path.chmod(0o444)
+        if os.geteuid() == 0:  # who may write everything
+            monkeypatch.setattr(os, "access", lambda *_: False)
+        done = rep("lint", path, "--fix")
+        assert (done.status, path.read_bytes()) == (2, BODY)
+        assert "read-only" in done.err
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+    def test_the_owner_stays(self, here: Path) -> None:
+        path = here / "robots.txt"
+        path.write_bytes(BODY)
+        path.chmod(0o640)
+        os.chown(path, 12345, 12346)
+        assert "rewritten" in rep("lint", path, "--fix").out
+        found = path.stat()
+        assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (12345, 12346, 0o640)
+
+
+class TestFixForPrograms:
+    """What is left of all files is one document, alone on standard output."""
+
+    @pytest.mark.parametrize(
+        "options", [["--json"], ["--format", "sarif"], ["--json", "--statistics"]], ids=" ".join
+    )
+    def test_output(self, here: Path, options: list[str]) -> None:
+        for name in "ab":
+            (here / name).write_bytes(BODY)
+        done = rep("lint", "a", "b", "--fix", *options)
+        assert done.status == 1
+        assert done.err.count("rewritten") == done.err.count("1 finding settled") == 2
+        if "sarif" in options:
+            assert len(json.loads(done.out)["runs"][0]["results"]) == 2
+        else:
+            rows = [json.loads(line) for line in done.out.splitlines()]
+            assert {row["code"] for row in rows} == {"REP401"}
+
+    @pytest.mark.parametrize("options", [["--json"], ["--format", "sarif"], ["--statistics"]])
+    def test_a_difference_is_for_people(self, here: Path, options: list[str]) -> None:
+        done = rep("lint", "-", "--diff", *options, stdin=BODY)
+        assert (done.status, done.out) == (2, "")
+        assert "give it alone" in done.err
+
+    @pytest.mark.parametrize("uri", ["nonsense", "http://[bad/", "mailto:x"])
+    def test_a_wrong_uri(self, uri: str) -> None:
+        for command in ("lint", "format"):
+            done = rep(command, "-", "--uri", uri, stdin=BODY)
+            assert (done.status, done.out) == (2, "")
+            assert done.err.startswith(f"scrapy rep {command}: --uri: ")
+
+
+class TestStatistics:
+    def test_counts(self, here: Path) -> None:
+        (here / "a").write_bytes(BODY)
+        (here / "b").write_bytes(BODY + b"Disallow: x\n" * 2)
+        done = rep("lint", "a", "b", "--statistics", "--select", "all")
+        assert done.status == 1
+        lines = done.out.splitlines()
+        assert lines[0].split() == ["findings", "files", "code", "severity", "mended", "by", "name"]
+        assert lines[1].split() == ["4", "2", "REP401", "error", "-", "rule-matches-nothing"]
+        assert any(line.split()[2:6] == ["REP403", "warning", "2", "fix"] for line in lines)
+        assert lines[-2] == "2 files: 4 errors, 2 warnings, 7 notes"
+
+    def test_for_programs(self) -> None:
+        done = rep("lint", "-", "--statistics", "--json", stdin=BODY)
+        assert json.loads(done.out.splitlines()[0]) == {
+            "code": "REP401",
+            "name": "rule-matches-nothing",
+            "severity": "error",
+            "findings": 1,
+            "files": 1,
+            "mended_by": {},
+        }
+
+    def test_wrong_usage(self) -> None:
+        assert rep("lint", "-", "--statistics", "--all").status == 2
+        assert rep("lint", "-", "--statistics", "--format", "sarif").status == 2
+
+
+class TestComments:
+    @pytest.mark.parametrize(
+        ("body", "codes"),
+        [
+            (b"User-agent: *\nDisallow: private/  # rep: ignore\n", set()),
+            (b"User-agent: *\nDisallow: private/  # rep: ignore REP401\n", set()),
+            (b"User-agent: *\nDisallow: private/#REP:IGNORE rep4: as agreed\n", set()),
+            (b"User-agent: *\nDisallow: private/ # rep: ignore REP5\n", {"REP401"}),
+            (b"User-agent: *\n# rep: ignore REP401\n\n# why\nDisallow: x\n", set()),
+            (b"User-agent: *\n# rep: ignore REP401\nAllow: /\nDisallow: x\n", {"REP401"}),
+            (b"User-agent: *\nDisallow: x\n# rep: ignore-file rule-matches-nothing", set()),
+            (b"User-agent: *\nDisallow: x\n# rep: ignore-file", {"REP401"}),
+            (b"User-agent: *\nDisallow: x # rep: ignored REP401\n", {"REP401"}),
+            (b"User-agent: *\nDisallow: x # see rep: ignore REP401\n", {"REP401"}),
+            (b"User-agent: *\r\n# rep: ignore REP401\r\nDisallow: x\r\n", set()),
+        ],
+    )
+    def test_what_is_suppressed(self, body: bytes, codes: set[str]) -> None:
+        assert _codes("--level", "error", body=body) == codes
+
+    def test_it_is_told(self) -> None:
+        body = BODY.replace(b"private/", b"private/ # rep: ignore")
+        done = rep("lint", "-", stdin=body)
+        assert done.status == 0
+        assert "1 file: 0 errors, 1 warning, 0 notes, 1 suppressed by comments" in done.out
+        again = rep("lint", "-", "--no-suppress", stdin=body)
+        assert again.status == 1
+        assert "suppressed" not in again.out
+
+    @pytest.mark.parametrize(
+        "reason",
+        ["all of these are old", "weak crawlers, all of them", ": all, REP4", "rep, all", "; tie"],
+    )
+    def test_words_of_a_reason_are_no_codes(self, reason: str) -> None:
+        """What hides an error names it."""
+        line = BODY.splitlines()[2].decode()
+        assert "REP401" in _codes(
+            body=f"User-agent: *\n{line} # rep: ignore REP509 {reason}\n".encode()
+        )
+        file = f"# rep: ignore-file REP509 {reason}\nUser-agent: *\n{line}\n"
+        assert "REP401" in _codes(body=file.encode())
+
+    def test_codes_behind_blanks(self) -> None:
+        body = BODY + b"# rep: ignore-file REP509 REP401 , full-url,space-in-path REP5\n"
+        assert _codes(body=body) == set()
+
+    def test_a_word_that_names_no_code_is_told(self) -> None:
+        done = rep("lint", "-", stdin=BODY + b"# rep: ignore E501\n")
+        assert "<stdin>:6: 'rep: ignore' names no code: 'E501'" in done.err
+
+    def test_it_is_not_fixed(self, here: Path) -> None:
+        path = here / "robots.txt"
+        body = b"User-agent: *\nDisallow: /a b # rep: ignore\nDisallow: /c d\n"
+        path.write_bytes(body)
+        rep("lint", path, "--fix")
+        assert path.read_bytes() == body.replace(b"/c d", b"/c%20d")
+        rep("lint", path, "--fix", "--no-suppress")
+        assert b"/a%20b # rep: ignore" in path.read_bytes()
+
+
+PYPROJECT = """[project]
+name = "x"
+
+[tool.scrapy-rep.lint]
+extend-select = ["context"]
+ignore = ["REP401"]
+strict = true
+"""
+SETUP = "[metadata]\nname = x\n[scrapy-rep.lint]\nignore = REP401, REP403\nlevel = error\n"
+
+
+class TestSettings:
+    def test_pyproject(self, here: Path) -> None:
+        (here / "pyproject.toml").write_text(PYPROJECT)
+        assert _codes() == {"REP403", "REP605"}
+        assert rep("lint", "-", stdin=BODY).status == 1  # strict
+        assert _codes("--select", "REP4") == {"REP403", "REP605"}
+        assert _codes("--isolated") == {"REP401", "REP403"}
+
+    def test_setup_cfg(self, here: Path) -> None:
+        (here / "setup.cfg").write_text(SETUP)
+        assert _codes() == set()
+        assert _codes("--level", "info", "--extend-select", "context") == {"REP605"}
+
+    def test_a_file_of_its_own_comes_first(self, here: Path) -> None:
+        (here / "pyproject.toml").write_text(PYPROJECT)
+        (here / "scrapy-rep.toml").write_text('[lint]\nselect = ["REP401"]\n')
+        assert _codes() == {"REP401"}
+        assert _codes("--config", "pyproject.toml") == {"REP403", "REP605"}
+
+    def test_the_next_folder_above(
+        self, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "setup.cfg").write_text(SETUP)
+        (here / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+        assert _codes() == set()
+        (here / "pyproject.toml").write_text(PYPROJECT)
+        assert _codes() == {"REP403", "REP605"}
+
+    @pytest.mark.parametrize(
+        ("name", "text", "words"),
+        [
+            ("scrapy-rep.toml", "[lint]\nselekt = []", "'selekt' is no setting of lint"),
+            ("scrapy-rep.toml", "[lint]\nselect = 'REP4'", "select must be a list of strings"),
+            ("scrapy-rep.toml", "[lint]\nstrict = 1", "strict must be true or false"),
+            ("scrapy-rep.toml", "[lint]\nignore = ['E5']", "scrapy-rep.toml: no code begins with"),
+            ("scrapy-rep.toml", "[lint]\nlevel = 'all'", "must be one of error, warning, info"),
+            ("scrapy-rep.toml", "lint = 1", "lint must be a table"),
+            ("scrapy-rep.toml", "[lint", "scrapy-rep.toml: "),
+            (
+                "scrapy-rep.toml",
+                "[lints]\nstrict = true",
+                "'lints' is nothing that scrapy rep knows",
+            ),
+            ("scrapy-rep.toml", "[lint]\n[check]\n", "'check' is nothing that scrapy rep knows"),
+            ("scrapy-rep.toml", "strict = true", "'strict' is nothing that scrapy rep knows"),
+            ("pyproject.toml", "[tool.scrapy-rep]\nignore = []", "'ignore' is nothing that"),
+            ("pyproject.toml", "[tool.scrapy-rep.lint]\nx = 1", "'x' is no setting"),
+            ("setup.cfg", "[scrapy-rep.lint]\nstrict = perhaps", "strict must be true or false"),
+            ("setup.cfg", "[scrapy-rep.lint]\nlint\n= ", "setup.cfg: "),
+        ],
+    )
+    def test_a_wrong_one(self, here: Path, name: str, text: str, words: str) -> None:
+        (here / name).write_text(text)
+        done = rep("lint", "-", stdin=BODY)
+        assert (done.status, done.out) == (2, "")
+        assert words in done.err
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (["--config", "none.toml"], "No such file"),
+            (["--select", ""], "no code begins with ''"),
+            (["--ignore", " , "], "no code begins with ''"),
+            (["--config", "pyproject.toml", "--isolated"], "give one of them"),
+            (["--config", "empty.cfg"], "it has no settings of scrapy rep lint"),
+        ],
+    )
+    def test_wrong_usage(self, here: Path, arguments: list[str], words: str) -> None:
+        (here / "empty.cfg").write_text("[metadata]\n")
+        done: Done = rep("lint", "-", *arguments, stdin=BODY)
+        assert done.status == 2
+        assert words in done.err
+
+    def test_a_file_of_its_own_that_is_unreadable(self, here: Path) -> None:
+        """It is nobody else's, so it is not passed over in silence."""
+        (here / "scrapy-rep.toml").write_bytes("[lint]\nstrict = true\n".encode("utf-16"))
+        done = rep("lint", "-", stdin=BODY)
+        assert (done.status, done.out) == (2, "")
+        assert "scrapy-rep.toml: 'utf-8' codec" in done.err
+
+    def test_somebody_elses_files_are_left_alone(self, here: Path) -> None:
+        (here / "pyproject.toml").write_bytes(b"\xff\xfe no TOML")
+        (here / "setup.cfg").write_text("no = section\n")
+        assert _codes() == {"REP401", "REP403"}
+
+    def test_without_a_reader_of_toml(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As on Python 3.10, without tomli."""
+        monkeypatch.setattr(lint_settings, "_TOML_MODULES", ())
+        (here / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+        assert _codes() == {"REP401", "REP403"}
+        (here / "pyproject.toml").write_text(PYPROJECT)
+        done = rep("lint", "-", stdin=BODY)
+        assert done.status == 2
+        assert "takes Python 3.11 or the package tomli" in done.err
+        assert "setup.cfg" in done.err

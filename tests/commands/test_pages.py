@@ -1,0 +1,187 @@
+"""``scrapy rep check --page`` and ``--usage``: what pages ask of crawlers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cache.samples import ORIGIN, file_entry, usual_key
+from tests.commands.calling import Done, rep, rep_process
+from tests.commands.test_cache import commit
+from tests.commands.test_process import _LOOPS
+from tests.pages.answers import meta, page
+from tests.servers.handle import Answer, Site, redirect
+
+_ROBOTS = """\
+User-agent: *
+Content-Usage: train-ai=n
+Content-Usage: /open train-ai=y, search=y
+Content-Signal: ai-input=no
+Disallow: /private
+License: https://example.com/terms
+"""
+_PAGE = Answer(
+    body=page(
+        meta("max-snippet: 0, noodd"),
+        meta("nofollow", "foobot"),
+        body='<a rel=nofollow href="/refused">x</a><a href="/b">x</a>',
+    ),
+    headers=[
+        ("Content-Type", "text/html"),
+        ("X-Robots-Tag", "otherbot: noarchive"),
+        ("X-Robots-Tag", "unavailable_after: 2001-01-01"),
+    ],
+)
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    routes = {
+        "/robots.txt": Answer(body=_ROBOTS),
+        "/a": _PAGE,
+        "/plain": Answer(body=page(), headers=[("Content-Type", "text/html")]),
+        "/moved": redirect("/a"),
+        "/.well-known/tdmrep.json": Answer(body='[{"location": "/", "tdm-reservation": 1}]'),
+    }
+    with Site(routes) as made:
+        yield made
+
+
+def ask(*arguments: object, loop: str = "asyncio") -> Done:
+    options = [*_LOOPS[loop], "-s", "REP_STORE=memory", "-s", "REP_QUICK_RETRY_SECONDS="]
+    return rep_process("rep", "check", *arguments, *options)
+
+
+def rows(done: Done) -> list[dict[str, Any]]:
+    """Those of page rules and of uses."""
+    found = [json.loads(line) for line in done.out.splitlines()]
+    return [row for row in found if row.get("section") in ("rules", "usage")]
+
+
+@pytest.mark.parametrize("loop", _LOOPS)
+def test_rules_of_a_page(site: Site, loop: str) -> None:
+    agents = ["--agent", "FooBot", "--agent", "OtherBot"]
+    options = [*agents, "-s", "REP_PAGE_OBEY=noindex"]
+    done = ask("--page", site.url("/moved"), *options, loop=loop)
+    assert done.status == 1, done.err
+    assert done.out.startswith(f"{site.url('/a')}\n")
+    foo, other = done.out.partition("  for FooBot:")[2].split("  for OtherBot:")
+    assert "nofollow by meta 2, line 1: its links are not to be followed" in foo
+    assert "unavailable_after: 2001-01-01 00:00:00 UTC by X-Robots-Tag 2" in foo
+    assert "max-snippet: 0 by meta 1" in foo
+    assert "noarchive" not in foo
+    assert "this project: its items are dropped (noindex)" in foo
+    assert "noarchive by X-Robots-Tag 1" in other
+    assert "nofollow by" not in other
+    assert "x-robots-tag: otherbot: noarchive" in done.out
+    assert f"links not to be followed (rel: nofollow): 1\n    {site.url('/refused')}" in done.out
+    assert "note: meta 1, line 1: no rule that is known: noodd" in done.out
+
+
+def test_rules_as_json(site: Site) -> None:
+    done = ask("--page", site.url("/a"), "--page", site.url("/plain"), "--json")
+    assert done.status == 1, done.err
+    first, second = rows(done)
+    assert first["rules"]["unavailable_after"] == "2001-01-01T00:00:00Z"
+    assert first["sources"]["max-snippet"][0] == "meta 1, line 1"
+    assert first["refused_links"] == [site.url("/refused")]
+    assert (second["rules"], second["refused_links"], second["notes"]) == ({}, [], [])
+    assert ask("--page", site.url("/plain")).status == 0
+
+
+def test_a_page_that_robots_txt_disallows_is_not_fetched(site: Site) -> None:
+    assert ask("--page", site.url("/private"), "--json").status == 1
+    assert site.paths() == ["/robots.txt"]
+    done = ask("--usage", site.url("/private"), "--json")
+    assert done.status == 1
+    assert site.paths() == ["/robots.txt"] * 2
+    assert "is not fetched, as in a crawl of this project" in done.err
+    (row,) = rows(done)
+    assert row["preferences"] == {
+        **dict.fromkeys(["train-ai", "search", "tdm"], "unknown"),
+        "ai-input": "n",
+    }
+
+
+@pytest.mark.parametrize("loop", _LOOPS)
+def test_use_of_a_page(site: Site, loop: str) -> None:
+    options = ["-s", "REP_TDMREP=1", "--agent", "FooBot"]
+    done = ask("--usage", site.url("/a"), *options, loop=loop)
+    assert done.status == 1, done.err
+    assert "  for FooBot:\n    train-ai: disallowed\n" in done.out
+    where = f"line 2 of {site.url('/robots.txt')}"
+    assert f"decides: train-ai=n by Content-Usage, {where}: train-ai=n" in done.out
+    assert "search: disallowed" in done.out
+    assert "decides: search=n by X-Robots-Tag 2" in done.out
+    assert f"tdm=n by tdmrep.json 1 of {site.url('/.well-known/tdmrep.json')}" in done.out
+    assert "licence: https://example.com/terms by License, line 6" in done.out
+    assert "not complete" not in done.out
+
+
+def test_use_as_json(site: Site) -> None:
+    site.change({"/open": Answer(body="x", headers=[("Content-Usage", "train-ai=n")])})
+    done = ask("--usage", site.url("/open"), "--json")
+    assert done.status == 1, done.err
+    (row,) = rows(done)
+    said = [(one["source"], one["decides"]) for one in row["statements"]]
+    where = site.url("/robots.txt")
+    assert (f"Content-Usage, line 3 of {where}", False) in said
+    assert ("Content-Usage", True) in said
+    assert row["preferences"]["train-ai"] == "n"
+    assert row["is_complete"]
+    assert len(row["digest"]) == 64
+
+
+def test_what_cannot_be_asked_is_not_complete(site: Site) -> None:
+    site.change({"/.well-known/tdmrep.json": Answer(status=503)})
+    done = ask("--usage", site.url("/plain"), "-s", "REP_TDMREP=1")
+    assert done.status == 3, done.err
+    assert "not complete" in done.out
+    site.change({"/robots.txt": Answer(status=503)})
+    done = ask("--usage", site.url("/plain"))
+    assert done.status == 3
+    assert "unreachable" in done.err
+
+
+class TestWithoutPages:
+    """By a file, or by the store: nothing is fetched."""
+
+    def test_a_file(self, tmp_path: Path) -> None:
+        file = tmp_path / "robots.txt"
+        file.write_text(_ROBOTS)
+        done = rep("check", "--usage", "/open/a", "--robots", file, "--agent", "x", "--json")
+        assert done.status == 1
+        (row,) = rows(done)
+        assert row["preferences"]["search"] == "y"
+        assert row["preferences"]["ai-input"] == "n"
+
+    def test_the_store(self, tmp_path: Path) -> None:
+        settings = {"REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
+        commit(settings, file_entry(usual_key(ORIGIN), at=4e9, body=_ROBOTS.encode()))
+        url = "https://example.com/open"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("time.time", lambda: 4e9)
+            done = rep("check", "--cached", "--usage", url, settings=settings)
+            missing = rep("check", "--cached", "--usage", "http://h/", settings=settings)
+        assert (done.status, "search: allowed" in done.out) == (1, True)
+        assert (missing.status, missing.out) == (3, "")
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            [],
+            ["/a", "--page", "https://h/"],
+            ["--page", "https://h/", "--usage", "https://h/"],
+            ["--usage", "https://h/", "--rules"],
+            ["--page", "https://h/", "--cached"],
+            ["--page", "/a"],
+            ["--usage", "a", "--robots", "-"],
+            ["--usage", "/a"],
+        ],
+    )
+    def test_wrong_usage(self, arguments: list[str]) -> None:
+        assert rep("check", *arguments).status == 2

@@ -1,0 +1,237 @@
+"""``scrapy rep check --rules`` and ``--like``."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.commands import opinions
+from scrapy_rep.commands.group_rules import ranked
+from scrapy_rep.commands.opinions import Opinion, Opinions
+from scrapy_rep.protocol.document import parse
+from tests.commands.calling import rep, rep_process
+from tests.protocol.lint.corpus import EVERY, files
+from tests.servers.handle import Answer, Site
+from tests.shared import needs_shared
+
+FILE = b"""User-agent: *
+Disallow: /a*b
+Allow: /
+Disallow: /private/
+Disallow:
+Allow: /d/index.html
+Disallow: x
+
+User-agent: Foo
+Crawl-delay: 3
+Disallow: /x
+
+User-agent: foo/2
+Disallow: /x
+Allow: /x
+"""
+
+
+@pytest.fixture
+def robots(tmp_path: Path) -> Path:
+    path = tmp_path / "robots.txt"
+    path.write_bytes(FILE)
+    return path
+
+
+class TestRules:
+    def test_in_order_of_decision(self, robots: Path) -> None:
+        done = rep("check", "--rules", "--robots", robots, "--agent", "bar")
+        assert (done.status, done.err) == (0, "")
+        assert done.out == (
+            "  rules for bar: group * (line 1); the first that matches decides\n"
+            "    6 | Allow: /d/index.html  (13 octets)\n"
+            "    4 | Disallow: /private/  (9 octets)\n"
+            "    6 | Allow: /d/index.html  (4 octets; also read as Allow: /d/$)\n"
+            "    2 | Disallow: /a*b  (4 octets)\n"
+            "    3 | Allow: /  (1 octet)\n"
+            "    7 | Disallow: x  (1 octet; matches nothing)\n"
+            "    5 | Disallow:   (0 octets; forbids nothing)\n"
+            "      | all else is allowed, and /robots.txt itself\n"
+        )
+
+    def test_merged_groups(self, robots: Path) -> None:
+        done = rep("check", "--rules", "--robots", robots, "--agent", "foo", "--json")
+        (row,) = map(json.loads, done.out.splitlines())
+        assert (row["group"], row["group_lines"]) == ("foo", [9, 13])
+        assert [(rule["line"], rule["note"]) for rule in row["rules"]] == [
+            (15, None),
+            (11, "loses to line 15"),
+            (14, "loses to line 15"),
+        ]
+        assert row["other_records"] == [{"line": 10, "key": "Crawl-delay", "value": "3"}]
+
+    def test_beside_verdicts_once_for_each_agent(self, robots: Path) -> None:
+        done = rep(
+            *["check", "/x", "/private/", "--rules", "--robots", robots],
+            *["--agent", "foo", "--agent", "bar"],
+        )
+        assert done.status == 1
+        assert done.out.count("rules for foo") == done.out.count("rules for bar") == 1
+        assert "allowed for foo: line 15" in done.out
+
+    def test_without_a_group(self) -> None:
+        file = b"User-agent: foo\nDisallow: /\n"
+        done = rep("check", "--rules", "--robots", "-", "--agent", "bar", stdin=file)
+        assert done.out == ("  rules for bar: none, no group is for it: everything is allowed\n")
+
+    def test_what_a_terminal_would_obey_is_not_written(self) -> None:
+        file = b"User-agent: *\nDisallow: /\x1b[1m\nX\x1b[2m: \x1b[3m\nCrawl-delay: \x1b\n"
+        for options in ([], ["--json"]):
+            done = rep("check", "--rules", "--robots", "-", *options, stdin=file)
+            assert "\x1b" not in done.out
+
+    def test_a_url_is_needed_otherwise(self, robots: Path) -> None:
+        done = rep("check", "--robots", robots)
+        assert (done.status, done.out) == (2, "")
+        assert "give a URL, --sitemap, --page, --usage, or --rules with --robots" in done.err
+
+    @needs_shared
+    def test_the_first_that_matches_decides(self) -> None:
+        """Against the verdict, over real files: both are one order."""
+        from scrapy_rep.analysis.effect.patterns import matches
+        from scrapy_rep.protocol.paths import normal_path
+
+        count = 0
+        for _, body in files()[::EVERY]:
+            robots_txt = parse(body)
+            group = robots_txt.group("bar")
+            if group is None or len(group.rules) > 200:
+                continue
+            rows = ranked(group)
+            paths = {"/" + one.pattern.strip("/*$").replace("*", "a/b") for one in rows}
+            for path in sorted(paths):
+                verdict = robots_txt.verdict(path, "bar")
+                if verdict.rule is None or "/." in path or path == "/robots.txt":
+                    continue
+                normal = normal_path(path)
+                live = (one for one in rows if one.note != "forbids nothing")
+                own = (one.rule for one in live if matches(one.pattern, normal))
+                first = next(own, None)
+                if first is not None:
+                    count += 1
+                    assert (first.line, first.allow) == (verdict.line, verdict.allowed), path
+        assert count > 100
+
+
+class TestLike:
+    def test_where_they_differ(self, robots: Path) -> None:
+        done = rep(
+            *["check", "/private/", "/aXb", "--agent", "bar", "--robots", robots],
+            *["--like", "urllib, protego", "--no-explain"],
+        )
+        assert done.status == 1
+        assert done.out == (
+            "disallowed\tbar\t4\tline 4, Disallow: /private/\t/private/\t"
+            "urllib: allowed\tprotego: disallowed\n"
+            "disallowed\tbar\t2\tline 2, Disallow: /a*b\t/aXb\t"
+            "urllib: allowed\tprotego: disallowed\n"
+        )
+
+    def test_for_people(self, robots: Path) -> None:
+        done = rep("check", "/aXb", "--agent", "*", "--robots", robots, "--like", "urllib,protego")
+        assert "  like urllib: allowed, which differs\n  like protego: disallowed\n" in done.out
+
+    def test_json_and_a_class(self, robots: Path) -> None:
+        name = "scrapy.robotstxt.PythonRobotParser"
+        done = rep("check", "/aXb", "--robots", robots, "--like", f"{name},protego", "--json")
+        (row,) = map(json.loads, done.out.splitlines())
+        assert row["like"] == {name: True, "protego": False}
+
+    @pytest.mark.parametrize(
+        ("names", "words"),
+        [
+            ("reppy", "reppy is not installed here (pip install reppy)"),
+            ("", "--like '' names no parser"),
+            (" , ", "--like ' , ' names no parser"),
+            ("nobody", "give urllib, protego, rerp, robotspy, reppy, or the import path"),
+            ("no.such.Parser", "or the import path of a class"),
+        ],
+    )
+    def test_what_is_not_there(
+        self, robots: Path, names: str, words: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        found: Callable[[str], Any] = importlib.util.find_spec
+        monkeypatch.setattr(
+            opinions, "find_spec", lambda name: None if "reppy" in name else found(name)
+        )
+        done = rep("check", "/x", "--robots", robots, "--like", names)
+        assert (done.status, done.out) == (2, "")
+        assert words in done.err
+
+    def test_a_class_that_fails(self, robots: Path) -> None:
+        name = "tests.commands.test_second_looks.Bad"
+        done = rep("check", "/x", "--robots", robots, "--like", name, "--json")
+        (row,) = map(json.loads, done.out.splitlines())
+        assert row["like"] == {name: None}
+        assert "it fails: ValueError: no \x1b" in row["like_failures"][name]
+        assert "\x1b" not in rep("check", "/x", "--robots", robots, "--like", name).out
+
+    @pytest.mark.parametrize("package", ["robotexclusionrulesparser", "robots", "reppy"])
+    def test_others_if_they_are_installed(self, package: str) -> None:
+        pytest.importorskip(package)
+        name = {"robotexclusionrulesparser": "rerp", "robots": "robotspy"}.get(package, package)
+        several = Opinions([name])
+        found = several.of(b"User-agent: *\nDisallow: /a\n", "bar", "http://h.example/a")
+        several.close()
+        assert found == (Opinion(name, allowed=False),)
+
+    def test_one_that_takes_too_long_or_dies(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is killed once for a file, and not asked of that again."""
+        monkeypatch.setattr(opinions, "_SECONDS", 3.0)
+        several = Opinions(["tests.commands.test_second_looks.Bad"])
+        began = time.monotonic()
+        for url in ("/1", "/2"):
+            (one,) = several.of(b"hang", "bar", url)
+            assert (one.allowed, one.failure) == (None, "no answer in 3 s")
+        assert time.monotonic() - began < 6
+        (one,) = several.of(b"die", "bar", "/1")
+        assert (one.allowed, one.failure) == (None, "its process ended")
+        (one,) = several.of(b"good", "bar", "/1")
+        assert one.allowed is True
+        several.close()
+
+    def test_a_site_s_file_as_it_was_sent(self, tmp_path: Path) -> None:
+        """Python's parser knows no byte order mark: the octets must not be cleaned before."""
+        body = b"\xef\xbb\xbfUser-agent: *\nDisallow: /\n"
+        store = ["-s", f"REP_STORE_PATH={tmp_path / 'store.sqlite'}"]
+        with Site({"/robots.txt": Answer(body=body)}) as site:
+            options = ["--agent", "bar", "--like", "urllib", "--rules", "--json", *store]
+            done = rep_process("rep", "check", site.url("/x"), *options)
+        assert done.status == 1, done.err
+        verdict, group = map(json.loads, done.out.splitlines())
+        assert (verdict["allowed"], verdict["like"]) == (False, {"urllib": True})
+        assert [rule["rule"] for rule in group["rules"]] == ["Disallow: /"]
+
+
+class Bad:
+    """A parser of Scrapy's interface."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    @classmethod
+    def from_crawler(cls, crawler: object, body: bytes) -> Bad:
+        return cls(body)
+
+    def allowed(self, url: str, user_agent: str) -> bool:
+        if self._body == b"hang":
+            time.sleep(60)
+        if self._body == b"die":
+            import os
+
+            os._exit(1)
+        if self._body == b"good":
+            return True
+        raise ValueError("no \x1b")

@@ -1,0 +1,291 @@
+"""``scrapy rep check --sitemap`` and ``--page``, of real sites on loopback."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands.calling import Done, rep, rep_process
+from tests.crawls.test_sitemaps import index, urlset, xml
+from tests.servers.handle import Answer, Site, free_port, redirect
+
+_LOOPS = {
+    "asyncio": [],
+    "select": ["-s", "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"],
+    "reactorless": ["-s", "TWISTED_REACTOR_ENABLED=False"],
+}
+_QUICK = ["-s", "REP_STORE=memory", "-s", "REP_QUICK_RETRY_SECONDS="]
+_HTML = (("Content-Type", "text/html; charset=utf-8"),)
+_RULES = (
+    "User-agent: *\nDisallow: /a\nDisallow: /css\nDisallow: /secret\n"
+    "User-agent: foo\nDisallow: /*.png\n"
+)
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with Site() as site:
+        url = site.url
+        site.change(
+            {
+                "/robots.txt": Answer(
+                    body=f"Sitemap: {url('/i.xml')}\nSitemap: {url('/gone.xml')}\n{_RULES}"
+                ),
+                "/i.xml": xml(index(url("/1.xml"), url("/moved.xml"), url("/secret.xml"))),
+                "/1.xml": xml(
+                    urlset(*(url(f"/a/{n}") for n in range(3)), url("/b"), "ftp://x/", "js:1")
+                ),
+                "/moved.xml": redirect("/2.txt"),
+                "/2.txt": Answer(body=f"{url('/x.png')}\n{url('/a')}\n"),
+                "/gone.xml": Answer(status=404),
+                "/secret.xml": xml(urlset(url("/a/secret"))),
+                "/page": Answer(
+                    headers=_HTML,
+                    body='<link rel=stylesheet href=/css/a.css><script src="/js/b.js"></script>'
+                    '<img src="/x.png" srcset="/y.jpg 2x">',
+                ),
+                "/to-page": redirect("/page"),
+                "/text": Answer(body="<img src=/x.png>", headers=(("Content-Type", "text/plain"),)),
+            }
+        )
+        yield site
+
+
+def check(*arguments: object, **more: Any) -> Done:
+    return rep_process("rep", "check", *arguments, *_QUICK, **more)
+
+
+def rows(done: Done) -> list[dict[str, Any]]:
+    """All rows of URLs and resources, without the last, which tells how fresh the files are."""
+    found = [json.loads(line) for line in done.out.splitlines()]
+    return [row for row in found if "files" not in row and row.get("section") != "rules"]
+
+
+@pytest.mark.slow
+class TestSitemap:
+    @pytest.mark.parametrize("loop", _LOOPS)
+    def test_all_of_a_site(self, loop: str, site: Site) -> None:
+        """An index file, a redirect, text; what is missing, disallowed, or no page is told."""
+        agents = ["--agent", "bar", "--agent", "foo"]
+        done = check("--sitemap", site.url(), "--json", *agents, *_LOOPS[loop])
+        assert done.status == 1, done.err
+        *found, summary = rows(done)
+        told = [(row["agent"], row["line"], row["url"].removeprefix(site.url(""))) for row in found]
+        assert told == [
+            ("bar", 4, "/a/0"),
+            ("bar", 4, "/a/1"),
+            ("bar", 4, "/a/2"),
+            ("foo", 8, "/x.png"),
+            ("bar", 4, "/a"),
+        ]
+        assert found[0]["sitemap"] == site.url("/1.xml")
+        assert found[-1]["sitemap"] == site.url("/2.txt")
+        assert summary["sitemaps"] == {"index": 1, "urlset": 1, "feed": 0, "text": 1}
+        assert (summary["urls"], summary["not_judged"]) == (8, 2)
+        (by,) = summary["disallowed"]["bar"]["by"]
+        assert (by["why"], by["urls"]) == ("line 4, Disallow: /a", 4)
+        problems = {row["sitemap"]: row["problem"] for row in summary["problems"]}
+        assert problems[site.url("/gone.xml")] == "it answers 404"
+        assert "a crawl may not fetch it: disallowed by line 6" in problems[site.url("/secret.xml")]
+        assert sorted(site.paths()) == sorted(
+            ["/robots.txt", "/i.xml", "/1.xml", "/moved.xml", "/2.txt", "/gone.xml"]
+        ), "no page is fetched, and nothing that is disallowed"
+
+    def test_for_people(self, site: Site) -> None:
+        done = check("--sitemap", site.url("/i.xml"), "--agent", "bar")
+        lines = done.out.replace(site.url(""), "").splitlines()
+        assert lines[0] == "disallowed\tbar\t4\tline 4, Disallow: /a\t/a/0"
+        assert "  disallowed for bar: 4 URLs" in lines
+        assert "            4  line 4, Disallow: /a" in lines
+        assert "  not judged: 2 entries without a URL of the web" in lines
+        assert "/i.xml: 3 sitemaps (1 of them index files), 8 URLs" in lines
+
+    def test_how_fresh_the_file_is_that_judges(self, site: Site, tmp_path: Path) -> None:
+        store = ["-s", f"REP_STORE_PATH={tmp_path / 's.sqlite'}", "--agent", "x"]
+        first = rep_process("rep", "check", "--sitemap", site.url("/1.xml"), *store)
+        assert first.err == f"scrapy rep check: {site.url('/robots.txt')}: asked now\n"
+        again = rep_process("rep", "check", "--page", site.url("/page"), *store)
+        assert f"{site.url('/robots.txt')}: from the store, " in again.err
+        assert "--refresh fetches it now" in again.err
+        anew = rep_process(
+            "rep",
+            "check",
+            "--page",
+            site.url("/page"),
+            "--agent",
+            "x",
+            "--refresh",
+            "--json",
+            *store,
+        )
+        (file,) = json.loads(anew.out.splitlines()[-1])["files"]
+        assert (file["robots_txt"], file["source"]) == (site.url("/robots.txt"), "site")
+        assert site.paths().count("/robots.txt") == 2
+
+    def test_by_a_new_file_and_of_a_local_sitemap(self, site: Site, tmp_path: Path) -> None:
+        new = tmp_path / "new.txt"
+        new.write_text("User-agent: *\nDisallow: /b\n")
+        done = check("--sitemap", site.url("/1.xml"), "--robots", new, "--json", "--agent", "x")
+        assert [row["url"] for row in rows(done)[:-1]] == [site.url("/b")]
+        local = tmp_path / "sitemap.xml"
+        local.write_text(urlset("https://shop.example/b", "https://shop.example/c"))
+        done = check("--sitemap", local, "--robots", new, "--json", "--agent", "x")
+        assert (done.status, len(rows(done))) == (1, 2)
+        done = check("--sitemap", "-", "--robots", new, "--agent", "x", stdin=local.read_bytes())
+        assert done.status == 1
+        assert "https://shop.example/b" in done.out
+
+    def test_by_the_file_of_another_site(self, site: Site) -> None:
+        with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /b\n")}) as other:
+            done = check("--sitemap", site.url("/1.xml"), "--robots", other.url(), "--json")
+        (row, _) = rows(done)
+        assert (row["url"], row["line"]) == (site.url("/b"), 2)
+
+    def test_the_usual_places(self) -> None:
+        with Site() as site:
+            site.change(
+                {
+                    "/robots.txt": Answer(body="User-agent: *\nDisallow: /a\n"),
+                    "/sitemap.xml": Answer(status=404),
+                    "/sitemap_index.xml": xml(urlset(site.url("/a"))),
+                }
+            )
+            done = check("--sitemap", site.url("/robots.txt"), "--agent", "x")
+            assert done.status == 1
+            assert site.paths() == ["/robots.txt", "/sitemap.xml", "/sitemap_index.xml"]
+
+    def test_bounds_are_those_of_crawls(self, site: Site) -> None:
+        done = check("--sitemap", site.url("/i.xml"), "--json", "-s", "REP_SITEMAP_MAX=2")
+        summary = rows(done)[-1]
+        assert summary["problem_count"] == 2
+        assert summary["problems"][0]["problem"] == "it is left out (too-many)"
+
+    def test_pages_of_too_many_sites(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A hostile sitemap cannot make us ask thousands of hosts."""
+        ports = [free_port() for _ in range(12)]
+        with Site() as site:
+            urls = [f"http://127.0.0.1:{port}/" for port in ports]
+            site.change({"/robots.txt": Answer(body=""), "/s.xml": xml(urlset(*urls))})
+            done = check("--sitemap", site.url("/s.xml"), "--json", "--agent", "x")
+        assert done.status == 3
+        assert rows(done)[-1]["of_too_many_origins"] == len(set(ports)) - 8
+
+    def test_what_is_unreachable(self, site: Site) -> None:
+        for url in (
+            f"http://127.0.0.1:{free_port()}/",
+            site.url("/nothing.xml"),
+            site.url("/text"),
+        ):
+            done = check("--sitemap", url, "--agent", "x")
+            assert done.status == 3
+            assert "  note: " in done.out
+            assert "Traceback" not in done.err
+
+    def test_what_a_terminal_would_obey_is_not_written(self, tmp_path: Path) -> None:
+        sitemap, robots = tmp_path / "\x1b[31m.txt", tmp_path / "r.txt"
+        sitemap.write_bytes(b"http://h.example/\x1b[31m\nhttp://h.example/a\x07\n")
+        robots.write_bytes(b"User-agent: *\nDisallow: /\x1b\nDisallow: /*\x1b[1m\nDisallow: /\n")
+        done = check("--sitemap", sitemap, "--robots", robots, "--agent", "x")
+        assert done.status == 1
+        assert not re.search(r"[\x00-\x08\x0b-\x1f]", done.out.replace("\n", ""))
+
+
+@pytest.mark.slow
+class TestPage:
+    @pytest.mark.parametrize("loop", _LOOPS)
+    def test_what_is_blocked(self, loop: str, site: Site) -> None:
+        agents = ["--agent", "bar", "--agent", "foo"]
+        done = check("--page", site.url("/to-page"), "--json", *agents, *_LOOPS[loop])
+        assert done.status == 1, done.err
+        *found, summary = rows(done)
+        told = [
+            (row["kind"], row["agent"], row["line"], row["url"].removeprefix(site.url("")))
+            for row in found
+        ]
+        assert told == [("css", "bar", 5, "/css/a.css"), ("image", "foo", 8, "/x.png")]
+        assert {row["page"] for row in found} == {site.url("/page")}
+        assert summary["count"] == {"css": 1, "js": 1, "image": 2}
+        assert summary["blocked"] == {"bar": 1, "foo": 1}
+        assert site.paths() == ["/robots.txt", "/to-page", "/page"]
+
+    def test_for_people(self, site: Site) -> None:
+        done = check("--page", site.url("/page"), "--agent", "bar")
+        assert done.out.replace(site.url(""), "") == (
+            "/page\n"
+            "  fields: none\n"
+            "  elements: none\n"
+            "  for bar: no rules\n"
+            "  links not to be followed (rel: nofollow): none\n"
+            "  css   /css/a.css\n"
+            "        disallowed for bar: line 5, Disallow: /css\n"
+            "  resources: 4 (2 image, 1 css, 1 js)\n"
+            "  blocked for bar: 1\n"
+        )
+
+    def test_other_origins_have_their_own_files(self, site: Site) -> None:
+        with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /x\n")}) as other:
+            body = f'<img src="{other.url("/x.png")}"><img src="{other.url("/y")}">'
+            site.change({"/other": Answer(headers=_HTML, body=body)})
+            (row, _) = rows(check("--page", site.url("/other"), "--json", "--agent", "bar"))
+        assert (row["url"], row["line"]) == (other.url("/x.png"), 2)
+
+    def test_a_page_that_a_crawl_may_not_fetch(self, site: Site) -> None:
+        done = check("--page", site.url("/a"), "--page", site.url("/page"), "--agent", "foo")
+        assert done.status == 1
+        assert "/a is not fetched, as in a crawl of this project: disallowed by line 4" in done.err
+        assert "blocked for foo: 1" in done.out
+        assert "/a" not in site.paths()
+
+    def test_what_cannot_be_read(self, site: Site) -> None:
+        done = check("--page", site.url("/text"), "--agent", "foo")
+        assert done.status == 0
+        assert "note: it is no HTML page" in done.out
+        for url in (f"http://127.0.0.1:{free_port()}/", site.url("/gone.xml")):
+            done = check("--page", url, "--agent", "x")
+            assert (done.status, done.out) == (3, "")
+            assert "Traceback" not in done.err
+
+    def test_a_hostile_page(self, site: Site) -> None:
+        """Many resources of many sites; addresses that a terminal would obey."""
+        images = "".join(f'<img src="//127.0.0.1:{n}/\x1b[31m{n}">' for n in range(1, 60))
+        images += "".join(f'<img src="/a/{n}">' for n in range(11_000))
+        site.change({"/hostile": Answer(headers=_HTML, body=images)})
+        done = check("--page", site.url("/hostile"), "--json", "--agent", "x")
+        summary = rows(done)[-1]
+        assert (done.status, sum(summary["count"].values())) == (3, 10_000)
+        assert "only the first 10,000 resources are judged" in summary["notes"]
+        assert summary["not_judged"] > 20
+        assert "\x1b" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["/x", "--sitemap", "http://h/"], "and not several of them"),
+        (["--page", "http://h/", "--sitemap", "http://h/"], "and not several of them"),
+        (["--page", "http://h/", "--rules"], "go with URLs"),
+        (["--sitemap", "http://h/", "--cached"], "go with URLs"),
+        (["--sitemap", "-", "--robots", "-"], "can be read only once"),
+        (["--page", "gopher://h/"], "robots.txt does not govern"),
+    ],
+)
+def test_wrong_usage(arguments: list[str], words: str) -> None:
+    done = rep("check", *arguments)
+    assert (done.status, done.out) == (2, "")
+    assert words in done.err
+
+
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    for arguments in (
+        ["--sitemap", tmp_path / "no.xml"],
+        ["--sitemap", "pyproject.toml", "--robots", tmp_path / "no.txt"],
+    ):
+        done = check(*arguments)
+        assert done.status == 2
+        assert "No such file" in done.err
+        assert "Traceback" not in done.err

@@ -1,0 +1,236 @@
+"""``scrapy rep survey``: what it shows and writes, its exit statuses, merging and comparing."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.survey import jobs
+from scrapy_rep.survey.definitions import FACTS
+from tests.commands.calling import rep
+from tests.crawling import REPOSITORY
+from tests.survey import inputs
+from tests.survey.files import SMALL
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return inputs.folder(SMALL.items(), tmp_path)
+
+
+def _json(*arguments: object) -> Any:
+    done = rep("survey", *arguments, "--jobs", 1, "--json")
+    assert done.status == 0, done.err
+    return json.loads(done.out)
+
+
+class TestText:
+    def test_tables(self, folder: Path) -> None:
+        done = rep("survey", folder, "--jobs", 1, "--lint", "--compare-methods")
+        assert (done.status, done.err) == (0, "")
+        assert done.out.startswith("9 captures of 9 hosts; 9 robots.txt files, 8 different ones\n")
+        lines = done.out.splitlines()
+        assert any(line.split()[:4] == ["full", "2", "9", "22.2%"] for line in lines)
+        assert any(line.startswith("gptbot") and "OpenAI" in line for line in lines)
+        for title in ("Everyone else", "Distributions", "Use of content", "Lint", "Methods"):
+            assert title in lines
+
+    def test_hostile_names_obey_no_terminal(self, tmp_path: Path) -> None:
+        body = b"User-agent: \x1b[31mx\nDisallow: /\nk\x1b: v\n"
+        found = rep("survey", inputs.folder([("a\x1b[31m", body)], tmp_path), "--jobs", 1, "--lint")
+        assert "\x1b" not in found.out
+
+    def test_agents(self, folder: Path) -> None:
+        done = rep("survey", folder, "--jobs", 1, "--agents", "ccbot,GoogleBot,nobodysbot")
+        names = [line.split()[0] for line in done.out.splitlines() if line]
+        assert "ccbot" in names
+        assert "gptbot" not in names
+
+    def test_bad_records_are_counted(self, tmp_path: Path) -> None:
+        path = tmp_path / "x.jsonl"
+        path.write_text('{"host": "a", "body": ""}\n{broken\n{"host": "b"}\n')
+        done = rep("survey", path, "--jobs", 1)
+        assert done.status == 0
+        assert "no-json  1" in done.out
+        assert "no-body  1" in done.out
+
+
+class TestJson:
+    def test_definitions_and_statistics(self, folder: Path) -> None:
+        found = _json(folder, "--lint")
+        assert found["definitions"].keys() == found["statistics"].keys()
+        assert {*FACTS} <= {*found["statistics"]}
+        rules = found["statistics"]["rules"]
+        names = {"sum", "files_with", "min", "p10", "p25", "p50", "p75", "p90", "p99", "max"}
+        assert names | {"mean", "share", "low", "high", "of", "denominator"} == {*rules}
+        assert found["is_partial"] is False
+        assert found["inputs"] == [str(folder)]
+
+    def test_agents(self, folder: Path) -> None:
+        agents = _json(folder, "--agents", "ai-training,foobot")["statistics"]["agents"]
+        assert {"gptbot", "ccbot", "foobot", "google-extended"} <= {*agents}
+        assert "googlebot" not in agents
+
+    def test_strata(self, folder: Path, tmp_path: Path) -> None:
+        (tmp_path / "s.csv").write_text("host,stratum\nAI.example,top:1k\nopen.example,rest\n")
+        found = _json(folder, "--strata", tmp_path / "s.csv")["statistics"]["stratum"]
+        assert {*found} == {"top 1k", "rest"}
+
+    def test_several_inputs_of_any_kind(self, folder: Path, tmp_path: Path) -> None:
+        one = _json(folder)["statistics"]
+        two = _json(folder, inputs.warc(SMALL.items(), tmp_path))["statistics"]
+        assert two["files"]["files_with"] == 2 * one["files"]["files_with"]
+        assert two["sha256"] == one["sha256"]
+
+
+class TestFiles:
+    def test_merging_parts_makes_the_whole(self, tmp_path: Path) -> None:
+        halves = [*SMALL.items()][:4], [*SMALL.items()][4:]
+        names = []
+        for number, half in enumerate(halves):
+            (tmp_path / str(number)).mkdir()
+            source = inputs.folder(half, tmp_path / str(number))
+            names.append(tmp_path / f"{number}.json")
+            arguments = ("--jobs", 1, "--lint", "--compare-methods", "-o", names[-1])
+            assert rep("survey", source, *arguments).status == 0
+        whole = inputs.folder(SMALL.items(), tmp_path)
+        done = rep("survey", whole, "--jobs", 1, "--lint", "--compare-methods", "--json")
+        merged = rep("survey", "merge", *names, "--json")
+        found, expected = json.loads(merged.out), json.loads(done.out)
+        for part in ("statistics", "definitions", "sums"):
+            assert found[part] == expected[part]
+        assert rep("survey", "merge", *reversed(names), "-o", tmp_path / "m.json").status == 0
+        assert json.loads((tmp_path / "m.json").read_text())["sums"] == expected["sums"]
+
+    def test_diff(self, tmp_path: Path) -> None:
+        names = []
+        for year, body in (("2025", b"User-agent: *\nDisallow:\n"), ("2026", SMALL["ai.example"])):
+            (tmp_path / year).mkdir()
+            files = [(f"h{n}.example", body) for n in range(40)]
+            names.append(tmp_path / f"{year}.json")
+            source = inputs.folder(files, tmp_path / year)
+            assert rep("survey", source, "--jobs", 1, "-o", names[-1]).status == 0
+        done = rep("survey", "diff", *names)
+        assert done.status == 0
+        assert "purposes.ai" in done.out
+        assert "+100.00" in done.out
+        found = json.loads(rep("survey", "diff", *names, "--json").out)
+        assert found["agents.gptbot"]["is_clear"] is True
+        same = rep("survey", "diff", names[0], names[0])
+        assert same.out.startswith("0 shares changed")
+
+    def test_parquet(self, folder: Path, tmp_path: Path) -> None:
+        pytest.importorskip("pyarrow", reason="needs pyarrow")
+        from pyarrow import parquet
+
+        path = tmp_path / "facts.parquet"
+        assert rep("survey", folder, "--jobs", 1, "--lint", "--facts", path).status == 0
+        table = parquet.read_table(path)
+        assert {*table.column_names} == {*FACTS}
+        assert len(table.column_names) == 50
+        rows = {row["host"]: row for row in table.to_pylist()}
+        assert rows["ai.example"]["agents"] == [("gptbot", "full"), ("ccbot", "full")]
+        assert rows["ai.example"]["crawl_delay_star"] == 10.0
+        assert rows["closed.example"]["star_class"] == "full"
+        assert len(rows["open.example"]["sha256"]) == 32
+        assert not [*tmp_path.glob(".*")]
+
+    def test_no_half_file_is_left(self, tmp_path: Path) -> None:
+        pytest.importorskip("pyarrow", reason="needs pyarrow")
+        assert rep("survey", tmp_path / "nowhere", "--facts", tmp_path / "f.parquet").status == 2
+        assert not [*tmp_path.iterdir()]
+
+
+class TestInterrupts:
+    def test_what_there_is_is_shown(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        parts = jobs.parts_of
+
+        def some(*arguments: Any) -> Iterator[jobs.Part]:
+            yield from parts(*arguments)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(jobs, "parts_of", some)
+        done = rep("survey", folder, "--jobs", 1, "--json")
+        assert done.status == 130
+        assert json.loads(done.out)["is_partial"] is True
+        assert "interrupted" in done.err
+
+    def test_a_process_that_is_killed(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        parts = jobs.parts_of
+
+        def some(*arguments: Any) -> Iterator[jobs.Part]:
+            yield from parts(*arguments)
+            raise BrokenProcessPool
+
+        monkeypatch.setattr(jobs, "parts_of", some)
+        done = rep("survey", folder, "--jobs", 1, "--json")
+        assert done.status == 130
+        assert json.loads(done.out)["statistics"]["captures"]["sum"] == len(SMALL)
+        assert "a process was killed" in done.err
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("seconds", [0.0, 0.2, 4.0])  # while they begin, and at work
+    def test_of_processes(self, tmp_path: Path, seconds: float) -> None:
+        files = ((f"{n}.example", b"User-agent: *\nDisallow: /%d\n" % n) for n in range(300_000))
+        path = inputs.lines(files, tmp_path)
+        arguments = ["rep", "survey", str(path), "--jobs", "2", "--lint", "--json"]
+        with subprocess.Popen(
+            [sys.executable, "-m", "scrapy", *arguments],
+            cwd=REPOSITORY,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+            while children.exists() and len(children.read_text().split()) < 2:
+                assert process.poll() is None
+                time.sleep(0.05)
+            time.sleep(seconds)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        assert process.returncode == 130, err
+        found = json.loads(out)
+        assert found["is_partial"] is True
+        assert found["statistics"]["captures"]["sum"] < 300_000
+        assert b"Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nowhere"], "nowhere: No such file"),
+        (["{folder}", "-o", "x.txt"], "has to end with .json or .html"),
+        (["{folder}", "--jobs", "0"], "give 1 or more"),
+        (["{folder}", "--agents", "a b"], "neither a crawler's name nor a purpose"),
+        (["{folder}", "--strata", "nowhere"], "nowhere"),
+        (["{folder}", "-o", "/nowhere/x.json"], "No such file"),
+        (["merge"], "merge what?"),
+        (["merge", "nowhere"], "No such file"),
+        (["merge", "{robots}"], "survey INPUT -o"),
+        (["merge", "{folder}", "--lint"], "--lint is for inputs"),
+        (["diff", "one"], "name two surveys"),
+        (["{robots}"], "it is no folder"),
+    ],
+)
+def test_wrong_usage(arguments: list[str], words: str, folder: Path, tmp_path: Path) -> None:
+    robots = tmp_path / "robots.txt"
+    robots.write_bytes(b"User-agent: *\n")
+    filled = [text.format(folder=folder, robots=robots) for text in arguments]
+    done = rep("survey", *filled)
+    assert done.status == 2
+    assert words in done.err
+
+
+def test_too_many_strata(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("".join(f"h{n},s{n}\n" for n in range(101)))
+    assert "more than 100 strata" in rep("survey", folder, "--strata", tmp_path / "s.csv").err
+    (tmp_path / "s.csv").write_text("a,b,c\n")
+    assert "a host and its stratum" in rep("survey", folder, "--strata", tmp_path / "s.csv").err
