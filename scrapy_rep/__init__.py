@@ -7,87 +7,123 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import signals as signals
-    from .addon import Addon
-    from .exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
-    from .middleware import RepMiddleware
-    from .policies import policy_for
-    from .policy import Policy
-    from .protocol.access import AccessPolicy, AccessResult
-    from .protocol.document import Group, RobotsTxt, parse
-    from .protocol.errors import ConfigurationError, InvalidProductToken, InvalidUri, RepError
-    from .protocol.findings import Finding
-    from .protocol.lint.linter import lint
-    from .protocol.origin import Origin
-    from .protocol.rewrite.normal import normalise
-    from .protocol.verdict import Reason, Rule, Verdict
-    from .queue import RepPriorityQueue
-    from .robotparser import RepRobotParser
-    from .spiders import RobotsSitemapMixin, RobotsSitemapSpider
+    from .addon import Addon as Addon
+    from .analysis.checks.codes import Code as Code
+    from .analysis.checks.codes import Severity as Severity
+    from .analysis.checks.effects import Effect as Effect
+    from .analysis.findings import Finding as Finding
+    from .analysis.lint.linter import lint as lint
+    from .analysis.rewrite.normal import Mode as Mode
+    from .analysis.rewrite.normal import normalise as normalise
+    from .browsers.pages import playwright_abort_request as playwright_abort_request
+    from .cache.base import Store as Store
+    from .crawl import policy_for as policy_for
+    from .exceptions import RobotsTxtDisallowed as RobotsTxtDisallowed
+    from .exceptions import RobotsTxtUnreachable as RobotsTxtUnreachable
+    from .fleet.scheduler import RepRedisScheduler as RepRedisScheduler
+    from .middleware import RepMiddleware as RepMiddleware
+    from .pages.asking import usage as usage
+    from .pages.middleware import RepPageMiddleware as RepPageMiddleware
+    from .pages.readings import page_rules as page_rules
+    from .pages.readings import usage_of as usage_of
+    from .policy import Policy as Policy
+    from .protocol.access.events import AccessResult as AccessResult
+    from .protocol.access.events import Meaning as Meaning
+    from .protocol.access.knowledge import Step as Step
+    from .protocol.access.origin import Origin as Origin
+    from .protocol.document import Group as Group
+    from .protocol.document import RobotsTxt as RobotsTxt
+    from .protocol.document import parse as parse
+    from .protocol.errors import ConfigurationError as ConfigurationError
+    from .protocol.errors import InvalidProductToken as InvalidProductToken
+    from .protocol.errors import InvalidUri as InvalidUri
+    from .protocol.errors import RepError as RepError
+    from .protocol.extensions.records import OtherRecord as OtherRecord
+    from .protocol.extensions.records import RequestRate as RequestRate
+    from .protocol.extensions.records import VisitTime as VisitTime
+    from .protocol.fields.sources import Remark as Remark
+    from .protocol.fields.sources import Source as Source
+    from .protocol.page.rules import PageRule as PageRule
+    from .protocol.page.rules import PageRules as PageRules
+    from .protocol.usage.preference import Licence as Licence
+    from .protocol.usage.preference import Preference as Preference
+    from .protocol.usage.preference import Statement as Statement
+    from .protocol.usage.preference import UsagePreferences as UsagePreferences
+    from .protocol.verdict import Reason as Reason
+    from .protocol.verdict import Rule as Rule
+    from .protocol.verdict import Verdict as Verdict
+    from .queue.priority_queue import RepPriorityQueue as RepPriorityQueue
+    from .robotparser import RepRobotParser as RepRobotParser
+    from .sitemaps.spiders import RobotsSitemapMixin as RobotsSitemapMixin
+    from .sitemaps.spiders import RobotsSitemapSpider as RobotsSitemapSpider
 
-# Where each public name lives. They are loaded when they are asked for, so that reading a
-# robots.txt does not load Scrapy, and `scrapy` does not load what a command does not use.
+# Where each public name lives. Names are loaded on first use: reading a robots.txt does not load
+# Scrapy, and `scrapy` does not load what a command does not use. Type checkers cannot follow that,
+# so they read the imports above; a test compares the two.
 _HOMES = {
-    "AccessPolicy": "protocol.access",
-    "AccessResult": "protocol.access",
+    "AccessResult": "protocol.access.events",
     "Addon": "addon",
+    "Code": "analysis.checks.codes",
     "ConfigurationError": "protocol.errors",
-    "Finding": "protocol.findings",
+    "Effect": "analysis.checks.effects",
+    "Finding": "analysis.findings",
     "Group": "protocol.document",
     "InvalidProductToken": "protocol.errors",
     "InvalidUri": "protocol.errors",
-    "Origin": "protocol.origin",
+    "Meaning": "protocol.access.events",
+    "Mode": "analysis.rewrite.normal",
+    "Origin": "protocol.access.origin",
+    "OtherRecord": "protocol.extensions.records",
     "Policy": "policy",
+    "Licence": "protocol.usage.preference",
+    "Remark": "protocol.fields.sources",
+    "Source": "protocol.fields.sources",
+    "UsagePreferences": "protocol.usage.preference",
+    "Statement": "protocol.usage.preference",
+    "Preference": "protocol.usage.preference",
+    "PageRules": "protocol.page.rules",
+    "PageRule": "protocol.page.rules",
     "Reason": "protocol.verdict",
     "RepError": "protocol.errors",
     "RepMiddleware": "middleware",
-    "RepPriorityQueue": "queue",
+    "RepPriorityQueue": "queue.priority_queue",
+    "RepRedisScheduler": "fleet.scheduler",
     "RepRobotParser": "robotparser",
-    "RobotsSitemapMixin": "spiders",
-    "RobotsSitemapSpider": "spiders",
+    "RequestRate": "protocol.extensions.records",
+    "RobotsSitemapMixin": "sitemaps.spiders",
+    "RobotsSitemapSpider": "sitemaps.spiders",
     "RobotsTxt": "protocol.document",
     "RobotsTxtDisallowed": "exceptions",
     "RobotsTxtUnreachable": "exceptions",
     "Rule": "protocol.verdict",
+    "Severity": "analysis.checks.codes",
+    "Step": "protocol.access.knowledge",
+    "Store": "cache.base",
     "Verdict": "protocol.verdict",
-    "lint": "protocol.lint.linter",
-    "normalise": "protocol.rewrite.normal",
+    "VisitTime": "protocol.extensions.records",
+    "lint": "analysis.lint.linter",
+    "normalise": "analysis.rewrite.normal",
+    "page_rules": "pages.readings",
     "parse": "protocol.document",
-    "policy_for": "policies",
+    "playwright_abort_request": "browsers.pages",
+    "policy_for": "crawl",
+    "usage": "pages.asking",
+    "usage_of": "pages.readings",
+    "RepPageMiddleware": "pages.middleware",
 }
 
-__all__ = [
-    "AccessPolicy",
-    "AccessResult",
-    "Addon",
-    "ConfigurationError",
-    "Finding",
-    "Group",
-    "InvalidProductToken",
-    "InvalidUri",
-    "Origin",
-    "Policy",
-    "Reason",
-    "RepError",
-    "RepMiddleware",
-    "RepPriorityQueue",
-    "RepRobotParser",
-    "RobotsSitemapMixin",
-    "RobotsSitemapSpider",
-    "RobotsTxt",
-    "RobotsTxtDisallowed",
-    "RobotsTxtUnreachable",
-    "Rule",
-    "Verdict",
-    "lint",
-    "normalise",
-    "parse",
-    "policy_for",
-]
+# Type checkers do not see what follows. They cannot read this `__all__`, and would hide the imports
+# above from `import *`. With a `__getattr__`, they would accept every name, misspelt ones too.
+if not TYPE_CHECKING:
+    __all__ = list(_HOMES)
+    __all__ += ["signals"]
 
+    def __getattr__(name: str) -> Any:
+        if name == "signals":
+            return import_module(f"{__name__}.signals")
+        if name in _HOMES:
+            return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
-def __getattr__(name: str) -> Any:
-    if name == "signals":
-        return import_module(f"{__name__}.signals")
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -8,36 +8,39 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.misc import load_object
 
-from .components import MIDDLEWARES, middleware_orders
-from .middleware import RepMiddleware
-from .protocol.errors import ConfigurationError
+from scrapy_rep.engine.components import MIDDLEWARES, middleware_orders
+from scrapy_rep.middleware import RepMiddleware
+from scrapy_rep.pages.middleware import RepPageMiddleware
+from scrapy_rep.protocol.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 _QUEUE = "SCHEDULER_PRIORITY_QUEUE"
+_SPIDER_MIDDLEWARES = "SPIDER_MIDDLEWARES"
+_PAGES_ORDER = 950  # next to the spider: what others add to its requests is not judged
 _ORDER = 100  # that of Scrapy's own robots.txt middleware
 
 
 class Addon:
-    """Puts `RepMiddleware` and `RepPriorityQueue` in the place of Scrapy's own.
+    """Replaces Scrapy's middleware and queue with `RepMiddleware` and `RepPriorityQueue`.
 
-    The order the user gave to either middleware is kept, and so is a queue or a scheduler that the
-    user chose. Nothing else is changed, and whether robots.txt is obeyed at all stays with
-    `ROBOTSTXT_OBEY`.
+    It adds `RepPageMiddleware`, which does nothing unless a setting asks for it. It keeps the order
+    that the user gave to a middleware, and a queue or a scheduler that the user chose. It changes
+    nothing else: `ROBOTSTXT_OBEY` still decides whether robots.txt is obeyed.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Change the settings of a crawl, at the add-on's priority.
 
         Raises:
-            ConfigurationError: the user switched `RepMiddleware` off.
+            ConfigurationError: the user disabled `RepMiddleware`.
         """
         for component, order in (settings[MIDDLEWARES] or {}).items():
             if order is None and load_object(component) is RepMiddleware:
                 raise ConfigurationError(
-                    f"{MIDDLEWARES} switches RepMiddleware off, and scrapy_rep.Addon takes the "
-                    "place of Scrapy's own: nobody would judge. Remove one of the two, or set "
+                    f"{MIDDLEWARES} disables RepMiddleware, and scrapy_rep.Addon disables Scrapy's "
+                    "own: robots.txt would not be obeyed. Remove one of the two, or set "
                     "ROBOTSTXT_OBEY = False"
                 )
         order = middleware_orders(settings).get(RobotsTxtMiddleware)
@@ -45,6 +48,9 @@ class Addon:
         settings.setdefault_in_component_priority_dict(
             MIDDLEWARES, RepMiddleware, _ORDER if order is None else order
         )
-        # Another scheduler may have queues of another kind; one that the user set is kept anyway.
+        settings.setdefault_in_component_priority_dict(
+            _SPIDER_MIDDLEWARES, RepPageMiddleware, _PAGES_ORDER
+        )
+        # Another scheduler may need another kind of queue. A queue that the user set stays anyway.
         if load_object(settings["SCHEDULER"]) is Scheduler:
             settings.set(_QUEUE, "scrapy_rep.RepPriorityQueue", priority="addon")

@@ -1,25 +1,29 @@
-"""What the values of settings must be: each check gives the value for use, or raises.
+"""The checks of settings: each returns the value for use, or raises.
 
-What a `ValueError` here says follows the setting's name and value in the error that the user sees.
+The text of a `ValueError` here follows the setting's name and value in the error that the user
+sees.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any
 
 from scrapy.settings import BaseSettings
 
+from scrapy_rep.protocol.tokens import as_product_tokens
+
 
 def number(minimum: float, *, whole: bool) -> Callable[[Any], Any]:
-    """A check for numbers from a minimum on; strings of digits will do."""
+    """A check for numbers from a minimum on, also written as strings."""
     kind = "a whole number" if whole else "a number"
 
     def check(value: Any) -> Any:
         try:
             number = float("nan") if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):  # OverflowError: 10**400
             number = float("nan")
         if not minimum <= number < float("inf") or (whole and number != int(number)):
             raise ValueError(f"must be {kind} of {minimum:g} or more")
@@ -29,7 +33,7 @@ def number(minimum: float, *, whole: bool) -> Callable[[Any], Any]:
 
 
 def numbers(value: Any) -> tuple[float, ...]:
-    """Several numbers of 0 or more, as a list or with commas between them."""
+    """A list of numbers of 0 or more, or a string with commas between them."""
     check = number(0, whole=False)
     if isinstance(value, str):
         value = [part for part in value.split(",") if part.strip()]
@@ -38,8 +42,52 @@ def numbers(value: Any) -> tuple[float, ...]:
     raise ValueError("must be a list of numbers")
 
 
+def names(value: Any) -> tuple[str, ...]:
+    """A list of names, or a string with commas between them."""
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    if isinstance(value, (list, tuple, set, frozenset)) and all(
+        isinstance(name, str) for name in value
+    ):
+        return tuple(value)
+    raise ValueError("must be a list of strings")
+
+
+def some_of(*choices: str) -> Callable[[Any], Any]:
+    """A check for a list of these words, in any letter case."""
+
+    def check(value: Any) -> tuple[str, ...]:
+        chosen = tuple(word.lower() for word in names(value))
+        if not set(chosen) <= set(choices):
+            raise ValueError(f"must be a list of some of {', '.join(map(repr, choices))}")
+        return tuple(dict.fromkeys(chosen))
+
+    return check
+
+
+def names_by(*choices: str) -> Callable[[Any], Any]:
+    """A check for a dict of product tokens by these words."""
+
+    def check(value: Any) -> dict[str, tuple[str, ...]]:
+        found = {key: names(tokens) for key, tokens in mapping(value).items()}
+        if not set(found) <= set(choices):
+            raise ValueError(f"must have no other keys than {', '.join(map(repr, choices))}")
+        for tokens in found.values():
+            as_product_tokens(tokens)
+        return found
+
+    return check
+
+
+def text(value: Any) -> str:
+    """Text."""
+    if not isinstance(value, str):
+        raise ValueError("must be a string")  # noqa: TRY004 - what the reader of settings expects
+    return value.strip()
+
+
 def flag(value: Any) -> bool:
-    """True or False, in the ways in which Scrapy takes them."""
+    """True or False, in the spellings that Scrapy takes."""
     flags = {"1": True, "true": True, "0": False, "false": False}
     if isinstance(value, (bool, int, str)) and str(value).lower() in flags:
         return flags[str(value).lower()]
@@ -57,25 +105,53 @@ def one_of(*choices: str) -> Callable[[Any], Any]:
     return check
 
 
+def member_of(kind: type[Enum]) -> Callable[[Any], Any]:
+    """A check that takes the value of a member of an enum, and returns the member."""
+    check = one_of(*(member.value for member in kind))
+    return lambda value: kind(check(value))
+
+
 def store(value: Any) -> Any:
-    """The name of a store, or a class, or where it can be imported from."""
-    if value in ("auto", "memory", "sqlite") or callable(value):
+    """The name of a store, a class, or its import path."""
+    if value in ("auto", "memory", "sqlite", "redis") or callable(value):
         return value
     if isinstance(value, str) and "." in value:
         return value
-    raise ValueError("must be 'auto', 'memory', 'sqlite' or the import path of a store class")
+    raise ValueError(
+        "must be 'auto', 'memory', 'sqlite', 'redis' or the import path of a store class"
+    )
 
 
 def path(value: Any) -> str:
-    """A path, as text."""
-    if isinstance(value, (str, os.PathLike)):
-        return os.fspath(value)
-    raise ValueError("must be a path")
+    """A path, as text; ``~`` stands for a home folder."""
+    text = os.fsdecode(value) if isinstance(value, (str, os.PathLike)) else None
+    if text is None:
+        raise ValueError("must be a path")
+    if "\0" in text:
+        raise ValueError("must be a path, and no path holds a NUL character")
+    expanded = os.path.expanduser(text)
+    if text.startswith("~") and expanded == text:
+        raise ValueError(
+            "must be a path, and begins with the home folder of a user who has none; write ./~ for "
+            "a folder of that name"
+        )
+    return expanded
+
+
+def redis_url(value: Any) -> str:
+    """Where a Redis is, as redis-py reads it; empty for none."""
+    url = value.strip() if isinstance(value, str) else None
+    if url is None:
+        raise ValueError("must be a URL such as 'redis://localhost:6379/0', or '' for none")
+    scheme, _, place = url.partition("://")
+    if url and not (place and scheme in ("redis", "rediss", "unix")):
+        raise ValueError("must begin with redis://, rediss:// (with TLS) or unix:// and say where")
+    return url
 
 
 def mapping(value: Any) -> dict[str, Any]:
     """A dict with strings as keys."""
-    # Scrapy hands a dict setting over as BaseSettings where it came with a priority.
+    # Scrapy passes a dict setting as BaseSettings if it was set with a priority.
     if isinstance(value, (Mapping, BaseSettings)) and all(isinstance(key, str) for key in value):
         return {key: value[key] for key in value}
     raise ValueError("must be a dict with strings as keys")

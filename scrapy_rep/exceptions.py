@@ -1,10 +1,12 @@
-"""What a dropped request raises, for errbacks to ask."""
+"""The exceptions that dropped requests raise, for errbacks."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from scrapy.exceptions import IgnoreRequest
 
-from .protocol.verdict import Verdict
+from scrapy_rep.protocol.verdict import Verdict
 
 
 class RobotsTxtDisallowed(IgnoreRequest):
@@ -18,9 +20,13 @@ class RobotsTxtDisallowed(IgnoreRequest):
         super().__init__(f"Forbidden by robots.txt: {verdict}")
         self.verdict = verdict
 
+    def __reduce__(self) -> tuple[type[RobotsTxtDisallowed], tuple[Verdict], dict[str, Any]]:
+        """Copies and pickles are made of the verdict, not of the message."""
+        return type(self), (self.verdict,), self.__dict__
+
 
 class RobotsTxtUnreachable(RobotsTxtDisallowed):
     """The request was dropped because the robots.txt of its origin is unreachable.
 
-    RFC 9309, 2.3.1.4 has crawlers assume complete disallow then. It may be worth a later try.
+    RFC 9309, 2.3.1.4 tells crawlers to assume complete disallow then. A later retry may succeed.
     """

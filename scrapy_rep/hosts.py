@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class HostScope(Enum):
-    """How far from a host others may be: anywhere, on the same site, nowhere else."""
+    """Which other hosts are near enough to a host: all, those of the same site, none."""
 
     ANY = "any"
     SAME_SITE = "same-site"
@@ -25,7 +25,7 @@ class HostScope(Enum):
 
 
 def site_of(host: str) -> str:
-    """The registrable domain of a host, by the list that is installed: nothing is downloaded."""
+    """The registrable domain of a host, by the installed list: nothing is downloaded."""
     return _extract()(host).top_domain_under_public_suffix or host
 
 

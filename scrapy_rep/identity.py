@@ -1,15 +1,16 @@
-"""Who this crawl is: the product tokens it is judged by, and the header that says so to sites."""
+"""Who this crawl is: the product tokens that it is judged by, and the header that it sends."""
 
 from __future__ import annotations
 
 import logging
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from scrapy.http import Headers
 
-from .protocol.errors import ConfigurationError
-from .protocol.tokens import as_product_tokens, is_product_token
-from .robotparser import tokens_of
+from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.protocol.tokens import as_product_tokens, is_product_token
+from scrapy_rep.robotparser import tokens_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -19,38 +20,44 @@ logger = logging.getLogger(__name__)
 
 
 class Identity:
-    """The crawl's product tokens: those of `ROBOTSTXT_USER_AGENT`, else of the header sent.
+    """The crawl's product tokens: those of `ROBOTSTXT_USER_AGENT`, or of the header that it sends.
 
     Attributes:
-        tokens: the tokens of a request that brings no header of its own.
+        tokens: the tokens of a request without a header of its own.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         """Read the settings.
 
         Raises:
-            ConfigurationError: `ROBOTSTXT_USER_AGENT` holds what is no product token.
+            ConfigurationError: a value of `ROBOTSTXT_USER_AGENT` cannot name a crawler.
         """
         self._crawler = crawler
         chosen = crawler.settings.get("ROBOTSTXT_USER_AGENT")
         self._chosen = None if chosen in (None, "") else _chosen_tokens(chosen)
         self.tokens: tuple[str, ...] = self._chosen or ()
+        if crawler.spider is not None:  # others may ask for pages before we hear that it is open
+            self.settle()
 
-    def open(self) -> None:
-        """Settle the tokens once the spider is there, and say in the log who we are."""
+    def settle(self) -> None:
+        """Settle the tokens; a spider may name itself anew until it is open."""
         if self._chosen is None:
             self.tokens = tokens_of(self.header)
+
+    def open(self) -> None:
+        """Settle the tokens once the spider exists, and log them."""
+        self.settle()
         extra = {"spider": self._crawler.spider}
         logger.info(
             "robots.txt files are obeyed as %s",
-            " or ".join(map(repr, self.tokens)) or "'*', for no product token is known",
+            " or ".join(map(repr, self.tokens)) or "'*', because no product token is known",
             extra=extra,
         )
         for token in self.tokens:
             if not is_product_token(token):
                 logger.warning(
-                    "%r is no product token (RFC 9309, 2.2.1: letters, '-' and '_'): sites can "
-                    "name it, but parsers by the letter will not find it",
+                    "%r is not a product token (RFC 9309, 2.2.1: letters, '-' and '_'): sites can "
+                    "name it, but strict parsers will not find it",
                     token,
                     extra=extra,
                 )
@@ -63,9 +70,9 @@ class Identity:
             )
         elif self.fetch_header is not None:
             logger.warning(
-                "The User-Agent %r does not hold the product token %r, so sites can't know whom "
-                "their robots.txt is read for; it is added where robots.txt is asked for. Put it "
-                "into USER_AGENT (RFC 9309, 2.2.1)",
+                "The User-Agent %r does not hold the product token %r, so sites cannot know for "
+                "whom their robots.txt is read. Requests for robots.txt add it. Put it into "
+                "USER_AGENT (RFC 9309, 2.2.1)",
                 self.header,
                 self.tokens[0],
                 extra=extra,
@@ -73,17 +80,24 @@ class Identity:
 
     @property
     def header(self) -> str:
-        """The User-Agent header of requests that bring none, as Scrapy's middlewares set it."""
+        """The User-Agent header that Scrapy's middlewares give to requests without one."""
         settings, spider = self._crawler.settings, self._crawler.spider
-        usual = Headers(settings.getdict("DEFAULT_REQUEST_HEADERS")).get(b"User-Agent")
-        header = usual or getattr(spider, "user_agent", None) or settings.get("USER_AGENT") or ""
+        header = self._usual_header or getattr(spider, "user_agent", None)
+        header = header or settings.get("USER_AGENT") or ""
         return header.decode("utf-8", "replace") if isinstance(header, bytes) else str(header)
+
+    @cached_property
+    def _usual_header(self) -> bytes | None:
+        """That of the default headers, which the settings fix once a crawl runs."""
+        headers = Headers(self._crawler.settings.getdict("DEFAULT_REQUEST_HEADERS"))
+        found: bytes | None = headers.get(b"User-Agent")
+        return found
 
     @property
     def fetch_header(self) -> str | None:
-        """The User-Agent to ask for robots.txt with; None where the usual one names us already.
+        """The User-Agent for robots.txt requests; None where the usual one holds our token already.
 
-        The token that is matched is the token that is sent, whatever the settings say.
+        So the token that we match is always a token that we send.
         """
         header = self.header
         if not self.tokens or self.tokens[0].lower() in header.lower():
@@ -94,16 +108,21 @@ class Identity:
         """The tokens that a request is judged by."""
         if self._chosen is not None:
             return self._chosen
-        header = request.headers.get(b"User-Agent")
-        return tokens_of(header.decode("utf-8", "replace")) if header else self.tokens
+        values = dict.get(request.headers, b"User-Agent")  # their own `get` reads the name anew
+        return _tokens_in(values[-1]) if values and values[-1] else self.tokens
+
+
+@lru_cache(maxsize=256)
+def _tokens_in(header: bytes) -> tuple[str, ...]:
+    return tokens_of(header.decode("utf-8", "replace"))
 
 
 def _chosen_tokens(chosen: Any) -> tuple[str, ...]:
-    mend = "give one product token such as 'ExampleBot', or a list of them, the first preferred"
+    fix = "give one product token such as 'ExampleBot', or a list of them, the preferred one first"
     if not isinstance(chosen, (str, list, tuple)) or not chosen:
-        raise ConfigurationError(f"ROBOTSTXT_USER_AGENT = {chosen!r}: {mend}")
+        raise ConfigurationError(f"ROBOTSTXT_USER_AGENT = {chosen!r}: {fix}")
     if not all(isinstance(token, str) for token in chosen):
-        raise ConfigurationError(f"ROBOTSTXT_USER_AGENT = {chosen!r}: {mend}")
+        raise ConfigurationError(f"ROBOTSTXT_USER_AGENT = {chosen!r}: {fix}")
     try:
         as_product_tokens(chosen)
     except ConfigurationError as error:

@@ -2,78 +2,94 @@
 
 from __future__ import annotations
 
-import logging
-from typing import TYPE_CHECKING, NoReturn
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from scrapy import Request, Spider, signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
 
-from . import stats
-from .components import middleware_orders
-from .exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
-from .fetcher import is_own
-from .identity import Identity
-from .notices import Notices
-from .pacing import Pacing
-from .policies import Policies
-from .policy import Policy
-from .protocol.errors import ConfigurationError, InvalidUri
-from .protocol.origin import Origin
-from .protocol.verdict import Reason, Verdict
-from .readiness import Readiness
-from .settings import RepSettings
-from .signals import request_disallowed
-from .slots import Slots, leave_inherited_slot, slot_key
+from scrapy_rep import stats
+from scrapy_rep.browsers.judge import BrowserJudge
+from scrapy_rep.browsers.pages import CrawlPages, refusal_of
+from scrapy_rep.decisions import Decisions
+from scrapy_rep.engine.components import middleware_orders
+from scrapy_rep.engine.journal import Journal
+from scrapy_rep.engine.origins import origin_of
+from scrapy_rep.engine.slot_keys import SLOT, leave_inherited_slot
+from scrapy_rep.engine.slots import Slots
+from scrapy_rep.engine.state import is_closing
+from scrapy_rep.fetching.transfer import is_own
+from scrapy_rep.gate import gate_of
+from scrapy_rep.identity import Identity
+from scrapy_rep.meta import PUT_BACK, QUEUE, VERDICT, is_exempt
+from scrapy_rep.pacing import Pacing
+from scrapy_rep.policies import Policies
+from scrapy_rep.policy import Policy
+from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
+from scrapy_rep.protocol.paths import is_robots_txt
+from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
+from scrapy_rep.settings import RepSettings
+from scrapy_rep.trail import Trail
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
 
-logger = logging.getLogger(__name__)
-
-VERDICT = "rep_verdict"
-"""The meta key under which a request carries the verdict that let it through."""
-
-QUEUE = "rep_queue"
-"""The meta key of requests that are queued whatever is known: their errbacks hear the verdict."""
+# The end of the crawl may be why a request got such a verdict: the answer was not awaited.
+_UNDECIDED = (Reason.UNREACHABLE, Reason.VISIT_TIME)
+# Who waited for a turn uses the policy that it waited with for so long after its end: a robots.txt
+# takes a turn as well, and of one that holds for a second each page would ask anew.
+_WAITED_SECONDS = 30.0
 
 
 class RepMiddleware:
-    """Judges requests; drops those that are not allowed with `RobotsTxtDisallowed`.
+    """Judges requests, and drops those that are not allowed with `RobotsTxtDisallowed`.
 
-    Attributes:
-        policies: the policies of this crawl, by origin.
-        readiness: whose requests may be handed out, for the queue.
+    Spiders get policies by `policy_for`.
     """
+
+    # The queue and `policy_for` read `policies` (of this crawl, by origin), `settings` (checked),
+    # `slots` (the downloader's) and `pacing` (the paces of origins). They are not public.
 
     def __init__(self, crawler: Crawler) -> None:
         """Read and check the settings.
 
         Raises:
-            NotConfigured: `ROBOTSTXT_OBEY` is off, and for no other reason: Scrapy takes this for
-                "go on without me".
+            NotConfigured: `ROBOTSTXT_OBEY` is off. No other mistake may raise this, because Scrapy
+                goes on without a middleware that raises it.
             ConfigurationError: a setting is wrong.
         """
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+            CrawlPages(crawler, None)
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         _refuse_a_second_judge(crawler)
         self.crawler = crawler
+        self._journal = Journal(crawler)
         self._identity = Identity(crawler)
-        settings = RepSettings.of(crawler.settings)
-        self._dry_run = settings.dry_run
-        slots = Slots(crawler)
-        self._notices = Notices(crawler)
-        self.policies = Policies(crawler, settings, self._identity, slots, self._notices)
-        self._pacing = Pacing(crawler, settings, slots)
-        self.readiness = Readiness(crawler, slots, settings, self.policies, self._pacing)
+        self.settings = settings = RepSettings.of(crawler.settings)
+        self._has_job = bool(crawler.settings["JOBDIR"])
+        self.slots = slots = Slots(crawler)
+        self._decisions = exits = Decisions.of(crawler, settings)
+        exits.enter((lambda: Trail(crawler, settings)) if settings.audit_dir else None)
+        exits.tokens_for = self._identity.tokens_for
+        self._judged_by = exits.judged_by
+        self.policies = Policies(crawler, settings, self._identity, slots, exits)
+        slots.gate = self._gate = gate_of(crawler, settings, slots)
+        self.pacing = Pacing(crawler, settings, slots)
+        self.policies.visitable_at = self.pacing.visitable_at
+        self._pages = CrawlPages(
+            crawler, BrowserJudge(crawler, settings, self.policies, self.judge)
+        )
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
         if settings.filter_links and not settings.dry_run:
             crawler.signals.connect(self._request_scheduled, signal=signals.request_scheduled)
-        if settings.asks_whether_pages_answer:
-            crawler.signals.connect(self._response_received, signal=signals.response_received)
+        if settings.needs_page_answers:
+            # Not `response_received`: caches and middlewares answer for sites that are down.
+            crawler.signals.connect(self._downloaded, signal=signals.response_downloaded)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -82,121 +98,160 @@ class RepMiddleware:
 
     def _spider_opened(self) -> None:
         self._identity.open()
+        self._decisions.open()
+        if self._gate is not None:
+            self._gate.open()
 
-    async def _spider_closed(self) -> None:
-        await self._notices.finish()
-        self.policies.close()
+    async def _spider_closed(self, reason: str = "") -> None:
+        if self._gate is not None:
+            await self._gate.close()
+        await self._decisions.notices.finish()
+        await self.policies.close()
+        await self._decisions.leave(reason)
 
-    def _response_received(self, response: Response, request: Request) -> None:
-        origin = Origin.of(request.url)
-        if origin is not None and request.url != origin.robots_txt_uri:
-            self.policies.saw_answer(origin, response.status)
+    def _downloaded(self, response: Response, request: Request) -> None:
+        with suppress(InvalidUri):
+            origin = origin_of(request.url)
+            if origin is not None and not is_robots_txt(request.url):
+                self.policies.saw_answer(origin, response.status)
 
     def _request_scheduled(self, request: Request) -> None:
-        """Drop what is known to be disallowed before it is queued (`REP_FILTER_LINKS`).
+        """Drop a request that is known to be disallowed before it is queued (`REP_FILTER_LINKS`).
 
-        Nothing is asked for here. What waits for an origin that is unreachable is queued: by the
-        time that it is due, the file may be there.
+        This fetches nothing. A request of an unreachable origin is queued: by the time its turn
+        comes, the file may be there.
         """
         if is_own(request) or is_exempt(request) or request.meta.get(QUEUE):
             return
         verdict = self._known_verdict(request)
         if verdict is None or verdict.allowed or verdict.reason is Reason.UNREACHABLE:
             return
-        self._count(stats.VERDICT_DISALLOWED)
-        self._count(stats.FILTERED)
-        self._drop(request, verdict)
+        self._decisions.filtered(request, verdict)
 
     def _known_verdict(self, request: Request) -> Verdict | None:
-        """The verdict by a policy that is in memory; None without one."""
+        """The verdict of a policy in memory; None if there is none, or if it takes a while."""
         try:
-            origin = Origin.of(request.url)
+            origin = origin_of(request.url)
         except InvalidUri:
             return None
-        if origin is None or request.url == origin.robots_txt_uri:
+        if origin is None or is_robots_txt(request.url):
             return None
         policy = self.policies.peek(origin, renew=False)
-        if policy is None:
+        tokens = self._identity.tokens_for(request)
+        if policy is None or not policy.is_ready_for(tokens):
             return None
-        return policy.verdict(request.url, self._identity.tokens_for(request))
+        self._judged_by[request] = policy
+        return policy.verdict(request.url, tokens)
 
-    async def process_request(self, request: Request, spider: Spider | None = None) -> None:  # noqa: ARG002
-        """Let a request through with its verdict in meta, or drop it.
+    async def process_request(
+        self,
+        request: Request,
+        spider: Spider | None = None,  # noqa: ARG002
+    ) -> Request | None:
+        """Let a request pass with its verdict in meta, or drop it.
+
+        Returns the request for the queue if it waited when the crawl began to close.
 
         Raises:
             RobotsTxtDisallowed: the policy of its origin does not allow it.
         """
         if is_own(request):
-            return
-        request.meta.pop(VERDICT, None)
-        leave_inherited_slot(request)
+            return None
+        meta = request.meta
+        meta.pop(VERDICT, None)
+        if SLOT in meta:
+            leave_inherited_slot(request)
+        has_come_back = PUT_BACK in meta
+        if has_come_back:
+            request.dont_filter = bool(meta.pop(PUT_BACK))
         if is_exempt(request):
-            self._count(stats.EXEMPT)
-            return
-        verdict = await self._judge(request)
-        if verdict is None:
-            self._count(stats.NOT_JUDGED)
-            return
-        self._count(stats.VERDICT_ALLOWED if verdict.allowed else stats.VERDICT_DISALLOWED)
-        if not verdict.allowed:
-            if not self._dry_run:
-                self._drop(request, verdict)
-            self._count(stats.WOULD_DROP)
-        request.meta[VERDICT] = verdict
+            self._decisions.exempt(request)
+            return None
+        verdict = await self.judge(request)
+        if not has_come_back and verdict is not None and self._is_undecided(verdict):
+            return self._put_back(request)
+        self._decisions.judged(request, verdict, meta)
+        return None
 
-    async def _judge(self, request: Request) -> Verdict | None:
+    def _is_undecided(self, verdict: Verdict) -> bool:
+        """Whether a request would be dropped because the crawl closes, which a resume may undo."""
+        is_dry_run = self._decisions.is_dry_run
+        is_kept = verdict.allowed or verdict.reason not in _UNDECIDED or is_dry_run
+        return not is_kept and self._has_job and is_closing(self.crawler)
+
+    def _put_back(self, request: Request) -> Request:
+        """The request for the queue, past the duplicate filter, which has seen it.
+
+        Only once: what `download_async` of the engine requests does not go to the queue, but comes
+        here again.
+        """
+        self._journal.count(stats.PUT_BACK)
+        meta = {**request.meta, PUT_BACK: request.dont_filter}
+        return request.replace(meta=meta, dont_filter=True)
+
+    def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
+        """Drop a request that a browser was redirected for, to a URL that is not allowed.
+
+        Raises:
+            RobotsTxtDisallowed: the policy of the redirect's target does not allow it.
+        """
+        refusal = refusal_of(request)
+        if refusal is not None:
+            self._decisions.redirected_in_browser(request, refusal)
+
+    async def judge(self, request: Request) -> Verdict | None:
         """The verdict on a request; None if robots.txt does not govern it."""
         try:
-            origin = Origin.of(request.url)
+            origin = origin_of(request.url)
         except InvalidUri:
             return Verdict(allowed=False, reason=Reason.INVALID_URI)
         if origin is None:
             return None
-        if request.url == origin.robots_txt_uri:
-            return Verdict(allowed=True, reason=Reason.IMPLICITLY_ALLOWED, robots_txt=request.url)
-        policy = self.policies.peek(origin)
+        if is_robots_txt(request.url):
+            await self.pacing.wait_for_others(origin, request)
+            return implicit_verdict(origin.robots_txt_uri)
+        policy = self.policies.peek(origin, request)
         if policy is None:
+            began_at = time.monotonic()
             policy = await self.policies.get(origin, request)
+            self._decisions.waited(request, time.monotonic() - began_at)
         else:
-            self._count(stats.CACHE_HIT)
+            self._journal.count(stats.CACHE_HIT)
         return await self._admit(policy, request)
 
-    async def _admit(self, policy: Policy, request: Request) -> Verdict:
-        """The verdict of a policy; an allowed request waits for its site's visit time."""
-        verdict = policy.verdict(request.url, self._identity.tokens_for(request))
-        pace = self._pacing.apply(policy, slot_key(request))
+    def policy_of(self, request: Request) -> Policy | None:
+        """The policy by which a request was judged; None if it was not."""
+        return self._judged_by.get(request)
+
+    async def _admit(
+        self, policy: Policy, request: Request, *, is_renewed: bool = False
+    ) -> Verdict:
+        """The verdict of a policy; an allowed request waits until it may be sent.
+
+        If that took longer than the policy holds, the verdict is that of a newer one: once, for
+        else a request could wait for ever.
+        """
+        tokens = self._identity.tokens_for(request)
+        if not policy.is_ready_for(tokens):
+            await self.policies.make_ready(policy, tokens)
+        self._judged_by[request] = policy
+        verdict = policy.verdict(request.url, tokens)
+        pace = self.pacing.admit(policy, request, tokens)
         if not verdict.allowed:
             return verdict
         if pace.is_skipped:
-            self._count(stats.SKIPPED)
+            self._journal.count(stats.SKIPPED)
             return Verdict(allowed=False, reason=Reason.CRAWL_DELAY, robots_txt=verdict.robots_txt)
-        if not await self._pacing.wait(policy):
+        if not self.settings.visit_time_obey and self.slots.gate is None:
+            return verdict
+        if not await self.pacing.wait(policy, tokens):
             return Verdict(allowed=False, reason=Reason.VISIT_TIME, robots_txt=verdict.robots_txt)
-        return verdict
-
-    def _drop(self, request: Request, verdict: Verdict) -> NoReturn:
-        self._count(stats.FORBIDDEN)
-        logger.debug(
-            "Forbidden by robots.txt: %(request)s (%(verdict)s)",
-            {"request": request, "verdict": verdict},
-            extra={"spider": self.crawler.spider},
-        )
-        self._notices.send(request_disallowed, request=request, verdict=verdict)
-        if verdict.reason is Reason.UNREACHABLE:
-            raise RobotsTxtUnreachable(verdict)
-        raise RobotsTxtDisallowed(verdict)
-
-    def _count(self, name: str) -> None:
-        self.crawler.stats.inc_value(name)
-
-
-def is_exempt(request: Request) -> bool:
-    """Whether a request carries `dont_obey_robotstxt` of its own.
-
-    Scrapy copies meta to the request for a redirect's target, which may be any page of any host:
-    that the user exempted the page that redirects says nothing of it.
-    """
-    return bool(request.meta.get("dont_obey_robotstxt")) and not request.meta.get("redirect_urls")
+        await self.pacing.wait_for_others(policy.origin, request, pace.delay_seconds)
+        if is_renewed or time.time() < policy.usable_until + _WAITED_SECONDS:
+            return verdict
+        self.pacing.give_up_turn(request)  # else its robots.txt would wait for it
+        newer = await self.policies.get(policy.origin, request)
+        return await self._admit(newer, request, is_renewed=True)
 
 
 def _refuse_a_second_judge(crawler: Crawler) -> None:
@@ -206,7 +261,7 @@ def _refuse_a_second_judge(crawler: Crawler) -> None:
         if issubclass(loaded, RobotsTxtMiddleware):
             raise ConfigurationError(
                 f"DOWNLOADER_MIDDLEWARES: {loaded.__name__} is enabled besides RepMiddleware, and "
-                "would ask for every robots.txt again. Switch it off with "
-                f'{{"{loaded.__module__}.{loaded.__qualname__}": None}}, or use '
-                'ADDONS = {"scrapy_rep.Addon": 500}, which does it'
+                "would fetch every robots.txt again. Disable it with "
+                f'{{"{loaded.__module__}.{loaded.__qualname__}": None}}, or set '
+                'ADDONS = {"scrapy_rep.Addon": 500}, which does that'
             )

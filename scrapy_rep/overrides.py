@@ -1,4 +1,4 @@
-"""Policies that the user sets for hosts, in front of what the hosts say themselves."""
+"""Policies that the user sets for hosts, which take precedence over what the hosts say."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fnmatch import translate
 from typing import Any
 
-from .protocol.access import PRESETS
-from .protocol.errors import ConfigurationError
-from .protocol.origin import Origin
+from scrapy_rep.protocol.access.events import PRESETS
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.errors import ConfigurationError
 
 IGNORE = "ignore"
 _TEXT = "robots_txt"
@@ -21,9 +21,9 @@ class Override:
     """What holds for the hosts of one pattern: exactly one of these.
 
     Attributes:
-        ignore: everything is allowed, and no robots.txt is asked for.
-        text: a file to obey instead of the host's own, which is not asked for.
-        preset: what errors mean for these hosts.
+        ignore: everything is allowed, and no robots.txt is fetched.
+        text: a file to obey instead of the host's own, which is not fetched.
+        preset: the policy for errors of these hosts.
     """
 
     ignore: bool = False
@@ -35,8 +35,8 @@ class Override:
 class Overrides:
     """Overrides by host pattern, in order: the first that matches decides.
 
-    A pattern is compared with the host, or, where it holds ``://``, with the whole origin; ``*``
-    stands for any characters, and letter case plays no part.
+    A pattern is compared with the host, or with the whole origin if it holds ``://``. ``*`` stands
+    for any characters. Letter case is ignored.
     """
 
     patterns: tuple[tuple[re.Pattern[str], bool, Override], ...] = ()
@@ -46,7 +46,7 @@ class Overrides:
         """Read a setting.
 
         Raises:
-            ConfigurationError: a value is none of those that `Override` knows.
+            ConfigurationError: a value is not one that `Override` knows.
         """
         return cls(
             tuple(
@@ -75,6 +75,6 @@ def _override(pattern: str, value: Any) -> Override:
     if isinstance(value, Mapping) and set(value) == {_TEXT} and isinstance(value[_TEXT], str):
         return Override(text=value[_TEXT].encode())
     raise ConfigurationError(
-        f"{pattern!r} can't be {value!r}: use {IGNORE!r}, one of {', '.join(PRESETS)}, or "
+        f"{pattern!r} cannot be {value!r}: use {IGNORE!r}, one of {', '.join(PRESETS)}, or "
         f"{{{_TEXT!r}: 'a file to obey'}}"
     )

@@ -1,52 +1,75 @@
 """The policies of a crawl's origins: from memory, from the store, or from one shared exchange.
 
-There is one way to get a policy, `Policies.get`, and it always ends in one: an exchange that fails,
-or that fails in a way nobody thought of, is learnt as a failure, and means what the access policy
-says of failures. What to do with what is known, and what is known after an answer, the protocol's
-`exchange` tells; here is what takes time: asking, waiting, keeping.
+The protocol's `exchange` decides what to do with what is known, and what is known after an answer.
+This module does what takes time: it fetches, waits and keeps.
+
+Rules for the next author:
+
+1. `Policies.get` always returns a policy. An exchange that fails, takes too long or raises anything
+   counts as a failure, and means what the access policy says of failures.
+2. A file that we fail to read ourselves permits nothing, whatever the access policy says. Neither
+   does one that is not fetched because the crawl ends: that is no event of the site's.
+3. The work on a policy belongs to none of those who wait for it. Cancelling one of them ends
+   neither the work nor the waiting of the others.
+4. All who wait hear of the end: `_settle` hands out its policy in a `finally`.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
-from scrapy.utils.asyncio import call_later
+from scrapy.utils.asyncio import run_in_thread
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 
-from . import stats
-from .cache.memory import Lru
-from .engine import is_closing
-from .exchanges import Exchanges
-from .notices import Notices
-from .overrides import Override
-from .policy import Policy, Reading
-from .protocol.access import Failure, Meaning, name_of
-from .protocol.document import parse
-from .protocol.errors import ConfigurationError, InvalidUri
-from .protocol.exchange import Rules as ExchangeRules
-from .protocol.exchange import Standing, learn
-from .protocol.knowledge import Answer, Copy, Knowledge
-from .protocol.origin import Origin
-from .robotparser import ParserChoice
-from .signals import sitemaps_discovered
+from scrapy_rep import stats
+from scrapy_rep.announcements import Announcements
+from scrapy_rep.cache.memory import Lru
+from scrapy_rep.decisions import Decisions
+from scrapy_rep.engine.journal import Journal
+from scrapy_rep.engine.loops import Places, within
+from scrapy_rep.engine.origins import origin_of
+from scrapy_rep.engine.state import is_closing, is_running
+from scrapy_rep.engine.waiting import SharedWork
+from scrapy_rep.fetching.exchanges import Exchanges, LateError, NotNeededError
+from scrapy_rep.overrides import Override
+from scrapy_rep.policy import (
+    GAVE_UP,
+    NETWORK,
+    OVERRIDE,
+    STORE,
+    Policy,
+    reading_if_of,
+    reading_of,
+)
+from scrapy_rep.protocol.access.events import Failure, Meaning
+from scrapy_rep.protocol.access.exchange import PolicyOptions, Standing, learn, standing
+from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Step
+from scrapy_rep.protocol.access.lifetime import LEAST_SECONDS
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.reading import Reading, digest_of
+from scrapy_rep.reservations import SCHEMES, UNASKED, Reservations, Tdmrep
+from scrapy_rep.robotparser import ParserChoice
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.utils.asyncio import CallLaterResult
 
-    from .identity import Identity
-    from .settings import RepSettings
-    from .slots import Slots
+    from scrapy_rep.engine.slots import Slots
+    from scrapy_rep.identity import Identity
+    from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
 
-_ANNOUNCED_OCTETS = 1 << 24  # the sitemaps of some 80,000 origins; who is forgotten is told again
-_ANNOUNCEMENT_OCTETS = 200
+_SKEW_SECONDS = 300.0  # a clock that is set back by no more than this changes nothing
+_FINISH_SECONDS = 2.0  # time to release leases when the crawl ends
 
 
 class Policies:
@@ -58,150 +81,185 @@ class Policies:
         settings: RepSettings,
         identity: Identity,
         slots: Slots,
-        notices: Notices,
+        decisions: Decisions,
     ) -> None:
         self._crawler = crawler
         self._settings = settings
         self._identity = identity
         self._parser = ParserChoice(crawler)
         self._exchanges = Exchanges(crawler, settings, identity, slots)
+        self._reservations = (
+            Reservations(crawler, settings, self._exchanges) if settings.tdmrep else None
+        )
+        self._reserving: dict[Origin, Policy] = {}  # whose tdmrep.json is on its way
+        self.visitable_at: Callable[[Policy], float] = lambda _: 0.0  # of Pacing, which is above us
         self._kept: Lru[Origin, Policy] = Lru(settings.memory_octets)
-        self._waiting: dict[Origin, list[Deferred[Policy]]] = {}
-        self._waiting_count = 0
+        self._kept_at = 0.0
+        self._work: SharedWork[Origin, Policy] = SharedWork()
+        self._journal = Journal(crawler)
         self._tasks: set[Deferred[None]] = set()
         self._listeners: list[Callable[[Origin], None]] = []
-        self._notices = notices
-        self._announced: Lru[Origin, int] = Lru(_ANNOUNCED_OCTETS)
+        self._decisions = decisions
+        self._notices = decisions.notices
+        self._announcements = Announcements(crawler, self._notices)
+        self._unread: set[Origin] = set()  # whose file came, and is being read
+        self._thread = Places(1)  # more would take the processor from the loop
 
-    def close(self) -> None:
-        """Let go of the store; to be called once nothing is asked for any more."""
-        self._exchanges.close()
+    async def close(self) -> None:
+        """End the fetches that are under way, and close the store."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        with suppress(TimeoutError):
+            await within(_FINISH_SECONDS, _all_of(tasks))
+        await self._exchanges.close()
 
     def saw_answer(self, origin: Origin, status: int) -> None:
-        """Take note that a page of an origin was answered, for policies that ask for that."""
+        """Note that a page of an origin was answered: some policies depend on that."""
         self._exchanges.saw_answer(origin, status)
 
-    def peek(self, origin: Origin, *, renew: bool = True) -> Policy | None:
-        """The policy if it is in memory and may be used; never waits.
+    def peek(
+        self, origin: Origin, request: Request | None = None, *, renew: bool = True
+    ) -> Policy | None:
+        """The policy if it is in memory and usable; never waits.
 
-        One that should be confirmed is asked for in the background meanwhile, if `renew` says so.
+        With `renew`, a policy that is due is fetched again in the background, on behalf of
+        `request`.
         """
         policy = self._kept.get(origin)
         if policy is None:
             return None
         now = time.time()
+        if now < self._kept_at - _SKEW_SECONDS:
+            self._forget_all()
+            return None
         if now >= policy.due_at:
             if now >= policy.usable_until:
                 return None
             if renew:
-                self._refresh(origin)
+                self._refresh(origin, request)
         return policy
 
     async def get(self, origin: Origin, request: Request | None = None) -> Policy:
-        """The policy: from memory, or from work that everyone who asks meanwhile shares.
+        """The policy: from memory, or from one fetch that all requests meanwhile share.
 
-        That work belongs to nobody who waits for it: cancelling any of them does not end it.
-        `request` is the one on whose behalf the policy is asked for, if any.
+        `request` is the one on whose behalf the file is fetched, if there is one.
         """
-        policy = self.peek(origin) or self._unasked(origin)
+        while True:
+            policy = await self._got(origin, request)
+            if policy.tdmrep is not UNASKED:  # of work that began before anybody wanted a page
+                return policy
+
+    async def _got(
+        self, origin: Origin, request: Request | None, *, is_for_redirect: bool = False
+    ) -> Policy:
+        """The policy; without its tdmrep.json if only a redirect is to be judged by it."""
+        policy = self.peek(origin, request, renew=not is_for_redirect) or self._unasked(origin)
         if policy is not None:
             return policy
-        if self._waiting_count >= self._settings.unreachable_wait_count:
+        if self._work.waiting_count >= self._settings.unreachable_wait_count:
             return self._given_up(origin)
-        # Each waiter has a Deferred of its own: one that many coroutines await gives its result
-        # to the first of them only.
-        waiter: Deferred[Policy] = Deferred()
-        if origin in self._waiting:
-            self._count(stats.CACHE_WAITED)
-            self._waiting[origin].append(waiter)
-        else:
-            self._count(stats.CACHE_MISS)
-            self._start(origin, request, [waiter], is_refresh=False)
-        # A request that serves the exchange itself, a log-in of some middleware's, would wait for
-        # ever; it can't be told from others, so every wait ends.
-        alarm = _Alarm()
-        self._set(alarm, self._settings.unreachable_wait_seconds, waiter, origin)
-        self._waiting_count += 1
+        is_under_way = self._work.is_under_way(origin)
+        self._journal.count(stats.CACHE_WAITED if is_under_way else stats.CACHE_MISS)
+        # A request that serves the exchange itself, the log-in of a middleware say, would wait for
+        # ever. It cannot be told from others, so every exchange ends.
         try:
-            return await maybe_deferred_to_future(waiter)
-        finally:
-            self._waiting_count -= 1
-            alarm.call.cancel()
+            start = partial(
+                self._start, origin, request, is_refresh=False, is_for_redirect=is_for_redirect
+            )
+            return await self._work.result(origin, start)
+        except CancelledError:
+            # Twisted's, which Scrapy takes for an error. Without a policy here, a spider's `start`
+            # would break off when the crawl closes, and not go on to its end.
+            if is_running(self._crawler):
+                raise
+            return self._refused(origin)
+
+    async def make_ready(self, policy: Policy, tokens: tuple[str, ...]) -> None:
+        """Read a large file for other tokens than the crawl's, in a thread.
+
+        One at a time: requests may bring a thousand User-Agents to a hostile file. It is read again
+        if it was forgotten meanwhile, for few of them are remembered. The next verdict and pace in
+        this turn of the loop are ready.
+        """
+        async with self._thread.one():
+            if not policy.is_ready_for(tokens):
+                reading = reading_of(policy)
+                reading.keep(await run_in_thread(reading.prepare, tokens))
+                self._recount(policy)
+
+    def forget(self, origin: Origin) -> None:
+        """Keep the policy of an origin no longer in memory; the store still has its answer."""
+        self._kept.drop(origin)
 
     def listen(self, listener: Callable[[Origin], None]) -> None:
-        """Have a function called with each origin whose policy has just come into memory."""
+        """Call a function with each origin whose policy has just come into memory."""
         self._listeners.append(listener)
 
     def is_asking(self, origin: Origin) -> bool:
-        """Whether work on the origin's policy is under way; it always ends, and is told of."""
-        return origin in self._waiting
+        """Whether a fetch for the origin is under way; listeners hear of its end."""
+        return self._work.is_under_way(origin)
+
+    def is_queued(self, origin: Origin) -> bool:
+        """Whether the request for an origin's robots.txt is queued in the slot of a host."""
+        return self._exchanges.is_queued(origin)
 
     def ask(self, origin: Origin, request: Request | None) -> None:
-        """Have a policy come into memory, for requests that wait elsewhere; `listen` tells when.
+        """Fetch a policy into memory for requests that wait elsewhere; listeners hear of its end.
 
-        `request` is one of those.
+        `request` is one of those requests.
         """
-        if origin in self._waiting or is_closing(self._crawler):
+        if self._work.is_under_way(origin) or is_closing(self._crawler):
             return
         if self._unasked(origin) is not None:
             self._tell_listeners(origin)
             return
-        self._count(stats.PREFETCHED)
-        self._start(origin, request, [], is_refresh=False)
+        self._journal.count(stats.PREFETCHED)
+        self._work.begin(origin)
+        self._start(origin, request, is_refresh=False)
 
     def _unasked(self, origin: Origin) -> Policy | None:
-        """The policy that the user says instead of the origin, if so."""
+        """The policy that the user sets for an origin, instead of a fetch; None without one."""
         override = self._settings.overrides.match(origin)
         if override is None or override.preset is not None:
             return None
+        if self._reservations is not None and not override.ignore:
+            return None
         policy = self._overridden(origin, override)
         self._keep(policy)
-        self._announce(policy)
+        self._tell(policy)
+        self._announcements.sitemaps(policy)
         return policy
 
-    def _refresh(self, origin: Origin) -> None:
-        if origin not in self._waiting and not is_closing(self._crawler):
-            self._count(stats.CACHE_REFRESHED)
-            self._start(origin, None, [], is_refresh=True)
+    def _refresh(self, origin: Origin, request: Request | None) -> None:
+        if not self._work.is_under_way(origin) and not is_closing(self._crawler):
+            self._journal.count(stats.CACHE_REFRESHED)
+            self._work.begin(origin)
+            self._start(origin, request, is_refresh=True)
 
     def _start(
         self,
         origin: Origin,
         request: Request | None,
-        waiters: list[Deferred[Policy]],
         *,
         is_refresh: bool,
+        is_for_redirect: bool = False,
     ) -> None:
-        self._waiting[origin] = waiters
-        task = deferred_from_coro(self._settle(origin, request, is_refresh=is_refresh))
+        work = self._settle(origin, request, is_refresh=is_refresh, is_for_redirect=is_for_redirect)
+        task = deferred_from_coro(work)
         self._tasks.add(task)  # or it would be collected while it runs
         task.addBoth(lambda _: self._tasks.discard(task))
 
-    def _set(self, alarm: _Alarm, seconds: float, waiter: Deferred[Policy], origin: Origin) -> None:
-        alarm.call = call_later(seconds, self._give_up, alarm, waiter, origin)
-
-    def _give_up(self, alarm: _Alarm, waiter: Deferred[Policy], origin: Origin) -> None:
-        """Wait no longer; except where nobody has been asked for so long.
-
-        Nobody can be said to be unreachable then. A line of ours moves on: whoever is in front
-        answers, or takes too long.
-        """
-        asked_seconds = self._exchanges.asked_seconds(origin)
-        left = self._settings.unreachable_wait_seconds - asked_seconds
-        if left > 0:
-            self._set(alarm, left, waiter, origin)
-        elif not waiter.called:
-            waiter.callback(self._given_up(origin))
-
     def _given_up(self, origin: Origin) -> Policy:
-        """What a request gets that can't wait: a failure of our own, and what that means."""
-        self._count(stats.CACHE_GAVE_UP)
+        """The policy for a request that can wait no longer: that of a failure of our own."""
+        self._journal.count(stats.CACHE_GAVE_UP)
         rules = self._rules_for(origin)
         known = learn(Knowledge(), Answer(Failure.LOCAL), time.time(), rules.limits)
-        return self._without_file(known, self._exchanges.standing(origin, known, rules), origin)
+        stands = self._exchanges.standing(origin, known, rules)
+        return self._standing(origin, known, stands, Reading.of_nothing(origin), GAVE_UP)
 
     def _refused(self, origin: Origin) -> Policy:
-        """What holds where we could not deal with a file: nothing, whatever errors mean."""
+        """The policy where we did not read a file: disallow, whatever the policy of errors."""
         policy = self._given_up(origin)
         return Policy(
             origin,
@@ -209,52 +267,106 @@ class Policies:
             Meaning.DISALLOW,
             Reading.of_nothing(origin),
             self._identity.tokens,
+            source=GAVE_UP,
             due_at=policy.due_at,
             usable_until=policy.usable_until,
+            grown=self._recount,
         )
 
-    async def _settle(self, origin: Origin, request: Request | None, *, is_refresh: bool) -> None:
-        """Come to a policy, keep it, and give it to all who wait. Does not raise."""
+    async def _settle(
+        self, origin: Origin, request: Request | None, *, is_refresh: bool, is_for_redirect: bool
+    ) -> None:
+        """Get a policy, keep it, and give it to all who wait. Does not raise."""
         policy: Policy | None = None
         otherwise = self._given_up
         try:
             policy = await self._policy(origin, request, is_refresh=is_refresh)
+            if is_for_redirect:
+                policy.reserve(UNASKED)
+            else:
+                await self._reserve(policy, request, is_refresh=is_refresh)
+        except (NotNeededError, CancelledError) as error:  # Twisted's, which is an Exception
+            logger.debug("%s is not fetched: %s", origin, error, extra=self._journal.extra)
+            otherwise = self._refused
         except Exception:
             logger.exception(
-                "The robots.txt of %s could not be dealt with, which permits nothing",
+                "Reading the robots.txt of %s failed, so every URL of it is disallowed",
                 origin,
-                extra=self._extra,
+                extra=self._journal.extra,
             )
             otherwise = self._refused
         finally:
-            # Also where this is cancelled, as it is when the loop ends: nobody is left waiting.
+            # This runs when the work is cancelled too, at the end of the loop: nobody is left
+            # waiting.
+            if origin in self._unread:  # cancelled in the midst of it
+                self._unread.discard(origin)
+                otherwise = self._refused
             policy = policy or self._still_usable(origin) or otherwise(origin)
-            self._keep(policy)
-            for waiter in self._waiting.pop(origin):
-                if not waiter.called:
-                    waiter.callback(policy)
+            # Otherwise a queue would fetch a file that holds for no time again and again, and never
+            # hand out a request.
+            policy.usable_until = max(policy.usable_until, time.time() + LEAST_SECONDS)
+            if policy.tdmrep is not UNASKED:
+                self._keep(policy)
+            self._tell(policy)
+            self._work.end(origin, policy)
             self._tell_listeners(origin)
-        self._announce(policy)
+        self._announcements.sitemaps(policy)
+
+    def _tell(self, policy: Policy) -> None:
+        if self._decisions.witness is not None:
+            self._decisions.witness.learnt(policy)
+
+    def _tell_of_file(self, body: bytes, sha256: str) -> str:
+        if self._decisions.witness is not None:
+            self._decisions.witness.read(body, sha256)
+        return sha256
+
+    async def _reserve(self, policy: Policy, request: Request | None, *, is_refresh: bool) -> None:
+        """Have a policy know the tdmrep.json of its origin, if the user wants that."""
+        origin, before = policy.origin, self._kept.get(policy.origin)
+        if self._reservations is None or origin.scheme not in SCHEMES:
+            return
+        opens_at = self.visitable_at(policy)
+        if opens_at > time.time():
+            policy.reserve(Tdmrep(due_at=opens_at, usable_until=opens_at))
+            return
+        self._reserving[origin] = policy
+        try:
+            found = await self._reservations.of(
+                origin,
+                request,
+                None if before is None else before.tdmrep,
+                lambda url: self._permits(url, request),
+                is_refresh=is_refresh,
+                is_awaited=lambda: self._work.count_of(origin) > 0,
+            )
+        finally:
+            del self._reserving[origin]
+        policy.reserve(found)
+
+    async def _permits(self, url: str, request: Request | None) -> bool:
+        """Whether robots.txt lets a tdmrep.json be fetched; its redirects may leave the origin.
+
+        Two origins may redirect to each other: what waits for the tdmrep.json of its own origin
+        judges already, so that neither waits for the other. And an origin that is only redirected
+        to is asked for no tdmrep.json of its own: that may lead to a third, and so on for ever.
+        """
+        try:
+            origin = origin_of(url)
+        except InvalidUri:
+            return False
+        if origin is None:
+            return False
+        policy = self._reserving.get(origin) or self.peek(origin, renew=False)
+        policy = policy or await self._got(origin, request, is_for_redirect=True)
+        return policy.verdict(url).allowed and self.visitable_at(policy) <= time.time()
 
     def _tell_listeners(self, origin: Origin) -> None:
         for listener in self._listeners:
             listener(origin)
 
-    def _announce(self, policy: Policy) -> None:
-        """Tell of the sitemaps, if they are others than the last ones that were told."""
-        if not self._notices.has_listeners(sitemaps_discovered):
-            return
-        sitemaps = policy.sitemaps
-        content = hash(sitemaps)
-        if not sitemaps or self._announced.get(policy.origin) == content:
-            return
-        self._announced.put(policy.origin, content, _ANNOUNCEMENT_OCTETS)
-        self._notices.send(
-            sitemaps_discovered, origin=policy.origin, sitemaps=sitemaps, policy=policy
-        )
-
     def _still_usable(self, origin: Origin) -> Policy | None:
-        """The policy that there was, for as long as it may be used; not due for a while."""
+        """The policy from before while it is usable; due again after the first retry time."""
         policy = self._kept.get(origin)
         now = time.time()
         if policy is None or now >= policy.usable_until:
@@ -263,132 +375,125 @@ class Policies:
         return policy
 
     async def _policy(self, origin: Origin, request: Request | None, *, is_refresh: bool) -> Policy:
+        override = self._settings.overrides.match(origin)
+        if override is not None and override.preset is None:
+            return self._overridden(origin, override)
         rules = self._rules_for(origin)
-        known = await self._exchanges.settle(origin, rules, request, is_refresh=is_refresh)
+        steps: list[Step] = []
+        is_learnt = False
+        try:
+            known = await self._exchanges.settle(
+                origin,
+                rules,
+                request,
+                is_refresh=is_refresh,
+                is_awaited=lambda: self._work.count_of(origin) > 0,
+                steps=steps,
+            )
+            is_learnt = True
+        except LateError as late:
+            known = late.known
+            is_learnt = True
+            self._journal.count(stats.CACHE_GAVE_UP, self._work.count_of(origin))
+        finally:
+            if steps and not is_learnt and self._decisions.witness is not None:
+                self._decisions.witness.sent_in_vain(origin, steps)
         stands = self._exchanges.standing(origin, known, rules)
+        if stands.meaning is None and known.copy is not None:
+            # It expired while it was being stored. Those who waited for it use it all the same.
+            stands = standing(known, known.copy.confirmed_at, rules)
         if known.copy is None or stands.meaning is not Meaning.RULES:
-            policy = self._without_file(known, stands, origin)
+            reading = Reading.of_nothing(origin)
         else:
+            self._unread.add(origin)
             reading = await self._read(origin, known.copy, request)
-            policy = Policy.standing(origin, known, stands, reading, self._identity.tokens)
-        self._tell(policy, known)
+            self._unread.discard(origin)
+        source = NETWORK if steps else STORE
+        policy = self._standing(origin, known, stands, reading, source)
+        self._announcements.outage(policy, known)
         return policy
 
-    def _rules_for(self, origin: Origin) -> ExchangeRules:
+    def _rules_for(self, origin: Origin) -> PolicyOptions:
         override = self._settings.overrides.match(origin)
         if override is None or override.preset is None:
             return self._settings.rules
         return self._settings.rules_under(override.preset)
 
     async def _read(self, origin: Origin, copy: Copy, request: Request | None) -> Reading:
-        """The file as a value, and what decides by it; read again only if it was fetched again."""
+        """The file as a value, and its decider; parsed again only if it was fetched again."""
         before = self._kept.get(origin)
-        if (
-            before is not None
-            and before.meaning is Meaning.RULES
-            and before.fetched_at == copy.fetched_at
-        ):
-            return before.reading
+        known = None if before is None else reading_if_of(before, copy)
+        if known is not None:
+            return known
         robots_txt = parse(
             copy.body, origin.robots_txt_uri, limit_octets=self._settings.parse_limit_octets
         )
         if robots_txt.is_cut:
-            self._count(stats.PARSE_LIMIT)
+            self._journal.count(stats.PARSE_LIMIT)
         rules, parser = self._parser.read(robots_txt, copy.body)
-        # A name of Scrapy 2.18; the signal tells of the file before anyone is judged by it.
+        # New in Scrapy 2.18. Handlers see the file before any request is judged by it.
         robots_parsed = getattr(signals, "robots_parsed", None)
-        if robots_parsed is not None:
-            await self._crawler.signals.send_catch_log_async(
-                signal=robots_parsed,
+        if robots_parsed is not None and self._notices.has_listeners(robots_parsed):
+            await self._notices.deliver(
+                robots_parsed,
+                self._settings.unreachable_wait_seconds,
                 robotparser=parser,
                 request=request or Request(origin.robots_txt_uri),
             )
-        return Reading(robots_txt, rules)
+        sha256 = self._tell_of_file(copy.body, digest_of(copy.body))
+        reading = Reading(robots_txt, rules, sha256)
+        if reading.is_large:
+            reading.keep(await run_in_thread(reading.prepare, self._identity.tokens))
+        else:
+            reading.settle(self._identity.tokens)
+        reading.pack()
+        return reading
 
-    def _without_file(self, known: Knowledge, stands: Standing, origin: Origin) -> Policy:
-        reading = Reading.of_nothing(origin)
-        return Policy.standing(origin, known, stands, reading, self._identity.tokens)
+    def _standing(
+        self, origin: Origin, known: Knowledge, stands: Standing, reading: Reading, source: str
+    ) -> Policy:
+        return Policy.standing(
+            origin,
+            known,
+            stands,
+            reading,
+            self._identity.tokens,
+            source=source,
+            grown=self._recount,
+        )
 
     def _overridden(self, origin: Origin, override: Override) -> Policy:
-        robots_txt = parse(override.text or b"", origin.robots_txt_uri)
+        body = override.text or b""
+        robots_txt = parse(body, origin.robots_txt_uri)
         meaning = Meaning.ALLOW if override.ignore else Meaning.RULES
-        reading = Reading(robots_txt, robots_txt)
-        return Policy(origin, None, meaning, reading, self._identity.tokens)
+        return Policy(
+            origin,
+            None,
+            meaning,
+            Reading(robots_txt, robots_txt, self._tell_of_file(body, digest_of(body))),
+            self._identity.tokens,
+            source=OVERRIDE,
+            grown=self._recount,
+        )
+
+    def _forget_all(self) -> None:
+        """Forget what is in memory: the clock was set back, and nothing would expire in time."""
+        self._kept = Lru(self._settings.memory_octets)
+        self._kept_at = 0.0
 
     def _keep(self, policy: Policy) -> None:
-        policy.grown = self._recount
+        self._kept_at = time.time()
         evicted_before = self._kept.evicted_count
         self._kept.put(policy.origin, policy, policy.octets)
-        self._count(stats.CACHE_EVICTED, self._kept.evicted_count - evicted_before)
+        self._journal.count(stats.CACHE_EVICTED, self._kept.evicted_count - evicted_before)
 
     def _recount(self, policy: Policy) -> None:
-        """Count what a policy has come to cost; others make room for it."""
+        """Count the memory of a policy that has grown; others are evicted for it."""
         if self._kept.get(policy.origin) is policy:
             self._keep(policy)
 
-    def _tell(self, policy: Policy, known: Knowledge) -> None:
-        """Say in the log that a file is unreachable, each time that this has been found."""
-        outage = known.outage
-        if outage is None:
-            return
-        if policy.is_stale:
-            self._count(stats.STALE)
-        logger.warning(
-            "%s is unreachable (%s, %d in a row): %s",
-            policy.origin.robots_txt_uri,
-            name_of(outage.event),
-            outage.count,
-            "a stale copy is obeyed"
-            if policy.is_stale
-            else f"every URL of this origin is {policy.meaning.value}ed",
-            extra=self._extra,
-        )
 
-    def _count(self, name: str, count: int = 1) -> None:
-        if count:
-            self._crawler.stats.inc_value(name, count)
-
-    @property
-    def _extra(self) -> dict[str, Any]:
-        return {"spider": self._crawler.spider}
-
-
-class _Alarm:
-    """The call that ends a wait; another takes its place while nobody has been asked."""
-
-    call: CallLaterResult
-
-
-async def policy_for(crawler: Crawler, url: str) -> Policy:
-    """The policy of a URL's origin, from the crawl's cache or from one fetch.
-
-    To be awaited in callbacks and `start` of spiders, and in pipelines. Not where the fetch itself
-    waits for the answer: in handlers of `robots_parsed`, or in `process_request` of middlewares.
-
-    Raises:
-        ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
-        InvalidUri: the URL's scheme is not governed by robots.txt, or it has no host.
-    """
-    policies = policies_of(crawler, "policy_for")
-    origin = Origin.of(url)
-    if origin is None:
-        raise InvalidUri(f"{url!r}: robots.txt governs http, https and ftp URLs only")
-    return await policies.get(origin)
-
-
-def policies_of(crawler: Crawler, asker: str) -> Policies:
-    """The policies of a crawl that has begun.
-
-    Raises:
-        ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`, which is
-            what `asker` needs.
-    """
-    from .middleware import RepMiddleware
-
-    middleware = crawler.get_downloader_middleware(RepMiddleware)
-    if middleware is None:
-        raise ConfigurationError(
-            f"{asker} needs RepMiddleware: set ROBOTSTXT_OBEY = True and "
-            'ADDONS = {"scrapy_rep.Addon": 500}'
-        )
-    return middleware.policies
+async def _all_of(tasks: Iterable[Deferred[None]]) -> None:
+    for task in tasks:
+        with suppress(Exception):
+            await maybe_deferred_to_future(task)

@@ -1,31 +1,41 @@
-"""What the robots.txt of one origin means for this crawl, for a while."""
+"""What the robots.txt of one origin means to this crawl, for a while."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from .protocol.access import AccessResult, Event, Meaning, access_result, name_of
-from .protocol.clean_params import CleanParams
-from .protocol.document import RobotsTxt, parse
-from .protocol.exchange import Standing
-from .protocol.findings import Finding
-from .protocol.knowledge import Copy, Knowledge
-from .protocol.lint.codes import Code
-from .protocol.origin import Origin
-from .protocol.pace import Asked
-from .protocol.paths import path_of
-from .protocol.records import OtherRecord, host
-from .protocol.verdict import Reason, Verdict
-from .robotparser import Rules
+from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.findings import Finding
+from scrapy_rep.protocol.access.events import AccessResult, Event, Meaning, access_result, name_of
+from scrapy_rep.protocol.access.exchange import Standing
+from scrapy_rep.protocol.access.knowledge import REMARK, Copy, Knowledge, Outage, Step
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.extensions.clean_params import CleanParams
+from scrapy_rep.protocol.extensions.pace import Asked
+from scrapy_rep.protocol.extensions.records import OtherRecord, host
+from scrapy_rep.protocol.paths import is_robots_txt
+from scrapy_rep.protocol.tokens import ProductTokens, as_product_tokens, refuse_url
+from scrapy_rep.protocol.usage.preference import NO_TOKENS, UsagePreferences, UsageTokens
+from scrapy_rep.protocol.usage.robots import FileUsage
+from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
+from scrapy_rep.reading import Reading
+from scrapy_rep.reservations import Tdmrep
 
-_POLICY_OCTETS = 2500  # what a policy costs besides its file, roughly
+_POLICY_OCTETS = 2500  # what a policy takes besides its file, roughly
 
-_VIEWED_OCTETS = 150  # what each value of a view costs, roughly
+_USAGE_COUNT = 16  # crawlers for which what the file says of usage is kept
+
+_STEP_OCTETS = 200  # what a step takes besides its addresses, roughly
+
+_KEPT = ("cache-control", "expires", "etag", "last-modified", "retry-after")
+_HEADER_CHARACTERS = 1000  # of a field that a site may make as long as it likes
 
 _OK = 200
+
+NETWORK, STORE, OVERRIDE, GAVE_UP = "network", "store", "override", "gave-up"
+"""Where a policy comes from."""
 
 _REASONS = {
     AccessResult.SUCCESSFUL: Reason.OVERRIDDEN,
@@ -34,102 +44,68 @@ _REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A file as a value, and what decides by it: the value itself, or another parser.
-
-    What else is asked of the file, its *views*, is read once and kept: reading a hostile file of
-    500 KiB takes up to a second. Such a file's views take up to 40 times its octets; typical ones
-    take a kilobyte or two.
-    """
-
-    robots_txt: RobotsTxt
-    rules: Rules
-    _views: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    @classmethod
-    def of_nothing(cls, origin: Origin) -> Reading:
-        """That of an empty file."""
-        empty = parse(b"", origin.robots_txt_uri)
-        return cls(empty, empty)
-
-    def view(self, name: str, grown: Callable[[], None]) -> Any:
-        """What one of `_VIEWS` reads from the file; `grown` is told that it is kept from now on."""
-        if name not in self._views:
-            self._views[name] = _VIEWS[name](self)
-            grown()
-        return self._views[name]
-
-    @property
-    def octets(self) -> int:
-        """Roughly what is kept: the file, its rules ready for use, and its views."""
-        views = sum(_VIEWED_OCTETS * len(view) for view in self._views.values())
-        return 3 * len(self.robots_txt.octets) + views
-
-
-_VIEWS: dict[str, Callable[[Reading], Any]] = {
-    "sitemaps": lambda reading: reading.robots_txt.sitemaps,
-    "findings": lambda reading: reading.robots_txt.findings,
-    "other_records": lambda reading: reading.robots_txt.records,
-    "clean_params": lambda reading: CleanParams.of(reading.robots_txt.records),
-}
-
-
-# Dot segments, plain or escaped (RFC 3986, 5.2.4). Rules are matched against the path as it is
-# written; but some clients resolve such a path before they send it, and most servers after.
-_DOTS = re.compile(r"/(?:\.|%2e){1,2}(?:[/?#]|$)", re.IGNORECASE)
-_DOT = re.compile("%2e", re.IGNORECASE)
-
-
-def _without_dots(url: str) -> str:
-    """The path and query of a URL, dot segments resolved."""
-    path, mark, query = path_of(url).partition("?")
-    kept: list[str] = []
-    segments = _DOT.sub(".", path.partition("#")[0]).split("/")[1:]
-    for segment in segments:
-        if segment == "..":
-            del kept[-1:]
-        elif segment != ".":
-            kept.append(segment)
-    if segments[-1] in (".", ".."):
-        kept.append("")
-    return "/" + "/".join(kept) + mark + query
+def _ignore(policy: Policy) -> None:
+    pass
 
 
 class Policy:
-    """What the robots.txt of one origin means for this crawl, for a while.
+    """What the robots.txt of one origin means to this crawl, for a while.
 
     Attributes:
         origin: whose policy it is.
         meaning: whether the rules decide, or everything is allowed or disallowed.
-        robots_txt: the file as a value, with sitemaps, groups, other records and findings; an
+        robots_txt: the file as a value, with sitemaps, groups and other records; an
             empty file where there is none.
-        is_stale: whether it rests on an old copy, since the file is unreachable.
-        content_type: what the answer said the file is; empty if it said nothing.
-        hops: the URLs that were asked, in order.
-        reading: the file and what decides by it.
-        grown: called with this once it has read, and keeps, more of its file.
+        is_stale: whether it is an old copy, used because the file is unreachable.
+        is_unreachable: whether the last fetch failed.
+        content_type: the Content-Type of the answer; empty if it has none.
+        remark: what was unusual in the encoding of the answer's body; empty if nothing was.
+        hops: the URLs on the way to the file, in order.
+        steps: the requests on that way, in order, with what is known of each; retries and the
+            last confirmation count. Those that were taken from another origin's copy say so.
+            Empty if an older version stored the answer.
+        source: where it comes from: ``network`` (this crawl fetched the file), ``store``,
+            ``override`` (of the user's) or ``gave-up`` (nothing came in time).
         fetched_at: when the octets of the file came, or the failure; POSIX seconds.
-        due_at: when the file should be asked for again; POSIX seconds.
-        usable_until: until when this holds; POSIX seconds.
+        confirmed_at: when the site last said that the file holds; POSIX seconds, 0 if never.
+        headers: some header fields of the answer, by name in lower case: validators, and those that
+            say how long it holds.
+        outage: that the file has been unreachable since; None if it is not.
+        asked_at: when the site last answered, or failed to; POSIX seconds, 0 if it was not asked.
+        due_at: when the file should be fetched again; POSIX seconds.
+        usable_until: when the policy expires; POSIX seconds.
+        tdmrep: what is known of the origin's tdmrep.json; None without `REP_TDMREP`.
     """
 
     __slots__ = (
         "_asked",
         "_event",
+        "_grown",
+        "_is_large",
+        "_paced",
+        "_reading",
         "_rules",
         "_tokens",
+        "_usage",
         "_verdict",
+        "asked_at",
+        "audit",
+        "confirmed_at",
         "content_type",
         "due_at",
         "fetched_at",
-        "grown",
+        "headers",
         "hops",
         "is_stale",
+        "is_unreachable",
         "meaning",
         "origin",
-        "reading",
+        "outage",
+        "remark",
         "robots_txt",
+        "source",
+        "steps",
+        "tdmrep",
         "usable_until",
     )
 
@@ -142,26 +118,51 @@ class Policy:
         tokens: tuple[str, ...],
         *,
         hops: tuple[str, ...] = (),
+        steps: tuple[Step, ...] = (),
+        source: str = "",
         content_type: str = "",
+        remark: str = "",
         fetched_at: float = 0.0,
+        confirmed_at: float = 0.0,
+        headers: Mapping[str, str] | None = None,
+        outage: Outage | None = None,
+        asked_at: float = 0.0,
         is_stale: bool = False,
         due_at: float = float("inf"),
         usable_until: float = float("inf"),
+        grown: Callable[[Policy], None] = _ignore,
     ) -> None:
-        """Take the facts; `event` None where nothing was asked for, by the user's override."""
+        """Take the facts.
+
+        `event` is None where an override of the user's stands for a fetch. `grown` is called with
+        this policy after it has read, and keeps, more of its file.
+        """
         self.origin = origin
         self.meaning = meaning
-        self.reading = reading
+        self._reading = reading
         self.robots_txt = reading.robots_txt
-        self.grown: Callable[[Policy], None] = _ignore
+        self._grown = grown
         self.hops = hops
+        self.steps = steps
+        self.source = source
         self.content_type = content_type
+        self.remark = remark
         self.fetched_at = fetched_at
+        self.confirmed_at = confirmed_at
+        self.headers = headers or {}
+        self.outage = outage
+        self.audit: Any = None  # what the audit trail keeps with the policy
+        self.asked_at = asked_at
         self.is_stale = is_stale
         self.due_at = due_at
         self.usable_until = usable_until
-        self._asked: Asked | None = None
+        self.tdmrep: Tdmrep | None = None
+        self._asked: Asked | None = None  # of this crawl
+        self._paced: Any = None  # what `pacing` makes of that
+        self._is_large = reading.is_large
+        self._usage: dict[Any, FileUsage] = {}
         self._event = event
+        self.is_unreachable = self.access_result is AccessResult.UNREACHABLE
         self._rules = reading.rules
         self._tokens = tokens
         self._verdict = Verdict(
@@ -179,11 +180,15 @@ class Policy:
         stands: Standing,
         reading: Reading,
         tokens: tuple[str, ...],
+        *,
+        source: str = STORE,
+        grown: Callable[[Policy], None] = _ignore,
     ) -> Policy:
-        """The policy that what is known of an origin comes to."""
+        """The policy that follows from what is known of an origin."""
         rests_on_copy = known.copy is not None and (known.outage is None or stands.is_stale)
         basis: Copy | None = known.copy if rests_on_copy else None
         outage = known.outage
+        headers = dict(basis.headers) if basis else {}
         return cls(
             origin,
             stands.event,
@@ -191,46 +196,62 @@ class Policy:
             reading,
             tokens,
             hops=basis.hops if basis else outage.hops if outage else (),
-            content_type=dict(basis.headers).get("content-type", "") if basis else "",
+            steps=_steps_of(known, basis),
+            source=source,
+            content_type=headers.get("content-type", ""),
+            remark=headers.get(REMARK, ""),
+            confirmed_at=basis.confirmed_at if basis else 0.0,
+            headers={name: headers[name][:_HEADER_CHARACTERS] for name in _KEPT if name in headers},
+            outage=outage,
             fetched_at=basis.fetched_at if basis else outage.failed_at if outage else 0.0,
+            asked_at=max(
+                known.copy.confirmed_at if known.copy else 0.0, outage.failed_at if outage else 0.0
+            ),
             is_stale=stands.is_stale,
             due_at=stands.due_at,
             usable_until=stands.usable_until,
+            grown=grown,
         )
 
-    def verdict(self, url: str, product_tokens: tuple[str, ...] | None = None) -> Verdict:
-        """Whether a URL of this origin may be asked for, by this crawl or by other tokens."""
+    def verdict(self, url: str, product_tokens: ProductTokens | None = None) -> Verdict:
+        """Whether a URL of this origin may be fetched, by this crawl or by other product tokens.
+
+        Args:
+            url: as `RobotsTxt.verdict` takes it.
+            product_tokens: as `RobotsTxt.verdict` takes them; None for those of this crawl.
+
+        Raises:
+            InvalidProductToken: a token holds what no user-agent line could name.
+            TypeError: the tokens are a URL.
+        """
+        if product_tokens is not None:
+            refuse_url(product_tokens)
         if self.meaning is not Meaning.RULES:
+            if is_robots_txt(url):
+                return implicit_verdict(self.origin.robots_txt_uri)
             return self._verdict
         tokens = self._tokens if product_tokens is None else product_tokens
-        verdict = self._rules.verdict(tokens, url)
-        if verdict.allowed and _DOTS.search(url):
-            verdict = self._rules.verdict(tokens, _without_dots(url))
+        verdict = self._rules.verdict(url, tokens)
         return replace(verdict, is_stale=True) if self.is_stale else verdict
 
     @property
     def access_result(self) -> AccessResult | None:
-        """What RFC 9309, 2.3.1 calls the outcome; None where nothing was asked for."""
+        """What RFC 9309, 2.3.1 calls the outcome; None where nothing was fetched."""
         return None if self._event is None else access_result(self._event)
 
     @property
     def event(self) -> str:
-        """What happened: the status of the last answer, or the failure's name."""
+        """The status of the last answer, or the failure's name."""
         return "override" if self._event is None else name_of(self._event)
 
     @property
     def status(self) -> int | None:
-        """The status of the last answer; None if there was none that counts."""
+        """The status of the last answer; None if the last fetch failed."""
         return self._event if isinstance(self._event, int) else None
 
     @property
-    def is_unreachable(self) -> bool:
-        """Whether this rests on a failure."""
-        return self.access_result is AccessResult.UNREACHABLE
-
-    @property
     def final_url(self) -> str:
-        """The URL that was asked last."""
+        """The URL that was fetched last."""
         return self.hops[-1] if self.hops else self.origin.robots_txt_uri
 
     @property
@@ -241,9 +262,11 @@ class Policy:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is odd in the answer and in the file."""
+        """What is unusual in the answer and in the file."""
         is_odd = self.access_result is AccessResult.SUCCESSFUL and self.status != _OK
         odd = (Finding(Code.ODD_STATUS, octets=self.event.encode()),) if is_odd else ()
+        if self.remark:
+            odd = (*odd, Finding(Code.ODD_CODING, octets=self.remark.encode()))
         return (*odd, *self._view("findings"))
 
     @property
@@ -258,20 +281,86 @@ class Policy:
         return self._rules.crawl_delay(self._tokens)
 
     @property
-    def asked(self) -> Asked:
-        """How fast and when the site asks this crawl to come; read once.
+    def is_read_by_us(self) -> bool:
+        """Whether our own parser decides, and not that of `ROBOTSTXT_PARSER`."""
+        return self._rules is self.robots_txt
 
-        Where another parser stands in for our reading and knows no Crawl-delay, ours counts.
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The product tokens of this crawl."""
+        return self._tokens
+
+    def usage(
+        self,
+        url: str,
+        product_tokens: ProductTokens | None = None,
+        usage_tokens: UsageTokens = NO_TOKENS,
+    ) -> UsagePreferences:
+        """What the file says about the use of the content at a URL of this origin.
+
+        Without rules in force there is no file to ask: nothing is said. That is complete only if
+        the file is unavailable, and neither unreachable nor overridden.
+
+        Args:
+            url: as `RobotsTxt.usage` takes it.
+            product_tokens: as `RobotsTxt.usage` takes them; None for those of this crawl.
+            usage_tokens: as `RobotsTxt.usage` takes them.
+
+        Raises:
+            InvalidProductToken: a token holds what no user-agent line could name.
+            TypeError: the tokens are a URL.
+            ValueError: a key of `usage_tokens` is no category.
         """
+        if product_tokens is not None:
+            refuse_url(product_tokens)
+        tokens = self._tokens if product_tokens is None else product_tokens
+        is_read = self.meaning is Meaning.RULES
+        if is_read:
+            said = self._file_usage(as_product_tokens(tokens), usage_tokens).preferences(url)
+        else:
+            said = UsagePreferences(robots_txt=self.origin.robots_txt_uri)
+        was_asked = self._event is not None and (is_read or not self.is_unreachable)
+        return replace(
+            said,
+            fetched_at=self.fetched_at,
+            is_stale=self.is_stale,
+            is_complete=was_asked,
+        )
+
+    def _file_usage(self, tokens: tuple[str, ...], usage_tokens: UsageTokens) -> FileUsage:
+        """What the file says, read once for each crawler."""
+        others = tuple((category, tuple(names)) for category, names in usage_tokens.items())
+        key = tokens, others
+        found = self._usage.get(key)
+        if found is None:
+            if len(self._usage) >= _USAGE_COUNT:
+                self._usage.clear()
+            file = self.robots_txt
+            found = FileUsage.of(file.text, file.uri, file.selection(tokens), usage_tokens)
+            self._usage[key] = found
+            self._grown(self)
+        return found
+
+    def reserve(self, tdmrep: Tdmrep) -> None:
+        """Know the origin's tdmrep.json, too: what expires first expires the policy."""
+        self.tdmrep = tdmrep
+        self.due_at = min(self.due_at, tdmrep.due_at)
+        self.usable_until = min(self.usable_until, tdmrep.usable_until)
+
+    def asked_of(self, product_tokens: tuple[str, ...] | None = None) -> Asked:
+        """How fast and when the site wants to be visited by this crawl, or by other tokens.
+
+        Another parser that knows no Crawl-delay does not change ours.
+        """
+        if product_tokens is not None and product_tokens != self._tokens:
+            return self._reading.asked_of(product_tokens)
         if self._asked is None:
-            tokens, file = self._tokens, self.robots_txt
-            delay = self.crawl_delay
-            self._asked = Asked(
-                file.crawl_delay(tokens) if delay is None else delay,
-                file.request_rate(tokens),
-                file.visit_time(tokens),
-            )
+            self._asked = self._reading.asked_of(self._tokens)
         return self._asked
+
+    def is_ready_for(self, product_tokens: tuple[str, ...]) -> bool:
+        """Whether a verdict for some tokens takes a moment; a large file has to be read first."""
+        return not self._is_large or self._reading.is_ready_for(product_tokens)
 
     @property
     def host(self) -> str | None:
@@ -285,22 +374,48 @@ class Policy:
         return found.parameters(url)
 
     def canonical(self, url: str) -> str:
-        """The URL without these parameters: one URL for what is one page."""
+        """The URL without these parameters, so that one page has one URL."""
         found: CleanParams = self._view("clean_params")
         return found.canonical(url)
 
     @property
+    def sha256(self) -> str:
+        """The SHA-256 of the octets judged: the body, decoded, and cut to the limit; in hex.
+
+        Empty where there is no file.
+        """
+        return self._reading.sha256
+
+    @property
     def octets(self) -> int:
-        """Roughly what keeping this policy costs."""
-        return _POLICY_OCTETS + self.reading.octets
+        """The memory that this policy takes, roughly."""
+        usage = sum(one.kept_octets for one in self._usage.values())
+        steps = sum(_STEP_OCTETS + len(step.uri) + len(step.location) for step in self.steps)
+        answer = (self.origin.host, self.content_type, self.remark, *self.hops)
+        reserved = 0 if self.tdmrep is None else self.tdmrep.octets
+        kept = _POLICY_OCTETS + sum(map(len, answer)) + self._reading.octets
+        return kept + usage + steps + reserved
 
     def _view(self, name: str) -> Any:
-        return self.reading.view(name, lambda: self.grown(self))
+        return self._reading.view(name, lambda: self._grown(self))
 
     def __repr__(self) -> str:
-        """The origin, what came of its robots.txt, and what that means."""
+        """The origin, the event of its last fetch, and what that means."""
         return f"<Policy {self.origin} {self.event} {self.meaning.value}>"
 
 
-def _ignore(policy: Policy) -> None:
-    pass
+def _steps_of(known: Knowledge, basis: Copy | None) -> tuple[Step, ...]:
+    """The steps to what a policy rests on, and those of the outage since."""
+    of_copy = () if basis is None else (*basis.steps, *basis.confirmed_by)
+    return of_copy if known.outage is None else (*of_copy, *known.outage.steps)
+
+
+def reading_of(policy: Policy) -> Reading:
+    """The reading behind a policy, which users need not see."""
+    return policy._reading  # noqa: SLF001
+
+
+def reading_if_of(policy: Policy, copy: Copy) -> Reading | None:
+    """The reading of a policy, if its file is that of a copy: it need not be parsed again."""
+    is_same = policy.meaning is Meaning.RULES and policy.fetched_at == copy.fetched_at
+    return reading_of(policy) if is_same else None

@@ -1,7 +1,7 @@
 """Scrapy's `RobotParser` interface, both ways round.
 
-`RepRobotParser` gives our reading to whoever takes a `ROBOTSTXT_PARSER`; `ParserRules` lets any
-other class of that interface stand in for our reading.
+`RepRobotParser` makes our parser a `ROBOTSTXT_PARSER`. `ParserRules` lets any other class of that
+interface replace our parser in the middleware.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.misc import build_from_crawler, load_object
 
-from . import stats
-from .protocol.document import RobotsTxt, parse
-from .protocol.errors import ConfigurationError
-from .protocol.tokens import token_from_user_agent
-from .protocol.verdict import Reason, Verdict
+from scrapy_rep import stats
+from scrapy_rep.protocol.document import RobotsTxt, parse
+from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.protocol.extensions.headers import token_from_user_agent
+from scrapy_rep.protocol.paths import is_robots_txt, uri_without_dots
+from scrapy_rep.protocol.tokens import ProductTokens
+from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -28,10 +30,10 @@ logger = logging.getLogger(__name__)
 
 
 class RepRobotParser(RobotParser):
-    """The reading of this package behind Scrapy's interface; works without a crawler too.
+    """The parser of this package behind Scrapy's interface; works without a crawler too.
 
     Attributes:
-        robots_txt: the file as a value, with groups, sitemaps, other records and findings.
+        robots_txt: the file as a value, with groups, sitemaps and other records.
     """
 
     def __init__(self, robots_txt: RobotsTxt) -> None:
@@ -43,12 +45,12 @@ class RepRobotParser(RobotParser):
         return cls(parse(robotstxt_body))
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
-        """Whether a URL may be asked for by a product token or a whole User-Agent header."""
+        """Whether a product token or a whole User-Agent header may fetch a URL."""
         return self.verdict(url, user_agent).allowed
 
     def verdict(self, url: str | bytes, user_agent: str | bytes) -> Verdict:
         """The same with its reason, rule and line."""
-        return self.robots_txt.verdict(tokens_of(_text(user_agent)), _text(url))
+        return self.robots_txt.verdict(_text(url), tokens_of(_text(user_agent)))
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
         """Seconds between requests that the group for a token or header asks for."""
@@ -66,31 +68,40 @@ def tokens_of(user_agent: str) -> tuple[str, ...]:
     return () if token is None else (token,)
 
 
-class Rules(Protocol):
-    """What decides for the origin of a file: `RobotsTxt`, or a parser that stands in for it."""
+class Decider(Protocol):
+    """What decides by a file: `RobotsTxt`, or a parser that replaces it."""
 
-    def verdict(self, product_tokens: tuple[str, ...], url: str) -> Verdict:
-        """Whether the crawler with these tokens may ask for a URL."""
+    def verdict(self, url: str, product_tokens: ProductTokens) -> Verdict:
+        """Whether the crawler with these tokens may fetch a URL."""
 
-    def crawl_delay(self, product_tokens: tuple[str, ...]) -> float | None:
-        """Seconds between requests that the crawler is asked to leave."""
+    def crawl_delay(self, product_tokens: ProductTokens) -> float | None:
+        """Seconds between requests that the site asks the crawler for."""
 
 
 class ParserRules:
-    """The rules of a file as another class of Scrapy's interface reads them."""
+    """The rules of a file as another parser of Scrapy's interface reads them."""
 
     def __init__(self, parser: Any, uri: str, crawler: Crawler) -> None:
         self._parser = parser
         self._uri = uri
         self._crawler = crawler
 
-    def verdict(self, product_tokens: tuple[str, ...], url: str) -> Verdict:
-        """The parser's answer; where it raises there is none, and that permits nothing."""
+    def verdict(self, url: str, product_tokens: ProductTokens) -> Verdict:
+        """The parser's answer; a parser that raises permits nothing.
+
+        It judges a URL with dot segments twice, as written and without them. Both must be allowed.
+        """
+        if is_robots_txt(url):
+            return implicit_verdict(self._uri)
+        asker = _asker(product_tokens)
         try:
-            allowed = bool(self._parser.allowed(url, _asker(product_tokens)))
+            allowed = all(
+                self._parser.allowed(one, asker)
+                for one in dict.fromkeys((url, uri_without_dots(url)))
+            )
         except Exception:
             logger.exception(
-                "The parser %s raised on %s, which is taken as disallowed",
+                "The parser %s raised on %s, which counts as disallowed",
                 type(self._parser).__name__,
                 url,
                 extra={"spider": self._crawler.spider},
@@ -99,11 +110,8 @@ class ParserRules:
             return Verdict(allowed=False, reason=Reason.PARSER_FAILED, robots_txt=self._uri)
         return Verdict(allowed=allowed, reason=Reason.OTHER_PARSER, robots_txt=self._uri)
 
-    def crawl_delay(self, product_tokens: tuple[str, ...]) -> float | None:
-        """The parser's answer; None from a parser that knows no delays.
-
-        Where it raises, or says what is no number of seconds, there is no answer either.
-        """
+    def crawl_delay(self, product_tokens: ProductTokens) -> float | None:
+        """The parser's answer; None if it knows no delays, raises, or returns no number."""
         ask = getattr(self._parser, "crawl_delay", None)
         if ask is None:
             return None
@@ -122,23 +130,25 @@ class ParserRules:
         return None if answer is None or not 0 <= seconds < math.inf else seconds
 
 
-def _asker(product_tokens: tuple[str, ...]) -> str:
-    # Scrapy's interface takes one user agent; "*" is what its parsers call everyone else.
+def _asker(product_tokens: ProductTokens) -> str:
+    # Scrapy's interface takes one user agent. "*" stands for every other crawler there.
+    if isinstance(product_tokens, str):
+        return product_tokens
     return product_tokens[0] if product_tokens else "*"
 
 
 class ParserChoice:
-    """Which class reads the files of this crawl: ours, unless `ROBOTSTXT_PARSER` was set."""
+    """The class that parses the files of this crawl: ours, unless `ROBOTSTXT_PARSER` is set."""
 
     def __init__(self, crawler: Crawler) -> None:
         """Load the class and try it on an empty file.
 
         Raises:
-            ConfigurationError: it can't be loaded, or can't read an empty file.
+            ConfigurationError: it cannot be loaded, or fails on an empty file.
         """
         self._crawler = crawler
         self._class: Any = None
-        # The value that Scrapy itself brings is no choice of the user's: it has priority 0.
+        # Scrapy's own value has priority 0: the user has not chosen it.
         if not crawler.settings.getpriority("ROBOTSTXT_PARSER"):
             return
         value = crawler.settings["ROBOTSTXT_PARSER"]
@@ -149,16 +159,16 @@ class ParserChoice:
             build_from_crawler(chosen, crawler, b"")
         except Exception as error:
             raise ConfigurationError(
-                f"ROBOTSTXT_PARSER = {value!r} can't be used: {error!r}; give the import path of a "
-                "class with Scrapy's RobotParser interface, or leave the setting out"
+                f"ROBOTSTXT_PARSER = {value!r} cannot be used: {error!r}; give the import path of "
+                "a class with Scrapy's RobotParser interface, or remove the setting"
             ) from error
         self._class = chosen
 
-    def read(self, robots_txt: RobotsTxt, body: bytes) -> tuple[Rules, Any]:
-        """The rules of a file, and the parser object that Scrapy's signal is sent with.
+    def read(self, robots_txt: RobotsTxt, body: bytes) -> tuple[Decider, Any]:
+        """The decider of a file, and the parser object for Scrapy's signal.
 
         Raises:
-            Exception: whatever the chosen class raises on these octets.
+            Exception: the chosen class fails on these octets.
         """
         if self._class is None:
             return robots_txt, RepRobotParser(robots_txt)

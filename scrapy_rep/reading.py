@@ -1,0 +1,160 @@
+"""What a crawl has read of one file: its rules for some crawlers, and its views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+from scrapy_rep.analysis.findings import findings
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.document import RobotsTxt, parse
+from scrapy_rep.protocol.extensions.clean_params import CleanParams
+from scrapy_rep.protocol.extensions.pace import Asked
+from scrapy_rep.protocol.selection import Selection
+from scrapy_rep.robotparser import Decider
+
+# The rules of larger files are made ready in a thread. A hostile file of 500 KiB takes so long that
+# all other requests would have to wait (`benchmarks/hostile.py`, "first").
+_LARGE_OCTETS = 1 << 16
+_PACKED_FROM_OCTETS = 1 << 15
+_PARSER_SHARE = 3  # what another parser keeps of a file, as a multiple of its octets, roughly
+_VIEWED_OCTETS = 150  # what each value of a view takes besides its text, roughly
+_NAME_OCTETS = 120  # a name in a set of names
+_ASKED_COUNT = 16  # sets of tokens for which the pace that a site asks for is kept
+
+
+def digest_of(body: bytes) -> str:
+    """The SHA-256 of a body, in hex."""
+    return sha256(body).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What some tokens obey in a file, read apart from all that others use."""
+
+    tokens: tuple[str, ...]
+    selection: Selection
+    asked: Asked
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A file as a value, its decider (the value itself, or another parser), and its digest.
+
+    Everything else that is read from the file, its *views*, is read once and kept: in the worst
+    case reading takes time again and again, and a view takes many times the octets of the file. So
+    the memory of views is counted.
+    """
+
+    robots_txt: RobotsTxt
+    rules: Decider
+    sha256: str = ""
+    _views: dict[str, tuple[Any, int]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _asked: dict[tuple[str, ...], Asked] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    @classmethod
+    def of_nothing(cls, origin: Origin) -> Reading:
+        """The reading of an empty file."""
+        empty = parse(b"", origin.robots_txt_uri)
+        return cls(empty, empty)
+
+    def view(self, name: str, grown: Callable[[], None]) -> Any:
+        """What one of `_VIEWS` reads from the file; `grown` is called when it is kept anew."""
+        if name not in self._views:
+            read, text_octets = _VIEWS[name]
+            view = read(self)
+            self._views[name] = view, _VIEWED_OCTETS * len(view) + text_octets(view)
+            grown()
+        return self._views[name][0]
+
+    @property
+    def octets(self) -> int:
+        """The memory that it takes, roughly: the file, its rules ready for use, and its views."""
+        views = sum(octets for _, octets in self._views.values())
+        file = self.robots_txt
+        parsers = 0 if self.rules is file else _PARSER_SHARE * len(file.text)
+        return file.kept_octets + parsers + views
+
+    @property
+    def is_large(self) -> bool:
+        """Whether its rules are made ready in a thread; another parser's never are."""
+        return self.rules is self.robots_txt and len(self.robots_txt.text) >= _LARGE_OCTETS
+
+    def is_ready_for(self, tokens: tuple[str, ...]) -> bool:
+        """Whether neither a verdict for some tokens, nor their pace, takes reading the file."""
+        return tokens in self._asked and self.robots_txt.is_ready_for(tokens)
+
+    def settle(self, tokens: tuple[str, ...]) -> None:
+        """Make the rules for some tokens ready here and now, so that their memory is counted."""
+        if self.rules is self.robots_txt:
+            self.robots_txt.verdict("/", tokens)
+
+    def prepare(self, tokens: tuple[str, ...]) -> Ready:
+        """What `keep` takes. It may be read in a thread: nothing that others use is changed.
+
+        Even a verdict changes the value that gives it. So this reads a value of its own.
+        """
+        file = replace(self.robots_txt)
+        selection = file.selection(tokens)
+        selection.verdict("/")
+        return Ready(tokens, selection, file.asked(tokens))
+
+    def keep(self, ready: Ready) -> None:
+        """Use what was prepared from now on."""
+        self.robots_txt.keep(ready.tokens, ready.selection)
+        self._keep_asked(ready.tokens, ready.asked)
+
+    def pack(self) -> None:
+        """Pack the octets of a large file: once it is settled, they are rarely read."""
+        if len(self.robots_txt.text) >= _PACKED_FROM_OCTETS:
+            self.robots_txt.text.pack()
+
+    def asked_of(self, tokens: tuple[str, ...]) -> Asked:
+        """How fast and when the site wants to be visited by these tokens.
+
+        Another parser that knows no Crawl-delay does not change ours.
+        """
+        found = self._asked.get(tokens)
+        if found is None:
+            found = self.robots_txt.asked(tokens)
+            if self.rules is not self.robots_txt:
+                delay = self.rules.crawl_delay(tokens)
+                found = found if delay is None else replace(found, crawl_delay=delay)
+            self._keep_asked(tokens, found)
+        return found
+
+    def _keep_asked(self, tokens: tuple[str, ...], asked: Asked) -> None:
+        if len(self._asked) >= _ASKED_COUNT:
+            self._asked.clear()
+        self._asked[tokens] = asked
+
+
+def _octets_of_names(clean: CleanParams) -> int:
+    return sum(_NAME_OCTETS * len(one.parameters) + len(one.prefix) for one in clean.records)
+
+
+# What each view reads, and the octets of text that it keeps of the file.
+_VIEWS: dict[str, tuple[Callable[[Reading], Any], Callable[[Any], int]]] = {
+    "sitemaps": (
+        lambda reading: reading.robots_txt.sitemaps,
+        lambda urls: sum(map(len, urls)),
+    ),
+    "findings": (
+        lambda reading: findings(reading.robots_txt),
+        lambda found: sum(len(one.octets) + len(one.detail) for one in found),
+    ),
+    "other_records": (
+        lambda reading: reading.robots_txt.other_records,
+        lambda records: sum(len(one.key) + len(one.value) for one in records),
+    ),
+    "clean_params": (
+        lambda reading: CleanParams.of(reading.robots_txt.other_records),
+        _octets_of_names,
+    ),
+}
