@@ -12,7 +12,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from scrapy_rep.loops import sleep
+from scrapy_rep.engine.loops import sleep
 
 # Long enough for a request to be under way, and to be cancelled well after that.
 _HEAD_START_SECONDS = 0.05

@@ -11,7 +11,7 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import Addon, ConfigurationError, RepMiddleware
-from scrapy_rep.components import middleware_orders
+from scrapy_rep.engine.components import middleware_orders
 
 OTHER_QUEUE = "scrapy.pqueues.ScrapyPriorityQueue"
 BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
@@ -59,7 +59,7 @@ def test_two_judges_are_refused(rival: Any) -> None:
 
 
 def test_an_addon_without_its_middleware_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="nobody would judge"):
+    with pytest.raises(ConfigurationError, match="would not be obeyed"):
         orders({"scrapy_rep.RepMiddleware": None})
 
 

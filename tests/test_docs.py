@@ -1,26 +1,88 @@
-"""The README's reference says what the code says."""
+"""The README and the reference say what the code says."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.http import HtmlResponse
 
 import scrapy_rep
-from scrapy_rep import stats
-from scrapy_rep.protocol.access import PRESETS
-from scrapy_rep.settings import SETTINGS
+from scrapy_rep import Origin, Policy, parse, stats
+from scrapy_rep.protocol.access.events import CLASSES, PRESETS, Meaning
+from scrapy_rep.reading import Reading
+from scrapy_rep.setting_table import SETTINGS
 
+DOCS = Path(__file__).parent.parent / "docs"
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_settings_table_is_the_code_s() -> None:
-    rows = re.findall(r"^\| `(REP_\w+)` \| `(.*)` \| (.*) \|$", README, re.MULTILINE)
+@pytest.mark.parametrize("name", ["settings.md", "stats.md"])
+def test_the_reference_is_made_of_the_tables(name: str, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, DOCS / "make_reference.py", tmp_path], check=True)
+    made = (tmp_path / name).read_text(encoding="utf-8")
+    kept = (DOCS / "reference" / name).read_text(encoding="utf-8")
+    assert kept == made, "run: python docs/make_reference.py"
+
+
+def test_the_reference_names_every_setting_and_stat() -> None:
+    settings = (DOCS / "reference" / "settings.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(REP_\w+)` \| `(.*)` \| (.*) \|$", settings, re.MULTILINE)
     assert rows == [(s.name, repr(s.default), s.meaning) for s in SETTINGS.values()]
-
-
-def test_the_stats_table_is_the_code_s() -> None:
-    rows = re.findall(r"^\| `((?:rep|robotstxt)/\S+)` \| (.*) \|$", README, re.MULTILINE)
+    page = (DOCS / "reference" / "stats.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `((?:rep|robotstxt)/\S+)` \| (.*) \|$", page, re.MULTILINE)
     assert rows == [(n.replace("{}", "…"), meaning) for n, meaning in stats.MEANINGS.items()]
+
+
+def test_each_class_of_events_is_explained() -> None:
+    page = (DOCS / "use.md").read_text(encoding="utf-8")
+    names = {name for name in CLASSES if not name.endswith("xx")}
+    assert {name for name in names if f'`"{name}"`' not in page} == set()
+
+
+def test_the_reference_names_every_public_name() -> None:
+    pages = "".join(
+        (DOCS / "reference" / name).read_text(encoding="utf-8") for name in ("api.md", "errors.md")
+    )
+    documented = set(re.findall(r"auto(?:class|function|exception):: (\w+)", pages))
+    assert documented == {*vars(scrapy_rep)["__all__"]} - {"signals"}
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 160
+
+
+def test_the_spider_in_the_readme_judges_each_link_by_its_own_origin() -> None:
+    found: dict[str, Any] = {}
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    exec(next(block for block in blocks if "LinkExtractor" in block), found)
+    asked: list[str] = []
+
+    async def policy_for(_: object, url: str) -> Policy:
+        asked.append(url)
+        origin = Origin("https", url.split("/")[2], 443)
+        file = parse(b"User-agent: *\nDisallow: /no" if origin.host == "one.example" else b"")
+        return Policy(origin, 200, Meaning.RULES, Reading(file, file), ("foobot",))
+
+    async def crawl() -> list[str]:
+        links = ("/no", "/yes", "mailto:who@one.example", "https://two.example/no")
+        page = "".join(f'<a href="{link}">x</a>' for link in links)
+        response = HtmlResponse("https://one.example/", body=page.encode())
+        response.request = Request(response.url, meta={"rep_verdict": None})
+        spider = SimpleNamespace(crawler=None, parse=None, dropped=None)
+        return [request.url async for request in found["parse"](spider, response)]
+
+    found["policy_for"] = policy_for
+    with pytest.raises(StopIteration) as ended:
+        crawl().send(None)  # nothing waits
+    assert ended.value.value == ["https://one.example/yes", "https://two.example/no"]
+    assert len(asked) == 3
 
 
 def test_every_stat_has_a_meaning() -> None:
@@ -29,10 +91,14 @@ def test_every_stat_has_a_meaning() -> None:
 
 
 def test_the_policy_table_names_every_preset() -> None:
-    header = next(line for line in README.splitlines() if line.startswith("| event |"))
-    assert re.findall(r"`(\w+)`", header) == list(PRESETS)
+    for page in (
+        README,
+        *((DOCS / name).read_text("utf-8") for name in ("use.md", "semantics.md")),
+    ):
+        header = next(line for line in page.splitlines() if line.startswith("| event |"))
+        assert re.findall(r"`(\w+)`", header) == list(PRESETS)
 
 
 def test_the_names_that_the_readme_uses_are_public() -> None:
     used = set(re.findall(r"scrapy_rep\.([A-Za-z_]+)", README))
-    assert used <= {*scrapy_rep.__all__, "signals"}
+    assert used <= {*vars(scrapy_rep)["__all__"]}

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
 import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+
+from tests.redis_server import needs_redis
 
 ROOT = Path(__file__).parent.parent
 PROJECT = ROOT / "example_project"
@@ -127,9 +132,174 @@ class TestSitemaps:
             *(["page", "sitemaps", f"/shop/{number}", "fetched"] for number in (1, 2, 3)),
         ]
         assert counts == (
-            "robots.txt was asked for 3 times on 3 sites.\n"
+            "robots.txt was fetched 3 times from 3 sites.\n"
             "The servers saw 5 page requests, 0 of them disallowed.\n"
         )
+
+
+class TestPages:
+    """The third spider: what pages and their site withhold, and which statement says so."""
+
+    @pytest.mark.parametrize(
+        "options",
+        [(), pytest.param(("-s", "TWISTED_REACTOR_ENABLED=False"), marks=pytest.mark.slow)],
+    )
+    def test_what_was_withheld_and_why(self, options: tuple[str, ...]) -> None:
+        kept, withheld, counts = crawl("pages", *options).split("\n\n")
+        usual = "search=y, ai-input=n"
+        assert [line.split(maxsplit=1) for line in kept.splitlines()[1:]] == [
+            ["/", usual],
+            ["/nofollow", f"nofollow=True, {usual}"],
+            ["/open/1", f"train-ai=y, {usual}"],
+            ["/otherbot", usual],
+            ["/plain", usual],
+        ]
+        assert [re.split("  +", line) for line in withheld.splitlines()[1:]] == [
+            ["/", "link to /cart", "rel-nofollow by link"],
+            *([page, "item", because] for page, because in _WITHHELD_ITEMS if page < "/n"),
+            ["/noai", "item", "train-ai=n by meta 1, line 1: noai, noimageai"],
+            *(
+                ["/nofollow", f"link to {to}", "nofollow by meta 1, line 1"]
+                for to in ("/", "/hidden")
+            ),
+            *([page, "item", because] for page, because in _WITHHELD_ITEMS if page > "/nof"),
+        ]
+        assert counts == (
+            "The crawler kept 5 items; 10 items and links were withheld.\n"
+            "The servers saw 12 page requests, 0 of them disallowed.\n"
+        )
+
+
+_WITHHELD_ITEMS = (
+    ("/books/1", "train-ai=n by Content-Usage, line 3 of /robots.txt: /books/ train-ai=n"),
+    (
+        "/data/1",
+        "train-ai=n by tdmrep.json 1 of /.well-known/tdmrep.json: /data/* tdm-reservation=1",
+    ),
+    ("/field", "noindex by Robots-Tag 1"),
+    ("/noindex", "noindex by X-Robots-Tag 1"),
+    ("/old", "unavailable_after: 1277424000 by X-Robots-Tag 1"),
+    ("/open/2", "train-ai=n by Content-Usage: train-ai=n"),
+)
+
+
+class TestFleet:
+    """Three workers, a Redis and the web, and none of them afterwards."""
+
+    @pytest.fixture
+    def start(self, tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+        """Starts the command; its children and files are known by the folder."""
+        with ExitStack() as undo:
+
+            def started(**environment: str) -> subprocess.Popen[str]:
+                path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+                process = subprocess.Popen(
+                    [sys.executable, "-m", "demo.fleet"],
+                    cwd=PROJECT,
+                    env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(tmp_path), **environment},
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+                undo.enter_context(process)  # which closes its streams, and waits
+                undo.callback(process.terminate)
+                return process
+
+            yield started
+
+    @needs_redis
+    @pytest.mark.slow
+    def test_what_comes_of_it(
+        self, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
+    ) -> None:
+        out, err = start().communicate(timeout=150)
+        assert err == ""
+        head, table, counts = re.split(r"^SITE .*\n|\n\n", out, flags=re.MULTILINE)
+        assert head == "3 workers crawl 11 sites; this takes some seconds\n"
+        assert max(map(len, out.splitlines())) <= 80
+        rows = {line.split()[0]: line for line in table.splitlines()}
+        for site, said in EXPECTED.items():
+            assert rows[site].split()[1] == "1", "robots.txt fetches"
+            assert rows[site].split()[-2:] == said.strip().splitlines()[0].split()[-2:], site
+        paced = re.fullmatch(r"paced +1 +Crawl-delay: 0\.5 +(\S+) s +9 +2", rows["paced"])
+        assert paced
+        assert float(paced[1]) >= 0.475, "over all workers, as the site sees them"
+        fetched = re.fullmatch(
+            r"3 workers fetched (\d+) \+ (\d+) \+ (\d+) pages and dropped 28\.\n"
+            r"The servers saw 34 page requests, 0 of them disallowed\.\n",
+            counts,
+        )
+        assert fetched, counts
+        assert sum(map(int, fetched.groups())) == 34
+        self._assert_nothing_left(tmp_path)
+
+    @needs_redis
+    @pytest.mark.slow
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_it_is_interrupted(
+        self,
+        start: Callable[..., subprocess.Popen[str]],
+        tmp_path: Path,
+        number: signal.Signals,
+    ) -> None:
+        process = start()
+        assert process.stdout
+        assert "3 workers crawl" in process.stdout.readline()
+        assert len(self._left(tmp_path)) == 5, "itself, Redis, and three workers"
+        process.send_signal(number)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+        assert (process.returncode, out) == (128 + number, "")
+        assert err == "ended before it was done; nothing is left behind\n"
+        self._assert_nothing_left(tmp_path)
+
+    @needs_redis
+    @pytest.mark.slow
+    def test_a_worker_fails(
+        self, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
+    ) -> None:
+        process = start()
+        assert process.stdout
+        assert "3 workers crawl" in process.stdout.readline()
+        (first, *_) = [pid for pid in self._left(tmp_path) if "crawl" in self._words(pid)]
+        os.kill(first, signal.SIGKILL)
+        out, err = process.communicate(timeout=30)
+        assert (process.returncode, out) == (1, "")
+        assert re.match(r"worker \d failed with status -9\n", err)
+        self._assert_nothing_left(tmp_path)
+
+    def test_no_server_is_installed(
+        self, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
+    ) -> None:
+        process = start(PATH=str(tmp_path))
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, out) == (69, "")
+        assert err.startswith("neither redis-server nor valkey-server is installed")
+        assert "apt install redis-server" in err
+        self._assert_nothing_left(tmp_path)
+
+    def _assert_nothing_left(self, folder: Path) -> None:
+        """No process, so no port either; and no file."""
+        assert self._left(folder) == []
+        assert list(folder.iterdir()) == []
+
+    def _left(self, folder: Path) -> list[int]:
+        """The processes that were told of the folder, or are in it, as Redis is."""
+        if not Path("/proc/self/environ").exists():
+            pytest.skip("processes can't be told apart without /proc")
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                environment = (process / "environ").read_bytes()
+                place = os.readlink(process / "cwd")
+            except OSError:  # somebody else's, or it has ended
+                continue
+            if f"TMPDIR={folder}\0".encode() in environment or place.startswith(f"{folder}/"):
+                found.append(int(process.name))
+        return found
+
+    def _words(self, pid: int) -> list[str]:
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
 
 
 class TestSummary:

@@ -222,6 +222,14 @@ def test_the_site_tells_what_it_was_asked() -> None:
         assert site.requests() == [first, second]
 
 
+def test_the_order_of_requests_holds_however_the_kernel_rounds() -> None:
+    with Site() as site:
+        for _ in range(300):
+            ask(site, "/")
+        times = [request.at for request in site.requests()]
+    assert times == sorted(times)
+
+
 def test_a_long_script_and_a_long_log_do_not_deadlock() -> None:
     with (
         Site({"/": Answer(body=b"x" * 3_000_000)}) as site,

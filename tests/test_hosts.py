@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.hosts import HostScope
-from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.seeding import LeftOut, Seeding
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.sitemaps.seeding import LeftOut, Seeding
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.overrides import Override, Overrides
+from scrapy_rep.protocol.access.knowledge import Knowledge, Outage
+from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError
-from scrapy_rep.protocol.knowledge import Knowledge, Outage
-from scrapy_rep.protocol.origin import Origin
+from tests.cache.samples import usual_key
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
 from tests.servers.handle import Answer, Site
@@ -160,7 +161,7 @@ class TestCrawls:
         lifetimes = []
         for url in urls:
             origin = Origin.of(url)
-            entry = store.peek(origin) if origin is not None else None
+            entry = store.peek(usual_key(origin))
             assert entry is not None
             assert entry.known.copy is not None
             lifetimes.append(entry.known.copy.fresh_until - entry.known.copy.confirmed_at)
@@ -176,7 +177,7 @@ class TestCrawls:
             since = now - 31 * 86_400
             outage = Outage(503, (origin.robots_txt_uri,), since, now - 10, 9, now - 5)
             store = SqliteStore(path, 1 << 30)
-            store.commit(Entry(origin, Knowledge(outage=outage)), None).result()
+            store.commit(Entry(usual_key(origin), Knowledge(outage=outage)), None).result()
             store.close()
             base = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
             base |= {"REP_RETRY_FIRST_SECONDS": 0.2, "REP_RETRY_MAX_SECONDS": 0.2}
@@ -195,7 +196,7 @@ class TestCrawls:
             settings = {**ADDON, "REP_OVERRIDES": {"localhost": "obey"}}
             result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a")])
             assert site.paths() == []
-        assert "REP_OVERRIDES: 'localhost' can't be 'obey'" in result.error
+        assert "REP_OVERRIDES: 'localhost' cannot be 'obey'" in result.error
 
     @pytest.mark.parametrize("loop", LOOPS)
     @pytest.mark.parametrize(

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from scrapy_rep.policy import Policy, Reading
-from scrapy_rep.protocol.access import Meaning
+from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.findings import Finding, findings
+from scrapy_rep.policy import Policy
+from scrapy_rep.protocol.access.events import Event, Failure, Meaning
+from scrapy_rep.protocol.access.exchange import Standing, State
+from scrapy_rep.protocol.access.knowledge import REMARK, Copy, Knowledge, Outage
+from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.document import RobotsTxt, parse
-from scrapy_rep.protocol.lint.codes import Code
-from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.extensions.pace import Asked
+from scrapy_rep.protocol.tokens import ProductTokens
+from scrapy_rep.protocol.usage.preference import Preference
+from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.reading import Reading
 
 ORIGIN = Origin("https", "example.com", 443)
 BODY = b"""\
@@ -22,9 +35,10 @@ License: /l.xml
 """
 
 
-def policy(body: bytes = BODY) -> Policy:
+def policy(body: bytes = BODY, **fields: Any) -> Policy:
     robots_txt = parse(body, ORIGIN.robots_txt_uri)
-    return Policy(ORIGIN, 200, Meaning.RULES, Reading(robots_txt, robots_txt), ("*",))
+    reading = Reading(robots_txt, robots_txt)
+    return Policy(ORIGIN, 200, Meaning.RULES, reading, ("*",), **fields)
 
 
 def test_what_the_file_says() -> None:
@@ -49,7 +63,7 @@ def test_of_nothing() -> None:
 
 def test_the_file_is_read_once_for_each_view(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    for name in ("sitemaps", "findings", "records"):
+    for name in ("sitemaps", "other_records"):
         whole = vars(RobotsTxt)[name].fget
 
         def counted(self: RobotsTxt, name: str = name, whole: object = whole) -> object:
@@ -57,21 +71,337 @@ def test_the_file_is_read_once_for_each_view(monkeypatch: pytest.MonkeyPatch) ->
             return whole(self)  # type: ignore[operator]
 
         monkeypatch.setattr(RobotsTxt, name, property(counted))
+
+    def counted_findings(robots_txt: RobotsTxt) -> tuple[Finding, ...]:
+        read.append("findings")
+        return findings(robots_txt)
+
+    monkeypatch.setattr("scrapy_rep.reading.findings", counted_findings)
     found = policy()
     for _ in range(3):
         _ = (found.sitemaps, found.findings, found.other_records, found.host)
         found.canonical("https://example.com/?a")
         # As a confirmed copy has it: another policy, the same reading of the same file.
-        found = Policy(ORIGIN, 200, Meaning.RULES, found.reading, ("*",))
-    assert sorted(read) == ["findings", "records", "records", "sitemaps"]
+        found = Policy(ORIGIN, 200, Meaning.RULES, found._reading, ("*",))
+    assert sorted(read) == ["findings", "other_records", "other_records", "sitemaps"]
 
 
 def test_what_is_kept_is_counted() -> None:
-    found = policy(b"a: b\n" * 1000)
     grown: list[int] = []
-    found.grown = lambda policy: grown.append(policy.octets)
+    found = policy(b"a: b\n" * 1000, grown=lambda policy: grown.append(policy.octets))
     before = found.octets
     assert len(found.other_records) == 1000
     assert len(found.other_records) == 1000
     assert grown == [found.octets]
     assert found.octets - before > 1000 * 100
+
+
+def _names(number: int) -> str:
+    return "&".join(chr(ord("一") + number + each) for each in range(160))
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        (lambda n: f"Sitemap: https://example.com/{n}{'a' * 16_000}", lambda found: found.sitemaps),
+        (lambda n: f"x{n}: {'a' * 16_000}", lambda found: found.other_records),
+        (lambda n: f"Clean-param: {_names(n)}", lambda found: found.canonical("/?a")),
+        (lambda n: f"Disallow: {n}{'a' * 16_000}", lambda found: found.findings),
+    ],
+)
+def test_long_values_that_are_kept_are_counted(
+    line: Callable[[int], str], read: Callable[[Policy], object]
+) -> None:
+    """Packed, such a file takes next to nothing."""
+    body = "\n".join(map(line, range(31))).encode()
+    found = policy(body)
+    found._reading.pack()
+    before = found.octets
+    tracemalloc.start()
+    read(found)
+    taken_octets = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert found.octets - before > 0.8 * taken_octets
+
+
+def test_what_is_kept_of_an_answer_is_counted() -> None:
+    """A site may send 256 KiB of headers, and redirects with long addresses."""
+    long = "a" * 100_000
+    usual = policy().octets
+    robots_txt = parse(BODY, ORIGIN.robots_txt_uri)
+    reading = Reading(robots_txt, robots_txt)
+    facts: dict[str, Any] = {"hops": (long, long), "content_type": long, "remark": long}
+    odd = Policy(ORIGIN, 200, Meaning.RULES, reading, ("*",), **facts)
+    assert odd.octets >= usual + 400_000
+    elsewhere = Policy(Origin("http", long, 80), 404, Meaning.ALLOW, reading, ("*",))
+    assert elsewhere.octets > 100_000
+
+
+@pytest.mark.parametrize("meaning", list(Meaning))
+@pytest.mark.parametrize("is_stale", [False, True])
+def test_verdicts_of_a_stale_copy_say_so(is_stale: bool, meaning: Meaning) -> None:
+    robots_txt = parse(BODY, ORIGIN.robots_txt_uri)
+    reading = Reading(robots_txt, robots_txt)
+    found = Policy(ORIGIN, 200, meaning, reading, ("*",), is_stale=is_stale)
+    for url in ("https://example.com/private", "https://example.com/"):
+        assert found.verdict(url).is_stale is is_stale
+
+
+class Allowing:
+    """What another parser's rules are to a policy: they take what they are given."""
+
+    def verdict(self, url: str, product_tokens: ProductTokens) -> Verdict:
+        return Verdict(allowed=True, reason=Reason.OTHER_PARSER)
+
+    def crawl_delay(self, product_tokens: ProductTokens) -> float | None:
+        return None
+
+
+@pytest.mark.parametrize("meaning", list(Meaning))
+@pytest.mark.parametrize("url", ["https://example.com/private", "/private", "ftp://example.com/"])
+@pytest.mark.parametrize("is_other_parser", [False, True])
+def test_swapped_arguments_are_told_whatever_decides(
+    meaning: Meaning, url: str, is_other_parser: bool
+) -> None:
+    robots_txt = parse(BODY, ORIGIN.robots_txt_uri)
+    reading = Reading(robots_txt, Allowing() if is_other_parser else robots_txt)
+    found = Policy(ORIGIN, 200, meaning, reading, ("*",))
+    for tokens in ("FooBot", ["FooBot", "foo"]):
+        with pytest.raises(TypeError, match="is a URL: it comes first"):
+            found.verdict(tokens, url)  # type: ignore[arg-type]
+    assert found.verdict(url, "FooBot").reason is not None
+
+
+class TestStanding:
+    """What a policy tells of the answers that it rests on."""
+
+    COPY = Copy(
+        203,
+        BODY,
+        (ORIGIN.robots_txt_uri, "https://example.com/b"),
+        (("content-type", "text/html"), (REMARK, "odd octets")),
+        fetched_at=100.0,
+        confirmed_at=200.0,
+        fresh_until=300.0,
+    )
+    OUTAGE = Outage(503, ("https://example.com/c",), 400.0, 500.0, 2, 600.0)
+
+    def policy(self, copy: Copy | None, outage: Outage | None, *, is_stale: bool) -> Policy:
+        event = outage.event if outage else copy.event if copy else 200
+        stands = Standing(
+            State.STALE if is_stale else State.FRESH,
+            Meaning.RULES,
+            event,
+            is_stale=is_stale,
+            due_at=700.0,
+            usable_until=800.0,
+        )
+        robots_txt = parse(BODY, ORIGIN.robots_txt_uri)
+        known = Knowledge(copy, outage)
+        return Policy.standing(ORIGIN, known, stands, Reading(robots_txt, robots_txt), ("*",))
+
+    @pytest.mark.parametrize(
+        ("has_outage", "is_stale"), [(False, False), (True, True), (False, True)]
+    )
+    def test_on_a_copy(self, has_outage: bool, is_stale: bool) -> None:
+        found = self.policy(self.COPY, self.OUTAGE if has_outage else None, is_stale=is_stale)
+        assert found.hops == self.COPY.hops
+        assert found.final_url == "https://example.com/b"
+        assert (found.content_type, found.remark) == ("text/html", "odd octets")
+        assert (found.fetched_at, found.due_at, found.usable_until) == (100.0, 700.0, 800.0)
+        assert found.is_stale is is_stale
+
+    @pytest.mark.parametrize("copy", [COPY, None])
+    def test_on_a_failure(self, copy: Copy | None) -> None:
+        """A copy that is not used any more has no part in it."""
+        found = self.policy(copy, self.OUTAGE, is_stale=False)
+        assert found.hops == self.OUTAGE.hops
+        assert (found.content_type, found.remark, found.fetched_at) == ("", "", 500.0)
+        assert (found.event, found.status) == ("503", 503)
+        assert found.is_unreachable
+        assert not found.is_stale
+
+    def test_on_nothing(self) -> None:
+        found = self.policy(None, None, is_stale=False)
+        assert (found.hops, found.fetched_at) == ((), 0.0)
+        assert found.final_url == ORIGIN.robots_txt_uri
+
+    def test_a_standing_without_a_meaning_permits_nothing(self) -> None:
+        reading = Reading.of_nothing(ORIGIN)
+        stands = replace(self.STANDING, meaning=None)
+        found = Policy.standing(ORIGIN, Knowledge(), stands, reading, ("*",))
+        assert found.meaning is Meaning.DISALLOW
+
+    STANDING = Standing(
+        State.FRESH, Meaning.ALLOW, 404, is_stale=False, due_at=0.0, usable_until=0.0
+    )
+
+
+@pytest.mark.parametrize(
+    ("event", "remark", "codes"),
+    [
+        (200, "", []),
+        (203, "", [Code.ODD_STATUS]),
+        (203, "odd", [Code.ODD_STATUS, Code.ODD_CODING]),
+        (200, "odd", [Code.ODD_CODING]),
+        (404, "", []),
+        (503, "", []),
+        (Failure.DNS, "", []),
+        (None, "", []),
+    ],
+)
+def test_what_is_unusual_in_an_answer(event: Event | None, remark: str, codes: list[Code]) -> None:
+    reading = Reading.of_nothing(ORIGIN)
+    found = Policy(ORIGIN, event, Meaning.RULES, reading, ("*",), remark=remark)
+    assert [one.code for one in found.findings] == codes
+    told = {Code.ODD_STATUS: b"203", Code.ODD_CODING: b"odd"}
+    assert [one.octets for one in found.findings] == [told[code] for code in codes]
+    words = "override" if event is None else "dns" if event is Failure.DNS else str(event)
+    assert found.event == words
+    assert found.status == (event if isinstance(event, int) else None)
+    assert f" {words} rules>" in repr(found)
+
+
+@pytest.mark.parametrize(("lines", "is_packed"), [(100, False), (9000, True)])
+def test_the_octets_of_a_large_file_are_packed_once_its_rules_are_ready(
+    lines: int, is_packed: bool
+) -> None:
+    robots_txt = parse(b"User-agent: other\nAllow: /abcdefghij\n" * lines, ORIGIN.robots_txt_uri)
+    reading = Reading(robots_txt, robots_txt)
+    before = reading.octets
+    reading.settle(("examplebot",))
+    reading.pack()
+    assert (reading.octets < before / 2) is is_packed
+    assert robots_txt.group("other") is not None, "and can be read all the same"
+
+
+class Slow:
+    """Another parser, which knows one delay."""
+
+    def __init__(self, delay: float | None) -> None:
+        self.delay = delay
+
+    def verdict(self, url: str, product_tokens: object) -> Verdict:
+        return Verdict(allowed=True, reason=Reason.OTHER_PARSER)
+
+    def crawl_delay(self, product_tokens: object) -> float | None:
+        return self.delay
+
+
+@pytest.mark.parametrize(("delay", "expected"), [(9.0, 9.0), (0.0, 0.0), (None, 2.0)])
+def test_the_delay_that_another_parser_knows_counts(delay: float | None, expected: float) -> None:
+    robots_txt = parse(b"User-agent: *\nCrawl-delay: 2\n", ORIGIN.robots_txt_uri)
+    reading = Reading(robots_txt, Slow(delay))
+    found = Policy(ORIGIN, 200, Meaning.RULES, reading, ("*",))
+    assert found.asked_of().crawl_delay == expected
+    assert found.crawl_delay == delay
+    assert reading.octets > Reading(robots_txt, robots_txt).octets, "it keeps a file of its own"
+
+
+def test_what_a_site_asks_for_is_kept_for_some_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[tuple[str, ...]] = []
+    whole = RobotsTxt.asked
+
+    def counted(self: RobotsTxt, tokens: tuple[str, ...]) -> Asked:
+        read.append(tokens)
+        return whole(self, tokens)
+
+    monkeypatch.setattr(RobotsTxt, "asked", counted)
+    found = policy(b"User-agent: *\nCrawl-delay: 2\n")
+    for _ in range(3):
+        for number in range(16):
+            assert found.asked_of((f"bot-{'x' * number}",)).crawl_delay == 2
+    assert len(read) == 16
+    found.asked_of(("one-more",))
+    found.asked_of(("bot-",))
+    assert len(read) == 18, "there is a bound"
+    for _ in range(2):
+        found.asked_of()
+        assert len(read) == 19, "it is always kept for the crawl itself"
+        for number in range(17):
+            found.asked_of((f"bot-{'x' * number}",))
+        read[19:] = []
+
+
+class TestUsage:
+    """What the file says about the use of content: by the policy, without a request."""
+
+    _BODY = b"User-agent: *\nContent-Usage: train-ai=n\nUser-agent: foo\nDisallow: /\n"
+    _FOO = b"User-agent: foo\nContent-Usage: search=y\n"
+
+    def policy(
+        self,
+        event: int | None,
+        meaning: Meaning,
+        body: bytes = _BODY,
+        *,
+        is_stale: bool = False,
+        grown: Callable[[Policy], None] = lambda _: None,
+    ) -> Policy:
+        robots_txt = parse(body, ORIGIN.robots_txt_uri)
+        return Policy(
+            ORIGIN,
+            event,
+            meaning,
+            Reading(robots_txt, robots_txt),
+            ("foo",),
+            fetched_at=5.0,
+            is_stale=is_stale,
+            grown=grown,
+        )
+
+    def test_rules(self) -> None:
+        body = self._FOO + b"Allow: /\nUser-agent: bar\nContent-Usage: search=n\nAllow: /"
+        usage = self.policy(200, Meaning.RULES, body).usage("https://example.com/a")
+        assert usage.search is Preference.ALLOWED
+        assert usage.is_complete
+        assert not usage.is_stale
+        assert (usage.fetched_at, usage.robots_txt) == (5.0, ORIGIN.robots_txt_uri)
+        usage = self.policy(200, Meaning.RULES, body).usage("/a", "bar", {"tdm": ["none"]})
+        assert usage.search is Preference.DISALLOWED
+
+    @pytest.mark.parametrize(
+        ("event", "meaning", "is_complete"),
+        [
+            (404, Meaning.ALLOW, True),
+            (403, Meaning.DISALLOW, True),
+            (503, Meaning.DISALLOW, False),
+            (503, Meaning.ALLOW, False),
+            (None, Meaning.ALLOW, False),
+        ],
+    )
+    def test_no_rules(self, event: int | None, meaning: Meaning, is_complete: bool) -> None:
+        """The body of an error, or of a file that an override replaces, says nothing."""
+        usage = self.policy(event, meaning, self._FOO).usage("/a")
+        assert usage.statements == ()
+        assert usage.is_complete is is_complete
+        assert usage.digest == ""
+
+    @pytest.mark.parametrize("meaning", list(Meaning))
+    def test_swapped_arguments(self, meaning: Meaning) -> None:
+        with pytest.raises(TypeError, match="is a URL: it comes first"):
+            self.policy(200, meaning).usage("FooBot", "https://example.com/")
+
+    def test_a_stale_copy(self) -> None:
+        usage = self.policy(503, Meaning.RULES, self._FOO, is_stale=True).usage("/a")
+        assert usage.search is Preference.ALLOWED
+        assert usage.is_stale
+        assert usage.is_complete
+
+    def test_a_file_of_the_users(self) -> None:
+        """It says what it says; what the site says is unknown."""
+        usage = self.policy(None, Meaning.RULES, self._FOO).usage("/a")
+        assert usage.search is Preference.ALLOWED
+        assert not usage.is_complete
+
+    def test_the_file_is_read_once(self) -> None:
+        grown: list[int] = []
+        found = self.policy(200, Meaning.RULES, grown=lambda policy: grown.append(policy.octets))
+        before = found.octets
+        for number in range(100):
+            found.usage(f"/{number}")
+        assert len(grown) == 1
+        assert grown[0] > before
+        for number in range(100):
+            found.usage("/", f"bot-{'x' * number}")
+        assert found.octets < before + 100_000, "of few crawlers"

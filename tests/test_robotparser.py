@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import scrapy.robotstxt
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.test import get_crawler
 
@@ -100,27 +101,36 @@ def test_scrapy_s_default_is_no_choice_of_the_user_s() -> None:
 )
 def test_parsers_stand_in_for_ours(value: Any) -> None:
     rules, _ = choice(value).read(parse(BODY, f"{URL}/robots.txt"), BODY)
-    verdict = rules.verdict(("FooBot",), f"{URL}/foo")
+    verdict = rules.verdict(f"{URL}/foo", ("FooBot",))
     assert not verdict.allowed
     assert verdict.robots_txt == f"{URL}/robots.txt"
-    assert rules.verdict(("FooBot",), f"{URL}/everyone").allowed
-    assert not rules.verdict((), f"{URL}/everyone").allowed
+    assert rules.verdict(f"{URL}/everyone", ("FooBot",)).allowed
+    assert not rules.verdict(f"{URL}/everyone", ()).allowed
     # The standard library knows whole seconds only.
     assert rules.crawl_delay(("FooBot",)) in (2.5, None)
 
 
+def test_parsers_are_asked_for_one_name_in_whatever_form_it_comes() -> None:
+    rules, _ = choice(Minimal).read(parse(b""), b"FooBot may not see /x")
+    for tokens in ("FooBot", ("FooBot",), ["FooBot", "Foo"]):
+        assert not rules.verdict("/x", tokens).allowed
+    rules, _ = choice("scrapy.robotstxt.ProtegoRobotParser").read(parse(BODY), BODY)
+    has_delays = hasattr(scrapy.robotstxt.ProtegoRobotParser, "crawl_delay")  # as of Scrapy 2.18
+    assert rules.crawl_delay("FooBot") == (2.5 if has_delays else None)
+
+
 def test_a_parser_without_delays_has_none() -> None:
     rules, _ = choice(Minimal).read(parse(b""), b"FooBot may not see /x")
-    assert rules.verdict(("FooBot",), "/x").reason is Reason.OTHER_PARSER
-    assert not rules.verdict(("FooBot",), "/x").allowed
-    assert rules.verdict(("FooBot",), "/y").allowed
+    assert rules.verdict("/x", ("FooBot",)).reason is Reason.OTHER_PARSER
+    assert not rules.verdict("/x", ("FooBot",)).allowed
+    assert rules.verdict("/y", ("FooBot",)).allowed
     assert rules.crawl_delay(("FooBot",)) is None
 
 
 def test_a_parser_that_raises_permits_nothing() -> None:
     crawler = get_crawler(settings_dict={"ROBOTSTXT_PARSER": Raising})
     rules, _ = ParserChoice(crawler).read(parse(b""), b"")
-    verdict = rules.verdict(("FooBot",), "/x")
+    verdict = rules.verdict("/x", ("FooBot",))
     assert not verdict.allowed
     assert verdict.reason is Reason.PARSER_FAILED
     assert crawler.stats.get_value("rep/parser_failed") == 1

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 from scrapy.settings import Settings
 
 from scrapy_rep import ConfigurationError
-from scrapy_rep.protocol.access import PRESETS
-from scrapy_rep.settings import SETTINGS, RepSettings
+from scrapy_rep.protocol.access.events import PRESETS
+from scrapy_rep.setting_table import SETTINGS
+from scrapy_rep.settings import RepSettings
 
 
 def test_defaults_pass_their_own_checks() -> None:
@@ -45,13 +49,31 @@ def test_numbers_may_come_as_strings_from_the_command_line() -> None:
     ("name", "value", "words"),
     [
         ("REP_POLICY", "rfc", "must be one of 'rfc9309'"),
+        ("REP_PAGE_OBEY", ["follow"], "must be a list of some of 'noindex'"),
+        ("REP_PAGE_OBEY", ["max-snippet"], "must be a list of some of 'noindex'"),
+        ("REP_PAGE_OBEY", {"noindex": True}, "must be a list of strings"),
+        ("REP_PAGE_META", "body", "must be one of 'document', 'head'"),
+        ("REP_USES", ["ai-train"], "must be a list of some of 'train-ai'"),
+        ("REP_USES_UNKNOWN", True, "must be one of 'keep', 'drop'"),
+        ("REP_USAGE_TOKENS", {"ai": ["GPTBot"]}, "no other keys than 'train-ai'"),
+        ("REP_USAGE_TOKENS", {"tdm": ["GPTBot/1.0 (+http://a)"]}, "is no product token"),
+        ("REP_USAGE_TOKENS", ["GPTBot"], "must be a dict"),
+        ("REP_ITEM_FIELD", ["robots"], "must be a string"),
         ("REP_POLICY_OVERRIDES", ["403"], "must be a dict"),
         ("REP_POLICY_OVERRIDES", {403: "disallow"}, "strings as keys"),
         ("REP_POLICY_OVERRIDES", {"40": "disallow"}, "no class of events"),
         ("REP_POLICY_OVERRIDES", {"": "disallow"}, "no class of events"),
         ("REP_POLICY_OVERRIDES", {"403": "deny"}, "can't mean 'deny'"),
         ("REP_POLICY_OVERRIDES", {"503": "rules"}, "can't mean 'rules'"),
+        ("REP_POLICY_OVERRIDES", {"3xx": "allow"}, "never act, because redirects are followed"),
+        *[
+            ("REP_POLICY_OVERRIDES", {status: "disallow"}, "use 'redirect'")
+            for status in ("301", "302", "303", "307", "308")
+        ],
         ("REP_FETCH_META", "proxy", "must be a dict"),
+        ("REP_FETCH_META_KEYS", {"proxy": 1}, "must be a list of strings"),
+        ("REP_FETCH_META_KEYS", ["proxy", 1], "must be a list of strings"),
+        ("REP_FETCH_LINE_SECONDS", -1, "must be a number of 0 or more"),
         ("REP_FETCH_TIMEOUT_SECONDS", 0, "must be a number"),
         ("REP_FETCH_TIMEOUT_SECONDS", "soon", "must be a number"),
         ("REP_FETCH_TIMEOUT_SECONDS", float("nan"), "must be a number"),
@@ -67,14 +89,29 @@ def test_numbers_may_come_as_strings_from_the_command_line() -> None:
         ("REP_QUICK_RETRY_SECONDS", 5, "must be a list of numbers"),
         ("REP_QUICK_RETRY_SECONDS", [1, -1], "must be a number"),
         ("REP_REDIRECT_GUARD", "private", "must be one of 'any'"),
-        ("REP_STORE", "redis", "must be 'auto'"),
+        ("REP_STORE", "ridis", "must be 'auto'"),
+        ("REP_STORE", "redis", "needs REP_REDIS_URL"),
+        ("REP_STORE_LOCAL", "redis", "must be one of 'sqlite', 'memory'"),
         ("REP_STORE_PATH", 3, "must be a path"),
         ("REP_STORE_MAX_OCTETS", 10, "whole number of 65536 or more"),
-        ("REP_OVERRIDES", {"example.com": "allow"}, "'example.com' can't be 'allow'"),
+        ("REP_REDIS_URL", 6379, "must be a URL"),
+        ("REP_REDIS_URL", "localhost:6379", "must begin with redis://"),
+        ("REP_REDIS_URL", "http://localhost:6379", "must begin with redis://"),
+        ("REP_REDIS_URL", "redis://", "must begin with redis://"),
+        ("REP_OVERRIDES", {"example.com": "allow"}, "'example.com' cannot be 'allow'"),
         ("REP_OVERRIDES", {"example.com": {"robots": ""}}, "use 'ignore'"),
         ("REP_DRY_RUN", "perhaps", "must be True or False"),
         ("REP_MEMORY_OCTETS", 0, "whole number of 1 or more"),
-        ("REP_POLICY_OVERIDES", {}, "perhaps REP_POLICY_OVERRIDES is meant"),
+        pytest.param("REP_FETCH_TIMEOUT_SECONDS", 10**400, "must be a number", id="large"),
+        ("REP_FETCH_TIMEOUT_SECONDS", "1e400", "must be a number"),
+        ("REP_QUICK_RETRY_SECONDS", [1, 10**400], "must be a number"),
+        ("REP_QUICK_RETRY_SECONDS", [-(10**400)], "must be a number"),
+        pytest.param("REP_REDIRECT_HOPS", 10**400, "number of 5 or more", id="large-whole"),
+        ("REP_MEMORY_OCTETS", Decimal(10) ** 400, "whole number of 1 or more"),
+        ("REP_MEMORY_OCTETS", Fraction(10**400, 3), "whole number of 1 or more"),
+        ("REP_STORE_PATH", "a\0b", "holds a NUL character"),
+        ("REP_STORE_PATH", "~nobody-of-this-name/a.sqlite", "home folder of a user who has none"),
+        ("REP_POLICY_OVERIDES", {}, "did you mean REP_POLICY_OVERRIDES"),
     ],
 )
 def test_wrong_values_are_refused_by_name(name: str, value: Any, words: str) -> None:
@@ -84,6 +121,37 @@ def test_wrong_values_are_refused_by_name(name: str, value: Any, words: str) -> 
     assert words in str(raised.value)
 
 
+@pytest.mark.parametrize("name", ["redirect", "redirect-loop", "300", "304", "305"])
+def test_what_an_exchange_can_end_in_may_be_overridden(name: str) -> None:
+    values = RepSettings.of(Settings({"REP_POLICY_OVERRIDES": {name: "disallow"}}))
+    assert values.rules.access.overrides == {name: "disallow"}
+
+
+@pytest.mark.parametrize("name", sorted(SETTINGS))
+def test_no_number_is_too_large_for_words(name: str) -> None:
+    """The error is ours, and names the setting."""
+    for number in (10**400, -(10**400), 10**5000, float("inf"), float("nan")):
+        with pytest.raises(ConfigurationError, match=name) as raised:
+            RepSettings.of(Settings({name: number}))
+        assert len(str(raised.value)) < 1000
+
+
+def test_a_home_folder_is_expanded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for value in ("~/a.sqlite", Path("~/a.sqlite")):
+        assert RepSettings.of(Settings({"REP_STORE_PATH": value})).store_path == str(
+            tmp_path / "a.sqlite"
+        )
+    assert RepSettings.of(Settings({"REP_STORE_PATH": "a~/~"})).store_path == "a~/~"
+
+
+def test_no_password_is_shown() -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        RepSettings.of(Settings({"REP_REDIS_URL": "http://me:secret@localhost"}))
+    assert "secret" not in str(raised.value)
+    assert "localhost" in str(raised.value)
+
+
 def test_settings_of_others_with_our_prefix_are_left_alone() -> None:
     RepSettings.of(Settings({"REP_SALES_REGION": "north"}))
 
@@ -91,4 +159,5 @@ def test_settings_of_others_with_our_prefix_are_left_alone() -> None:
 def test_every_setting_has_a_sentence() -> None:
     for setting in SETTINGS.values():
         assert setting.meaning.endswith(".")
-        assert setting.check(setting.default) == setting.default
+        checked = setting.check(setting.default)
+        assert getattr(checked, "value", checked) == setting.default

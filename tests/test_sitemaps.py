@@ -10,14 +10,18 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scrapy.utils.sitemap import Sitemap as ScrapySitemap
 
-from scrapy_rep.sitemaps import SITEMAP_ENTRIES, SITEMAP_OCTETS, Kind, Sitemap
+from scrapy_rep.hosts import HostScope
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.sitemaps.reader import SITEMAP_ENTRIES, SITEMAP_OCTETS, Sitemap, SitemapKind
+from scrapy_rep.sitemaps.seeding import LeftOut, Seeding
 
 XMLNS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 ONE = "http://a/1"
 
 
-def read(body: str | bytes) -> tuple[Kind | None, list[str]]:
+def read(body: str | bytes) -> tuple[SitemapKind | None, list[str]]:
     sitemap = Sitemap(body.encode() if isinstance(body, str) else body)
     if sitemap.kind is None:
         assert list(sitemap) == []
@@ -35,16 +39,20 @@ URLSET = f"<urlset {XMLNS}><url><loc> {ONE} </loc></url></urlset>"
 @pytest.mark.parametrize(
     ("body", "kind", "found"),
     [
-        (URLSET, Kind.URLSET, [ONE]),
-        (f'<?xml version="1.0" encoding="UTF-8"?>{URLSET}', Kind.URLSET, [ONE]),
-        (f'\ufeff \n<?xml version="1.0"?>{URLSET}', Kind.URLSET, [ONE]),
-        (f'<?xml version="1.0" encoding="utf-16"?>{URLSET}'.encode("utf-16"), Kind.URLSET, [ONE]),
-        (f"<!-- {'x' * 200_000} -->{URLSET}", Kind.URLSET, [ONE]),
-        (URLSET.replace(XMLNS, ""), Kind.URLSET, [ONE]),
-        (URLSET.replace("<urlset ", "<s:urlset xmlns:s='x' "), Kind.URLSET, [ONE]),
+        (URLSET, SitemapKind.URLSET, [ONE]),
+        (f'<?xml version="1.0" encoding="UTF-8"?>{URLSET}', SitemapKind.URLSET, [ONE]),
+        (f'\ufeff \n<?xml version="1.0"?>{URLSET}', SitemapKind.URLSET, [ONE]),
+        (
+            f'<?xml version="1.0" encoding="utf-16"?>{URLSET}'.encode("utf-16"),
+            SitemapKind.URLSET,
+            [ONE],
+        ),
+        (f"<!-- {'x' * 200_000} -->{URLSET}", SitemapKind.URLSET, [ONE]),
+        (URLSET.replace(XMLNS, ""), SitemapKind.URLSET, [ONE]),
+        (URLSET.replace("<urlset ", "<s:urlset xmlns:s='x' "), SitemapKind.URLSET, [ONE]),
         (
             f"<sitemapindex {XMLNS}><sitemap><loc>{ONE}</loc></sitemap></sitemapindex>",
-            Kind.INDEX,
+            SitemapKind.INDEX,
             [ONE],
         ),
         (
@@ -52,7 +60,7 @@ URLSET = f"<urlset {XMLNS}><url><loc> {ONE} </loc></url></urlset>"
                 "<rss version='2.0'><channel><link>http://a/</link><item><title>x</title>"
                 f"<link>{ONE}</link></item><item><guid>y</guid></item></channel></rss>"
             ),
-            Kind.FEED,
+            SitemapKind.FEED,
             [ONE],
         ),
         (
@@ -60,7 +68,7 @@ URLSET = f"<urlset {XMLNS}><url><loc> {ONE} </loc></url></urlset>"
                 "<rdf:RDF xmlns:rdf='r'><channel/><item rdf:about='x'>"
                 f"<link>{ONE}</link></item></rdf:RDF>"
             ),
-            Kind.FEED,
+            SitemapKind.FEED,
             [ONE],
         ),
         (
@@ -68,19 +76,19 @@ URLSET = f"<urlset {XMLNS}><url><loc> {ONE} </loc></url></urlset>"
                 "<feed xmlns='http://www.w3.org/2005/Atom'><link href='http://a/'/><entry>"
                 f"<link rel='self' href='http://a/s'/><link href='{ONE}'/></entry></feed>"
             ),
-            Kind.FEED,
+            SitemapKind.FEED,
             [ONE],
         ),
         (
             f"{ONE}\r\nHTTPS://b/2\rnonsense\n\n  http://c/3",
-            Kind.TEXT,
+            SitemapKind.TEXT,
             [ONE, "HTTPS://b/2", "http://c/3"],
         ),
-        (f"\ufeff{ONE}", Kind.TEXT, [ONE]),
-        (f"# a comment\n{ONE}\n{'x' * 200_000}\n{ONE}", Kind.TEXT, [ONE, ONE]),
-        ("<urlset><url><loc>http://a/?b&amp;c</loc></url>", Kind.URLSET, ["http://a/?b&c"]),
-        ("<urlset><url><loc><![CDATA[http://a/?b&c]]></loc>", Kind.URLSET, []),
-        (f"<urlset><url><loc/></url><url><x/></url>{URLSET[60:]}", Kind.URLSET, [ONE]),
+        (f"\ufeff{ONE}", SitemapKind.TEXT, [ONE]),
+        (f"# a comment\n{ONE}\n{'x' * 200_000}\n{ONE}", SitemapKind.TEXT, [ONE, ONE]),
+        ("<urlset><url><loc>http://a/?b&amp;c</loc></url>", SitemapKind.URLSET, ["http://a/?b&c"]),
+        ("<urlset><url><loc><![CDATA[http://a/?b&c]]></loc>", SitemapKind.URLSET, []),
+        (f"<urlset><url><loc/></url><url><x/></url>{URLSET[60:]}", SitemapKind.URLSET, [ONE]),
         ("<html><body>http://a/</body></html>", None, []),
         ("<!doctype html><p>not found", None, []),
         ("", None, []),
@@ -89,17 +97,17 @@ URLSET = f"<urlset {XMLNS}><url><loc> {ONE} </loc></url></urlset>"
         (b"\x1f\x8b", None, []),
         (b"\x1f\x8b\x08garbage", None, []),
         (b"\x00\xff" * 1000, None, []),
-        ("<urlset/>", Kind.URLSET, []),
-        (f"<sitemapindex><url><loc>{ONE}</loc></url></sitemapindex>", Kind.INDEX, [ONE]),
-        (f"<urlset><sitemap><loc>{ONE}</loc></sitemap></urlset>", Kind.URLSET, [ONE]),
+        ("<urlset/>", SitemapKind.URLSET, []),
+        (f"<sitemapindex><url><loc>{ONE}</loc></url></sitemapindex>", SitemapKind.INDEX, [ONE]),
+        (f"<urlset><sitemap><loc>{ONE}</loc></sitemap></urlset>", SitemapKind.URLSET, [ONE]),
         (
             f"<urlset xmlns:i='i'><url><i:i><i:url/></i:i><loc>{ONE}</loc></url></urlset>",
-            Kind.URLSET,
+            SitemapKind.URLSET,
             [ONE],
         ),
     ],
 )
-def test_forms(body: str | bytes, kind: Kind | None, found: list[str]) -> None:
+def test_forms(body: str | bytes, kind: SitemapKind | None, found: list[str]) -> None:
     octets = body.encode() if isinstance(body, str) else body
     assert read(octets) == (kind, found)
     assert read(gzip.compress(octets)) == (kind, found)
@@ -112,27 +120,34 @@ def test_what_an_entry_says() -> None:
         <priority> 1 </priority><x:link rel="alternate" href="http://a/de"/><x:link/>
         <x:image><x:loc>http://a/1.png</x:loc></x:image><empty/></url></urlset>"""
     (entry,) = Sitemap(body.encode())
-    image = entry.pop("image")
-    assert image == "http://a/1.png"
     assert entry == {
         "loc": ONE,
         "lastmod": "2024",
         "priority": "1",
         "alternate": ["http://a/de"],
+        "image": "",
         "empty": "",
     }
+    assert [entry] == list(ScrapySitemap(body.encode()))
     feed = f"<rss><item><link>{ONE}</link><pubDate>Mon</pubDate></item></rss>"
     assert list(Sitemap(feed.encode())) == [{"loc": ONE, "lastmod": "Mon"}]
 
 
 def test_damaged_files_give_what_can_be_read() -> None:
     urls = [f"http://a/{number}" for number in range(20_000)]
-    body = ("<urlset>" + "".join(f"<url><loc>{url}</loc></url>" for url in urls)).encode()
+    entries = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
+    body = f"<urlset>{entries}</urlset>".encode()
     packed = gzip.compress(body)
     wrong_sum = packed[:-8] + bytes(8)
-    for octets, is_cut in ((body, False), (packed[:-100], True), (wrong_sum, True)):
+    for octets, is_cut in (
+        (body, False),
+        (body[:-1], True),
+        (body[:-9], True),
+        (packed[:-100], True),
+        (wrong_sum, True),
+    ):
         kind, found = read(octets)
-        assert kind is Kind.URLSET
+        assert kind is SitemapKind.URLSET
         assert len(found) > 15_000
         assert found == urls[: len(found)]
         assert cut(octets)[1] is is_cut
@@ -157,7 +172,7 @@ def test_entities_outside_are_not_read() -> None:
     body = """<?xml version="1.0"?><!DOCTYPE urlset SYSTEM "file:///etc/hostname" [
         <!ENTITY x SYSTEM "file:///etc/passwd">]>
         <urlset><url><loc>http://a/&x;</loc></url><url><loc>http://a/1</loc></url></urlset>"""
-    assert read(body) == (Kind.URLSET, ["http://a/", ONE])
+    assert read(body) == (SitemapKind.URLSET, ["http://a/", ONE])
 
 
 def billion_laughs(use: str) -> bytes:
@@ -216,26 +231,29 @@ def test_limits() -> None:
     assert cut(b"<urlset>" + entry * SITEMAP_ENTRIES + b"</urlset>") == (SITEMAP_ENTRIES, False)
     assert cut(b"<urlset>" + entry * (SITEMAP_ENTRIES + 1)) == (SITEMAP_ENTRIES, True)
     blank = b"<urlset>" + (b" " * 1000 + b"<a/>") * (SITEMAP_OCTETS // 1004)
-    assert cut(blank + entry) == (1, False)
+    assert cut(blank + entry + b"</urlset>") == (1, False)
     assert cut(blank + b" " * 1004 + entry) == (0, True)
-    assert cut(b"<urlset>" + b"<a/>" * 200_000 + entry) == (0, True)
+    assert cut(b"<urlset>" + b"<a/>" * 200_000 + entry + b"</urlset>") == (0, True)
+    longest = b"<urlset><url><loc>" + b"a" * 8192
+    assert cut(longest + b"</loc></url></urlset>") == (1, False)
+    assert cut(longest + b"<!-- -->a</loc></url></urlset>") == (0, False)
+    silent = Sitemap(gzip.compress(b"<urlset><!--" + b" " * 4_000_000))
+    assert list(silent) == []
+    assert silent.octets < 1_000_000
 
 
 @pytest.mark.parametrize("child", ["<a{}/>", "<a a{}=''/>", "<x:a xmlns:x='u:{}'/>"])
-def test_names_are_limited(child: str) -> None:
-    """lxml keeps every name that it has met for as long as the process lives."""
+def test_names_are_not_kept(child: str) -> None:
+    """libxml2 keeps every name that it has met for as long as the process lives."""
     entry = f"<url><loc>http://a/</loc>{child}</url>"
-    ordinary = "".join(map(entry.format, range(1000)))
-    read_to_its_end = f"<urlset>{ordinary * 40}</urlset>"
-    assert cut(read_to_its_end.encode()) == (40_000, False)
-    count, is_cut = cut(f"<urlset>{''.join(map(entry.format, range(40_000)))}".encode())
-    assert 5000 < count < 25_000
-    assert is_cut
-
-
-def test_the_names_of_one_element_are_limited() -> None:
-    names = " ".join(f"a{number:x}=''" for number in range(40_000))
-    assert cut(f"<urlset><b {names}/><url><loc>{ONE}</loc></url></urlset>".encode())[0] == 0
+    body = f"<urlset>{''.join(map(entry.format, range(40_000)))}</urlset>".encode()
+    tracemalloc.start()
+    try:
+        assert cut(body) == (40_000, False)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 1 << 20
 
 
 @given(
@@ -247,3 +265,18 @@ def test_octets_never_raise(octets: bytes) -> None:
     for body in (octets, b"<urlset>" + octets, zlib.compress(octets), gzip.compress(octets)):
         for entry in Sitemap(body):
             assert entry["loc"]
+
+
+def test_which_sitemaps_are_fetched() -> None:
+    origin, another = Origin("http", "a.example", 80), Origin("http", "b.example", 80)
+    seeding = Seeding(2, HostScope.SAME_HOST)
+    for asker, url, expected in (
+        (origin, "http://a.example/1", None),
+        (origin, "http://a.example/1", LeftOut.REPEATED),
+        (origin, "http://b.example/1", LeftOut.ANOTHER_HOST),
+        (origin, "ws://a.example/1", LeftOut.INVALID),
+        (origin, "http://a.example/2", None),
+        (origin, "http://a.example/3", LeftOut.TOO_MANY),
+        (another, "http://b.example/3", None),
+    ):
+        assert seeding.admit(asker, url) is expected, url

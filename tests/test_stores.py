@@ -7,6 +7,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import Future
 from contextlib import closing
@@ -14,10 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy.crawler import Crawler
+from scrapy.settings import Settings
+from scrapy.statscollectors import StatsCollector
 
-from scrapy_rep.cache.base import Lease, StoreError
+from scrapy_rep.cache.base import Busy, Claim, Found, Lease, Leased, StoreError, done
 from scrapy_rep.cache.entry import Entry
-from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.fetching import calls, keeping, stores
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.settings import RepSettings
+from tests.cache.samples import file_entry
 from tests.cache.test_contract import PlainStore
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
@@ -38,10 +45,12 @@ class FailingStore(PlainStore):
             raise StoreError("peek")
         return super().peek(origin)
 
-    def claim(self, origin: Origin, now: float, seconds: float) -> Future[Lease | None]:
-        return self._failed() if "claim" in self.fails else super().claim(origin, now, seconds)
+    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
+        if "claim" in self.fails:
+            return self._failed()
+        return super().claim(origin, seconds=seconds, fresh_seconds=fresh_seconds)
 
-    def commit(self, entry: Entry, lease: Lease | None) -> Future[None]:
+    def commit(self, entry: Entry, lease: Lease | None) -> Future[bool]:
         return self._failed() if "commit" in self.fails else super().commit(entry, lease)
 
     def release(self, lease: Lease) -> Future[None]:
@@ -67,6 +76,125 @@ class CommitFails(FailingStore):
 
 class AllFail(FailingStore):
     fails = ("peek", "claim", "commit", "release")
+
+
+class PeekRaises(PlainStore):
+    def peek(self, origin: Origin) -> Entry | None:
+        raise ValueError("out of order")
+
+
+class PeekGivesText(PlainStore):
+    def peek(self, origin: Origin) -> Entry | None:
+        return "nothing"  # type: ignore[return-value]
+
+
+class ClaimRaises(PlainStore):
+    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
+        raise ConnectionError("out of order")
+
+
+class ClaimGivesNoFuture(PlainStore):
+    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
+        return None  # type: ignore[return-value]
+
+
+class ClaimGivesText(PlainStore):
+    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
+        return done("lease")  # type: ignore[arg-type]
+
+
+class ClaimGivesNoEntry(PlainStore):
+    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
+        return done(Found("entry"))  # type: ignore[arg-type]
+
+
+class ClaimGivesNoLease(PlainStore):
+    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
+        return done(Leased("lease"))  # type: ignore[arg-type]
+
+
+class ClaimGivesNoTime(PlainStore):
+    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
+        return done(Busy(float("nan")))
+
+
+class ClaimInsists(PlainStore):
+    """Gives what ran out as if it held, whatever it is told."""
+
+    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
+        return done(Found(file_entry(origin, at=time.time() - 90_000, body=b"")))
+
+
+class CommitRaises(PlainStore):
+    def commit(self, entry: Entry, lease: Lease | None) -> Future[bool]:
+        raise ConnectionError("out of order")
+
+
+class CloseRaises(PlainStore):
+    def close(self) -> None:
+        raise ConnectionError("out of order")
+
+
+class ClaimHangs(PlainStore):
+    def __init__(self) -> None:
+        super().__init__()
+        calls._ANSWER_SECONDS = 0.5
+
+    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
+        return Future()
+
+
+class CommitHangs(ClaimHangs):
+    claim = PlainStore.claim
+
+    def commit(self, entry: Entry, lease: Lease | None) -> Future[bool]:
+        return Future()
+
+
+class RecoveringStore(PlainStore):
+    """Fails once; by the time that it is tried again, another process holds the lease."""
+
+    def __init__(self, stats: StatsCollector) -> None:
+        super().__init__()
+        keeping._TRY_AGAIN_SECONDS = (0.0, 2.0)
+        self.stats = stats
+        self.claim_count = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RecoveringStore:
+        assert crawler.stats is not None
+        return cls(crawler.stats)
+
+    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
+        self.claim_count += 1
+        if self.claim_count == 1:
+            raise StoreError("once")
+        if self.claim_count == 2:
+            self.theirs = Lease(origin, "theirs", time.time() + 14)
+            self.leases[origin] = self.theirs
+        return super().claim(origin, seconds=seconds, fresh_seconds=fresh_seconds)
+
+    def close(self) -> None:
+        # A crawl that tried the store by its own claim waits until their lease ends, as it should.
+        has_ended = time.time() >= self.theirs.until
+        is_theirs = self.leases.get(self.theirs.origin) == self.theirs
+        self.stats.set_value("test/is_theirs", is_theirs or has_ended)
+
+
+class ClaimOfBefore(PlainStore):
+    """As the interface was until version 0.1.0."""
+
+    def claim(self, origin: Origin, now: float, seconds: float) -> Any:  # type: ignore[override]
+        raise AssertionError("not to be called")
+
+
+class RenewOfBefore(PlainStore):
+    def renew(self, lease: Lease, now: float, seconds: float) -> Any:  # type: ignore[override]
+        raise AssertionError("not to be called")
+
+
+class NoRelease(PlainStore):
+    release = None  # type: ignore[assignment]
 
 
 class NoStore:
@@ -105,6 +233,52 @@ def test_a_store_that_fails(loop: Loop, store: str) -> None:
     assert_went_on_from_memory(result)
 
 
+@pytest.mark.parametrize(
+    ("loop", "store"),
+    [
+        *(
+            ("asyncio", name)
+            for name in (
+                "PeekRaises",
+                "PeekGivesText",
+                "ClaimRaises",
+                "ClaimGivesNoFuture",
+                "ClaimGivesText",
+                "ClaimGivesNoEntry",
+                "ClaimGivesNoLease",
+                "ClaimGivesNoTime",
+                "ClaimInsists",
+                "CommitRaises",
+            )
+        ),
+        *((loop, name) for name in ("ClaimHangs", "CommitHangs") for loop in LOOPS),
+    ],
+)
+def test_a_class_that_keeps_to_nothing(loop: Loop, store: str) -> None:
+    """No failure of a store is an answer, be it of a kind that nobody thought of."""
+    with Site({"/robots.txt": _RULES}) as site:
+        result = run(loop, site, REP_STORE=f"{_ME}.{store}")
+        assert_obeyed(site, result)
+    assert_went_on_from_memory(result)
+
+
+def test_a_class_that_cannot_be_closed() -> None:
+    with Site({"/robots.txt": _RULES}) as site:
+        result = run("asyncio", site, REP_STORE=f"{_ME}.CloseRaises")
+        assert_obeyed(site, result)
+    assert result.log.count("cannot be closed") == 1
+    assert "ERROR:" not in result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_trying_a_store_again_takes_nobody_s_lease(loop: Loop) -> None:
+    with Site({"/robots.txt": _RULES}) as site:
+        result = run(loop, site, REP_STORE=f"{_ME}.RecoveringStore")
+        assert_obeyed(site, result)
+    assert result.stats["rep/store/failed"] == result.stats["rep/store/back"] == 1
+    assert result.stats["test/is_theirs"]
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_class_of_the_user_s(loop: Loop) -> None:
     with Site({"/robots.txt": _RULES}) as site:
@@ -113,13 +287,45 @@ def test_a_class_of_the_user_s(loop: Loop) -> None:
     assert "rep/store/failed" not in result.stats
 
 
-@pytest.mark.parametrize("name", [f"{_ME}.NoStore", f"{_ME}.Nothing", "no.such.module", "redis"])
+@pytest.mark.parametrize("name", [f"{_ME}.NoStore", f"{_ME}.Nothing", "no.such.module", "ridis"])
 def test_a_class_that_cannot_be_had_stops_the_crawl(name: str) -> None:
     with Site() as site:
         result = run("asyncio", site, REP_STORE=name)
         assert site.paths() == []
     assert "REP_STORE = " in result.error
     assert result.exit_code != 0
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("ClaimOfBefore", "its method claim takes other arguments than stores are called with now"),
+        ("RenewOfBefore", "its method renew takes other arguments"),
+        ("NoRelease", "it lacks a method; give it release(lease: Lease)"),
+    ],
+)
+def test_a_class_of_an_older_interface_stops_the_crawl(name: str, words: str) -> None:
+    with Site() as site:
+        result = run("asyncio", site, REP_STORE=f"{_ME}.{name}")
+        assert site.paths() == []
+    assert words in result.error
+    assert "fresh_seconds: float" in result.error or name != "ClaimOfBefore"
+    assert result.exit_code != 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        ({}, "sqlite"),
+        ({"REP_REDIS_URL": "redis://h"}, "redis"),
+        ({"REP_STORE": "memory", "REP_REDIS_URL": "redis://h"}, "memory"),
+        ({"REP_STORE": "sqlite"}, "sqlite"),
+        ({"REP_STORE": "redis", "REP_REDIS_URL": "redis://h"}, "redis"),
+        ({"REP_STORE": "tests.cache.test_contract.PlainStore"}, "own"),
+    ],
+)
+def test_which_store_it_is(settings: dict[str, Any], kind: str) -> None:
+    assert stores.kind_of(RepSettings.of(Settings(settings))) == kind
 
 
 class TestSqlite:
@@ -147,7 +353,7 @@ class TestSqlite:
         assert aside.read_bytes() == b"this is no database" * 500
         assert len(re.findall(r"\[scrapy_rep\S*\] WARNING", result.log)) == 1
         with closing(sqlite3.connect(path)) as plain:
-            assert plain.execute("select count(*) from entries_1").fetchone() == (2,)
+            assert plain.execute("select count(*) from entries_2").fetchone() == (2,)
 
     @pytest.mark.parametrize("loop", LOOPS)
     def test_where_nothing_can_be_written(self, loop: Loop) -> None:
@@ -159,6 +365,7 @@ class TestSqlite:
                 assert_went_on_from_memory(result)
                 assert "REP_STORE_PATH" in result.log
 
+    @pytest.mark.slow
     def test_locked_by_somebody_who_does_not_let_go(self, tmp_path: Path) -> None:
         path = tmp_path / "a.sqlite"
         with Site({"/robots.txt": _RULES}) as site:
@@ -173,6 +380,7 @@ class TestSqlite:
         assert_went_on_from_memory(result)
         assert "locked" in result.log
 
+    @pytest.mark.slow
     def test_a_lock_holds_the_crawl_up_once_and_not_once_per_origin(self, tmp_path: Path) -> None:
         path = tmp_path / "a.sqlite"
         hosts = [f"http://h{number}.example" for number in range(12)]
@@ -203,7 +411,7 @@ class TestSqlite:
             run("asyncio", site, **settings)
             with closing(sqlite3.connect(path)) as plain:
                 plain.execute(
-                    "update entries_1 set record = cast('?' || substr(record, 2) as blob)"
+                    "update entries_2 set record = cast('?' || substr(record, 2) as blob)"
                 )
                 plain.commit()
             before = len(site.paths())
@@ -216,6 +424,57 @@ class TestSqlite:
 class TestPlaces:
     """Where the file is by default."""
 
+    @pytest.mark.parametrize("loop", LOOPS)
+    @pytest.mark.parametrize("store", ["auto", "sqlite"])
+    def test_a_project_s_folder_that_cannot_be_made(
+        self, loop: Loop, store: str, tmp_path: Path
+    ) -> None:
+        """As in a container whose code is root's; root itself can't make this one either."""
+        (tmp_path / "scrapy.cfg").write_text("[datadir]\ndefault = /proc/self/no-such-folder\n")
+        environment = {
+            "SCRAPY_SETTINGS_MODULE": "tests.crawls.settings",
+            "XDG_CONFIG_HOME": str(tmp_path),
+        }
+        with Site({"/robots.txt": _RULES}) as site:
+            result = crawl(
+                URLS_SPIDER,
+                loop=loop,
+                settings={**ADDON, "REP_STORE": store},
+                environment=environment,
+                urls=[site.url(path) for path in ("/a", "/private")],
+            )
+            assert site.paths() == ["/robots.txt", "/a"], result.log
+        assert_went_on_from_memory(result)
+        assert "REP_STORE_PATH" in result.log
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+    @pytest.mark.parametrize("has_project", [True, False])
+    def test_somebody_who_may_write_nowhere(self, has_project: bool) -> None:
+        code = (
+            "import os, pwd, sys\n"
+            "from scrapy_rep.cache.base import StoreError\n"
+            "from scrapy_rep.fetching.stores import default_path\n"
+            "os.environ.pop('HOME', None) if len(sys.argv) == 2 else None\n"
+            "os.setgroups([]); os.setgid(65533); os.setuid(65533); os.chdir(sys.argv[1])\n"
+            "try: print(default_path())\n"
+            "except StoreError as error: print('StoreError', error)\n"
+        )
+        with tempfile.TemporaryDirectory(dir="/tmp") as name:
+            folder = Path(name)
+            folder.chmod(0o755)
+            if has_project:
+                (folder / "scrapy.cfg").write_text("[settings]\ndefault = no.settings\n")
+            done = subprocess.run(
+                [sys.executable, "-c", code, name, *["with a home"] * has_project],
+                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        reason = "Permission denied" if has_project else "no home folder"
+        assert done.stdout.startswith("StoreError"), done
+        assert reason in done.stdout
+
     def test_in_a_project_s_data_folder(self, tmp_path: Path) -> None:
         (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = no.settings\n")
         self._check(tmp_path, {}, tmp_path / ".scrapy" / "rep" / "robots.sqlite")
@@ -226,8 +485,41 @@ class TestPlaces:
             tmp_path, environment, tmp_path / "cache" / "scrapy-rep" / "rep" / "robots.sqlite"
         )
 
+    def test_a_cache_folder_that_is_relative_is_ignored(self, tmp_path: Path) -> None:
+        environment = {"XDG_CACHE_HOME": "cache", "HOME": str(tmp_path / "home")}
+        folders = ("Library", "Caches") if sys.platform == "darwin" else (".cache",)
+        expected = tmp_path.joinpath("home", *folders, "scrapy-rep", "rep", "robots.sqlite")
+        self._check(tmp_path, environment, expected)
+
+    @pytest.mark.parametrize(
+        ("platform", "environment", "expected"),
+        [
+            ("linux", {}, "home/.cache/scrapy-rep"),
+            ("linux", {"XDG_CACHE_HOME": "/c"}, "/c/scrapy-rep"),
+            ("darwin", {}, "home/Library/Caches/scrapy-rep"),
+            ("win32", {}, "home/AppData/Local/scrapy-rep/scrapy-rep/Cache"),
+            ("win32", {"LOCALAPPDATA": "/l"}, "/l/scrapy-rep/scrapy-rep/Cache"),
+        ],
+    )
+    def test_each_system_has_its_place_for_caches(
+        self,
+        platform: str,
+        environment: dict[str, str],
+        expected: str,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(sys, "platform", platform)
+        monkeypatch.setattr(Path, "home", lambda: Path("home"))
+        for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        assert stores._cache_folder() == Path(expected)
+
     def _check(self, folder: Path, environment: dict[str, str], expected: Path) -> None:
-        code = "from scrapy_rep.stores import default_path; print(default_path().resolve())"
+        code = (
+            "from scrapy_rep.fetching.stores import default_path; print(default_path().resolve())"
+        )
         done = subprocess.run(
             [sys.executable, "-c", code],
             cwd=folder,

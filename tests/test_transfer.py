@@ -22,7 +22,8 @@ try:
 except ImportError:
     from backports import zstd
 
-from scrapy_rep.transfer import Transfer, UndecodableError
+from scrapy_rep.fetching.transfer import Transfer, UndecodableError
+from scrapy_rep.protocol.access.endings import Ending
 
 LIMIT = 512_000
 BODY = b"User-agent: *\nDisallow: /private\n" * 50
@@ -201,6 +202,68 @@ class TestCompressed:
         with pytest.raises(UndecodableError, match="too many"):
             body_of(encode(b"") * 1001, name)
 
+    @pytest.mark.parametrize(
+        "rest", [b"\n", b"\0" * 512, b"</html>", b"GIF89a", b"\x1e\x8b\x08", b"\x28\xb5\x2e\xfd"]
+    )
+    @pytest.mark.parametrize("kind", [kind for kind in ENCODERS if kind != "br"])
+    def test_octets_after_the_file(self, kind: str, rest: bytes) -> None:
+        name, encode = ENCODERS[kind]
+        transfer = Transfer(LIMIT)
+        came = Response("http://h/", headers={"Content-Encoding": name}, body=encode(BODY) + rest)
+        transfer.response = came
+        assert transfer.body_of(came) == BODY
+        assert transfer.remark == f"{len(rest)} octets after the end of the {name} file"
+
+    def test_octets_after_brotli(self) -> None:
+        """Its library does not tell where it ended."""
+        with pytest.raises(UndecodableError):
+            body_of(brotli.compress(BODY) + b"\n", "br")
+
+    @pytest.mark.parametrize("name", ["gzip", "zstd"])
+    def test_what_begins_another_part_is_no_rest(self, name: str) -> None:
+        """A file of two parts that is cut amid the second would lose its rules."""
+        encode = ENCODERS[name][1]
+        first, second = encode(b"User-agent: *\n"), encode(random.Random(7).randbytes(300))
+        for octets in range(1, len(second)):
+            with pytest.raises((ResponseDataLossError, UndecodableError)):
+                body_of(first + second, name, received=len(first) + octets)
+
+    def test_frames_of_zstd_that_are_skipped(self) -> None:
+        skipped = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
+        assert body_of(zstd.compress(b"one\n") + skipped + zstd.compress(b"two\n"), "zstd") == (
+            b"one\ntwo\n"
+        )
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            *["utf-8", "UTF-8", "utf8", "us-ascii", "ISO-8859-1", "iso-8859-15", "windows-1251"],
+            *["none", "binary", "8bit", "text/plain", "identity, utf-8", "koi8-r", "GBK"],
+        ],
+    )
+    def test_what_is_no_coding(self, name: str) -> None:
+        transfer = Transfer(LIMIT)
+        came = Response("http://h/", headers={"Content-Encoding": name}, body=BODY + b"# \xe9\n")
+        transfer.response = came
+        assert transfer.body_of(came) == BODY + b"# \xe9\n"
+        assert transfer.remark == f"Content-Encoding: {name.lower().removeprefix('identity, ')}"
+        assert body_of(BODY + b"#" * LIMIT, name) == (BODY + b"#" * LIMIT)[: LIMIT + 1]
+
+    @pytest.mark.parametrize("said", ["utf-8", "none", "utf-16"])
+    @pytest.mark.parametrize("name", ENCODERS)
+    def test_what_is_no_text_is_not_read_so(self, name: str, said: str) -> None:
+        octets = ENCODERS[name][1](random.Random(8).randbytes(500))
+        with pytest.raises(UndecodableError):
+            body_of(octets, said)
+
+    def test_utf_16_for_a_coding(self) -> None:
+        octets = BODY.decode().encode("utf-16")
+        assert body_of(octets, "utf-16") == octets
+
+    def test_a_charset_beside_a_coding(self) -> None:
+        assert body_of(gzip.compress(BODY), "gzip, utf-8") == BODY
+        assert body_of(gzip.compress(BODY), "utf-8, gzip") == BODY
+
     @pytest.mark.parametrize("status", [301, 404, 503])
     def test_other_bodies_are_not_read(self, status: int) -> None:
         body_of(b"no gzip at all", "gzip", status=status)
@@ -239,3 +302,67 @@ class TestCompressed:
         else:
             with pytest.raises((ResponseDataLossError, UndecodableError)):
                 body_of(body, names)
+
+
+_CODING = "Transfer-Encoding"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "headers", "status", "expected"),
+    [
+        ("HTTP/1.1", {}, 200, Ending.UNKNOWN),
+        ("http/1.0", {}, 404, Ending.UNKNOWN),
+        ("HTTP/2.0", {}, 200, Ending.UNKNOWN),  # as nobody writes what is HTTP/2
+        ("HTTP/1.1", {_CODING: "xchunked"}, 200, Ending.UNKNOWN),
+        ("HTTP/1.1", {_CODING: "\x0bchunked"}, 200, Ending.UNKNOWN),
+        ("HTTP/1.1", {_CODING: "chunked, identity"}, 200, Ending.UNKNOWN),
+        ("HTTP/1.1", {_CODING: "chunked;x=1"}, 200, Ending.UNKNOWN),
+        ("HTTP/1.1", {_CODING: "gzip,\tChunked "}, 200, Ending.FRAMED),
+        ("HTTP/1.1", {_CODING: ["gzip", "chunked"]}, 200, Ending.FRAMED),
+        ("HTTP/1.1", {_CODING: ["chunked", "gzip"]}, 200, Ending.UNKNOWN),
+        ("HTTP/1.1", {"Content-Length": "0"}, 200, Ending.FRAMED),
+        ("HTTP/1.1", {"Content-Length": ["0", "1"]}, 200, Ending.BROKEN),
+        ("h2", {"Content-Length": " 4 "}, 200, Ending.BROKEN),
+        ("h2", {"Content-Length": "4"}, 204, Ending.FRAMED),
+        (None, {"Content-Length": "4"}, 200, Ending.FRAMED),
+        ("HTTP/1.1", {}, 204, Ending.FRAMED),
+        ("HTTP/1.1", {}, 304, Ending.FRAMED),
+        ("HTTP/2", {}, 200, Ending.FRAMED),
+        ("h2", {}, 200, Ending.FRAMED),
+        (None, {}, 200, Ending.FRAMED),  # from a browser, say: no connection of ours
+    ],
+)
+def test_how_a_body_ended_is_told_by_its_head(
+    protocol: str | None, headers: dict[str, Any], status: int, expected: Ending
+) -> None:
+    """Where nothing else tells: what is not known to have an end of its own has none."""
+    came = Response("http://h/robots.txt", status=status, headers=headers, protocol=protocol)
+    transfer = Transfer(LIMIT)
+    transfer.begin(Headers())
+    assert transfer.ending(came) is expected
+    if expected is not Ending.BROKEN:
+        assert transfer.ending(came.replace(flags=["partial"])) is Ending.UNKNOWN
+
+
+def test_a_handler_that_tells_of_an_end_by_closing_is_believed() -> None:
+    """Twisted's does, and gives a constant of its own for a length that is not known."""
+    came = Response("http://h/robots.txt", protocol="HTTP/1.1")
+    transfer = Transfer(LIMIT)
+    transfer.begin(Headers(), object())
+    assert (transfer.has_head, transfer.ending(came)) == (True, Ending.FRAMED)
+    assert transfer.ending(came.replace(flags=["partial"])) is Ending.UNKNOWN
+    transfer.restart()
+    assert (transfer.has_head, transfer.ending(came)) == (False, Ending.UNKNOWN)
+
+
+@pytest.mark.parametrize(("layers", "is_read"), [(1, True), (10, True), (11, False), (60, False)])
+def test_layers_of_codings_are_bounded(layers: int, is_read: bool) -> None:
+    body = BODY
+    for _ in range(layers):
+        body = gzip.compress(body)
+    names = ", ".join(["gzip"] * layers)
+    if is_read:
+        assert body_of(body, names) == BODY
+        return
+    with pytest.raises(UndecodableError, match="one over the other"):
+        body_of(body, names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_rep.turns import Later, Turns
+from scrapy_rep.queue.turns import Later, Turns
 
 
 class Item:
@@ -56,3 +56,14 @@ class TestLater:
         assert later.pop(99.0) is None
         assert item.due_at is None
         assert later.next_at is None
+
+    def test_an_item_comes_once_and_at_no_earlier_time(self) -> None:
+        later, item = Later(), Item()
+        for due_at in (5.0, 9.0, 5.0):
+            later.put(item, due_at)
+        assert later.pop(5.0) is item
+        assert later.pop(99.0) is None
+        for due_at in (105.0, 109.0):
+            later.put(item, due_at)
+        assert later.pop(106.0) is None
+        assert later.pop(109.0) is item

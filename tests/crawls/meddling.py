@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Headers, Response
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from typing_extensions import Self
 
 
@@ -23,6 +25,27 @@ class HtmlOnly:
     def headers_received(self, headers: Headers) -> None:
         if b"html" not in (headers.get(b"Content-Type") or b""):
             raise StopDownload(fail=False)
+
+
+class AsksEarly:
+    """An extension that asks for a page when the spider is opened, as for a token or a list."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        extension = cls(crawler)
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        return extension
+
+    async def spider_opened(self) -> None:
+        assert self.crawler.engine is not None
+        with suppress(IgnoreRequest):
+            url = self.crawler.settings["EARLY_URL"]
+            await maybe_deferred_to_future(
+                deferred_from_coro(self.crawler.engine.download_async(Request(url)))
+            )
 
 
 class Refusing:

@@ -1,9 +1,11 @@
-"""A spider that has Scrapy throw away its slots all the time."""
+"""Spiders and middlewares that make it hard to keep a pace."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from tests.spiders import UrlsSpider
@@ -20,3 +22,35 @@ class ForgetfulSpider(UrlsSpider):
         downloader._slot_gc(_ALL)
         left = [key for key, slot in downloader.slots.items() if not slot.active]
         return {**super().parse(response, asked), "left": left}
+
+
+class OtherSlots:
+    """A downloader middleware behind ours that chooses slots in turn, as rotators of proxies do.
+
+    `TEST_SLOTS` is how many; that of robots.txt stays its host's.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._count = crawler.settings.getint("TEST_SLOTS")
+        self._number = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> OtherSlots:
+        """Build from a crawler."""
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> None:
+        """Choose the next slot."""
+        if not request.url.endswith("/robots.txt"):
+            request.meta["download_slot"] = f"proxy {self._number % self._count}"
+            self._number += 1
+
+
+class DisguisedSpider(UrlsSpider):
+    """Asks for pages whose path begins with /slow as somebody else."""
+
+    def _request(self, url: str) -> Request:
+        request = super()._request(url)
+        if "/slow" in url:
+            request.headers["User-Agent"] = "SlowBot/1.0"
+        return request

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from typing import Any
 
 from scrapy import Request, Spider, signals
@@ -58,7 +59,11 @@ class PolicySpider(Spider):
             "crawl_delay": policy.crawl_delay,
             "disallows_a": not policy.verdict(response.urljoin("/a")).allowed,
             "status": policy.status,
+            "findings": [str(finding) for finding in policy.findings],
             "final_url": policy.final_url,
             "hops": list(policy.hops),
+            "steps": [asdict(step) for step in policy.steps],
+            "source": policy.source,
+            "sha256": policy.sha256,
             "verdict": str(response.meta["rep_verdict"]),
         }

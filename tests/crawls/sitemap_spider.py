@@ -7,7 +7,8 @@ from typing import Any
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.http import Response
+from scrapy.http import Response, TextResponse
+from scrapy.link import Link
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
 from scrapy.utils.asyncio import call_later
@@ -23,8 +24,8 @@ from scrapy_rep import (
     policy_for,
     signals,
 )
-from scrapy_rep.loops import sleep
-from scrapy_rep.policies import policies_of
+from scrapy_rep.crawl import policies_of
+from scrapy_rep.engine.loops import sleep
 from tests.spiders import UrlsSpider
 
 
@@ -139,7 +140,7 @@ class AgainSpider(SitesSpider):
         for url in self.urls:
             policy = await policy_for(self.crawler, url)
             policies._kept.drop(policy.origin)
-            await sleep(0.1)
+            await sleep(1.1)  # an answer holds for a second at least
         for item in self.told:
             yield item
 
@@ -162,3 +163,132 @@ class LinksSpider(UrlsSpider):
         async for request in super().start():
             request.meta["dont_obey_robotstxt"] = "exempt" in request.url
             yield request
+
+
+class BareExtractor:
+    """A link extractor that has nothing but what each has to have."""
+
+    def extract_links(self, response: TextResponse) -> list[Link]:
+        found = LinkExtractor(allow=r"/bare/").extract_links(response)
+        return [Link(link.url) for link in found]
+
+
+def without_session(url: str) -> str | None:
+    return None if "/gone" in url else url.partition("?session=")[0]
+
+
+class LinkedAndListedSpider(RobotsSitemapMixin, CrawlSpider):
+    """Rules with a callback, with a callback and following, and with following alone."""
+
+    name = "linked_and_listed"
+    rules = (
+        Rule(LinkExtractor(deny=r"/private/"), process_links="only_wanted", follow=False),
+        Rule(LinkExtractor(allow=r"/bare$", process_value=without_session), callback="parse_bare"),
+        Rule(LinkExtractor(allow=r"/product/"), callback="parse_product", cb_kwargs={"kind": 1}),
+        Rule(LinkExtractor(allow=r"/product/"), callback="parse_bare"),
+        Rule(LinkExtractor(allow=r"/list/"), process_request="mark", follow=True),
+        Rule(LinkExtractor(allow=r"/sorted", canonicalize=True), callback="parse_bare"),
+        Rule(BareExtractor(), callback="parse_bare"),  # type: ignore[arg-type]
+    )
+
+    def only_wanted(self, links: list[Link]) -> Iterator[Link]:
+        return (link for link in links if "/quiet" in link.url)
+
+    def mark(self, request: Request, response: Response) -> Request | None:
+        assert response.url
+        return None if "unwanted" in request.url else request.replace(meta={**request.meta, "m": 1})
+
+    def parse_product(self, response: Response, kind: int) -> dict[str, Any]:
+        return {"product": response.url, "kind": kind}
+
+    def parse_bare(self, response: Response) -> dict[str, Any]:
+        return {"bare": response.url}
+
+
+class EntranceSpider(CrawlSpider):
+    """Begins elsewhere than with its start URLs."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(f"{self.start_urls[0]}/entrance")
+
+
+class BeyondSpider(CrawlSpider):
+    """Begins with its start URLs, and with more."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for one in super().start():
+            yield one
+        yield Request(f"{self.start_urls[0]}/beyond")
+
+
+class LinkedBeyondSpider(RobotsSitemapMixin, BeyondSpider):
+    name = "linked_beyond"
+
+
+class OldSpider(CrawlSpider):
+    """Written for releases of Scrapy that know nothing else."""
+
+    def start_requests(self) -> Iterator[Any]:
+        yield Request(f"{self.start_urls[0]}/old")
+
+
+class LinkedOldSpider(RobotsSitemapMixin, OldSpider):
+    name = "linked_old"
+
+
+class ElsewhereSpider(LinkedAndListedSpider, EntranceSpider):
+    name = "elsewhere"
+
+
+class OwnSitemapsSpider(RobotsSitemapMixin, ShopSpider):
+    """Asks for sitemaps of its own, in `start` and in callbacks, one of them in a robots.txt."""
+
+    name = "own_sitemaps"
+    others: Sequence[str] = ()
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(f"{self.others[0]}/robots.txt", self._parse_sitemap)
+        async for request in super().start():
+            yield request
+
+    def parse_shop(self, response: Response) -> Any:
+        found = [super().parse_shop(response)]
+        if not response.url.endswith("/started"):
+            return found
+        late = (f"{self.others[1]}/robots.txt", f"{self.sites[0]}/late.xml")
+        return [*found, *(Request(url, self._parse_sitemap) for url in late)]
+
+
+class StartingSpider(SitemapSpider):
+    """Asks for a sitemap with what it needs for that."""
+
+    sites: Sequence[str] = ()
+    sitemap_rules = (("", "parse_page"),)
+
+    async def start(self) -> AsyncIterator[Any]:
+        url = f"{self.sites[0]}/own.xml"
+        yield Request(url, self._parse_sitemap, headers={"X-Key": "1"}, meta={"mine": 1})
+
+    def _get_sitemap_body(self, response: Response) -> bytes | None:
+        body = super()._get_sitemap_body(response)
+        return body and body.replace(b"/old/", b"/new/")
+
+    def parse_page(self, response: Response) -> dict[str, Any]:
+        return {"page": response.url}
+
+
+class StartedSpider(RobotsSitemapMixin, StartingSpider):
+    name = "started"
+
+
+class BodySpider(SitesSpider):
+    """Has a word to say in what the sitemap is."""
+
+    name = "body"
+
+    def _get_sitemap_body(self, response: Response) -> bytes | None:
+        if "nothing" in response.url:
+            return None
+        body = super()._get_sitemap_body(response)
+        assert body is not None
+        return body.replace(b"/old/", b"/new/")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import time
 from typing import Any
 
 import pytest
@@ -163,3 +164,102 @@ def test_an_endless_body_is_read_up_to_the_limit(loop: Loop) -> None:
 def test_compressed_files_are_read(encoding: Any) -> None:
     answer = Answer(body="User-agent: *\nDisallow: /a\n", content_encoding=encoding)
     assert pages_fetched(answer, "asyncio", {})[0] == ["/b", "/c"]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_credentials_in_a_redirect_are_not_sent(loop: Loop) -> None:
+    """The redirect is followed; what the site writes into it is nobody's to be told."""
+    with Site({"/policy": RULES}) as elsewhere:
+        to = elsewhere.url("/policy").replace("://", "://user:secret@")
+        routes = {"/robots.txt": redirect("/own"), "/own": redirect(to)}
+        with Site(routes) as site:
+            settings = {**ADDON, "REP_FETCH_TIMEOUT_SECONDS": 3}
+            urls = [site.url(path) for path in PAGES]
+            result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+            fetched = sorted(path for path in site.paths() if path in PAGES)
+        asked = elsewhere.requests()
+    assert [seen.path for seen in asked] == ["/policy"], result.log
+    assert "authorization" not in asked[0].headers
+    assert fetched == ["/b", "/c"]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    ("body", "encoding", "finding"),
+    [
+        (RULES.body, "utf-8", "Content-Encoding: utf-8"),
+        (gzip.compress(RULES.octets) + b"\n\n", "gzip", "2 octets after the end of the gzip file"),
+    ],
+    ids=["a charset", "octets after gzip"],
+)
+def test_a_body_that_is_not_encoded_as_it_says(
+    body: Any, encoding: str, finding: str, loop: Loop
+) -> None:
+    headers = [("Content-Encoding", encoding), ("Scrapy-Rep-Remark", "made up by the site")]
+    with Site({"/robots.txt": Answer(body=body, headers=headers)}) as site:
+        spider = "tests.crawls.policy_spider:PolicySpider"
+        urls = [site.url(path) for path in ("/a", "/b")]
+        result = crawl(spider, loop=loop, settings=ADDON, urls=urls)
+        assert site.paths() == ["/robots.txt", "/b"], result.log
+    said = [text for text in result.items[0]["findings"] if "not encoded as the answer" in text]
+    assert [text.partition(": ")[2] for text in said] == [finding]
+
+
+def padded(rules: str, octets: int) -> Answer:
+    return Answer(body=rules + f"#{'x' * 99}\n" * (octets // 100))
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(("padding_octets", "where"), [(1000, "here"), (100_000, "elsewhere")])
+@pytest.mark.parametrize(("user_agents", "count"), [([""], 1), (["OneBot/1", "TwoBot/1"], 3)])
+def test_a_large_file_is_read_in_a_thread_for_each_crawler(
+    loop: Loop, padding_octets: int, where: str, user_agents: list[str], count: int
+) -> None:
+    """A hostile one takes long, and other requests are not to wait for it."""
+    rules = "User-agent: *\nDisallow: /a\nUser-agent: TwoBot\nDisallow: /b\n"
+    with Site({"/robots.txt": padded(rules, padding_octets)}) as site:
+        result = crawl(
+            "tests.crawls.large_spider:ThreadSpider",
+            loop=loop,
+            settings=ADDON,
+            urls=[site.url("/a"), site.url("/b")],
+            user_agents=user_agents,
+        )
+        pages = ["/a", "/b"] if count > 1 else ["/b"]
+        assert sorted(site.paths()) == [*pages, "/robots.txt"], result.log
+    read = {name: number for name, number in result.stats.items() if name.endswith("here")}
+    assert read == {f"test/rules/{where}": count, f"test/pace/{where}": count}
+
+
+_READING_SECONDS = 3.0
+
+
+@pytest.mark.timed
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("as_whom", ["", "OtherBot"])
+def test_a_crawl_that_closes_while_a_large_file_is_read(loop: Loop, as_whom: str) -> None:
+    """What waits in the queue stays there. What waits in the downloader is judged by the file."""
+    refusing = {"/robots.txt": padded("User-agent: *\nDisallow: /\n", 100_000)}
+    with Site(refusing) as large, Site() as good:
+        began = time.monotonic()
+        result = crawl(
+            "tests.crawls.large_spider:SlowReadingSpider",
+            loop=loop,
+            settings={**ADDON, "REP_POLICY": "lenient"},
+            urls=[large.url("/a"), good.url("/a")],
+            as_whom=as_whom,
+            seconds=_READING_SECONDS,
+        )
+        assert time.monotonic() - began < 3 * _READING_SECONDS, "no thread is left behind"
+        assert large.paths() == ["/robots.txt"], "nothing is allowed because the crawl closes"
+    assert result.finish_reason == "enough"
+    assert result.exit_code == 0, result.log
+    for word in ("Traceback", "never awaited", "Unhandled", "was destroyed", "ERROR"):
+        assert word not in result.log, result.log
+    seconds = result.stats["elapsed_time_seconds"]
+    queued = result.stats["scheduler/enqueued"] - result.stats["scheduler/dequeued"]
+    if as_whom:  # it was handed out, as its file was known for the crawl itself
+        assert (queued, result.stats["robotstxt/forbidden"]) == (0, 1)
+    else:
+        assert (queued, seconds < _READING_SECONDS) == (1, True), "closes at once"

@@ -10,6 +10,8 @@ from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, BY_HAND, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.servers.handle import Answer, Site
 
+pytestmark = pytest.mark.every_loop
+
 SLOW = Answer(body="User-agent: *\nDisallow: /private/\n", delay_seconds=0.5)
 PRIVATE = [f"/private/{number}" for number in range(200)]
 PUBLIC = [f"/public/{number}" for number in range(50)]

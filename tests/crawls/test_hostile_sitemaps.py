@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 
+import pytest
+
 from tests.crawls.test_sitemaps import index, robots, run, urlset, xml
 from tests.servers.handle import Answer, Site
 from tests.test_sitemaps import billion_laughs, of_attributes
@@ -49,6 +51,7 @@ def test_bombs_and_circles() -> None:
     assert result.stats["test/peak_octets"] < _IDLE_OCTETS + _SITEMAP_OCTETS
 
 
+@pytest.mark.slow
 def test_fifty_thousand_pages() -> None:
     """As many as a sitemap may have; of one with more, the first that many."""
     with Site(default=Answer(delay_seconds=1)) as site:

@@ -52,6 +52,22 @@ def test_a_parser_that_cannot_read_the_file_permits_nothing(policy: str) -> None
         assert site.paths() == ["/robots.txt"], result.log
 
 
+@pytest.mark.parametrize("loop", LOOPS)
+def test_what_is_asked_for_before_we_hear_of_the_spider(loop: Loop) -> None:
+    """It is judged as the crawler that it is, and not as everyone else."""
+    body = "User-agent: ExampleBot\nDisallow: /private\n\nUser-agent: *\nAllow: /\n"
+    with Site() as site:
+        settings = {
+            **ADDON,
+            "USER_AGENT": "ExampleBot/1.0",
+            "REP_OVERRIDES": {"127.0.0.1": {"robots_txt": body}},
+            "EXTENSIONS": {f"{HERE}.AsksEarly": 0},
+            "EARLY_URL": site.url("/private/early"),
+        }
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[site.url("/public")])
+        assert site.paths() == ["/public"], result.log
+
+
 def test_a_retry_begins_anew() -> None:
     filler = "# filler\n" * 40_000
     answers = [

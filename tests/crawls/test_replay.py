@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from scrapy import Request
 
 from tests.crawling import crawl
@@ -10,7 +11,6 @@ from tests.crawls.settings import ADDON
 from tests.servers.replay import Replay
 from tests.shared import SHARED, needs_shared
 
-HOSTS = 1200
 AGENT = "Googlebot"
 
 
@@ -20,9 +20,10 @@ def as_asked(url: str) -> str:
 
 
 @needs_shared
-def test_pages_fetched_are_exactly_those_allowed() -> None:
+@pytest.mark.parametrize("hosts", [150, pytest.param(1200, marks=pytest.mark.slow)])
+def test_pages_fetched_are_exactly_those_allowed(hosts: int) -> None:
     assert SHARED is not None
-    rows = list(verdicts(SHARED / "corpus" / "verdicts.jsonl.gz", HOSTS))
+    rows = list(verdicts(SHARED / "corpus" / "verdicts.jsonl.gz", hosts))
     allowed: set[str] = set()
     disallowed: set[str] = set()
     for row in rows:
@@ -43,16 +44,16 @@ def test_pages_fetched_are_exactly_those_allowed() -> None:
             },
             timeout_seconds=500,
             verdicts_path=str(SHARED / "corpus" / "verdicts.jsonl.gz"),
-            hosts=HOSTS,
+            hosts=hosts,
             proxy=replay.proxy_url,
         )
         requested = replay.requested()
     robots_txt = [url for url in requested if url.endswith("/robots.txt")]
     pages = set(requested) - set(robots_txt)
     assert result.exit_code == 0, result.log
-    assert len(rows) >= 1000
-    assert len(allowed) > 10_000
-    assert len(disallowed) > 5_000
+    assert len(rows) >= 0.9 * hosts
+    assert len(allowed) > 8 * hosts
+    assert len(disallowed) > 4 * hosts
     # There are no differences to list: semantics.md decides as the reference verdicts do.
     assert pages - allowed == set()
     assert {url for url in allowed if not url.endswith("/robots.txt")} - pages == set()

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from tests.crawling import LOOPS, Loop, crawl
-from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
+from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.servers.handle import Answer, Site, redirect
+
+pytestmark = pytest.mark.every_loop
 
 
 def rules(path: str) -> Answer:
@@ -107,6 +109,22 @@ def test_robots_txt_itself_and_other_schemes_pass() -> None:
     statuses = {item["url"]: item.get("status") for item in result.items}
     assert statuses["data:,hello"] == 200
     assert result.stats["rep/not_judged"] == 1
+
+
+@pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["our queue", "Scrapy's"])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_robots_txt_itself_passes_however_it_is_written(loop: Loop, queue: dict[str, Any]) -> None:
+    """Also while it is unreachable; with a query it is another page."""
+    with Site({"/robots.txt": Answer(status=503)}) as site:
+        with_user = site.url("/robots.txt").replace("http://", "http://user:password@")
+        mine = [site.url("/robots.txt#a"), site.url("/robots.tx%74"), with_user]
+        others = [site.url("/robots.txt?x"), site.url("/page")]
+        settings = {**queue, "RETRY_ENABLED": False, "HTTPERROR_ALLOW_ALL": True}
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[*mine, *others])
+        assert not {"/page", "/robots.txt?x"} & {*site.paths()}
+    dropped = [item["url"] for item in result.items if "RobotsTxt" in item.get("error", "")]
+    assert sorted(dropped) == sorted(others), result.log
+    assert result.stats["robotstxt/forbidden"] == 2
 
 
 def test_the_token_sent_is_the_token_matched() -> None:

@@ -21,7 +21,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no product token": ({"ROBOTSTXT_USER_AGENT": []}, "give one product token"),
     "a parser that is not there": (
         {"ROBOTSTXT_PARSER": "no.such.Parser"},
-        "ROBOTSTXT_PARSER = 'no.such.Parser' can't be used",
+        "ROBOTSTXT_PARSER = 'no.such.Parser' cannot be used",
     ),
     "two judges": (
         {
@@ -30,7 +30,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         },
         "RobotsTxtMiddleware is enabled besides RepMiddleware",
     ),
-    "a name nearly right": ({"REP_POLICIES": "strict"}, "perhaps REP_POLICY is meant"),
+    "a name nearly right": ({"REP_POLICIES": "strict"}, "did you mean REP_POLICY?"),
 }
 
 

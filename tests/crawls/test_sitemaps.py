@@ -11,6 +11,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 import pytest
+from scrapy import Spider
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import ConfigurationError
@@ -165,7 +166,7 @@ def test_hooks_of_sitemap_spider() -> None:
 
 
 def test_the_mixin_goes_with_other_spiders() -> None:
-    """Start URLs, rules and sitemaps of one spider; what both name is asked for once."""
+    """Start URLs, rules and sitemaps of one spider; what both name goes to each one's callback."""
     html = Answer(body="<a href='/linked'>", headers=(("Content-Type", "text/html"),))
     with Site({"/": html}) as site, Site() as named:
         site.change({"/robots.txt": robots("/a.xml"), "/a.xml": xml(urlset("/", "/page"))})
@@ -178,7 +179,7 @@ def test_the_mixin_goes_with_other_spiders() -> None:
             allowed_domains=["127.0.0.1"],
         )
         assert result.exit_code == 0, result.log
-        expected = ["/robots.txt", "/", "/linked", "/a.xml", "/page"]
+        expected = ["/robots.txt", "/", "/", "/linked", "/a.xml", "/page"]
         assert sorted(site.paths()) == sorted(expected), result.log
         assert sorted(named.paths()) == ["/b.xml", "/more", "/robots.txt"]
 
@@ -237,7 +238,7 @@ def test_bounds_and_invalid_answers(tmp_path: Path) -> None:
     assert "/no" not in asked
     assert result.stats["rep/sitemap/request_count"] == 7
     assert result.stats["rep/sitemap/left_out/too-many"] == 2
-    assert result.log.count("is left out (too-many)") == 1
+    assert result.log.count("is not fetched (too-many)") == 1
     assert result.stats["scheduler/enqueued/disk"] == 8, "requests can be kept on disk"
     assert result.stats["rep/sitemap/invalid"] >= 1
     assert result.stats["rep/sitemap/pages"] == 1
@@ -320,6 +321,230 @@ def test_the_mixin_goes_with_a_sitemap_spider() -> None:
     assert all("shop" in item for item in result.items)
 
 
+def page(*links: str) -> Answer:
+    body = "".join(f"<a href='{link}'>x</a>" for link in links) or "a page"
+    return Answer(body=body, headers=(("Content-Type", "text/html"),))
+
+
+LINKED = "tests.crawls.sitemap_spider:LinkedAndListedSpider"
+
+
+@pytest.mark.parametrize("first", ["/", "/a.xml"])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_pages_that_are_linked_and_listed_lose_no_item(loop: Loop, first: str) -> None:
+    """Whichever comes first: a rule makes the same of a URL in a page and in a sitemap."""
+    products = [f"/product/{number}" for number in range(20)]
+    with Site(default=page()) as site:
+        site.change(
+            {
+                "/robots.txt": robots("/a.xml"),
+                "/a.xml": replace(
+                    xml(urlset(*map(site.url, products))), delay_seconds=0.5 * (first == "/")
+                ),
+                "/": replace(page(*products), delay_seconds=0.5 * (first != "/")),
+            }
+        )
+        result = crawl(LINKED, loop=loop, settings=ADDON, start_urls=[site.url("/")])
+        assert result.exit_code == 0, result.log
+        found = sorted(item["product"] for item in result.items)
+        assert found == sorted(map(site.url, products))
+        assert sorted(site.paths()) == sorted(["/robots.txt", "/a.xml", "/", *products])
+
+
+def test_rules_decide_on_what_is_listed() -> None:
+    """Callback, following, `process_links`, `process_request`, extensions; else it is not asked."""
+    listed = (
+        *["/product/1", "/product/2.pdf", "/list/1", "/list/unwanted", "/quiet", "/nobody"],
+        *["/bare/1", "/private/x", "/bare?session=1", "/bare?session=2", "/gone/bare"],
+        *["/sorted?b=1&a=2", "/sorted?a=2&b=1"],
+    )
+    with Site(default=page()) as site:
+        site.change(
+            {
+                "/robots.txt": robots("/a.xml"),
+                "/a.xml": xml(urlset(*map(site.url, listed), "ftp://a/product/", "http://[/list/")),
+                "/list/1": page("/product/3", "/list/2"),
+                "/quiet": page("/product/4"),
+            }
+        )
+        result = crawl(LINKED, settings=ADDON, sites=[site.url("")])
+        assert result.exit_code == 0, result.log
+        asked = [path for path in site.paths() if path not in ("/robots.txt", "/a.xml")]
+        expected = ["/product/1", "/list/1", "/product/3", "/list/2", "/quiet", "/bare", "/bare/1"]
+        expected += ["/sorted?a=2&b=1"]
+        assert sorted(asked) == sorted(expected), result.log
+        assert sorted(result.items, key=str) == [
+            {"bare": site.url("/bare")},
+            {"bare": site.url("/bare/1")},
+            {"bare": site.url("/sorted?a=2&b=1")},
+            {"product": site.url("/product/1"), "kind": 1},
+            {"product": site.url("/product/3"), "kind": 1},
+        ]
+    assert result.stats["rep/sitemap/pages"] == 8
+
+
+@pytest.mark.parametrize(("spider", "asked"), [("LinkedAndListed", 2), ("Elsewhere", 1)])
+def test_a_start_page_that_is_listed_loses_no_item(spider: str, asked: int) -> None:
+    """It is asked for again for what a rule makes of it; or at last, where `start` did not."""
+    with Site(default=page()) as site:
+        listed = map(site.url, ["/product/1", "/list/1"])
+        site.change({"/robots.txt": robots("/a.xml"), "/a.xml": xml(urlset(*listed))})
+        starts = [site.url("/product/1"), site.url("/list/1")]
+        if spider == "Elsewhere":
+            starts.insert(0, site.url(""))
+        result = crawl(
+            f"tests.crawls.sitemap_spider:{spider}Spider", settings=ADDON, start_urls=starts
+        )
+        assert result.exit_code == 0, result.log
+        assert result.items == [{"product": site.url("/product/1"), "kind": 1}]
+        assert site.paths().count("/product/1") == asked
+        assert site.paths().count("/list/1") == 1
+
+
+def started_with(spider: str) -> list[str]:
+    with Site(default=page()) as site:
+        site.change({"/robots.txt": robots("/a.xml"), "/a.xml": xml(urlset(site.url("/listed")))})
+        result = crawl(
+            f"tests.crawls.sitemap_spider:{spider}Spider",
+            settings=ADDON,
+            start_urls=[site.url("")],
+        )
+        assert result.exit_code == 0, result.log
+        assert not any("sitemaps" in told or "engine" in told for told in result.deprecations)
+        return sorted(site.paths())
+
+
+def test_another_spider_s_start_may_call_that_of_scrapy() -> None:
+    """Up to Scrapy 2.15, that calls a method of which `SitemapSpider` has its own."""
+    assert started_with("LinkedBeyond") == ["/", "/a.xml", "/beyond", "/listed", "/robots.txt"]
+
+
+def test_another_spider_s_start_requests_count_where_scrapy_knows_them() -> None:
+    begun = "/old" if hasattr(Spider, "start_requests") else "/"
+    expected = sorted([begun, "/a.xml", "/listed", "/robots.txt"])
+    assert started_with("LinkedOld") == expected
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_robots_txt_that_the_spider_asks_for_as_a_sitemap(loop: Loop) -> None:
+    """In `start` and in callbacks, as Scrapy's `SitemapSpider` reads it; and late sitemaps."""
+    with Site() as site, Site() as first, Site() as second:
+        site.change({"/robots.txt": robots(), "/late.xml": xml(urlset(site.url("/shop/late")))})
+        for one in (first, second):
+            one.change(
+                {
+                    "/robots.txt": robots("/a.xml"),
+                    "/a.xml": xml(urlset(one.url("/shop/1"), one.url("/other"))),
+                }
+            )
+        result = crawl(
+            "tests.crawls.sitemap_spider:OwnSitemapsSpider",
+            loop=loop,
+            settings=ADDON,
+            sites=[site.url("")],
+            others=[first.url(""), second.url("")],
+        )
+        assert result.exit_code == 0, result.log
+        asked = ["/robots.txt", "/shop/started", "/late.xml", "/shop/late"]
+        assert sorted(site.paths()) == sorted(asked), result.log
+        for one in (first, second):
+            # Once for the rules, once since the spider asks for it.
+            wanted = ["/robots.txt", "/robots.txt", "/a.xml", "/shop/1"]
+            assert sorted(one.paths()) == sorted(wanted), result.log
+    assert len(result.items) == 4
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_the_other_spiders_own_sitemap_requests_are_sent(loop: Loop) -> None:
+    """As they are, once, with what they carry; what it makes of a body counts."""
+    with Site() as site:
+        site.change(
+            {
+                "/robots.txt": robots("/own.xml"),
+                "/own.xml": redirect("/moved.xml"),
+                "/moved.xml": xml(urlset(site.url("/old/1"))),
+            }
+        )
+        result = crawl(
+            "tests.crawls.sitemap_spider:StartedSpider",
+            loop=loop,
+            settings=ADDON,
+            sites=[site.url("")],
+            sitemap_urls=[site.url("/own.xml")],
+        )
+        assert result.exit_code == 0, result.log
+        asked = ["/robots.txt", "/own.xml", "/moved.xml", "/new/1"]
+        assert sorted(site.paths()) == sorted(asked), result.log
+        keyed = [seen.path for seen in site.requests() if seen.headers.get("x-key") == "1"]
+        assert keyed == ["/own.xml", "/moved.xml"]
+    assert result.items == [{"page": site.url("/new/1")}]
+
+
+def test_what_a_spider_makes_of_a_body_counts() -> None:
+    with Site() as site:
+        site.change({"/robots.txt": robots("/nothing.xml", "/a.gz", "/b.txt")})
+        site.change({"/nothing.xml": xml(urlset(site.url("/no")))})
+        site.change({"/a.gz": Answer(body=gzip.compress(urlset(site.url("/old/1")).encode()))})
+        site.change({"/b.txt": Answer(body=site.url("/old/2"))})
+        result = run(site, spider="tests.crawls.sitemap_spider:BodySpider")
+        asked = ["/robots.txt", "/nothing.xml", "/a.gz", "/b.txt", "/new/1", "/new/2"]
+        assert sorted(site.paths()) == sorted(asked), result.log
+    assert result.stats["rep/sitemap/invalid"] == 1
+
+
+def test_the_warning_size_counts_after_unpacking() -> None:
+    with Site() as site:
+        body = gzip.compress(urlset(site.url("/1")).encode() + b" " * 50_000)
+        site.change({"/robots.txt": robots("/a.gz", "/b.xml"), "/a.gz": Answer(body=body)})
+        site.change({"/b.xml": xml(urlset(site.url("/2")))})
+        for octets, count in ((10_000, 1), (60_000, 0), (0, 0)):
+            result = run(site, DOWNLOAD_WARNSIZE=octets)
+            told = result.log.count("is larger than the download warning size (10000 B)")
+            assert told == count, result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_disallowed_sitemap_is_told_of(loop: Loop) -> None:
+    """Once per site at INFO, counted each time; also one whose own robots.txt is unreachable."""
+    with Site() as site, Site() as broken:
+        broken.change({"/robots.txt": Answer(status=503)})
+        away = broken.url("/a.xml")
+        site.change({"/robots.txt": robots("/x/1", "/x/2", "/b", away, disallow=["/x"])})
+        site.change({"/b": xml(index(site.url("/x/3")))})
+        for filters in (False, True):
+            result = run(site, loop=loop, REP_FILTER_LINKS=filters, LOG_LEVEL="INFO")
+            assert result.stats["rep/sitemap/left_out/disallowed"] == 3, result.log
+            assert result.stats["rep/sitemap/left_out/unreachable"] == 1
+            assert result.log.count("is not fetched (disallowed)") == 1
+            assert "[scrapy_rep.sitemaps.spiders] INFO: The sitemap" in result.log
+            assert result.log.count("is not fetched (unreachable)") == 1
+            assert "ERROR" not in result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_damaged_sitemaps(loop: Loop) -> None:
+    """What is wrong is told and counted, and costs nobody else's query."""
+    with Site() as site:
+        good = [site.url(f"/{number}?a=1&b=2") for number in range(4)]
+        bad = urlset(*good).replace("/1?a=1&amp;b", "/1?a=1&b&nbsp;", 1)
+        site.change(
+            {
+                "/robots.txt": robots("/bad.xml", "/short.xml", "/latin.txt"),
+                "/bad.xml": xml(bad),
+                "/short.xml": xml(urlset(site.url("/5?a=1&b=2"), site.url("/6"))[:-30]),
+                "/latin.txt": Answer(body=site.url("/caf").encode() + b"\xe9\n"),
+            }
+        )
+        result = run(site, loop=loop)
+        pages = [path for path in site.paths() if "." not in path]
+    whole = [f"/{number}?a=1&b=2" for number in (0, 2, 3, 5)]
+    assert sorted(pages) == sorted([*whole, "/1?a=1&b%C2%A0=2", "/caf%E9"]), result.log
+    assert result.stats["rep/sitemap/damaged"] == 2
+    assert result.stats["rep/sitemap/cut"] == 1
+    assert "bad.xml> is damaged (an '&' that begins" in result.log
+    assert "Only the beginning of <200" in result.log
+
+
 def test_a_slow_site_delays_no_other_and_a_lost_one_is_told_of() -> None:
     """Its sitemaps are asked for once its own policy is there."""
     with Site() as slow, Site() as broken, Site() as quick:
@@ -388,6 +613,7 @@ def test_what_is_not_known_for_good_is_queued() -> None:
     assert result.stats["robotstxt/forbidden"] == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", ["asyncio", "select"])
 def test_sitemaps_are_told_of_once_and_again_when_they_change(loop: Loop) -> None:
     """From the site and from REP_OVERRIDES; and a new file with the same sitemaps is no news."""
@@ -427,14 +653,14 @@ def test_without_the_middleware_the_crawl_says_so_and_asks_for_nothing() -> None
 @pytest.mark.parametrize("wrong", ["example.com", "ftp://example.com", "https://", "http://a:0"])
 def test_what_is_no_site_stops_the_crawl(wrong: str) -> None:
     for sites in (f"https://example.com,{wrong}", ["https://example.com", wrong]):
-        with pytest.raises(ConfigurationError, match="is no site; give URLs with a scheme"):
+        with pytest.raises(ConfigurationError, match="is not a site; give URLs with a scheme"):
             SitesSpider.from_crawler(get_crawler(), sites=sites)
 
 
 @pytest.mark.parametrize("wrong", ["example.com/a.xml", "file:///a.xml", "/robots.txt"])
 def test_what_is_no_sitemap_url_stops_the_crawl(wrong: str) -> None:
     for urls in ([wrong], ["https://example.com/a.xml", wrong]):
-        with pytest.raises(ConfigurationError, match=r"sitemap_urls: .* is no URL of the web"):
+        with pytest.raises(ConfigurationError, match=r"sitemap_urls: .* is not a URL of the web"):
             SitesSpider.from_crawler(get_crawler(), sitemap_urls=urls)
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from typing import Any
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.http import Response
+from twisted.internet.defer import CancelledError
 
 
 class AskAgain:
@@ -49,3 +53,48 @@ class Break:
         if request.url.endswith("/robots.txt"):
             raise KeyError("unthought-of")
         return response
+
+
+class Cancel:
+    """Cancels what is not its own: every download of a robots.txt."""
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        if request.url.endswith("/robots.txt"):
+            raise asyncio.CancelledError
+        return response
+
+
+class CancelInTwisted:
+    """The same, with what Twisted cancels with."""
+
+    async def process_request(self, request: Request) -> None:
+        if request.url.endswith("/robots.txt"):
+            raise CancelledError
+
+
+class Rebind:
+    """Has the name `rebound.test` lead to a public address once, and then to this machine.
+
+    Once is what a guard that looks names up asks.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._public_left = int(crawler.settings["REP_REDIRECT_GUARD"] == "public")
+        self._getaddrinfo = socket.getaddrinfo
+        self._gethostbyname = socket.gethostbyname
+        socket.getaddrinfo = self._address_info
+        socket.gethostbyname = self._address
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Rebind:
+        return cls(crawler)
+
+    def _address_info(self, host: Any, port: Any, *arguments: Any, **more: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else host
+        if name == "rebound.test":
+            host = "93.184.216.34" if self._public_left else "127.0.0.1"
+            self._public_left = 0
+        return self._getaddrinfo(host, port, *arguments, **more)
+
+    def _address(self, host: str) -> str:
+        return "127.0.0.1" if host == "rebound.test" else self._gethostbyname(host)

@@ -82,13 +82,23 @@ def answers(kind: str, answer: Answer | Sequence) -> Fault:
     return Fault(kind, lambda _: Plan({"/robots.txt": answer}))
 
 
+def over_tls(kind: str, answer: Answer | Sequence) -> Fault:
+    """The same, over TLS."""
+    return Fault(kind, lambda _: Plan({"/robots.txt": answer}, tls=True))
+
+
 def leads(kind: str, location: str, other: Plan) -> Fault:
     """A site whose robots.txt is elsewhere."""
     return Fault(
         kind,
-        lambda name: Plan({"/robots.txt": redirect(location.replace("{other}", f"{{{name}}}"))}),
+        lambda name: Plan({"/robots.txt": redirect(_located(location, name))}),
         other,
     )
+
+
+def _located(location: str, name: str) -> str:
+    location = location.replace("{other with credentials}", f"{{{name} with credentials}}")
+    return location.replace("{other}", f"{{{name}}}")
 
 
 def chain(kind: str, length: int) -> Fault:
@@ -126,10 +136,27 @@ FAULTS: dict[str, Fault] = {
         "file", Answer(body=SERVED, content_encoding="zstd", bomb_octets=_BOMB_OCTETS)
     ),
     "endless": answers("file", Answer(body=SERVED, fault="endless")),
+    "none: closed in order, without a length": answers(
+        "file", Answer(body=SERVED, fault="close_open")
+    ),
+    "none: HTTP/1.0": answers("file", Answer(body=SERVED, fault="close_open", version="1.0")),
+    "none: TLS closed in order, without a length": over_tls(
+        "file", Answer(body=SERVED, fault="close_open")
+    ),
+    "none: a charset for an encoding": answers(
+        "file", Answer(body=SERVED, headers=[("Content-Encoding", "utf-8")])
+    ),
+    "none: octets after the gzip file": answers(
+        "file",
+        Answer(body=gzip.compress(SERVED.encode()) + b"\n", headers=[("Content-Encoding", "gzip")]),
+    ),
     "none: rules after markup": answers("file", Answer(body=f"<html>\n<p>Welcome\n{SERVED}")),
     "five redirects": chain("file", 5),
     "redirect to another origin's robots.txt": leads(
         "file", "{other}/robots.txt", Plan({"/robots.txt": _FILE})
+    ),
+    "redirect with credentials": leads(
+        "file", "{other with credentials}/robots.txt", Plan({"/robots.txt": _FILE})
     ),
     "redirect to another path of another origin": leads(
         "file", "{other}/policy?a=b", Plan({"/policy?a=b": _FILE})
@@ -171,6 +198,26 @@ FAULTS: dict[str, Fault] = {
     "reset before the answer": answers("down", Answer(fault="reset_before_answer")),
     "reset in the headers": answers("down", Answer(fault="reset_in_headers")),
     "reset in the body": answers("down", Answer(body=_LONG, fault="reset_in_body")),
+    "reset without a length, after nothing": answers("down", Answer(fault="reset_open")),
+    "reset without a length, amid the file": answers(
+        "down", Answer(body=_LENIENT_FILE, fault="reset_open")
+    ),
+    "reset without a length, after the file": answers(
+        "down", Answer(body=SERVED, fault="reset_open")
+    ),
+    "reset in HTTP/1.0": answers(
+        "down", Answer(body=_LENIENT_FILE, fault="reset_open", version="1.0")
+    ),
+    "closed at once, without a length": answers("down", Answer(fault="close_open")),
+    "TLS cut off": over_tls("down", Answer(body=_LENIENT_FILE, fault="cut_open")),
+    "TLS cut off after nothing": over_tls("down", Answer(fault="cut_open")),
+    "TLS reset": over_tls("down", Answer(body=_LENIENT_FILE, fault="reset_open")),
+    "endless headers": answers("down", Answer(body=_LENIENT_FILE, fault="header_flood")),
+    "endless interim answers": answers("down", Answer(fault="informational_flood")),
+    "endless chunk extensions": answers(
+        "down", Answer(body=_LENIENT_FILE, fault="extension_flood")
+    ),
+    "headers slower than the timeout": answers("down", Answer(fault="slow_headers")),
     "wrong length": answers("down", Answer(body=_LONG, fault="truncated_length")),
     "chunks without an end": answers("down", Answer(body=_LONG, fault="truncated_chunked")),
     "a wrong chunk": answers("down", Answer(body=_LONG, fault="wrong_chunk")),

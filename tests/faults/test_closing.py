@@ -15,9 +15,12 @@ from typing import Any
 
 import pytest
 
+from tests.cache.samples import usual_key
 from tests.crawling import LOOPS, REPOSITORY, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.servers.handle import Answer, Sequence, Site
+
+pytestmark = pytest.mark.timed
 
 _TIMEOUT_SECONDS = 3
 _SHUTDOWN_SECONDS = _TIMEOUT_SECONDS + 2
@@ -68,7 +71,13 @@ def log_of(folder: Path) -> str:
 
 
 def assert_clean(log: str) -> None:
-    for word in ("Traceback", "never awaited", "Unhandled", "was destroyed", "could not be dealt"):
+    for word in (
+        "Traceback",
+        "never awaited",
+        "Unhandled",
+        "was destroyed",
+        "Reading the robots.txt",
+    ):
         assert word not in log, log
 
 
@@ -129,14 +138,14 @@ def test_close_spider_during_the_pause_before_a_quick_retry() -> None:
 @pytest.mark.parametrize("loop", LOOPS)
 def test_close_spider_while_another_process_holds_the_lease(loop: Loop, tmp_path: Path) -> None:
     from scrapy_rep.cache.sqlite import SqliteStore
-    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.protocol.access.origin import Origin
 
     path = tmp_path / "robots.sqlite"
     with Site() as waited_for, Site() as good:
         origin = Origin.of(waited_for.url())
         assert origin is not None
         store = SqliteStore(path, 1 << 30)
-        store.claim(origin, time.time(), 3600).result()
+        store.claim(usual_key(origin), seconds=15, fresh_seconds=0).result()
         began = time.monotonic()
         result = crawl(
             _CLOSING,
@@ -147,7 +156,7 @@ def test_close_spider_while_another_process_holds_the_lease(loop: Loop, tmp_path
         )
         assert time.monotonic() - began < _SHUTDOWN_SECONDS + _START_UP_SECONDS
         assert waited_for.paths() == []
-        assert store.peek(origin) is None, "a failure of our own is nobody else's"
+        assert store.peek(usual_key(origin)) is None, "a failure of our own is nobody else's"
         store.close()
     assert_clean(result.log)
 
@@ -191,3 +200,27 @@ def test_a_second_sigterm_ends_it_at_once(loop: Loop, tmp_path: Path) -> None:
         time.sleep(0.5)
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("ending", ["CloseSpider", "SIGTERM"])
+def test_while_start_waits_for_a_policy(loop: Loop, ending: str, tmp_path: Path) -> None:
+    spider = "tests.faults.spiders:PolicyFirstSpider"
+    slow = Answer(delay_seconds=0.7)
+    with Site({"/robots.txt": HANG}) as site, Site({"/a": slow}) as good:
+        pages = [good.url("/a")] if ending == "CloseSpider" else []
+        urls = [*pages, site.url("/b")]
+        with started(tmp_path, loop, SETTINGS, urls, spider) as process:
+            wait_for(site, "/robots.txt")
+            began = time.monotonic()
+            if ending == "SIGTERM":
+                process.send_signal(signal.SIGTERM)
+            process.wait(timeout=60)
+            assert time.monotonic() - began < _SHUTDOWN_SECONDS + _START_UP_SECONDS
+        assert site.paths() == ["/robots.txt"]
+    log = log_of(tmp_path)
+    assert_clean(log)
+    for level in ("ERROR", "CRITICAL"):
+        assert level not in log, log
+    assert process.returncode == 0, log

@@ -15,8 +15,9 @@ import pytest
 
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.protocol.knowledge import Copy, Knowledge
-from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
+from scrapy_rep.protocol.access.origin import Origin
+from tests.cache.samples import usual_key
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.faults.sites import Plan, Sites
@@ -103,7 +104,7 @@ def keep_copies(path: Path, sites: Sites) -> None:
                 confirmed_at=now - age,
                 fresh_until=now - age + _DAY,
             )
-            store.commit(Entry(origin, Knowledge(copy)), None).result()
+            store.commit(Entry(usual_key(origin), Knowledge(copy)), None).result()
     store.close()
 
 
@@ -141,7 +142,13 @@ def run(sites: Sites, folder: Path, preset: str, loop: Loop) -> Run:
     return Run(cells, result)
 
 
-@pytest.fixture(scope="module", params=_RUNS, ids="-".join)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(run, marks=pytest.mark.slow if number else (), id="-".join(run))
+        for number, run in enumerate(_RUNS)
+    ],
+)
 def done(
     request: pytest.FixtureRequest, sites: Sites, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, Run]:
@@ -211,5 +218,5 @@ def test_memory_is_flat(done: tuple[str, Run]) -> None:
 
 
 def test_the_size_of_the_table() -> None:
-    assert len(FAULTS) == 62
-    assert CELLS == 62 * 3 * 5 == 930
+    assert len(FAULTS) == 80
+    assert CELLS == 80 * 3 * 5 == 1200

@@ -12,6 +12,7 @@ from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
 from tests.faults.ftp import Ftp
 from tests.servers.handle import Answer, Sequence, Site, redirect
+from tests.together import Job, crawl_together
 
 _RULES = Answer(body="User-agent: *\nDisallow: /private\n")
 _MINE = "tests.faults.middlewares"
@@ -35,6 +36,99 @@ def test_http_cache_freezes_no_policy(loop: Loop, tmp_path: Path) -> None:
         assert Counter(site.paths()) == {"/robots.txt": 2, "/a": 1}
     assert first.items[0]["status"] == 200
     assert second.items[0]["error"] == "RobotsTxtDisallowed", "though the page is in the cache"
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_an_http_cache_that_asks_for_no_page_has_robots_txt_asked_for(
+    loop: Loop, tmp_path: Path
+) -> None:
+    cache: dict[str, Any] = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    with Site({"/robots.txt": _RULES}) as site:
+        run(site, loop, "/a", **cache)
+        result = run(site, loop, "/a", "/b", "/private", **cache, HTTPCACHE_IGNORE_MISSING=True)
+        assert Counter(site.paths()) == {"/robots.txt": 2, "/a": 1}
+    errors = sorted(item.get("error", "") for item in result.items)
+    assert errors == ["", "IgnoreRequest", "RobotsTxtDisallowed"]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("name", ["Cancel", "CancelInTwisted"])
+def test_a_middleware_that_cancels_a_robots_txt(name: str, loop: Loop) -> None:
+    """A failure of our own, as another exception would be; not a site that is shut in silence."""
+    with Site({"/robots.txt": _RULES}) as site:
+        result = run(site, loop, "/a", DOWNLOADER_MIDDLEWARES={f"{_MINE}.{name}": 850})
+        assert "/a" not in site.paths()
+    assert [item["error"] for item in result.items] == ["RobotsTxtUnreachable"]
+    assert result.stats["rep/event/local"] == 1
+    assert "robots.txt is unreachable (local, 1 in a row)" in result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_robots_txt_through_a_proxy_of_its_own(loop: Loop) -> None:
+    routes = {"http://h.example/robots.txt": _RULES}
+    with Site(routes) as one, Site(routes) as other:
+        crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={**ADDON, "REP_FETCH_META": {"proxy": one.url("")}},
+            urls=["http://h.example/a", "http://h.example/private"],
+            meta={"proxy": other.url("")},
+        )
+        assert one.paths() == ["http://h.example/robots.txt"]
+        assert other.paths() == ["http://h.example/a"]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_the_crawls_of_one_process(loop: Loop) -> None:
+    """Each is judged by its own name, and has policies, stats and an end of its own."""
+    rules = "User-agent: one\nDisallow: /1\n\nUser-agent: two\nDisallow: /2\n"
+    names = ("one", "two")
+    with Site({"/robots.txt": [Answer(body=rules, delay_seconds=0.2)]}) as site:
+        urls = [site.url(f"/{number}/{page}") for number in (1, 2) for page in range(5)]
+        results = crawl_together(
+            [
+                Job(URLS_SPIDER, {**ADDON, "USER_AGENT": f"{name}/1.0"}, {"urls": urls})
+                for name in names
+            ],
+            loop,
+        )
+        asked_by = {
+            name: Counter(
+                seen.path.split("/")[1]
+                for seen in site.requests()
+                if seen.headers["user-agent"].startswith(name)
+            )
+            for name in names
+        }
+    assert asked_by == {"one": {"robots.txt": 1, "2": 5}, "two": {"robots.txt": 1, "1": 5}}
+    for result in results:
+        assert len(result["items"]) == 10
+        assert result["stats"]["robotstxt/request_count"] == 1
+        assert result["stats"]["robotstxt/forbidden"] == 5
+        assert result["stats"]["finish_reason"] == "finished"
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_crawl_that_ends_leaves_the_others_their_store(loop: Loop, tmp_path: Path) -> None:
+    store = {"REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
+    with Site({"/robots.txt": _RULES}) as site:
+        slow = Answer(delay_seconds=1.0)
+        site.change({"/slow": slow})
+        short, long = crawl_together(
+            [
+                Job(URLS_SPIDER, {**ADDON, **store}, {"urls": [site.url("/a")]}),
+                Job(
+                    URLS_SPIDER,
+                    {**ADDON, **store, "CONCURRENT_REQUESTS": 1},
+                    {"urls": [site.url("/slow"), site.url("/private"), site.url("/b")]},
+                ),
+            ],
+            loop,
+        )
+        assert Counter(site.paths()) == {"/robots.txt": 1, "/a": 1, "/slow": 1, "/b": 1}
+    for result in (short, long):
+        assert "rep/store/failed" not in result["stats"]
+    assert long["stats"]["robotstxt/forbidden"] == 1
 
 
 @pytest.mark.parametrize("loop", LOOPS)

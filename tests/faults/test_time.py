@@ -11,11 +11,17 @@ import pytest
 
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.protocol.knowledge import Copy, Knowledge
-from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.access.exchange import learn
+from scrapy_rep.protocol.access.knowledge import Answer as Learnt
+from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
+from scrapy_rep.protocol.access.lifetime import Limits
+from scrapy_rep.protocol.access.origin import Origin
+from tests.cache.samples import usual_key
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.servers.handle import Answer, Seen, Sequence, Site, free_port, redirect
+
+pytestmark = pytest.mark.timed
 
 _RULES = "User-agent: *\nDisallow: /private\n"
 _DOWN = Answer(status=503)
@@ -36,6 +42,7 @@ def longest_gap(site: Site) -> float:
 
 
 PACED_SPIDER = "tests.faults.spiders:PacedSpider"
+RESTING_SPIDER = "tests.faults.spiders:RestingSpider"
 _IN_ORDER = {"CONCURRENT_REQUESTS": 1, "DOWNLOAD_DELAY": 0.1}
 
 
@@ -44,8 +51,8 @@ class TestRevalidation:
 
     @pytest.mark.parametrize("loop", LOOPS)
     def test_pages_flow_while_a_304_is_on_its_way(self, loop: Loop) -> None:
-        first = Answer(body=_RULES, etag='"1"', headers=[("Cache-Control", "max-age=1")])
-        slow = Answer(body=_RULES, etag='"1"', delay_seconds=1.5)
+        first = Answer(body=_RULES, etag='"1"', headers=[("Cache-Control", "max-age=2")])
+        slow = Answer(body=_RULES, etag='"1"', delay_seconds=0.7)
         with Site({"/robots.txt": Sequence([first, slow])}) as site:
             settings = {**ADDON, "REP_CACHE_MIN_SECONDS": 0.2}
             urls = [*pages(site, 30), site.url("/private")]
@@ -53,7 +60,7 @@ class TestRevalidation:
             asked = robots(site)
             assert [item["status"] for item in result.items if "status" in item] == [200] * 30
             assert "/private" not in site.paths()
-            assert longest_gap(site) < 0.75
+            assert longest_gap(site) < 0.6
         assert len(asked) >= 2
         assert [one.headers.get("if-none-match") for one in asked[:2]] == [None, '"1"']
         assert result.stats["rep/cache/refreshed"] >= 1
@@ -77,6 +84,15 @@ class TestRevalidation:
         assert "rep/quick_retries" not in result.stats
         assert result.stats["rep/access/successful"] == 2
 
+    def test_a_file_in_use_is_asked_for_before_it_runs_out(self) -> None:
+        """After two of its four seconds: that leaves the answer time enough."""
+        answer = Answer(body=_RULES, headers=[("Cache-Control", "max-age=4")])
+        with Site({"/robots.txt": answer}) as site:
+            settings = {**ADDON, "REP_CACHE_MIN_SECONDS": 0.1}
+            crawl(PACED_SPIDER, settings=settings, urls=pages(site, 13), pause_seconds=0.25)
+            first, second = (seen.at for seen in robots(site)[:2])
+        assert 1.5 < second - first < 3.7
+
     def test_new_rules_hold_once_they_are_there(self) -> None:
         old = Answer(body="", headers=[("Cache-Control", "max-age=1")])
         with Site({"/robots.txt": [old, Answer(body=DISALLOW_ALL)]}) as site:
@@ -96,6 +112,80 @@ class TestRevalidation:
             assert len(site.paths()) == 32
         assert result.stats["rep/stale"] == 1
         assert "a stale copy is obeyed" in result.log
+
+
+class TestFreshness:
+    """6: "used without asking only while it is fresh"; a rested host waits for the answer."""
+
+    @pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["our queue", "Scrapy's"])
+    @pytest.mark.parametrize("loop", LOOPS)
+    def test_after_a_rest_the_file_is_asked_for_first(
+        self, loop: Loop, queue: dict[str, Any]
+    ) -> None:
+        old = Answer(body="", headers=[("Cache-Control", "max-age=1")])
+        new = Answer(body=DISALLOW_ALL, delay_seconds=0.7)
+        with Site({"/robots.txt": Sequence([old, new])}) as site:
+            settings = {**queue, "REP_CACHE_MIN_SECONDS": 0.2}
+            urls = pages(site, 11)
+            result = crawl(RESTING_SPIDER, loop=loop, settings=settings, urls=urls, rest_seconds=2)
+            assert site.paths() == ["/robots.txt", "/0", "/robots.txt"], result.log
+        assert result.stats["robotstxt/forbidden"] == 10
+
+    @pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["our queue", "Scrapy's"])
+    def test_and_if_that_fails_the_stale_copy_is_obeyed(self, queue: dict[str, Any]) -> None:
+        old = Answer(body=_RULES, headers=[("Cache-Control", "max-age=1")])
+        with Site({"/robots.txt": Sequence([old, _DOWN])}) as site:
+            settings = {**queue, "REP_CACHE_MIN_SECONDS": 0.2}
+            urls = [*pages(site, 4), site.url("/private")]
+            result = crawl(RESTING_SPIDER, settings=settings, urls=urls, rest_seconds=1.5)
+            assert sorted(site.paths()) == ["/0", "/1", "/2", "/3", "/robots.txt", "/robots.txt"]
+        assert result.stats["rep/stale"] == 1
+
+    @pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["our queue", "Scrapy's"])
+    def test_what_holds_for_no_time_holds_for_those_who_waited(self, queue: dict[str, Any]) -> None:
+        fleeting = Answer(body=_RULES, headers=[("Cache-Control", "no-store")])
+        with Site({"/robots.txt": fleeting}) as site:
+            settings = {**queue, "REP_CACHE_MIN_SECONDS": 0}
+            urls = [*pages(site, 6), site.url("/private")]
+            result = crawl(URLS_SPIDER, settings=settings, urls=urls)
+            assert sorted({*site.paths()}) == ["/0", "/1", "/2", "/3", "/4", "/5", "/robots.txt"]
+            assert len(robots(site)) <= 3
+        assert result.stats["robotstxt/forbidden"] == 1
+
+    def test_an_old_outage_is_no_reason_to_go_by_an_older_copy(self, tmp_path: Path) -> None:
+        """What a crawl of last week found unreachable is asked for, before any page is."""
+        with Site({"/robots.txt": Answer(body=DISALLOW_ALL)}) as site:
+            origin = Origin.of(site.url("/"))
+            assert origin is not None
+            then = time.time() - 7 * 86_400
+            answer = Learnt(200, b"", (origin.robots_txt_uri,))
+            known = learn(Knowledge(), answer, then, Limits())
+            known = learn(known, Learnt(503), then + 86_400, Limits())
+            store = SqliteStore(tmp_path / "a.sqlite", 1 << 20)
+            store.commit(Entry(origin, known), None).result()
+            store.close()
+            settings = {
+                **ADDON,
+                "REP_STORE": "sqlite",
+                "REP_STORE_PATH": str(tmp_path / "a.sqlite"),
+            }
+            crawl(URLS_SPIDER, settings=settings, urls=pages(site, 3))
+            assert site.paths() == ["/robots.txt"]
+
+    @pytest.mark.parametrize("loop", LOOPS)
+    def test_a_304_of_another_version_is_asked_again_without_conditions(self, loop: Loop) -> None:
+        old = Answer(body="", etag='"1"', headers=[("Cache-Control", "max-age=1")])
+        wrong = Answer(status=304, headers=[("ETag", '"2"')])
+        new = Answer(body=DISALLOW_ALL, etag='"2"')
+        with Site({"/robots.txt": Sequence([old, wrong, new])}) as site:
+            settings = {**ADDON, "REP_CACHE_MIN_SECONDS": 0.2}
+            urls = pages(site, 5)
+            result = crawl(
+                RESTING_SPIDER, loop=loop, settings=settings, urls=urls, rest_seconds=1.5
+            )
+            asked = [one.headers.get("if-none-match") for one in robots(site)]
+            assert asked == [None, '"1"', None], result.log
+            assert len(site.paths()) == 4, "one page, before the file changed"
 
 
 class TestNegative:
@@ -239,6 +329,18 @@ class TestTargets:
             assert sum("robots.txt" in path for path in target.paths()) == asked
         assert result.stats.get("rep/store/hit", 0) == 2 - asked
 
+    def test_what_one_hop_too_many_means_is_not_the_target_s(self) -> None:
+        """From there it is one hop less, and leads to a file."""
+        hops = {f"/{number}": redirect(f"/{number + 1}") for number in range(1, 5)}
+        routes = {"/robots.txt": redirect("/1"), **hops, "/5": Answer(body=DISALLOW_ALL)}
+        with Site(routes) as target:
+            with Site({"/robots.txt": redirect(target.url("/robots.txt"))}) as site:
+                settings = {**WITH_SCRAPYS_QUEUE, **_IN_ORDER}
+                crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a"), target.url("/a")])
+                assert site.paths() == ["/robots.txt", "/a"]
+            assert "/5" in target.paths()
+            assert "/a" not in target.paths()
+
     def test_read(self) -> None:
         with Site({"/robots.txt": Answer(body=_RULES)}) as target:
             with Site({"/robots.txt": redirect(target.url("/robots.txt"))}) as site:
@@ -247,6 +349,21 @@ class TestTargets:
                 crawl(URLS_SPIDER, settings=settings, urls=urls)
                 assert site.paths() == ["/robots.txt", "/a"]
             assert target.paths() == ["/robots.txt", "/a"]
+
+    def test_what_has_run_out_is_not_read(self, tmp_path: Path) -> None:
+        path, then = tmp_path / "robots.sqlite", time.time() - 30 * 3600
+        with Site({"/robots.txt": Answer(body=_RULES)}) as target:
+            with Site({"/robots.txt": redirect(target.url("/robots.txt"))}) as site:
+                origin = Origin.of(target.url())
+                assert origin is not None
+                old = Copy(200, b"", (origin.robots_txt_uri,), (), then, then, then + 86_400)
+                store = SqliteStore(path, 1 << 30)
+                store.commit(Entry(usual_key(origin), Knowledge(old)), None).result()
+                store.close()
+                settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
+                crawl(URLS_SPIDER, settings=settings, urls=[site.url("/private")])
+                assert site.paths() == ["/robots.txt"]
+            assert target.paths() == ["/robots.txt"]
 
     def test_what_is_read_does_not_grow_younger(self, tmp_path: Path) -> None:
         """RFC 9309, 2.4: 24 hours from when it was fetched, by however many origins it is used."""
@@ -259,14 +376,14 @@ class TestTargets:
             then = now - 20 * 3600
             copy = Copy(200, _RULES.encode(), hops, (), then, then, then + 86_400)
             store = SqliteStore(path, 1 << 30)
-            store.commit(Entry(origins[0], Knowledge(copy)), None).result()
+            store.commit(Entry(usual_key(origins[0]), Knowledge(copy)), None).result()
             settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
             crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a"), site.url("/private")])
             assert site.paths() == ["/robots.txt", "/a"]
             assert target.paths() == []
-            theirs, ours = (store.peek(origin) for origin in origins if origin is not None)
+            theirs, ours = (store.peek(usual_key(origin)) for origin in origins)
             store.close()
-        assert theirs == Entry(origins[0], Knowledge(copy))
+        assert theirs == Entry(usual_key(origins[0]), Knowledge(copy))
         assert ours is not None
         assert ours.known.copy is not None
         assert ours.known.copy.confirmed_at == pytest.approx(then)

@@ -20,6 +20,13 @@ Fault = Literal[
     "truncated_length",  # a Content-Length larger than the body, then closes
     "truncated_chunked",  # chunks without the last one, then closes
     "wrong_chunk",  # one right chunk, then a size that is no number, then closes
+    "close_open",  # a body of no announced length that closing ends, in order
+    "reset_open",  # the same, ended by RST
+    "cut_open",  # the same, ended without a word: over TLS, without its close_notify
+    "header_flood",  # header fields until the client goes away
+    "informational_flood",  # answers of status 100 until the client goes away
+    "extension_flood",  # chunks of an octet, with extensions of many, until the client goes away
+    "slow_headers",  # a header field now and then, until the client goes away
     "garbage",  # octets that are not HTTP, then closes
     "hang",  # never answers
     "endless",  # the body, then comment lines until the client goes away
@@ -43,6 +50,7 @@ class Answer:
         bomb_octets: the body goes on with comment lines up to this length before compression.
         etag: sent, and answered with 304 where If-None-Match names it.
         last_modified: sent, and answered with 304 where If-Modified-Since equals it.
+        version: of HTTP.
     """
 
     status: int = 200
@@ -56,6 +64,7 @@ class Answer:
     bomb_octets: int = 0
     etag: str | None = None
     last_modified: str | None = None
+    version: str = "1.1"
 
     @property
     def octets(self) -> bytes:

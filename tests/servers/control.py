@@ -14,13 +14,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from typing_extensions import Self
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from tests.crawling import REPOSITORY
+
 _PATIENCE_SECONDS = 20
 
 
@@ -72,12 +71,7 @@ class ServerProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -47,6 +47,7 @@ class Site(ServerProcess):
         routes: path and query, or a prefix that ends in ``*``, to an answer or several.
         default: the answer to every other path.
         tls: whether to speak HTTPS, with a certificate that nobody vouches for.
+        address: where to listen; ``0.0.0.0`` makes every 127.x.y.z a host of this site.
     """
 
     def __init__(
@@ -55,12 +56,14 @@ class Site(ServerProcess):
         *,
         default: Scripted = _PAGE,
         tls: bool = False,
+        address: str = "127.0.0.1",
     ) -> None:
         self._scheme = "https" if tls else "http"
         self._seen: list[Seen] = []
         script = {
             "routes": to_json(routes or {}),
-            "certificate": str(_certificate()) if tls else None,
+            "certificate": str(certificate()) if tls else None,
+            "address": address,
             **to_json({"default": default}),
         }
         super().__init__("tests.servers.site", script)
@@ -93,7 +96,7 @@ def free_port() -> int:
 
 
 @functools.cache
-def _certificate() -> Path:
+def certificate() -> Path:
     """A self-signed certificate and its key in one file, made once per session."""
     from datetime import datetime, timedelta, timezone
     from ipaddress import IPv4Address

@@ -50,7 +50,9 @@ def is_not_modified(answer: Answer, headers: Mapping[str, str]) -> bool:
 
 def _head(answer: Answer, framing: str = "", status: int | None = None) -> bytes:
     code = answer.status if status is None else status
-    lines = [f"HTTP/1.1 {code} {(code == answer.status and answer.reason) or _phrase(code)}"]
+    lines = [
+        f"HTTP/{answer.version} {code} {(code == answer.status and answer.reason) or _phrase(code)}"
+    ]
     lines += [f"{name}: {value}" for name, value in answer.headers]
     if "content-type" not in {name.lower() for name, _ in answer.headers}:
         lines.append("Content-Type: text/plain")
@@ -106,14 +108,14 @@ async def _close_before_answer(writer: asyncio.StreamWriter, answer: Answer) -> 
 
 
 async def _reset_before_answer(writer: asyncio.StreamWriter, answer: Answer) -> None:
-    _reset(writer)
+    reset(writer)
 
 
 async def _reset_in_headers(writer: asyncio.StreamWriter, answer: Answer) -> None:
     writer.write(_head(answer)[:24])
     await writer.drain()
     await asyncio.sleep(_BEFORE_RESET_SECONDS)
-    _reset(writer)
+    reset(writer)
 
 
 async def _reset_in_body(writer: asyncio.StreamWriter, answer: Answer) -> None:
@@ -121,7 +123,7 @@ async def _reset_in_body(writer: asyncio.StreamWriter, answer: Answer) -> None:
     writer.write(_head(answer, f"Content-Length: {len(body) + 1}"))
     await _send_body(writer, answer, body[: (len(body) + 1) // 2])
     await asyncio.sleep(_BEFORE_RESET_SECONDS)
-    _reset(writer)
+    reset(writer)
 
 
 async def _truncated_length(writer: asyncio.StreamWriter, answer: Answer) -> None:
@@ -139,6 +141,53 @@ async def _wrong_chunk(writer: asyncio.StreamWriter, answer: Answer) -> None:
     writer.write(b"no hexadecimal number\r\nwhatever\r\n")
 
 
+async def _close_open(writer: asyncio.StreamWriter, answer: Answer) -> None:
+    writer.write(_head(answer))
+    await _send_body(writer, answer, b"".join(blocks(answer)))
+
+
+async def _reset_open(writer: asyncio.StreamWriter, answer: Answer) -> None:
+    await _close_open(writer, answer)
+    await asyncio.sleep(_BEFORE_RESET_SECONDS)
+    reset(writer)
+
+
+async def _cut_open(writer: asyncio.StreamWriter, answer: Answer) -> None:
+    await _close_open(writer, answer)
+    await asyncio.sleep(_BEFORE_RESET_SECONDS)
+    writer.transport.abort()
+
+
+async def _header_flood(writer: asyncio.StreamWriter, answer: Answer) -> None:
+    writer.write(_head(answer)[:-2])
+    await _flood(writer, b"X-Flood: %s\r\n" % (b"x" * 1000))
+
+
+async def _informational_flood(writer: asyncio.StreamWriter, answer: Answer) -> None:
+    await _flood(writer, b"HTTP/1.1 100 Continue\r\n\r\n")
+
+
+async def _extension_flood(writer: asyncio.StreamWriter, answer: Answer) -> None:
+    writer.write(_head(answer, "Transfer-Encoding: chunked"))
+    writer.write(b"%x\r\n%b\r\n" % (len(answer.octets), answer.octets))
+    await _flood(writer, b"1;%s\r\n#\r\n" % (b"x" * 1000))
+
+
+async def _flood(writer: asyncio.StreamWriter, piece: bytes) -> None:
+    while True:
+        writer.write(piece * 64)
+        await writer.drain()
+        await asyncio.sleep(0)
+
+
+async def _slow_headers(writer: asyncio.StreamWriter, answer: Answer) -> None:
+    writer.write(_head(answer)[:-2])
+    while True:
+        writer.write(b"X-Slow: x\r\n")
+        await writer.drain()
+        await asyncio.sleep(0.2)
+
+
 async def _garbage(writer: asyncio.StreamWriter, answer: Answer) -> None:
     writer.write(b"\x15\x03\x01 220 this is not HTTP \xff\xfe\r\n\r\n" + answer.octets)
 
@@ -147,7 +196,7 @@ async def _hang(writer: asyncio.StreamWriter, answer: Answer) -> None:
     await asyncio.sleep(86_400)
 
 
-def _reset(writer: asyncio.StreamWriter) -> None:
+def reset(writer: asyncio.StreamWriter) -> None:
     """Close with RST: an abort with lingering for no time at all."""
     connection = writer.get_extra_info("socket")
     with contextlib.suppress(OSError):
@@ -163,6 +212,13 @@ _FAULTS: dict[Fault, Callable[[asyncio.StreamWriter, Answer], Awaitable[None]]] 
     "truncated_length": _truncated_length,
     "truncated_chunked": _truncated_chunked,
     "wrong_chunk": _wrong_chunk,
+    "close_open": _close_open,
+    "reset_open": _reset_open,
+    "cut_open": _cut_open,
+    "header_flood": _header_flood,
+    "informational_flood": _informational_flood,
+    "extension_flood": _extension_flood,
+    "slow_headers": _slow_headers,
     "garbage": _garbage,
     "hang": _hang,
 }

@@ -1,0 +1,33 @@
+"""A spider that follows every link of the pages that it is given."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any
+
+from scrapy import Request, Spider
+from scrapy.http import Response
+
+
+class LinksSpider(Spider):
+    """Asks for its URLs, and for all that they link to; without URLs it only goes on."""
+
+    name = "links"
+
+    def __init__(self, urls: Sequence[str] = (), **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.urls = urls
+
+    async def start(self) -> AsyncIterator[Any]:
+        """The pages with links."""
+        for url in self.urls:
+            yield Request(url, dont_filter=True)
+
+    def parse(self, response: Response) -> Iterator[Request]:
+        """The links, each of them once."""
+        for link in response.css("a::attr(href)").getall():
+            yield Request(response.urljoin(link), callback=self.parse_page)
+
+    def parse_page(self, response: Response) -> dict[str, str]:
+        """An item for each page."""
+        return {"url": response.url}

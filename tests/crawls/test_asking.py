@@ -1,0 +1,53 @@
+"""Who asks for long delays is found early, though others are ready all the time."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crawling import LOOPS, Loop, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.servers.hosts import Hosts
+
+pytestmark = pytest.mark.timed
+
+
+def assert_found_early(
+    loop: Loop, *, busy: int, delayed: int, delay: float, pages: int, within_seconds: float
+) -> None:
+    """Every second host asks for a delay; the others have work for as long as that takes."""
+    delays = {2 * number: delay for number in range(delayed)}
+    assert delayed <= busy
+    with Hosts(busy + delayed, delays=delays, page_seconds=0.25) as hosts:
+        busy_pages = int((pages + 0.5) * delay * 16 / 0.25 / busy)
+        urls = [hosts.url(number, f"/page/{page}") for number in delays for page in range(pages)]
+        for number in range(busy + delayed):
+            if number not in delays:
+                urls += [hosts.url(number, f"/page/{page}") for page in range(busy_pages)]
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={**ADDON, "LOG_LEVEL": "INFO"},
+            urls=sorted(urls, key=lambda url: int(url.rpartition("/")[2])),
+            timeout_seconds=240,
+        )
+        assert result.exit_code == 0, result.error
+        asked = hosts.robots_txts()
+        assert len(asked) == busy + delayed
+        first_at = hosts.requests()[0].at
+        assert max(one.at for one in asked) - first_at < within_seconds
+        last = max(one.at for one in hosts.requests() if one.host in delays) - first_at
+        assert last < (pages + 1.5) * delay + within_seconds, "no round of delays was missed"
+        assert len(hosts.pages()) == len(urls)
+
+
+@pytest.mark.parametrize(
+    "loop", ["asyncio", *(pytest.param(loop, marks=pytest.mark.slow) for loop in LOOPS[1:])]
+)
+def test_delayed_among_busy(loop: Loop) -> None:
+    assert_found_early(loop, busy=30, delayed=30, delay=4, pages=1, within_seconds=3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", LOOPS)
+def test_delayed_among_busy_at_length(loop: Loop) -> None:
+    assert_found_early(loop, busy=100, delayed=96, delay=6, pages=3, within_seconds=3)

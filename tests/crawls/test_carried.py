@@ -1,0 +1,160 @@
+"""A robots.txt is asked for by the way by which the request leaves that it is asked for."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+import pytest
+from scrapy import Request
+
+from scrapy_rep.fetching.carried import Carried
+from scrapy_rep.setting_table import SETTINGS
+from tests.crawling import LOOPS, Loop, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
+from tests.servers.handle import Answer, Site, redirect
+
+_KEYS = SETTINGS["REP_FETCH_META_KEYS"].default
+_RULES = Answer(body="User-agent: *\nDisallow: /private\n")
+_SECRET = "Basic " + b64encode(b"user:secret").decode()
+_loops = pytest.mark.parametrize("loop", LOOPS)
+
+
+def with_secret(proxy: Site) -> str:
+    return proxy.url("").replace("http://", "http://user:secret@")
+
+
+@_loops
+@pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
+def test_proxy(queue: dict[str, Any], loop: Loop) -> None:
+    with Site({"http://*": Answer(), "http://h.example/robots.txt": _RULES}) as proxy:
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings=queue,
+            meta={"proxy": with_secret(proxy)},
+            urls=["http://h.example/a", "http://h.example/private"],
+        )
+        assert proxy.paths() == ["http://h.example/robots.txt", "http://h.example/a"], result.log
+        secrets = {seen.headers.get("proxy-authorization") for seen in proxy.requests()}
+        assert secrets == {_SECRET}
+
+
+@_loops
+def test_a_refresh_goes_by_the_proxy_too(loop: Loop) -> None:
+    short = Answer(headers=[("Cache-Control", "max-age=1")])
+    with Site() as site, Site({site.url("/robots.txt"): short}) as proxy:
+        crawl(
+            "tests.faults.spiders:PacedSpider",
+            loop=loop,
+            settings={**ADDON, "REP_CACHE_MIN_SECONDS": 0.2},
+            meta={"proxy": proxy.url("")},
+            urls=[site.url(f"/{number}") for number in range(25)],
+        )
+        assert proxy.paths().count(site.url("/robots.txt")) >= 2
+        assert site.paths() == [], "not by its own address"
+
+
+@_loops
+def test_the_credentials_of_a_request_that_was_redirected(loop: Loop) -> None:
+    """By then Scrapy has moved them from the proxy's URL to a header."""
+    routes = {
+        "http://a.example/": redirect("http://b.example/x"),
+        "http://*": Answer(),
+        "http://b.example/robots.txt": redirect("http://c.example/rules"),
+    }
+    with Site(routes) as proxy:
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings=ADDON,
+            meta={"proxy": with_secret(proxy)},
+            urls=["http://a.example/"],
+        )
+        assert proxy.paths() == [
+            "http://a.example/robots.txt",
+            "http://a.example/",
+            "http://b.example/robots.txt",
+            "http://c.example/rules",
+            "http://b.example/x",
+        ], result.log
+        assert {seen.headers.get("proxy-authorization") for seen in proxy.requests()} == {_SECRET}
+
+
+def test_different_proxies_do_not_mean_different_fetches() -> None:
+    with Site(default=_RULES) as one, Site(default=_RULES) as other:
+        proxies = [one.url(""), other.url("")]
+        crawl(
+            "tests.crawls.carried_spider:ProxiesSpider",
+            settings=ADDON,
+            urls=["http://h.example/a", "http://h.example/b"],
+            proxies=proxies,
+        )
+        paths = one.paths() + other.paths()
+    assert sorted(paths) == [f"http://h.example/{path}" for path in ("a", "b", "robots.txt")]
+
+
+def test_the_keys_are_the_user_s() -> None:
+    with Site({"/robots.txt": _RULES}) as site, Site() as proxy:
+        crawl(
+            URLS_SPIDER,
+            settings={**ADDON, "REP_FETCH_META_KEYS": []},
+            meta={"proxy": proxy.url("")},
+            urls=[site.url("/a")],
+        )
+        assert site.paths() == ["/robots.txt"]
+        assert proxy.paths() == [site.url("/a")]
+
+
+def test_the_setting_for_all_fetches_comes_first() -> None:
+    with Site(default=_RULES) as one, Site() as other:
+        crawl(
+            URLS_SPIDER,
+            settings={**ADDON, "REP_FETCH_META": {"proxy": one.url("")}},
+            meta={"proxy": with_secret(other)},
+            urls=["http://h.example/a"],
+        )
+        assert one.paths() == ["http://h.example/robots.txt"]
+        assert other.paths() == ["http://h.example/a"]
+        assert "proxy-authorization" not in one.requests()[0].headers
+
+
+class TestCarried:
+    def test_what_goes_along(self) -> None:
+        way = {"proxy": "http://p", "bindaddress": ("127.0.0.2", 0), "ftp_user": "me"}
+        request = Request("http://h/", meta={**way, "cookiejar": 1, "depth": 2})
+        assert Carried.of(request, _KEYS) == (way, {})
+
+    def test_that_no_proxy_is_wanted_goes_along(self) -> None:
+        assert Carried.of(Request("http://h/", meta={"proxy": None}), _KEYS).meta == {"proxy": None}
+
+    def test_credentials_go_with_their_proxy(self) -> None:
+        headers = {"Proxy-Authorization": _SECRET}
+        carried = Carried.of(Request("http://h/", meta={"proxy": "p"}, headers=headers), _KEYS)
+        assert carried.headers_for({"proxy": "p"}) == {"Proxy-Authorization": _SECRET.encode()}
+        assert carried.headers_for({"proxy": "other"}) == {}
+        assert carried.headers_for({}) == {}
+        without = Carried.of(Request("http://h/", headers=headers), _KEYS)
+        assert without.headers_for({}) == {}
+
+    def test_nobody_asks(self) -> None:
+        assert Carried.of(None, _KEYS) == ({}, {})
+
+
+@_loops
+def test_a_proxy_that_asks_for_credentials_speaks_for_no_site(loop: Loop) -> None:
+    """Its 407 is no "there is no file"; one that a site sends is a 4xx as others are."""
+    asks = Answer(status=407, headers=[("Proxy-Authenticate", "Basic")])
+    routes = {"http://h.example/robots.txt": asks, "http://*": Answer()}
+    with Site(routes) as proxy, Site({"/robots.txt": asks}) as site:
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings=ADDON,
+            meta={"proxy": proxy.url("")},
+            urls=["http://h.example/a"],
+        )
+        assert proxy.paths() == ["http://h.example/robots.txt"], result.log
+        assert result.stats["rep/event/local"] == 1
+        crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=[site.url("/a")])
+        assert site.paths() == ["/robots.txt", "/a"]

@@ -1,0 +1,86 @@
+"""Whose turn it is: no host that is ready waits much longer for it than with Scrapy's queue."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+from tests.crawling import LOOPS, Loop, crawl
+from tests.crawls.settings import ADDON, WITH_SCRAPYS_QUEUE
+from tests.servers.handle import Answer, Seen, Site
+
+pytestmark = pytest.mark.timed
+
+FAIR = "tests.crawls.fair_spider:FairSpider"
+PLACES = {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 8, "LOG_LEVEL": "INFO"}
+BREADTH_FIRST = {
+    "DEPTH_PRIORITY": 1,
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
+}
+
+
+def pages_of(
+    loop: Loop, hosts: int, page_seconds: float, settings: dict[str, Any], **tree: Any
+) -> list[Seen]:
+    """The pages of a whole crawl, in the order in which the hosts were asked for them."""
+    page = Answer(body="page", headers=(("Content-Type", "text/html"),), delay_seconds=page_seconds)
+    with Site({"/robots.txt": Answer()}, default=page, address="0.0.0.0") as site:
+        result = crawl(
+            FAIR,
+            loop=loop,
+            settings={**settings, **PLACES},
+            homes=[site.url("", host=f"127.0.1.{1 + number}") for number in range(hosts)],
+            **tree,
+        )
+        pages = [seen for seen in site.requests() if seen.path != "/robots.txt"]
+    assert result.exit_code == 0, result.error
+    assert result.finish_reason == "finished"
+    assert len(pages) == len(result.items)
+    return pages
+
+
+def longest_gap(pages: list[Seen]) -> int:
+    """The most pages from one of a host to its next."""
+    last: dict[str, int] = {}
+    longest = 0
+    for number, page in enumerate(pages):
+        host = page.headers["host"]
+        longest = max(longest, number - last.get(host, number))
+        last[host] = number
+    return longest
+
+
+def assert_fair(loop: Loop, hosts: int, pages: int, page_seconds: float) -> None:
+    ours = pages_of(loop, hosts, page_seconds, ADDON, pages=pages)
+    theirs = pages_of(loop, hosts, page_seconds, WITH_SCRAPYS_QUEUE, pages=pages)
+    assert len(ours) == len(theirs) == hosts * pages
+    assert longest_gap(ours) <= 2 * longest_gap(theirs)
+
+
+@pytest.mark.parametrize(
+    "loop", ["asyncio", *(pytest.param(loop, marks=pytest.mark.slow) for loop in LOOPS[1:])]
+)
+def test_pages_that_are_queued_at_once(loop: Loop) -> None:
+    assert_fair(loop, hosts=60, pages=5, page_seconds=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page_seconds", [0, 0.1])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_many_pages_that_are_queued_at_once(loop: Loop, page_seconds: float) -> None:
+    assert_fair(loop, hosts=100, pages=20, page_seconds=page_seconds)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_tree_of_links(loop: Loop) -> None:
+    """It grows while it is crawled; each host's pages come level by level if that is asked for."""
+    pages = pages_of(loop, 60, 0.05, {**ADDON, **BREADTH_FIRST}, pages=1, depth=2)
+    assert len(pages) == 7 * 60
+    assert longest_gap(pages) <= 2 * 60 + 16, "two rounds, and what is under way"
+    levels = defaultdict(list)
+    for page in pages:
+        levels[page.headers["host"]].append(page.path.count("/"))
+    assert all(found == sorted(found) for found in levels.values()), levels

@@ -1,0 +1,185 @@
+"""Crawl-delay as the site sees it, where others have a say in which way its requests take."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.crawling import LOOPS, REPOSITORY, Loop, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.crawls.test_pace import SCRAPY_QUEUE, asks, assert_paced
+from tests.faults.test_closing import assert_clean
+from tests.servers.handle import Answer, Site
+from tests.servers.relay import SlowRelay
+
+THROTTLED = {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.01}
+JITTERED = {"DOWNLOAD_DELAY": 0.2}  # by up to a half, which the floor allows upwards only
+
+
+def other_slots(count: int) -> dict[str, Any]:
+    return {
+        "DOWNLOADER_MIDDLEWARES": {"tests.crawls.pace_spider.OtherSlots": 900},
+        "TEST_SLOTS": count,
+    }
+
+
+@pytest.mark.parametrize(
+    ("count", "settings"),
+    [
+        (1, {}),
+        (3, {**THROTTLED, **JITTERED}),
+        (3, SCRAPY_QUEUE),
+        pytest.param(3, {}, marks=pytest.mark.slow),
+        pytest.param(1, THROTTLED, marks=pytest.mark.slow),
+        pytest.param(1, JITTERED, marks=pytest.mark.slow),
+        pytest.param(1, {**SCRAPY_QUEUE, **THROTTLED}, marks=pytest.mark.slow),
+        pytest.param(3, {**SCRAPY_QUEUE, **JITTERED}, marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_slots_that_are_chosen_behind_us(loop: Loop, count: int, settings: dict[str, Any]) -> None:
+    """The site is owed its delay through one slot that is not its host's, or through many."""
+    with Site({"/robots.txt": asks(0.4)}) as site, Site() as quick:
+        urls = [site.url(f"/{number}") for number in range(4)]
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={**ADDON, **other_slots(count), **settings},
+            urls=[*urls, quick.url("/1", host="localhost")],
+        )
+        assert result.exit_code == 0, result.error
+        assert len(result.items) == 5
+        assert_paced(site.requests(), 0.4)
+    assert result.deprecations == []
+    assert_clean(result.log)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_slots_that_are_chosen_behind_us_hold_no_place(loop: Loop) -> None:
+    """Who waits in another slot than the queue knows of is not followed by all others."""
+    with Site({"/robots.txt": asks(0.5)}) as slow, Site() as quick:
+        first = [slow.url(f"/{number}") for number in range(4)]
+        last = [quick.url(f"/{number}", host="localhost") for number in range(20)]
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={**ADDON, **other_slots(30), "CONCURRENT_REQUESTS": 4},
+            urls=first + last,
+        )
+        assert_paced(slow.requests(), 0.5)
+    done = [item["url"] for item in result.items]
+    assert set(done[:22]) > set(last)
+
+
+ROBOTS_FOR_TWO = """\
+User-agent: SlowBot
+Crawl-delay: 0.5
+Disallow: /x
+
+User-agent: *
+Disallow:
+"""
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        pytest.param(THROTTLED, marks=pytest.mark.slow),
+        pytest.param(SCRAPY_QUEUE, marks=pytest.mark.slow),
+        pytest.param(other_slots(2), marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_request_with_a_user_agent_of_its_own(loop: Loop, settings: dict[str, Any]) -> None:
+    """It is paced by the group that it is judged by, and others by theirs."""
+    with Site({"/robots.txt": Answer(body=ROBOTS_FOR_TWO)}) as site:
+        urls = [site.url(f"/slow{number}") for number in range(3)]
+        urls += [site.url(f"/{number}") for number in range(12)]
+        result = crawl(
+            "tests.crawls.pace_spider:DisguisedSpider",
+            loop=loop,
+            settings={**ADDON, **settings},
+            urls=urls,
+        )
+        assert len(result.items) == 15
+        assert_paced([seen for seen in site.requests() if seen.path.startswith("/slow")], 0.5)
+        times = sorted(seen.at for seen in site.requests() if not seen.path.startswith("/slow"))
+    gaps = [after - before for before, after in itertools.pairwise(times)]
+    assert min(gaps) < 0.2, "nothing is asked of the others"
+
+
+@pytest.mark.parametrize(
+    ("tls", "settings"),
+    [
+        (True, {}),
+        pytest.param(False, {}, marks=pytest.mark.slow),
+        pytest.param(True, SCRAPY_QUEUE, marks=pytest.mark.slow),
+        pytest.param(False, {**THROTTLED, **JITTERED}, marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_connections_that_take_long(loop: Loop, settings: dict[str, Any], tls: bool) -> None:
+    """The first page leaves long after it was let go, and the second at once."""
+    last_of_its_connection = asks(0.5, headers=(("Connection", "close"),))
+    with (
+        Site({"/robots.txt": last_of_its_connection}, tls=tls) as site,
+        SlowRelay(site.port, seconds=0.3) as relay,
+    ):
+        home = site.url("").replace(str(site.port), str(relay.port))
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={**ADDON, **settings},
+            urls=[f"{home}/{number}" for number in range(3)],
+        )
+        assert [item.get("status") for item in result.items] == [200] * 3
+        assert_paced(site.requests(), 0.5)
+
+
+@pytest.mark.parametrize("settings", [{}, pytest.param(SCRAPY_QUEUE, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_connection_that_is_dropped(loop: Loop, settings: dict[str, Any]) -> None:
+    """The request is sent again over a new one, by Scrapy's handler, and that counts."""
+    dropped = [Answer(fault="close_before_answer"), Answer()]
+    with Site({"/robots.txt": asks(0.5), "/1": dropped}) as site:
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={
+                **ADDON,
+                **settings,
+                "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+            },
+            urls=[site.url(f"/{number}") for number in range(3)],
+        )
+        assert [item.get("status") for item in result.items] == [200] * 3
+        assert site.paths().count("/1") == 2
+        assert_paced(site.requests(), 0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [{}, pytest.param(SCRAPY_QUEUE, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_two_crawls_of_one_process(loop: Loop, settings: dict[str, Any]) -> None:
+    """They share what a site is owed."""
+    with Site({"/robots.txt": asks(0.4)}) as site:
+        job = {
+            "loop": loop,
+            "settings": {**ADDON, **settings},
+            "spider": URLS_SPIDER,
+            "urls": [[site.url(f"/{crawl}/{page}") for page in range(3)] for crawl in range(2)],
+        }
+        command = [sys.executable, "-m", "tests.crawls.two_crawls", json.dumps(job)]
+        done = subprocess.run(
+            command, cwd=REPOSITORY, capture_output=True, timeout=60, check=True, text=True
+        )
+        pages = [seen for seen in site.requests() if seen.path != "/robots.txt"]
+        assert len(pages) == 6, done.stderr
+        assert_paced(pages, 0.4)
+    assert_clean(done.stderr)

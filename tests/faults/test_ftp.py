@@ -1,0 +1,99 @@
+"""robots.txt over FTP: no more than is read, no longer than it may take, and then it is over."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.faults.ftp import SLOW_PIECE, Ftp, Manner
+from tests.servers.handle import Site
+
+_WITH_FTP: tuple[Loop, ...] = ("asyncio", "select")
+_FILES = {"robots.txt": "User-agent: *\nDisallow: /b\n", "a": "a", "b": "b"}
+_TIMEOUT_SECONDS = 1
+
+
+def pages(server: Ftp, loop: Loop) -> Crawl:
+    settings = {
+        **ADDON,
+        "REP_FETCH_TIMEOUT_SECONDS": _TIMEOUT_SECONDS,
+        "RETRY_ENABLED": False,
+        "CLOSESPIDER_TIMEOUT": 30,
+    }
+    urls = [server.url("a"), server.url("b")]
+    return crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+
+
+@pytest.mark.parametrize("loop", _WITH_FTP)
+def test_an_endless_file_is_read_up_to_the_limit(loop: Loop) -> None:
+    with Ftp(_FILES, "endless") as server:
+        result = pages(server, loop)
+        assert server.asked() == ["robots.txt", "a"], result.log
+        assert server.sent_octets() < 20_000_000, "what the buffers of both sides take"
+        assert server.connections() == 0
+    assert result.stats["rep/parse_limit"] == 1
+    assert result.stats["elapsed_time_seconds"] < _TIMEOUT_SECONDS + 3
+    assert result.stats["test/peak_octets"] < 130 << 20
+
+
+@pytest.mark.parametrize("loop", _WITH_FTP)
+@pytest.mark.parametrize(
+    ("manner", "event"),
+    [
+        ("silent", "timeout"),
+        ("slow", "timeout"),
+        ("mute", "timeout"),
+        ("reset", "truncated"),
+        ("talkative", "network"),
+    ],
+)
+def test_what_fails_ends(manner: Manner, event: str, loop: Loop) -> None:
+    """The transfer itself, not only the wait for it: the server sees the connections go."""
+    with Ftp(_FILES, manner) as server:
+        result = pages(server, loop)
+        assert set(server.asked()) <= {"robots.txt"}, result.log
+        assert server.connections() == 0
+        assert server.sent_octets() < 20_000_000
+    assert result.stats[f"rep/event/{event}"] == 1, result.log
+    assert result.stats["elapsed_time_seconds"] < _TIMEOUT_SECONDS + 5
+    assert result.finish_reason == "finished"
+    assert result.exit_code == 0, result.error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", _WITH_FTP)
+def test_the_timeout_ends_the_transfer(loop: Loop) -> None:
+    """Not only the wait for it, while the crawl goes on."""
+    with Ftp(_FILES, "slow") as server, Site() as site:
+        result = crawl(
+            "tests.faults.spiders:PacedSpider",
+            loop=loop,
+            settings={**ADDON, "REP_FETCH_TIMEOUT_SECONDS": 1, "RETRY_ENABLED": False},
+            urls=[server.url("a"), site.url("/a")],
+            pause_seconds=4,
+        )
+        pieces = server.sent_octets() // len(SLOW_PIECE)
+    assert result.stats["rep/event/timeout"] == 1
+    assert pieces < 10, "one each 0.2 seconds, for one second of four"
+
+
+def test_reactorless_scrapy_has_none_and_says_so() -> None:
+    with Ftp(_FILES) as server, Ftp(_FILES) as other:
+        settings = {**ADDON, "RETRY_ENABLED": False}
+        urls = [server.url("a"), server.url("b"), other.url("a")]
+        result = crawl(URLS_SPIDER, loop="reactorless", settings=settings, urls=urls)
+        assert server.asked() == other.asked() == []
+    assert result.stats["rep/event/local"] == 2, "one for each origin, and not asked again"
+    assert result.log.count("Scrapy has no FTP here (TWISTED_REACTOR_ENABLED = False)") == 1
+    assert {item["error"] for item in result.items} == {"RobotsTxtUnreachable"}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_pages_go_their_usual_way(loop: Loop) -> None:
+    if loop == "reactorless":
+        pytest.skip("Scrapy has no FTP there")
+    with Ftp({**_FILES, "robots.txt": "", "a": "x" * 1_000_000}) as server:
+        result = pages(server, loop)
+        assert sorted(server.asked()) == ["a", "b", "robots.txt"]
+    assert [item["status"] for item in result.items] == [200, 200], result.log

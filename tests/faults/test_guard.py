@@ -1,0 +1,86 @@
+"""Redirects of a robots.txt to machines that only we can reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.servers.handle import Answer, Site, redirect
+
+_GUARDS = ("any", "same-site", "public")
+_ALLOW = Answer(body="User-agent: *\nAllow: /\n")
+_REBIND: dict[str, Any] = {
+    "DOWNLOADER_MIDDLEWARES": {"tests.faults.middlewares.Rebind": 900},
+    "REP_FETCH_TIMEOUT_SECONDS": 5,
+}
+
+
+def _led_to(location: str, loop: Loop, guard: str, **settings: Any) -> tuple[list[str], Crawl]:
+    """What is asked of a site besides its robots.txt, which redirects to a location of its own."""
+    with Site({"/elsewhere": _ALLOW}) as site:
+        target = location.format(port=site.port)
+        site.change({"/robots.txt": redirect(target), "/*": _ALLOW})
+        settings = {**ADDON, "REP_REDIRECT_GUARD": guard, **settings}
+        urls = [site.url("/page", "localhost")]
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        return [path for path in site.paths() if path != "/robots.txt"], result
+
+
+@pytest.mark.parametrize("guard", _GUARDS)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_backslash_does_not_hide_the_host_that_is_asked(loop: Loop, guard: str) -> None:
+    """The text before it is the host for Scrapy, the text behind it for Python."""
+    asked, result = _led_to("http://127.0.0.1:{port}\\@93.184.216.34/", loop, guard)
+    assert asked == [], result.log
+    assert result.stats["rep/event/guard"] == 1
+
+
+@pytest.mark.parametrize("guard", _GUARDS)
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://127.0.0.1:{port}\\@localhost/",
+        "http://127.0.0.1:{port}\\.localhost/",
+        "//127.0.0.1:{port}\\@localhost/",
+        "http://127.0.0.1:{port} @localhost/",
+        "http://127.0.0.1:{port}\xa0@localhost/",
+        "http://127.0.0.1\t:{port}/elsewhere",
+        "http://localhost\u200b:{port}/elsewhere",
+    ],
+)
+def test_an_authority_that_clients_read_differently_is_refused(location: str, guard: str) -> None:
+    asked, result = _led_to(location, "asyncio", guard)
+    assert asked == [], result.log
+    assert result.stats["rep/event/guard"] == 1
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_name_that_leads_to_us_once_it_was_looked_up(loop: Loop) -> None:
+    """What came from there is not read: the address counts that was connected to."""
+    target = "http://rebound.test:{port}/elsewhere"
+    asked, result = _led_to(target, loop, "public", **_REBIND)
+    assert "/page" not in asked, result.log
+    assert result.stats["rep/event/guard"] == 1
+    asked, result = _led_to(target, loop, "any", **_REBIND)
+    assert asked == ["/elsewhere", "/page"], result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_proxy_may_be_anywhere(loop: Loop) -> None:
+    """What is asked through a proxy is connected to the proxy, which is ours."""
+    with Site({"http://h.test/robots.txt": redirect("http://93.184.216.34/robots.txt")}) as proxy:
+        proxy.change(
+            {"http://93.184.216.34/robots.txt": Answer(body="User-agent: *\nDisallow: /x")}
+        )
+        settings = {
+            **ADDON,
+            "REP_REDIRECT_GUARD": "public",
+            "REP_FETCH_META": {"proxy": proxy.url("")},
+        }
+        urls = ["http://h.test/x"]
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        assert "http://93.184.216.34/robots.txt" in proxy.paths()
+    assert result.stats["rep/event/200"] == 1, result.log

@@ -1,0 +1,147 @@
+"""What never answers holds nobody up for ever: neither its own origin nor the end of the crawl."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from scrapy import signals
+
+from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
+from tests.servers.handle import Answer, Site
+
+_HERE = "tests.faults.hanging"
+_QUEUES = {"ours": ADDON, "Scrapy's": WITH_SCRAPYS_QUEUE}
+_HANDLER = {"DOWNLOAD_HANDLERS": {"https": f"{_HERE}.Handler"}}
+_PARTS: dict[str, dict[str, Any]] = {
+    "handler": _HANDLER,
+    "on the way there": {"DOWNLOADER_MIDDLEWARES": {f"{_HERE}.OnTheWayThere": 850}},
+    "on the way back": {"DOWNLOADER_MIDDLEWARES": {f"{_HERE}.OnTheWayBack": 850}},
+}
+_loops = pytest.mark.parametrize("loop", LOOPS)
+_queues = pytest.mark.parametrize("queue", list(_QUEUES))
+_CASES = [(part, queue, loop) for part in _PARTS for queue in _QUEUES for loop in LOOPS]
+_cases = pytest.mark.parametrize(
+    ("part", "queue", "loop"),
+    [
+        # Of each part one at least, and of each loop.
+        case
+        if case[1] == "ours" and (case[0] == "handler" or case[2] == "asyncio")
+        else pytest.param(*case, marks=pytest.mark.slow)
+        for case in _CASES
+    ],
+)
+_signal = pytest.mark.skipif(
+    not hasattr(signals, "robots_parsed"), reason="a signal of Scrapy 2.18"
+)
+
+
+def crawl_with(
+    part: str, queue: str, loop: Loop, site: Site, spider: str = URLS_SPIDER, **settings: Any
+) -> Crawl:
+    """A crawl of three pages whose robots.txt hangs."""
+    base = site.url("/")
+    if part == "handler":
+        base = base.replace("http:", "https:")
+    return crawl(
+        spider,
+        loop=loop,
+        settings={**_QUEUES[queue], **_PARTS[part], **settings},
+        urls=[f"{base}{number}" for number in range(3)],
+        timeout_seconds=40,
+    )
+
+
+@_cases
+def test_an_exchange_that_never_ends_is_ended(part: str, queue: str, loop: Loop) -> None:
+    """After the time that the settings name, with whichever queue; nothing is permitted by it."""
+    with Site({"/robots.txt": Answer(body="")}) as site:
+        result = crawl_with(
+            part,
+            queue,
+            loop,
+            site,
+            REP_FETCH_TIMEOUT_SECONDS=0.5,
+            REP_UNREACHABLE_WAIT_SECONDS=2,
+        )
+        assert set(site.paths()) <= {"/robots.txt"}
+    assert [item.get("error") for item in result.items] == ["RobotsTxtUnreachable"] * 3, result.log
+    assert result.finish_reason == "finished"
+    assert result.exit_code == 0, result.error
+    assert "Traceback" not in result.log
+    if part == "handler":
+        assert result.stats["rep/event/timeout"] == 1
+    else:
+        assert "is unreachable (local, 1 in a row)" in result.log
+        assert result.stats["rep/late"] == 1
+        assert "did not come in the 2 seconds of REP_UNREACHABLE_WAIT_SECONDS" in result.log
+
+
+@_loops
+def test_a_place_of_the_slot_is_free_again(loop: Loop) -> None:
+    """It has one: whoever is asked next would never be."""
+    with Site() as site:
+        base = site.url("/").replace("http:", "https:")
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={
+                **ADDON,
+                **_HANDLER,
+                "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+                "REP_FETCH_TIMEOUT_SECONDS": 0.5,
+            },
+            urls=[base + "a", site.url("/b")],
+            timeout_seconds=40,
+        )
+        assert site.paths() == ["/robots.txt", "/b"], result.log
+    assert result.finish_reason == "finished"
+
+
+@_cases
+def test_the_crawl_can_be_closed(part: str, queue: str, loop: Loop) -> None:
+    """At once, but for a handler that a request waits for: that has its time."""
+    with Site({"/robots.txt": Answer(body="")}) as hanging, Site() as good:
+        base = hanging.url("/", "localhost")
+        if part == "handler":
+            base = base.replace("http:", "https:")
+        result = crawl(
+            "tests.faults.spiders:LastIsExemptSpider",
+            loop=loop,
+            settings={**_QUEUES[queue], **_PARTS[part], "REP_FETCH_TIMEOUT_SECONDS": 4},
+            urls=[base + "a", base + "b", good.url("/good")],
+            timeout_seconds=40,
+        )
+        assert "/a" not in hanging.paths()
+    assert result.finish_reason == "enough"
+    assert result.exit_code == 0, result.error
+    assert "Traceback" not in result.log
+    assert "Unhandled" not in result.log
+    assert result.stats["test/closing_seconds"] < 7
+    if queue == "ours" or part == "on the way there":
+        assert result.stats["test/closing_seconds"] < 2
+
+
+@_signal
+@_loops
+@_queues
+@pytest.mark.parametrize("listener", ["Listener", "AskingListener"])
+def test_handlers_of_robots_parsed_have_their_time(listener: str, queue: str, loop: Loop) -> None:
+    """And then requests are judged by the file, which is there."""
+    with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /private\n")}) as site:
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={
+                **_QUEUES[queue],
+                "EXTENSIONS": {f"{_HERE}.{listener}": 0},
+                "REP_UNREACHABLE_WAIT_SECONDS": 1,
+            },
+            urls=[site.url("/a"), site.url("/private")],
+            timeout_seconds=40,
+        )
+        assert site.paths() == ["/robots.txt", "/a"]
+    assert result.finish_reason == "finished"
+    assert result.exit_code == 0, result.error
+    assert "did not end in 1 seconds" in result.log

@@ -1,0 +1,142 @@
+"""Fetches that wait in the queue of a slot hold up nobody else, and not the end of the crawl."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from scrapy import version_info
+
+from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawls.settings import ADDON, DISALLOW_ALL, WITH_SCRAPYS_QUEUE
+from tests.servers.handle import Answer, Site, redirect
+
+pytestmark = pytest.mark.timed
+
+_ENOUGH = "tests.faults.spiders:EnoughSpider"
+_SLOW_HOST = "slow.example"
+_ORDINARY = [f"http://o{host}.example/{page}" for host in range(50) for page in range(3)]
+# More than REP_CONCURRENT_FETCHES of them, so that there is no place left for anybody else.
+_PILES = {
+    "hosts that redirect to one page of one host": [
+        f"http://p{number}.example/" for number in range(100)
+    ],
+    "ports of one host": [f"http://{_SLOW_HOST}:{8000 + number}/" for number in range(80)],
+}
+
+STEADY: dict[str, Any] = {"jitter": 0} if version_info >= (2, 19) else {"randomize_delay": False}
+
+
+def crawl_behind(pile: list[str], loop: Loop, delay_seconds: float, **settings: Any) -> Crawl:
+    """A crawl of 150 pages that comes upon a pile first, and ends when it has the pages."""
+    there = redirect(f"http://{_SLOW_HOST}/parked")
+    routes = {url + "robots.txt": there for url in pile if _SLOW_HOST not in url}
+    with Site({**routes, "http://o*": Answer(body="")}) as proxy:
+        return crawl(
+            _ENOUGH,
+            loop=loop,
+            settings={
+                **ADDON,
+                "DOWNLOAD_SLOTS": {
+                    _SLOW_HOST: {"concurrency": 1, "delay": delay_seconds, **STEADY}
+                },
+                "CLOSESPIDER_TIMEOUT": 25,
+                **settings,
+            },
+            environment={"http_proxy": proxy.url("")},
+            urls=[*pile, *_ORDINARY],
+            enough=len(_ORDINARY),
+            timeout_seconds=300,
+        )
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("pile", list(_PILES.values()), ids=list(_PILES))
+def test_a_pile_in_one_slot_stops_nobody_else(loop: Loop, pile: list[str]) -> None:
+    result = crawl_behind(pile, loop, 10)
+    came = {item["url"] for item in result.items if item.get("status") == 200}
+    assert len(came & set(_ORDINARY)) == len(_ORDINARY)
+    assert result.finish_reason == "enough"
+    assert result.stats["test/closing_seconds"] < 3
+    assert result.exit_code == 0, result.error
+    assert "Traceback" not in result.log
+
+
+def slow_host(delay_seconds: float, **settings: Any) -> dict[str, Any]:
+    """Settings under which the loopback host has a slot with a delay."""
+    slot = {"concurrency": 1, "delay": delay_seconds, **STEADY}
+    return {**ADDON, "DOWNLOAD_SLOTS": {"127.0.0.1": slot}, **settings}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
+def test_the_wait_in_a_slot_has_a_limit(queue: dict[str, Any], loop: Loop) -> None:
+    """Besides one delay: the first in the queue has a turn. Nothing is sent after that."""
+    with ExitStack() as stack:
+        sites = [stack.enter_context(Site()) for _ in range(5)]
+        settings = {**queue, "REP_FETCH_LINE_SECONDS": 0.5}
+        result = crawl(
+            "tests.spiders:UrlsSpider",
+            loop=loop,
+            settings=slow_host(1.5, **settings),
+            urls=[site.url("/a") for site in sites],
+        )
+        asked = [site.paths() for site in sites]
+    assert result.finish_reason == "finished"
+    assert asked.count(["/robots.txt", "/a"]) == 2, asked
+    assert asked.count([]) == 3, asked
+    assert result.stats["rep/line/gave_up"] == 3
+    assert result.stats["rep/event/local"] == 3
+    errors = [item["error"] for item in result.items if "error" in item]
+    assert errors == ["RobotsTxtUnreachable"] * 3
+    assert "given up in the queue of its slot: it was queued for 2 seconds" in result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_queued_refresh_does_not_keep_the_crawl_from_its_end(loop: Loop) -> None:
+    """The page is sent first; the refresh that it brings about would be next, in a minute."""
+    first = Answer(headers=[("Cache-Control", "max-age=1")])
+    with Site({"/robots.txt": first}) as site:
+        result = crawl(
+            "tests.faults.spiders:PacedSpider",
+            loop=loop,
+            settings={
+                **ADDON,
+                "DOWNLOAD_SLOTS": {"last": {"concurrency": 1, "delay": 60, **STEADY}},
+                "REP_CACHE_MIN_SECONDS": 0.2,
+                "REP_FETCH_META": {"download_slot": "last"},
+            },
+            urls=[site.url("/a"), site.url("/b")],
+            pause_seconds=0.96,
+            timeout_seconds=40,
+        )
+        assert site.paths() == ["/robots.txt", "/a", "/b"]
+    assert result.stats["rep/cache/refreshed"] == 1
+    assert result.stats["elapsed_time_seconds"] < 10
+    assert result.finish_reason == "finished"
+    assert "unreachable" not in result.log
+    assert "Traceback" not in result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_closing_ends_a_queued_fetch_that_a_request_waits_for(loop: Loop) -> None:
+    """The pages themselves go through slots of their own: Scrapy would wait for those."""
+    slots = {"last": {"concurrency": 1, "delay": 60, **STEADY}}
+    settings = {"DOWNLOAD_SLOTS": slots, "REP_FETCH_META": {"download_slot": "last"}}
+    shut = Answer(body=DISALLOW_ALL)
+    with Site({"/robots.txt": shut}) as one, Site() as other, Site() as good:
+        result = crawl(
+            "tests.faults.spiders:LastIsExemptSpider",
+            loop=loop,
+            settings={**WITH_SCRAPYS_QUEUE, **settings},
+            urls=[one.url("/a"), other.url("/a"), good.url("/a", "localhost")],
+            timeout_seconds=40,
+        )
+        assert one.paths() == ["/robots.txt"]
+        assert other.paths() == []
+    assert result.finish_reason == "enough"
+    assert result.stats["test/closing_seconds"] < 3
+    assert "Traceback" not in result.log
+    assert result.exit_code == 0

@@ -1,0 +1,139 @@
+"""Several workers of one crawl, each in a process of its own, and what came of them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import Self
+
+from tests.crawling import LOOPS, REPOSITORY, Loop, without_proxies
+from tests.crawls.settings import ADDON
+
+__all__ = ["LOOPS", "SETTINGS", "Crew", "Loop"]
+
+SETTINGS: dict[str, Any] = {
+    **ADDON,
+    "SCHEDULER": "scrapy_rep.RepRedisScheduler",
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+}
+
+
+class Crew:
+    """Workers that have been started; they are killed at the end, if they still run.
+
+    Args:
+        url: where Redis is.
+        spider: ``module:Class``.
+        count: how many workers are started at once.
+        loop: what they run in.
+        settings: beside `SETTINGS`.
+        arguments: the spider's.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        spider: str,
+        count: int = 2,
+        *,
+        loop: Loop = "asyncio",
+        settings: Mapping[str, Any] | None = None,
+        **arguments: Any,
+    ) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="crew-")
+        self._job: dict[str, Any] = {
+            "spider": spider,
+            "loop": loop,
+            "settings": {**SETTINGS, "REP_REDIS_URL": url, **(settings or {})},
+            "arguments": arguments,
+        }
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self.ended_at: dict[int, float] = {}
+        for _ in range(count):
+            self.add()
+
+    def add(self, **arguments: Any) -> int:
+        """Start one more; its number."""
+        number = len(self._processes)
+        folder = Path(self._folder.name, str(number))
+        folder.mkdir()
+        own = {**self._job["arguments"], **arguments}
+        (folder / "job.json").write_text(json.dumps({**self._job, "arguments": own}))
+        with (folder / "streams").open("wb") as streams:
+            self._processes.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", "tests.crawl_runner", str(folder)],
+                    cwd=REPOSITORY,
+                    env=without_proxies(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=streams,
+                    stderr=subprocess.STDOUT,
+                )
+            )
+        return number
+
+    def signal(self, number: int, what: signal.Signals) -> None:
+        """Send a signal to one of them."""
+        self._processes[number].send_signal(what)
+
+    def wait(self, seconds: float = 60.0, *, without: tuple[int, ...] = ()) -> None:
+        """Come back when all have ended; AssertionError with their logs if they do not."""
+        patience = time.monotonic() + seconds
+        left = {n for n in range(len(self._processes)) if n not in without}
+        while left:
+            for number in list(left):
+                if self._processes[number].poll() is not None:
+                    self.ended_at[number] = time.monotonic()
+                    left.discard(number)
+            if time.monotonic() > patience:
+                logs = "\n\n".join(f"--- {n}\n{self.log(n)[-6000:]}" for n in sorted(left))
+                raise AssertionError(f"workers {left} did not end in {seconds:g} s\n{logs}")
+            time.sleep(0.02)
+
+    def log(self, number: int) -> str:
+        """What one of them wrote."""
+        folder = Path(self._folder.name, str(number))
+        names = [folder / "log", folder / "streams"]
+        return "".join(name.read_text(errors="replace") for name in names if name.exists())
+
+    def result(self, number: int) -> dict[str, Any]:
+        """What came of one of them."""
+        file = Path(self._folder.name, str(number), "result.json")
+        found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+        return found
+
+    def stat(self, name: str) -> int:
+        """A stat, over all that ended in order."""
+        results = map(self.result, range(len(self._processes)))
+        return sum(result.get("stats", {}).get(name, 0) for result in results)
+
+    @property
+    def scraped(self) -> list[str]:
+        """The URLs of all items."""
+        results = map(self.result, range(len(self._processes)))
+        return [item["url"] for result in results for item in result.get("items", [])]
+
+    @property
+    def errors(self) -> str:
+        """Tracebacks of all."""
+        results = map(self.result, range(len(self._processes)))
+        return "\n".join(result.get("error", "") for result in results).strip()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            process.wait(20)
+        self._folder.cleanup()

@@ -1,0 +1,210 @@
+"""Spiders of fleets: every worker runs the same one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy_redis.spiders import RedisSpider
+
+from scrapy_rep.sitemaps.spiders import RobotsSitemapSpider
+
+
+class TreeSpider(Spider):
+    """Of each host a tree of pages: page n leads to 2n + 1 and 2n + 2.
+
+    Arguments: `roots`, URLs that end with a slash; `pages`, of each.
+    """
+
+    name = "tree"
+    roots: tuple[str, ...] = ()
+    pages = 10
+
+    async def start(self) -> AsyncIterator[Any]:
+        for root in self.roots:
+            yield Request(f"{root}0", dont_filter=True)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        root, _, number = response.url.rpartition("/")
+        yield {"url": response.url}
+        for child in (2 * int(number) + 1, 2 * int(number) + 2):
+            if child < self.pages:
+                yield Request(f"{root}/{child}")
+
+
+class SlowTreeSpider(TreeSpider):
+    """The same, and its callbacks wait between what they yield."""
+
+    name = "tree"
+
+    async def parse(self, response: Response) -> AsyncIterator[Any]:  # type: ignore[override]
+        from scrapy_rep.engine.loops import sleep
+
+        for one in super().parse(response):
+            await sleep(0.01)
+            yield one
+
+
+class FlatSpider(Spider):
+    """So many pages of each root, all as start requests; one worker at least yields them."""
+
+    name = "flat"
+    roots: tuple[str, ...] = ()
+    pages = 10
+
+    async def start(self) -> AsyncIterator[Any]:
+        for number in range(self.pages):
+            for root in self.roots:
+                yield Request(f"{root}{number}", dont_filter=True)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url}
+
+
+class MediaSpider(FlatSpider):
+    """Each page has a picture, which its callback asks for."""
+
+    name = "flat"
+
+    async def parse(self, response: Response) -> AsyncIterator[Any]:  # type: ignore[override]
+        engine = self.crawler.engine
+        assert engine is not None
+        await engine.download_async(Request(f"{response.url}.png"))
+        yield {"url": response.url}
+
+
+class CuriousSpider(FlatSpider):
+    """Asks for robots.txt itself, too, which no robots.txt judges."""
+
+    name = "flat"
+
+    async def start(self) -> AsyncIterator[Any]:
+        for root in self.roots:
+            yield Request(f"{root}0", dont_filter=True)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url}
+        if response.url.endswith("/0"):
+            yield response.follow("/robots.txt")
+            yield from (response.follow(f"{number}") for number in range(1, self.pages))
+
+
+class SeededSpider(RedisSpider):
+    """Start URLs come from Redis."""
+
+    name = "seeded"
+    redis_key = "seeded:urls"
+    max_idle_time = 2
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url}
+
+
+class OddSpider(TreeSpider):
+    """Finds requests that can't be queued."""
+
+    name = "odd"
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url}
+        yield response.follow("1", meta={"thing": object()})
+        yield response.follow("2", meta={"thing": object()})
+        yield response.follow("3", callback=str)
+        yield Request("file:///etc/hostname")
+
+
+class MapSpider(RobotsSitemapSpider):
+    """What sitemaps list."""
+
+    name = "map"
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url}
+
+
+class DeadlySpider(TreeSpider):
+    """One page kills the worker that has it."""
+
+    name = "tree"
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        if response.url.endswith("/12") and "127.0.2.1" in response.url:
+            os._exit(9)
+        yield from super().parse(response)
+
+
+class Dawdler:
+    """A downloader middleware that keeps every other page for a while."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    async def process_request(self, request: Request) -> None:
+        from scrapy_rep.engine.loops import sleep
+
+        self._count += not request.url.endswith("/robots.txt")
+        if self._count % 2:
+            await sleep(0.4)
+
+
+class Replier:
+    """A downloader middleware that answers pages itself."""
+
+    def process_request(self, request: Request) -> Response | None:
+        if request.url.endswith("/robots.txt"):
+            return None
+        return Response(request.url, body=b"page")
+
+
+class LoopWatch:
+    """Measures how long the event loop stood still at most, by what its own process did."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._stats: Any = crawler.stats
+        self._task: asyncio.Task[None] | None = None
+        crawler.signals.connect(self._opened, signal=signals.spider_opened)
+        crawler.signals.connect(self._closed, signal=signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> LoopWatch:
+        return cls(crawler)
+
+    def _opened(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._watch())
+
+    def _closed(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _watch(self) -> None:
+        while True:
+            before, queued_before = time.monotonic(), _queued_seconds()
+            await asyncio.sleep(0.02)
+            queued_seconds = _queued_seconds() - queued_before
+            stall_seconds = time.monotonic() - before - 0.02 - queued_seconds
+            self._stats.max_value("test/stall_seconds", stall_seconds)
+
+
+def _queued_seconds() -> float:
+    """How long this process waited for a processor that others had; 0 where nobody tells."""
+    with suppress(OSError):
+        return int(Path("/proc/self/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
+    return 0.0
+
+
+class LongWay:
+    """A downloader middleware that keeps every page for a while."""
+
+    async def process_request(self, request: Request) -> None:
+        from scrapy_rep.engine.loops import sleep
+
+        if not request.url.endswith("/robots.txt"):
+            await sleep(0.6)

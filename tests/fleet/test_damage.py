@@ -1,0 +1,464 @@
+"""The script at a Redis whose keys are not as workers left them: damaged, older, or written to."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable
+from typing import Any
+
+import msgpack
+import pytest
+
+from scrapy_rep.fleet.batch import Held, Kind
+from scrapy_rep.fleet.ledger import REPORTS
+from tests.fleet.workers import LEASE_MS, A, B, Fleet, Worker, assert_over, drain, urls
+from tests.redis_server import needs_redis
+
+pytestmark = needs_redis
+
+
+class Snapshot:
+    """All keys, as they are now."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._client = fleet.client
+        self._keys = {key: fleet.client.dump(key) for key in fleet.client.keys("*")}
+
+    def restore(self) -> None:
+        self._client.flushall()
+        for key, value in self._keys.items():
+            self._client.restore(key, 0, value)
+
+
+class TestOlderSnapshot:
+    """Redis goes back in time: no lane stays closed or full for ever."""
+
+    @pytest.mark.parametrize("pace", [{"delay_seconds": 2.0}, {"concurrency": 1}])
+    @pytest.mark.parametrize("what", ["done", "done, and not told yet", "departed", "held"])
+    def test_a_lane_that_was_closed_then(
+        self, fleet: Fleet, one: Worker, two: Worker, pace: dict[str, Any], what: str
+    ) -> None:
+        one.push("a", "b")
+        one.push("x", lane=B)
+        one.settle(**pace)
+        one.settle(B)
+        one.talk()
+        (first,) = [held for held in one.talk(9) if held.lane == A]
+        two.talk()
+        snapshot = Snapshot(fleet)
+        if what == "departed":
+            one.ledger.moved(first, fleet.now)
+        elif what == "done":
+            one.finish(first)
+        one.push("new")
+        one.talk()
+        one.settle(B)
+        fleet.client.incr(fleet.key("ids"))  # somebody was given another
+        one.talk()
+        snapshot.restore()
+        if what == "done, and not told yet":
+            one.finish(first)
+        one.talk(), two.talk()
+        one.talk(), two.talk()
+        one.finish(*one.ledger.held.values())
+        found = drain(one, two)
+        assert "b" in found
+        assert_over(one)
+
+    def test_the_reply_to_the_return_is_lost(self, fleet: Fleet, one: Worker) -> None:
+        one.push("a", "b")
+        one.settle(concurrency=2)
+        one.talk()
+        (*held,) = one.talk(9)
+        fleet.client.flushall()
+        one.talk()
+        assert one.reply.word == "epoch"
+        one.lose()
+        one.lose()
+        one.talk()
+        assert one.reply.flying == 2
+        one.finish(*held)
+        one.push("c")
+        one.settle(concurrency=2)
+        one.talk()
+        assert drain(one) == ["c"]
+        assert_over(one)
+
+
+class TestDamage:
+    """Whatever somebody wrote or deleted, the others' requests are done, and the crawl ends."""
+
+    def queued(self, worker: Worker, *some: str) -> None:
+        worker.push(*some)
+        worker.settle()
+        worker.talk()
+
+    def test_an_empty_entry(self, fleet: Fleet, one: Worker) -> None:
+        self.queued(one, "a")
+        fleet.client.lpush(fleet.key(f"q:{A}"), b"")
+        fleet.client.rpush(fleet.key(f"q:{A}"), b"")
+        record = msgpack.unpackb(fleet.client.hget(fleet.key("lines"), A))
+        record[1] += 2
+        fleet.client.hset(fleet.key("lines"), A, msgpack.packb(record))
+        fleet.client.hincrby(fleet.key("t"), "n", 2)
+        found = drain(one)
+        assert "a" in found
+        assert_over(one)
+
+    def test_a_list_is_gone(self, fleet: Fleet, one: Worker) -> None:
+        """Evicted, say: what was counted is no more, and nobody waits for it."""
+        self.queued(one, "a", "b", "c")
+        fleet.client.delete(fleet.key(f"q:{A}"))
+        assert drain(one) == []
+        assert_over(one)
+
+    def test_a_list_of_one_priority_is_gone(self, fleet: Fleet, one: Worker) -> None:
+        one.push("high", priority=5)
+        self.queued(one, "a", "b")
+        fleet.client.delete(fleet.key(f"q5:{A}"))
+        assert drain(one) == ["a", "b"]
+        assert_over(one)
+
+    @pytest.mark.parametrize(
+        "octets",
+        [b"", b"\xc1", b"\x93", msgpack.packb(7), msgpack.packb([]), msgpack.packb([{}] * 11)],
+    )
+    def test_what_is_known_of_a_lane_can_not_be_read(
+        self, fleet: Fleet, one: Worker, octets: bytes
+    ) -> None:
+        self.queued(one, "a", "b")
+        one.push("x", lane=B)
+        one.settle(B)
+        one.talk()
+        fleet.client.hset(fleet.key("lines"), A, octets)
+        assert sorted(drain(one)) == ["a", "b", "x"]
+        assert_over(one)
+
+    @pytest.mark.parametrize("octets", [b"", b"F", b"F\xc1", b"F" + msgpack.packb([1])])
+    def test_what_a_dead_worker_had_can_not_be_read(
+        self, fleet: Fleet, one: Worker, two: Worker, octets: bytes
+    ) -> None:
+        self.queued(one, "a", "b")
+        first, _ = one.talk(9)
+        fleet.client.hset(fleet.key("f:one"), first.id, octets)
+        fleet.now += LEASE_MS / 1000 + 1
+        assert drain(two) == ["b"]
+        assert_over(two)
+
+    def test_what_is_done_can_not_be_read(self, fleet: Fleet, one: Worker) -> None:
+        self.queued(one, "a", "b")
+        first, second = one.talk(9)
+        fleet.client.hset(fleet.key("f:one"), first.id, b"\xc1")
+        one.ledger.answered(first)
+        one.finish(first, second)
+        assert_over(one)
+
+
+class TestBounds:
+    """However much a worker brings or wants at a time."""
+
+    def test_that_a_request_left_is_told_before_that_it_is_done(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        """Of more requests than one exchange tells of: no lane is opened without its delay."""
+        some: list[Held] = []
+        for number in range(2 * REPORTS):
+            lane = f"http://{number}.example"
+            one.push(f"{number}", f"{number} again", lane=lane)
+            one.settle(lane, delay_seconds=10.0)
+        while one.ledger.unsent_count or len(some) < 2 * REPORTS:
+            some += one.talk(50)
+        for held in some:
+            held.has_reached = True
+            one.ledger.moved(held, fleet.now)
+        one.finish(*reversed(some))
+        one.talk()
+        assert two.talk(50) == []
+        one.talk(), one.talk()
+        assert two.talk(50) == []
+        assert two.reply.flying == 0
+
+    def test_many_octets_come_in_several_exchanges(self, fleet: Fleet, one: Worker) -> None:
+        """One script does not copy a hundred megabytes."""
+        for number in range(30):
+            one.push(f"{number}" + 262_144 * "x", lane=f"http://{number}.example")
+            one.settle(f"http://{number}.example")
+        while one.ledger.unsent_count:
+            one.talk()
+        counts: list[int] = []
+        while sum(counts) < 30:
+            counts.append(len(one.talk(64)))
+            assert counts[-1] > 0
+        assert max(counts) == 1
+
+    def test_many_octets_are_handed_on_in_several_exchanges(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        for number in range(30):
+            one.push(f"{number}" + 262_144 * "x")
+        one.settle()
+        while one.ledger.unsent_count or one.reply.queued:
+            one.talk(64)
+        fleet.now += LEASE_MS / 1000 + 1
+        two.talk()
+        assert two.reply.queued == 1
+        for _ in range(30):
+            two.talk()
+        assert two.reply.queued == 30
+
+
+def spoil(fleet: Fleet, name: str) -> None:
+    """A key is of another type than the crawl's."""
+    fleet.client.delete(fleet.key(name))
+    if name.startswith("q") or name == "seeds":
+        fleet.client.set(fleet.key(name), "somebody else's")
+    else:
+        fleet.client.rpush(fleet.key(name), "somebody else's")
+
+
+def evict(fleet: Fleet, name: str) -> None:
+    fleet.client.delete(fleet.key(name))
+
+
+_SINGLE = ("due", "new", "lines", "t", "w", "dying", "busy", "starts", "seeds")
+_SINGLE_AND_OWN = (*_SINGLE, "df", "m:one", "f:one", "epoch", "ids")
+
+
+def all_done(*workers: Worker, some: set[str]) -> None:
+    """All requests are done, whoever had them, and the crawl ends."""
+    held = {held.payload.decode() for one in workers for held in one.ledger.held.values()}
+    for worker in workers:
+        worker.finish(*worker.ledger.held.values())
+        worker.ledger.buffer.clear()
+    assert some - held <= set(drain(*workers, times=60))
+    for worker in workers:
+        assert_over(worker)
+
+
+class TestReconciled:
+    """Where keys are lost or damaged, all requests that are there are found: nobody waits for ever.
+
+    So it is after an eviction, a wrong hand, or a snapshot that was taken in between.
+    """
+
+    def crawl(self, one: Worker, two: Worker) -> set[str]:
+        """A lane of each kind: due, unasked, closed, full, held; and requests in flight."""
+        one.push("due 1", "due 2", lane="http://due.example")
+        one.push("high", lane="http://due.example", priority=5)
+        one.settle("http://due.example")
+        one.push("unasked", lane="http://new.example")
+        one.push("closed 1", "closed 2", "closed 3", lane="http://closed.example")
+        one.settle("http://closed.example", delay_seconds=2.0)
+        one.push("full 1", "full 2", lane="http://full.example")
+        one.settle("http://full.example", concurrency=1)
+        one.push("held", lane="http://held.example")
+        one.settle("http://held.example", wait_until=one.fleet.now + 30, reason="held")
+        one.talk(), two.talk()
+        got = [*one.talk(1), *two.talk(2)]
+        urls = {"due 1", "due 2", "high", "unasked", "closed 1", "closed 2", "closed 3"}
+        return (urls | {"full 1", "full 2", "held"}) - {held.payload.decode() for held in got}
+
+    @pytest.mark.parametrize("name", _SINGLE_AND_OWN)
+    @pytest.mark.parametrize("happens", [evict, spoil])
+    def test_a_key(
+        self, fleet: Fleet, one: Worker, two: Worker, name: str, happens: Callable[..., None]
+    ) -> None:
+        left = self.crawl(one, two)
+        happens(fleet, name)
+        one.push("start", kind=Kind.START)
+        one.push("another")
+        one.talk(5, seeds=5, seeds_key="urls")
+        all_done(one, two, some=left | {"start", "another"})
+        assert one.odd + two.odd == ([name] if happens is spoil else [])
+
+    @pytest.mark.parametrize("name", [f"q:{A}", f"q5:{A}", f"p:{A}"])
+    @pytest.mark.parametrize("happens", [evict, spoil])
+    def test_a_key_of_a_lane(
+        self, fleet: Fleet, one: Worker, name: str, happens: Callable[..., None]
+    ) -> None:
+        one.push("5", priority=5)
+        one.push("-5", priority=-5)
+        one.push("0")
+        one.push("b", lane=B)
+        one.settle()
+        one.settle(B)
+        one.talk()
+        happens(fleet, name)
+        one.push("more", "high", priority=5)
+        one.push("0 more")
+        gone = {f"q:{A}": "0", f"q5:{A}": "5"}.get(name, "")
+        all_done(one, some={"5", "-5", "0", "b", "more", "high", "0 more"} - {gone})
+        assert one.odd == ([name] if happens is spoil else [])
+
+    @pytest.mark.parametrize("names", list(itertools.combinations(_SINGLE, 2)))
+    def test_two_keys(self, fleet: Fleet, one: Worker, two: Worker, names: tuple[str, ...]) -> None:
+        left = self.crawl(one, two)
+        for name in names:
+            evict(fleet, name)
+        all_done(one, two, some=left)
+
+    @pytest.mark.parametrize("name", [*_SINGLE_AND_OWN, "f:two", "m:two"])
+    @pytest.mark.parametrize("happens", [evict, spoil])
+    def test_while_a_worker_is_dead(
+        self, fleet: Fleet, one: Worker, two: Worker, name: str, happens: Callable[..., None]
+    ) -> None:
+        left = self.crawl(one, two)
+        had = {held.payload.decode() for held in two.ledger.held.values()}
+        happens(fleet, name)
+        all_done(one, some=left if name == "f:two" else left | had)
+
+    def test_entries_of_a_lane_that_nobody_knows(self, fleet: Fleet, one: Worker) -> None:
+        """Somebody has pushed them by hand, and counted them."""
+        one.push("b", lane=B)
+        one.settle(B)
+        one.talk()
+        fleet.client.rpush(fleet.key(f"q:{A}"), b"\0a", b"\0aa")
+        fleet.client.hincrby(fleet.key("t"), "n", 2)
+        all_done(one, some={"a", "aa", "b"})
+
+    @pytest.mark.parametrize("times", [["n", 7], ["n", -7], ["fly", 7], ["fly", -7], ["n", 0.5]])
+    def test_totals_that_are_wrong(
+        self, fleet: Fleet, one: Worker, two: Worker, times: list[Any]
+    ) -> None:
+        left = self.crawl(one, two)
+        name, by = times
+        fleet.client.hincrbyfloat(fleet.key("t"), name, by)
+        all_done(one, two, some=left)
+
+    @pytest.mark.parametrize("field", ["n", "fly", "gen", "done", "idle", "stir", "mended"])
+    def test_a_total_that_is_no_number(
+        self, fleet: Fleet, one: Worker, two: Worker, field: str
+    ) -> None:
+        left = self.crawl(one, two)
+        fleet.client.hset(fleet.key("t"), field, "many")
+        all_done(one, two, some=left)
+
+    @pytest.mark.parametrize("score", ["inf", "-inf", 1e300])
+    @pytest.mark.parametrize("name", ["due", "new", "w"])
+    def test_a_score_that_is_none_of_ours(
+        self, fleet: Fleet, one: Worker, two: Worker, name: str, score: Any
+    ) -> None:
+        left = self.crawl(one, two)
+        for member in fleet.client.zrange(fleet.key(name), 0, -1):
+            fleet.client.zadd(fleet.key(name), {member: score})
+        had = {held.payload.decode() for held in two.ledger.held.values()}
+        all_done(one, some=left | had)
+
+    @pytest.mark.parametrize("priority", ["x", "", "1.5", "inf", "nan", "1e3", "0"])
+    def test_a_priority_that_is_none(self, fleet: Fleet, one: Worker, priority: str) -> None:
+        one.push("a", "b", priority=3)
+        one.settle()
+        one.talk()
+        fleet.client.zadd(fleet.key(f"p:{A}"), {priority: -9})
+        all_done(one, some={"a", "b"})
+
+    @pytest.mark.parametrize("wrong", [(1, -5), (1, 900), (6, "9"), (11, "9"), (5, 99)])
+    @pytest.mark.parametrize("place", ["i", "n", "d", "c", "f", "?"])
+    def test_a_lane_of_which_something_is_wrong(
+        self, fleet: Fleet, one: Worker, two: Worker, wrong: tuple[int, Any], place: str
+    ) -> None:
+        left = self.crawl(one, two)
+        field, value = wrong
+        for lane, packed in fleet.client.hgetall(fleet.key("lines")).items():
+            record = msgpack.unpackb(packed)
+            record[0], record[field] = place, value
+            fleet.client.hset(fleet.key("lines"), lane, msgpack.packb(record))
+        all_done(one, two, some=left)
+
+    @pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e300, -1e300])
+    @pytest.mark.parametrize("field", [1, 2, 3, 4, 5, 8, 9])
+    def test_a_lane_with_a_number_that_is_none(
+        self, fleet: Fleet, one: Worker, two: Worker, field: int, number: float
+    ) -> None:
+        left = self.crawl(one, two)
+        for lane, packed in fleet.client.hgetall(fleet.key("lines")).items():
+            record = msgpack.unpackb(packed)
+            record[field] = number
+            fleet.client.hset(fleet.key("lines"), lane, msgpack.packb(record))
+        all_done(one, two, some=left)
+
+    @pytest.mark.parametrize("deliveries", [-1, 300, 1.5, float("inf")])
+    def test_what_a_worker_has_with_an_odd_number_of_deliveries(
+        self, fleet: Fleet, one: Worker, two: Worker, deliveries: float
+    ) -> None:
+        left = self.crawl(one, two)
+        for id_, packed in fleet.client.hgetall(fleet.key("f:two")).items():
+            lane, priority, _, payload = msgpack.unpackb(packed[1:])
+            record = msgpack.packb([lane, priority, deliveries, payload])
+            fleet.client.hset(fleet.key("f:two"), id_, packed[:1] + record)
+        all_done(one, some=left)
+
+    @pytest.mark.parametrize("name", [*_SINGLE_AND_OWN, "p:http://due.example"])
+    def test_all_is_cleared_at_the_end(
+        self, fleet: Fleet, one: Worker, two: Worker, name: str
+    ) -> None:
+        self.crawl(one, two)
+        spoil(fleet, name)
+        fleet.clear()
+        left = {key for key in fleet.all_keys() if key[0] not in "qp"}
+        assert left <= {"f:one", "m:one", "f:two", "m:two"}, "those of workers that nobody knows"
+
+    def test_one_worker_counts(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        """And once; a sound crawl is never counted anew."""
+        left = self.crawl(one, two)
+        assert (one.mend_count, two.mend_count) == (0, 0)
+        evict(fleet, "t")
+        one.talk(), two.talk(), one.talk(), two.talk()
+        assert one.mend_count + two.mend_count == 1
+        assert int(fleet.total("n")) == len(left)
+        assert fleet.total("fly") == 3
+        all_done(one, two, some=left)
+
+    def test_of_many_lanes_in_steps(self, fleet: Fleet, one: Worker) -> None:
+        some = {f"{number}" for number in range(1000)}
+        for url in some:
+            one.push(url, lane=f"http://{url}.example", priority=int(url) % 3 - 1)
+            one.settle(f"http://{url}.example")
+        while one.ledger.unsent_count:
+            one.talk()
+        one.talk(), one.talk()
+        for name in ("due", "new", "lines", "t"):
+            evict(fleet, name)
+        one.talk(), one.talk()
+        assert (one.reply.queued, one.reply.flying) == (1000, 0)
+        found: list[str] = []
+        for _ in range(200):
+            got = one.talk(50, lanes=50)
+            for lane, _ in one.reply.asked:
+                one.settle(lane)
+            found += urls(got)
+            one.finish(*got)
+        assert set(found) == some
+
+    @pytest.mark.parametrize("seed", range(12))
+    def test_at_random(self, fleet: Fleet, seed: int) -> None:
+        """Keys go, or change, again and again: the crawl ends, and what was not lost is done."""
+        chance = random.Random(seed)
+        workers = [fleet.worker(f"w{number}") for number in range(3)]
+        pushed, done = 0, set()
+        for turn in range(300):
+            worker = chance.choice(workers)
+            if turn < 200 and chance.random() < 0.4:
+                lane = f"http://{pushed % 7}.example"
+                worker.push(f"{pushed}", lane=lane, priority=chance.choice((0, 0, 4, -4)))
+                pushed += 1
+            if chance.random() < 0.05 and turn < 250:
+                keys = sorted(fleet.all_keys())
+                chance.choice((evict, spoil))(fleet, chance.choice(keys or ["t"]))
+            got = worker.talk(chance.randrange(3), lanes=3)
+            for lane, _ in worker.reply.asked:
+                worker.settle(lane, delay_seconds=chance.choice((0.0, 0.2)), concurrency=2)
+            for held in got:
+                if chance.random() < 0.7:
+                    held.has_reached = True
+                    worker.ledger.moved(held, fleet.now)
+                worker.finish(held)
+                done.add(held.payload)
+            worker.ledger.buffer.clear()
+            fleet.now += 0.1
+        for worker in workers:
+            worker.finish(*worker.ledger.held.values())
+        drain(*workers, times=60)
+        for worker in workers:
+            assert_over(worker)

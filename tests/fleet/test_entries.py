@@ -1,0 +1,402 @@
+"""Entries of the queue: what a request keeps, and what nobody can have a worker do."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+from scrapy import FormRequest, Request, Spider
+from scrapy.http import JsonRequest, Response, XmlRpcRequest
+from scrapy.http.request import NO_CALLBACK
+from scrapy.spiders import CrawlSpider, SitemapSpider
+
+from scrapy_rep.fleet.entries import ENTRY_OCTETS, Entries, EntryRefused
+from scrapy_rep.fleet.values import DEPTH
+from scrapy_rep.protocol.page.rules import PageRules
+from scrapy_rep.protocol.usage.preference import UsagePreferences
+from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.sitemaps.spiders import RobotsSitemapSpider
+
+
+class Mixin:
+    def parse_of_mixin(self, response: Response) -> None: ...
+
+
+class SomeSpider(Mixin, Spider):
+    name = "some"
+
+    def parse(self, response: Response) -> None: ...
+
+    def parse_item(self, response: Response, number: int = 0) -> None: ...
+
+    async def parse_later(self, response: Response) -> None: ...
+
+    def failed(self, failure: Any) -> None: ...
+
+    def _private(self, response: Response) -> None: ...
+
+    @classmethod
+    def of_class(cls, response: Response) -> None: ...
+
+    @staticmethod
+    def of_nobody(response: Response) -> None: ...
+
+    parse_value = 3
+
+
+class OwnRequest(Request):
+    pass
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@dataclass
+class Thing:
+    x: int = 1
+
+
+@pytest.fixture
+def spider() -> SomeSpider:
+    return SomeSpider()
+
+
+@pytest.fixture
+def entries(spider: SomeSpider) -> Entries:
+    return Entries(spider)
+
+
+def told(request: Request) -> dict[str, Any]:
+    return {name: getattr(request, name) for name in request.attributes}
+
+
+class TestKept:
+    """What a request is, and what its meta may hold."""
+
+    @pytest.mark.parametrize(
+        "request_",
+        [
+            Request("http://a.example/"),
+            Request(
+                "https://a.example/x?y=1#z",
+                method="PUT",
+                headers={"X-One": ["1", "2"], "Accept": b"\xff"},
+                body=b"\x00\xff",
+                cookies={"a": "b"},
+                meta={"depth": 3, "proxy": "http://p"},
+                encoding="latin-1",
+                priority=-7,
+                dont_filter=True,
+                flags=["x"],
+                cb_kwargs={"number": 5},
+            ),
+            Request("http://a.example/", cookies=[{"name": "a", "value": "b", "secure": True}]),
+            Request("http://a.example/", callback=NO_CALLBACK),
+            FormRequest("http://a.example/", formdata={"a": "b"}),
+            JsonRequest("http://a.example/", data={"a": 1}, dumps_kwargs={"sort_keys": True}),
+            XmlRpcRequest("http://a.example/", methodname="m", params=(1,)),
+        ],
+    )
+    def test_all_of_a_request(self, entries: Entries, request_: Request) -> None:
+        again = entries.read(entries.write(request_))
+        assert type(again) is type(request_)
+        assert told(again) == told(request_)
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            *[None, True, 0, -1, 1 << 63, 1.5, "ä", b"\xff\x00", [], {}, (), set()],
+            *[(1, (2, [3, {"a": (4,)}])), {1, (2, 3), "x"}, {1: 2, (1, 2): 3, b"x": 4}],
+            dt.datetime(2026, 11, 21, 5, 6, 7, 8),  # noqa: DTZ001
+            dt.datetime(2026, 11, 21, tzinfo=dt.timezone(dt.timedelta(hours=5, minutes=30))),
+            *[Decimal("1.50"), Decimal("-1E+400"), Decimal("Infinity")],
+        ],
+    )
+    def test_values(self, entries: Entries, value: Any) -> None:
+        request = Request("http://a.example/", meta={"v": value}, cb_kwargs={"v": value})
+        again = entries.read(entries.write(request))
+        assert again.meta["v"] == value == again.cb_kwargs["v"]
+        assert type(again.meta["v"]) is type(value)
+
+    @pytest.mark.parametrize("name", ["parse", "parse_item", "parse_later", "parse_of_mixin"])
+    def test_callbacks(self, spider: SomeSpider, entries: Entries, name: str) -> None:
+        request = Request("http://a.example/", getattr(spider, name), errback=spider.failed)
+        again = entries.read(entries.write(request))
+        assert (again.callback, again.errback) == (getattr(spider, name), spider.failed)
+
+    @pytest.mark.parametrize(
+        ("kind", "names"),
+        [
+            (CrawlSpider, ["_callback", "_errback"]),
+            (SitemapSpider, ["_parse_sitemap"]),
+            (RobotsSitemapSpider, ["_parse_sitemap", "_sitemap_failed"]),
+        ],
+    )
+    def test_callbacks_of_scrapys_spiders(self, kind: type[Spider], names: list[str]) -> None:
+        spider = kind(name="x")
+        for name in names:
+            request = Request("http://a.example/", getattr(spider, name))
+            assert Entries(spider).read(Entries(spider).write(request)).callback == request.callback
+
+    def test_a_class_that_is_allowed(self, spider: SomeSpider) -> None:
+        entries = Entries(spider, classes=[OwnRequest])
+        assert type(entries.read(entries.write(OwnRequest("http://a.example/")))) is OwnRequest
+
+    def test_a_scheme_that_is_allowed(self, spider: SomeSpider) -> None:
+        entries = Entries(spider, schemes=["ftp"])
+        assert entries.read(entries.write(Request("ftp://a.example/x"))).url == "ftp://a.example/x"
+
+    def test_what_is_told_of_the_request_before_goes(self, entries: Entries) -> None:
+        told = {"rep_page": PageRules(), "rep_usage": UsagePreferences()}
+        meta = {"rep_verdict": Verdict(allowed=True, reason=Reason.RULE), **told, "depth": 1}
+        assert entries.read(entries.write(Request("http://a.example/", meta=meta))).meta == {
+            "depth": 1
+        }
+
+    def test_small_requests_are_small(self, spider: SomeSpider, entries: Entries) -> None:
+        request = Request("http://a.example/", spider.parse_item, meta={"depth": 1})
+        assert len(entries.write(request)) < 70
+
+
+def cycle() -> list[Any]:
+    one: list[Any] = [1]
+    one.append(one)
+    return one
+
+
+def twice_itself() -> list[Any]:
+    one: list[Any] = []
+    one += [one, one]
+    return one
+
+
+def nested(depth: int, wrap: Callable[[Any], Any]) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = wrap(value)
+    return value
+
+
+class TestRefusedToQueue:
+    """What another worker could not make again is refused at once, by the name of its key."""
+
+    @pytest.mark.parametrize(
+        ("value", "words"),
+        [
+            (Thing(), "of type Thing"),
+            (Colour.RED, "of type Colour"),
+            (ValueError("x"), "of type ValueError"),
+            (Response("http://a.example/"), "of type Response"),
+            (frozenset({1}), "of type frozenset"),
+            (dt.date(2026, 1, 1), "of type date"),
+            (lambda: 1, "of type function"),
+            (1 << 64, "more than 64 bits"),
+            ("\ud800", "lone surrogates"),
+            ({Thing: 1}, "of type type"),
+            (cycle(), "holds itself"),
+            (twice_itself(), "holds itself"),
+            (nested(DEPTH + 1, lambda one: [one]), "nested deeper"),
+            (nested(DEPTH + 1, lambda one: (one,)), "nested deeper"),
+            (nested(2000, lambda one: {"x": one}), "nested deeper"),
+        ],
+    )
+    def test_values(self, entries: Entries, value: Any, words: str) -> None:
+        request = Request("http://a.example/", meta={"good": 1, "bad": value})
+        with pytest.raises(EntryRefused, match=words) as caught:
+            entries.write(request)
+        assert str(caught.value).startswith("meta")
+
+    def test_the_way_to_a_value_is_named(self, entries: Entries) -> None:
+        request = Request("http://a.example/", cb_kwargs={"a": [{"b": (1, Thing())}]})
+        with pytest.raises(EntryRefused, match=r"^cb_kwargs\['a'\]\[0\]\['b'\]\[1\] is of type"):
+            entries.write(request)
+
+    @pytest.mark.parametrize(
+        "callback",
+        [lambda r: None, SomeSpider().parse, SomeSpider.of_nobody, SomeSpider.of_class, print],
+    )
+    def test_callbacks_that_are_no_methods(self, entries: Entries, callback: Any) -> None:
+        with pytest.raises(EntryRefused, match=r"^callback"):
+            entries.write(Request("http://a.example/", callback))
+
+    @pytest.mark.parametrize("name", ["_private", "start", "log", "from_crawler"])
+    def test_callbacks_nobody_may_name(
+        self, spider: SomeSpider, entries: Entries, name: str
+    ) -> None:
+        with pytest.raises(EntryRefused, match=r"^errback"):
+            entries.write(Request("http://a.example/", errback=getattr(spider, name)))
+
+    def test_other_classes(self, entries: Entries) -> None:
+        with pytest.raises(EntryRefused, match="REP_FLEET_REQUEST_CLASSES"):
+            entries.write(OwnRequest("http://a.example/"))
+
+    @pytest.mark.parametrize("url", ["file:///etc/passwd", "data:,x", "FILE:///x", "s3://b/x"])
+    def test_schemes(self, entries: Entries, url: str) -> None:
+        with pytest.raises(EntryRefused, match="REP_FLEET_SCHEMES"):
+            entries.write(Request(url))
+
+    def test_size(self, entries: Entries) -> None:
+        with pytest.raises(EntryRefused, match="REP_FLEET_ENTRY_OCTETS"):
+            entries.write(Request("http://a.example/", body=b"x" * ENTRY_OCTETS))
+
+
+def packed(**values: Any) -> bytes:
+    octets: bytes = msgpack.packb({"url": "http://a.example/", **values})
+    return octets
+
+
+class Bomb:
+    """Runs a command in whoever unpickles it."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> Any:
+        return os.system, (f"touch {self.file}",)
+
+
+class TestRefusedToExecute:
+    """Nothing that somebody writes into Redis makes a worker do what a spider does not."""
+
+    @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+    def test_a_pickle(self, entries: Entries, tmp_path: Path, protocol: int) -> None:
+        with pytest.raises(EntryRefused):
+            entries.read(pickle.dumps(Bomb(tmp_path / "ran"), protocol))
+        assert not (tmp_path / "ran").exists()
+
+    @pytest.mark.parametrize("key", ["callback", "errback"])
+    @pytest.mark.parametrize(
+        "name",
+        [
+            *["__init__", "__class__", "__reduce__", "from_crawler", "update_settings", "start"],
+            *["closed", "close", "log", "logger", "crawler", "settings", "name", "_private"],
+            *["handles_request", "_set_crawler", "of_class", "of_nobody", "parse_value", "nope"],
+            *["", "parse.x", "parse ", "custom_settings", "x" * 100_000],
+        ],
+    )
+    def test_names_that_are_no_callbacks(self, entries: Entries, key: str, name: str) -> None:
+        with pytest.raises(EntryRefused, match="no callback"):
+            entries.read(packed(**{key: name}))
+
+    @pytest.mark.parametrize(
+        "name", ["spider_idle", "setup_redis", "schedule_next_requests", "next_requests"]
+    )
+    def test_methods_of_scrapy_redis(self, name: str) -> None:
+        from scrapy_redis.spiders import RedisSpider
+
+        spider = RedisSpider(name="x")
+        with pytest.raises(EntryRefused, match="no callback"):
+            Entries(spider).read(packed(callback=name))
+
+    @pytest.mark.parametrize(
+        "url",
+        ["file:///etc/passwd", "FILE:///etc/passwd", "data:,x", "javascript:1", "", "x", "//a/b"],
+    )
+    def test_urls(self, entries: Entries, url: str) -> None:
+        with pytest.raises(EntryRefused, match="URL begins"):
+            entries.read(packed(url=url))
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            *["subprocess.Popen", "os.system", "scrapy.Request", "scrapy.http.Request.replace"],
+            *["builtins.eval", "tests.fleet.test_entries.OwnRequest", "", "x"],
+        ],
+    )
+    def test_classes(self, entries: Entries, name: str) -> None:
+        with pytest.raises(EntryRefused, match="no class of requests"):
+            entries.read(packed(_class=name))
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            {"url": 1},
+            {"url": b"http://a.example/"},
+            {"url": None},
+            {"meta": [1]},
+            {"meta": "x"},
+            {"headers": [["a", "b"]]},
+            {"headers": {"a": {"b": 1}}},
+            {"headers": {b"a": b"b"}},
+            {"headers": {b"a": ["b"]}},
+            {"body": "text"},
+            {"priority": "1"},
+            {"priority": True},
+            {"priority": 1.5},
+            {"dont_filter": 1},
+            {"callback": True},
+            {"callback": 1},
+            {"callback": ["parse"]},
+            {"errback": False},
+            {"cookies": "x"},
+            {"encoding": "no-such-codec", "body": b"x", "headers": {"a": "ä"}},
+            {"flags": "x"},
+            {"cb_kwargs": {1: 2}},
+            {"unknown": 1},
+            {"_class": 1},
+            {"dumps_kwargs": {}},
+            {"self": 1},
+            {"url": "http://[broken/"},
+            {"__proto__": 1},
+            {1: 2},
+        ],
+    )
+    def test_wrong_types(self, entries: Entries, values: dict[Any, Any]) -> None:
+        octets = msgpack.packb({"url": "http://a.example/", **values})
+        with pytest.raises(EntryRefused):
+            entries.read(octets)
+
+    @pytest.mark.parametrize(
+        "octets",
+        [
+            *[b"", b"\x80", b"\xc1", b"{}", b"\xff", b"\xdf\xff\xff\xff\xff", b"\xde\xff\xff"],
+            *[msgpack.packb([1]), msgpack.packb(1), msgpack.packb({}), packed()[:-1]],
+            packed() + b"x",
+            packed(meta={"x": msgpack.ExtType(99, b"")}),
+            packed(meta={"x": msgpack.ExtType(1, b"\x01")}),
+            packed(meta={"x": msgpack.ExtType(1, b"")}),
+            packed(meta={"x": msgpack.ExtType(2, msgpack.packb([[1]]))}),
+            packed(meta={"x": msgpack.ExtType(3, b"soon")}),
+            packed(meta={"x": msgpack.ExtType(4, b"one")}),
+            packed(meta={"x": msgpack.ExtType(4, b"1" * 100_000)}),
+            packed(meta={n: n for n in range(20_000)}),
+            b"\x82\xa3url\xb1http://a.example/\xa4meta\x81\x91\x01\x01",  # a list as a key
+            b"\xdf\x00\x00\x00\x02" + packed()[1:] + b"\xa4meta" + b"\x91" * 900 + b"\x01",
+            b"\x82" + packed()[1:] + b"\xa4meta" + b"\x81\x01" * 300_000 + b"\x01",
+        ],
+    )
+    def test_octets(self, entries: Entries, octets: bytes) -> None:
+        with pytest.raises(EntryRefused):
+            entries.read(octets)
+
+    @pytest.mark.parametrize("code", [1, 2])
+    def test_kinds_within_kinds(self, entries: Entries, code: int) -> None:
+        value = b"\x01"
+        for _ in range(1000):
+            value = msgpack.packb(msgpack.ExtType(code, b"\x91" + value))
+        with pytest.raises(EntryRefused):
+            entries.read(b"\x82" + packed()[1:] + b"\xa4meta" + value)
+
+    def test_fifty_megabytes(self, entries: Entries) -> None:
+        with pytest.raises(EntryRefused, match="more than"):
+            entries.read(packed(body=b"x" * 50_000_000))
+
+    def test_what_is_no_request_of_ours_never_raises_anything_else(self, entries: Entries) -> None:
+        whole = packed(meta={"a": (1, 2)}, headers={b"x": [b"y"]}, priority=3, callback="parse")
+        for place in range(len(whole)):
+            for octet in (0x00, 0x7F, 0x80, 0xC1, 0xC7, 0xD9, 0xDF, 0xFF):
+                changed = whole[:place] + bytes([octet]) + whole[place + 1 :]
+                try:
+                    entries.read(changed)
+                except EntryRefused:
+                    continue

@@ -1,0 +1,354 @@
+"""Parts of a worker that need neither Redis nor a crawl."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import msgpack
+import pytest
+from scrapy import Request
+
+from scrapy_rep.cache.base import StoreError
+from scrapy_rep.cache.link import LinkDownError
+from scrapy_rep.engine.progress import can_take_more, is_starting, tell_of_ends
+from scrapy_rep.fleet.batch import Held, Kind, Push
+from scrapy_rep.fleet.exchange import Reply, Wants, arguments, reply_of
+from scrapy_rep.fleet.filter import Seen
+from scrapy_rep.fleet.lanes import lane_of
+from scrapy_rep.fleet.ledger import PUSH_OCTETS, PUSHES, Ledger
+from scrapy_rep.fleet.out import Out
+from scrapy_rep.fleet.talk import Talk
+from scrapy_rep.protocol.errors import ConfigurationError
+from tests.redis_server import in_a_loop
+
+
+def crawler_of(**slot: Any) -> Any:
+    return SimpleNamespace(engine=SimpleNamespace(_slot=SimpleNamespace(**slot)))
+
+
+class TestProgress:
+    """The engine's set tells of each request that leaves it."""
+
+    def test_tells(self) -> None:
+        one, two, three = (Request(f"http://a.example/{n}") for n in range(3))
+        crawler = crawler_of(inprogress={one})
+        told: list[Request] = []
+        tell_of_ends(crawler, told.append)
+        some = crawler.engine._slot.inprogress
+        some.add(two)
+        some.remove(one)
+        some.discard(two)
+        some.discard(three)
+        with pytest.raises(KeyError):
+            some.remove(three)
+        assert (told, bool(some)) == ([one, two], False)
+
+    @pytest.mark.parametrize("slot", [{}, {"inprogress": []}, {"inprogress": None}])
+    def test_a_release_without_it_is_refused(self, slot: dict[str, Any]) -> None:
+        with pytest.raises(ConfigurationError, match="can't be told by this release of Scrapy"):
+            tell_of_ends(crawler_of(**slot), print)
+
+    def test_whether_there_are_start_requests(self) -> None:
+        assert not is_starting(SimpleNamespace(engine=SimpleNamespace()))  # type: ignore[arg-type]
+        assert is_starting(SimpleNamespace(engine=SimpleNamespace(_start=1)))  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize(
+        ("engine", "can"),
+        [
+            (None, False),
+            (SimpleNamespace(scraper=None), False),
+            (SimpleNamespace(scraper=SimpleNamespace(slot=None)), False),
+            (SimpleNamespace(scraper=SimpleNamespace(slot=1), needs_backout=lambda: True), False),
+            (SimpleNamespace(scraper=SimpleNamespace(slot=1), needs_backout=lambda: False), True),
+        ],
+    )
+    def test_whether_the_engine_takes_more(self, engine: Any, can: bool) -> None:
+        assert can_take_more(SimpleNamespace(engine=engine)) is can  # type: ignore[arg-type]
+
+
+class TestLines:
+    """Where a request queues."""
+
+    @pytest.mark.parametrize(
+        ("url", "meta", "lane"),
+        [
+            ("http://A.example/x?y", {}, "http://a.example"),
+            ("http://a.example:80/", {}, "http://a.example"),
+            ("https://a.example:8443/", {}, "https://a.example:8443"),
+            ("http://a.example/", {"download_slot": "proxy 1"}, "http://a.example"),
+            ("http://a.example/", {"dont_obey_robotstxt": True}, " a.example"),
+            ("http://a.example/robots.txt", {}, " a.example"),
+            ("data:,x", {}, " "),
+        ],
+    )
+    def test_lane(self, url: str, meta: dict[str, Any], lane: str) -> None:
+        assert lane_of(Request(url, meta=meta)) == lane
+
+
+def push(octets: int = 10, kind: Kind = Kind.FILTERED) -> Push:
+    return Push("http://a.example", 0, kind, b"f", b"x" * octets)
+
+
+class TestLedger:
+    """What one batch brings."""
+
+    def test_is_bounded_by_number(self) -> None:
+        ledger = Ledger("w")
+        for _ in range(2 * PUSHES + 1):
+            ledger.push(push())
+        sizes = []
+        while ledger.unsent_count:
+            batch = ledger.batch()
+            sizes.append(len(batch.pushes))
+            ledger.confirmed(batch, "e", 0)
+        assert sizes == [PUSHES, PUSHES, 1]
+
+    def test_is_bounded_by_octets(self) -> None:
+        ledger = Ledger("w")
+        for octets in (PUSH_OCTETS // 2, PUSH_OCTETS // 2, 10, 3 * PUSH_OCTETS, 10):
+            ledger.push(push(octets))
+        sizes = []
+        while ledger.unsent_count:
+            batch = ledger.batch()
+            sizes.append([len(one.payload) for one in batch.pushes])
+            ledger.confirmed(batch, "e", 0)
+        assert sizes == [[PUSH_OCTETS // 2] * 2, [10], [3 * PUSH_OCTETS], [10]]
+
+    def test_what_is_not_due_waits_for_its_time(self) -> None:
+        ledger = Ledger("w")
+        some = [Held(f"{wait}", "lane", 1.0, 1, b"", wait_seconds=wait) for wait in (0.0, 0.5)]
+        for held in some:
+            ledger.hold(held, 10.0)
+        assert [held.due_at for held in some] == [10.0, 10.5]
+        ledger.set_aside(some[0], "no request")
+        assert [ledger.take(), ledger.take()] == [some[1], None]
+
+    def test_what_is_told_during_an_exchange_is_told_in_the_next(self) -> None:
+        ledger = Ledger("w")
+        held = Held("1", "lane", 1.0, 1, b"")
+        ledger.hold(held)
+        ledger.moved(held, 5.0)
+        batch = ledger.batch()
+        ledger.moved(held, 4.0)
+        ledger.confirmed(batch, "e", 1)
+        assert ledger.batch().moved == {"1": ("lane", 4.0)}
+
+
+class TestOut:
+    """A request that waits inside its slot when its turn is over is kept back."""
+
+    def followed(self) -> tuple[Any, Any, Out, list[Request]]:
+        """A worker's slots and talk, and who was kept back."""
+        kept: list[Request] = []
+        slots = SimpleNamespace(waiting=True, listen_to_departures=lambda _: None, until=[])
+        slots.keep_back = lambda _, until: slots.until.append(until)
+        slots.is_waiting = lambda _: slots.waiting
+        talk: Any = SimpleNamespace(is_leased=True, wake=lambda: None)
+        crawler = crawler_of(inprogress=set())
+        crawler.signals = SimpleNamespace(connect=lambda *_, **__: None)
+        out = Out(Ledger("w"), talk)
+        out.follow(crawler, slots, lambda request, _: kept.append(request))  # type: ignore[arg-type]
+        return slots, talk, out, kept
+
+    @pytest.mark.parametrize("happens", ["it is not heard of", "it is succeeded", "it is sent"])
+    @pytest.mark.parametrize("is_turn", [False, True])
+    def test_waits_inside_its_slot(self, happens: str, is_turn: bool) -> None:
+        async def work() -> None:
+            slots, talk, out, kept = self.followed()
+            request = Request("http://a.example/")
+            held = Held("1", "http://a.example", 1.0, 1, b"", request=request, is_turn=is_turn)
+            out.add(held)
+            out._reached(request)
+            await asyncio.sleep(0.12)
+            assert kept == []
+            if happens == "it is succeeded":
+                out.clear()
+            talk.is_leased = False
+            slots.waiting = happens != "it is sent"
+            await asyncio.sleep(0.12)
+            assert set(kept) == ({request} if slots.waiting else set())
+
+        in_a_loop(work)
+
+    def test_one_that_comes_early_is_kept_until_it_is_due(self) -> None:
+        """And if the worker was frozen meanwhile, it is known just before the slot sends it."""
+
+        async def work() -> None:
+            slots, talk, out, kept = self.followed()
+            request = Request("http://a.example/")
+            held = Held("1", "http://a.example", 1.0, 1, b"", request=request)
+            held.due_at = time.monotonic() + 0.1
+            out.add(held)
+            out._reached(request)
+            assert slots.until == [held.due_at]
+            sent: list[bool] = []
+            loop = asyncio.get_running_loop()
+            loop.call_later(held.due_at - time.monotonic(), lambda: sent.append(not kept))
+            talk.is_leased = False
+            time.sleep(0.3)  # noqa: ASYNC251 - frozen: both timers are late
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert sent == [False]
+
+        in_a_loop(work)
+
+    def test_one_whose_lane_has_another_in_its_slot_is_not_kept_back(self) -> None:
+        """Or each would wait for the other: the slot leaves the delay between the two."""
+
+        async def work() -> None:
+            slots, _, out, _ = self.followed()
+            old, new = (Request(f"http://a.example/{number}") for number in range(2))
+            assert not out.waits_behind("http://a.example", old)
+            held = Held("2", "http://a.example", 1.0, 1, b"", request=new)
+            out.add(held)
+            assert not out.waits_behind("http://a.example", old), "it has not come there"
+            out._reached(new)
+            assert out.waits_behind("http://a.example", old)
+            assert not out.waits_behind("http://a.example", new)
+            assert not out.waits_behind("http://b.example", old)
+            slots.waiting = False
+            assert not out.waits_behind("http://a.example", old)
+
+        in_a_loop(work)
+
+    def test_one_without_a_delay_is_left_alone(self) -> None:
+        async def work() -> None:
+            _, talk, out, kept = self.followed()
+            request = Request("http://a.example/")
+            out.add(Held("1", "http://a.example", 0.0, 1, b"", request=request))
+            out._reached(request)
+            talk.is_leased = False
+            out.clear()
+            await asyncio.sleep(0.1)
+            assert kept == []
+
+        in_a_loop(work)
+
+
+def test_seen_is_bounded() -> None:
+    seen = Seen(3)
+    for octet in b"abcd":
+        seen.add(bytes([octet]))
+    assert [bytes([octet]) in seen for octet in b"abcd"] == [False, True, True, True]
+
+
+class Silent:
+    """A link and an owner of which nothing comes."""
+
+    async def run(self, *_: Any) -> bytes:
+        raise LinkDownError("no")
+
+    def wants(self) -> Wants:
+        return Wants(requests=1)
+
+    def lost(self) -> None:
+        self.lost_count = getattr(self, "lost_count", 0) + 1
+
+    def got(self, reply: Reply) -> None: ...
+
+    def was_succeeded(self) -> None: ...
+
+    def begins_anew(self) -> None: ...
+
+    def found_odd(self, names: Sequence[str]) -> None: ...
+
+    def mended(self) -> None: ...
+
+
+def test_without_redis_nothing_begins_and_the_task_goes_on() -> None:
+    async def work() -> None:
+        silent: Any = Silent()
+        talk = Talk(silent, "p:", Ledger("w"), silent, 60.0)
+        assert not talk.is_leased
+        talk.begin()
+        talk.wake()
+        began = time.monotonic()
+        await asyncio.sleep(0.7)
+        await talk.stop()
+        assert 2 <= silent.lost_count <= 1 + (time.monotonic() - began) / 0.2
+        assert not talk.is_leased
+
+    from tests.redis_server import in_a_loop
+
+    in_a_loop(work)
+
+
+@pytest.mark.parametrize("missing", ["scrapy_redis", "msgpack"])
+def test_a_package_that_is_missing_is_named_with_the_mend(missing: str) -> None:
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None\n"
+        "import scrapy_rep\n"
+        "try: scrapy_rep.RepRedisScheduler\n"
+        "except scrapy_rep.ConfigurationError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 'pip install "scrapy-rep[redis]"' in done.stdout
+
+
+_GARBAGE = [
+    None,
+    7,
+    [],
+    "text",
+    b"",
+    b"\xc1",
+    b"OK",
+    b"\x93",
+    b"\xff" * 100,
+    msgpack.packb([]),
+    msgpack.packb(["ok"]),
+    msgpack.packb([1, 2]),
+    msgpack.packb(["ok", "e", 1]),
+    msgpack.packb(["ok", "e", "1", 0, 0, 0, 1, 0, [], [], [], [], 0, 0, 0]),
+    msgpack.packb(["ok", "e", 1, 0, 0, 0, 1, 0, [[1]], [], [], [], 0, 0, 0]),
+    msgpack.packb(["ok", "e", 1, 0, 0, 0, 1, 0, 5, [], [], [], 0, 0, 0]),
+]
+
+
+@pytest.mark.parametrize("octets", _GARBAGE)
+def test_what_is_no_reply(octets: Any) -> None:
+    with pytest.raises(StoreError):
+        reply_of(octets)
+
+
+def test_garbage_for_replies_is_told_once_and_counts_as_lost(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Garbage(Silent):
+        address = "here"
+        count = 0
+
+        async def run(self, *_: Any) -> Any:
+            self.count += 1
+            return _GARBAGE[self.count % len(_GARBAGE)]
+
+    async def work() -> None:
+        link: Any = Garbage()
+        ledger = Ledger("w")
+        ledger.push(push())
+        talk = Talk(link, "p:", ledger, link, 60.0)
+        for _ in range(2 * len(_GARBAGE)):
+            assert await talk.exchange(Wants(requests=1)) is None
+        assert link.lost_count == 2 * len(_GARBAGE)
+        assert ledger.unsent_count == 1
+        assert not talk.is_leased
+
+    in_a_loop(work)
+    assert [record.getMessage()[:40] for record in caplog.records] == [
+        "What answers as Redis at here does not d"
+    ]
+
+
+@pytest.mark.parametrize("words", ["\ud83d", "plain"])
+def test_an_error_with_odd_words_can_be_told(words: str) -> None:
+    ledger = Ledger("w")
+    held = Held("1", "", 0.0, 1, b"x")
+    ledger.hold(held)
+    ledger.set_aside(held, words)
+    assert arguments(ledger.batch(), Wants(), 0.0)

@@ -1,0 +1,723 @@
+"""The script at a real Redis, with workers whose clocks the test turns."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from scrapy_rep.fleet.batch import Held, Kind
+from scrapy_rep.fleet.ledger import PUSHES
+from tests.fleet.workers import LEASE_MS, A, B, Fleet, Worker, drained, popped, urls
+from tests.redis_server import needs_redis
+
+pytestmark = needs_redis
+
+
+class TestQueue:
+    """Who gets which request."""
+
+    def test_a_lane_without_a_policy_is_asked_for_once(self, one: Worker, two: Worker) -> None:
+        one.push("x", "y")
+        assert one.talk(5, lanes=5) == []
+        assert list(one.reply.asked) == [(A, b"x")]
+        assert two.talk(5, lanes=5) == []
+        assert len(two.reply.asked) == 0
+        one.settle()
+        one.talk()
+        assert urls(two.talk(5)) == ["x", "y"]
+
+    def test_who_was_asked_and_does_not_say_is_followed_by_another(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        one.push("x")
+        one.talk(lanes=1)
+        fleet.now += LEASE_MS / 1000 + 1
+        two.talk(lanes=1)
+        assert two.reply.asked == ((A, b"x"),)
+
+    def test_priorities_within_a_lane_then_order(self, one: Worker) -> None:
+        for number, priority in enumerate([0, -5, 7, 0, 12, 7, -5]):
+            one.push(f"{number}", priority=priority)
+        one.settle()
+        one.talk()
+        assert urls(one.talk(10)) == ["4", "2", "5", "0", "3", "1", "6"]
+
+    def test_lanes_take_turns(self, fleet: Fleet, one: Worker) -> None:
+        one.push("a1", "a2", "a3")
+        one.push("b1", "b2", "b3", lane=B)
+        one.settle()
+        one.settle(B)
+        one.talk()
+        assert [url[0] for url in urls(one.talk(4))] in (list("abab"), list("baba"))
+
+    def test_a_held_lane_waits_for_its_time_and_blocks_nobody(
+        self, fleet: Fleet, one: Worker
+    ) -> None:
+        one.push("a")
+        one.push("b", lane=B)
+        one.settle(wait_until=fleet.now + 30, reason="held")
+        one.settle(B)
+        one.talk()
+        assert urls(one.talk(5, lanes=5)) == ["b"]
+        assert len(one.reply.asked) == 0
+        assert one.reply.next_ms == 30_000
+        fleet.now += 31
+        one.talk(5, lanes=5)
+        assert list(one.reply.asked) == [(A, b"a")]
+
+    def test_what_holds_no_more_is_asked_for_again(self, fleet: Fleet, one: Worker) -> None:
+        one.push("a", "b")
+        one.settle(valid_until=fleet.now + 5)
+        one.talk()
+        assert urls(one.talk(1)) == ["a"]
+        fleet.now += 6
+        assert one.talk(1, lanes=1) == []
+        one.talk(1, lanes=1)
+        assert one.reply.asked == ((A, b"b"),)
+
+    def test_as_many_at_a_time_as_the_origin_takes(self, one: Worker, two: Worker) -> None:
+        one.push(*"abcde")
+        one.settle(concurrency=2)
+        first = one.talk(1) + one.talk(1)
+        assert urls(first) == ["a", "b"]
+        assert two.talk(5) == []
+        one.ledger.answered(first[0])
+        one.talk()
+        assert urls(two.talk(5)) == ["c"]
+        one.finish(*first)
+        one.talk()
+        assert urls(two.talk(5)) == ["d"], "the one that was answered had given its place up"
+
+    def test_totals(self, fleet: Fleet, one: Worker) -> None:
+        one.push(*"abc")
+        one.settle()
+        (held,) = one.talk(1) or one.talk(1)
+        assert (one.reply.queued, one.reply.flying) == (2, 1)
+        one.finish(held)
+        one.talk()
+        assert (one.reply.queued, one.reply.flying, fleet.total("done")) == (2, 0, 1)
+
+    def test_a_request_with_a_lane_that_is_no_utf8(self, fleet: Fleet, one: Worker) -> None:
+        one.push("a")
+        one.talk()
+        record = fleet.client.hget(fleet.key("lines"), A)
+        fleet.client.hset(fleet.key("lines"), b"\xff", record)
+        fleet.client.zadd(fleet.key("new"), {b"\xff": 0})
+        one.talk(lanes=5)
+        for lane, _ in one.reply.asked:
+            one.settle(lane)
+        one.talk(5)
+        one.talk(5)
+        assert one.reply.word == "ok"
+
+    def test_an_entry_that_is_too_long_is_set_aside_unseen(self, fleet: Fleet, one: Worker) -> None:
+        one.push("short", "l" * 5000, "another")
+        one.settle()
+        one.talk()
+        assert urls(one.talk(5, longest=100)) == ["short", "another"]
+        assert (one.reply.queued, one.reply.flying, fleet.total("aside")) == (0, 2, 1)
+        assert len(fleet.client.lindex(fleet.key("dead"), 0)) < 1200
+
+
+class TestFilter:
+    """What was seen is queued, and queued once."""
+
+    def test_fingerprints(self, one: Worker, two: Worker) -> None:
+        one.push("a", "a", "b")
+        two.push("b", "c")
+        one.talk()
+        assert one.reply.filtered == (1,)
+        two.talk()
+        assert two.reply.filtered == (0,)
+        assert two.reply.queued == 3
+
+    def test_others_are_not_filtered(self, one: Worker) -> None:
+        one.push("a", "a", kind=Kind.UNFILTERED)
+        one.push("a")
+        one.talk()
+        assert (one.reply.filtered, one.reply.queued) == ((), 3)
+
+    def test_start_requests_are_queued_once_over_the_fleet(self, one: Worker, two: Worker) -> None:
+        for worker in (one, two):
+            worker.push("a", kind=Kind.START)
+            worker.talk()
+        assert (two.reply.filtered, two.reply.queued) == ((0,), 1)
+
+    def test_and_once_more_in_the_next_run(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        one.push("a", kind=Kind.START)
+        one.talk(leaves=True)
+        two.push("a", kind=Kind.START)
+        two.talk()
+        assert two.reply.queued == 2
+
+
+class TestPace:
+    """A lane with a delay is closed from a pop to the departure."""
+
+    def test_closed_until_it_has_left_then_due_after_the_delay(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        held = popped(one, "a", "b")
+        fleet.now += 5
+        assert two.talk(9) == []
+        one.ledger.moved(held, fleet.now - 0.5)
+        one.talk()
+        assert one.reply.next_ms == 1500
+        fleet.now += 1.499
+        assert two.talk(9) == []
+        fleet.now += 0.001
+        assert urls(two.talk(9)) == ["b"]
+
+    def test_a_worker_may_have_it_shortly_before(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        """It is told how long to keep it, and nobody else is given one meanwhile."""
+        held = popped(one, "a", "b", "c")
+        one.ledger.moved(held, fleet.now)
+        one.talk()
+        fleet.now += 1.949
+        assert two.talk(9, ahead_ms=50) == []
+        assert two.reply.next_ms == 1
+        fleet.now += 0.009
+        (early,) = two.talk(9, ahead_ms=50)
+        assert early.wait_seconds == pytest.approx(0.042)
+        fleet.now += 5
+        assert one.talk(9, ahead_ms=50) == []
+        assert two.ledger.take() is early
+        two.ledger.moved(early, fleet.now)
+        two.talk()
+        fleet.now += 1.96
+        assert urls(one.talk(9, ahead_ms=50)) == ["c"]
+
+    def test_one_that_is_not_due_yet_is_given_back(self, fleet: Fleet, one: Worker) -> None:
+        held = popped(one, "a", "b")
+        one.ledger.moved(held, fleet.now)
+        one.talk()
+        fleet.now += 1.96
+        assert urls(one.talk(9, ahead_ms=50)) == ["b"]
+        one.ledger.give_back()
+        assert one.ledger.take() is None
+        assert one.talk(9) == []
+        assert one.reply.next_ms == 40, "as before: it has visited nobody"
+        fleet.now += 0.05
+        assert urls(one.talk(9)) == ["b"]
+
+    def test_what_is_told_later_counts(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        held = popped(one, "a", "b")
+        one.ledger.moved(held, fleet.now + 0.1)
+        one.talk()
+        assert one.reply.next_ms == 2100
+        one.ledger.moved(held, fleet.now)
+        one.talk()
+        assert one.reply.next_ms == 2000
+        fleet.now += 2
+        two.talk(9)
+        one.ledger.moved(held, fleet.now)
+        one.talk()
+        assert one.reply.next_ms is None, "it was closed by another, which is on its way"
+
+    def test_what_ended_without_a_visit_costs_no_time(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        held = popped(one, "a", "b")
+        one.finish(held)
+        one.talk()
+        assert urls(two.talk(9)) == ["b"]
+
+    def test_what_reached_the_downloader_counts_as_a_visit(self, fleet: Fleet, one: Worker) -> None:
+        held = popped(one, "a", "b")
+        held.has_reached = True
+        one.finish(held)
+        assert one.talk(9) == []
+        assert one.reply.next_ms == 2000
+
+    def test_the_robots_txt_counts_as_a_visit(self, fleet: Fleet, one: Worker) -> None:
+        one.push("a")
+        one.settle(delay_seconds=2.0, visited_at=fleet.now - 0.5)
+        assert one.talk(9) == []
+        assert one.reply.next_ms == 1500
+
+    def test_the_delay_is_not_forgotten_while_nothing_is_queued(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        held = popped(one, "a")
+        one.ledger.moved(held, fleet.now)
+        one.finish(held)
+        one.talk()
+        fleet.now += 1
+        two.push("b")
+        assert two.talk(9) == []
+        assert two.reply.next_ms == 1000
+
+    def test_a_takeover_counts_as_a_visit(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        popped(one, "a", "b")
+        fleet.now += LEASE_MS / 1000 + 1
+        assert two.talk(9) == []
+        assert two.reply.next_ms == 2000
+        fleet.now += 2
+        assert urls(two.talk(9)) == ["a"]
+
+    def test_a_give_back_does_not(self, one: Worker, two: Worker) -> None:
+        popped(one, "a", "b")
+        one.ledger.give_back()
+        one.talk()
+        assert urls(two.talk(9)) == ["a"]
+
+
+class TestLeases:
+    """Nothing is lost with a worker, and a late one changes nothing."""
+
+    def popped(self, one: Worker, *some: str) -> list[Held]:
+        one.push(*some)
+        one.settle()
+        return one.talk(9) or one.talk(9)
+
+    def test_a_dead_workers_requests_are_handed_on(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        self.popped(one, "a", "b", "c")
+        two.talk()
+        fleet.now += LEASE_MS / 1000 - 1
+        assert two.talk(9) == []
+        fleet.now += 2
+        got = drained(two)
+        assert sorted(urls(got)) == ["a", "b", "c"]
+        assert [held.deliveries for held in got] == [2, 2, 2]
+
+    def test_any_exchange_renews(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        self.popped(one, "a")
+        for _ in range(5):
+            fleet.now += LEASE_MS / 1000 - 1
+            one.talk()
+            assert two.talk(9) == []
+
+    def test_a_late_worker_changes_nothing(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        (held,) = self.popped(one, "a")
+        one.push("child")
+        one.push("start", kind=Kind.START)
+        one.finish(held)
+        fleet.now += LEASE_MS / 1000 + 1
+        (again,) = two.talk(9)
+        one.talk()
+        assert one.reply.word == "gone"
+        one.talk()
+        assert one.reply.word == "ok"
+        assert (one.reply.queued, one.reply.flying) == (1, 1), "the start request, and a"
+        two.finish(again)
+        two.talk()
+        assert two.reply.flying == 0
+
+    def test_what_a_late_worker_had_said_is_not_heard_after_its_takeover(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        (held,) = self.popped(one, "a")
+        one.finish(held)
+        _, octets, _ = one.sent()
+        fleet.now += LEASE_MS / 1000 + 1
+        two.talk(9)
+        assert one.carry_out(octets).word == "gone"
+        assert two.talk(0) == []
+        assert two.reply.flying == 1
+
+    def test_many_are_handed_on_in_several_exchanges(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        some = [f"{number}" for number in range(3 * PUSHES)]
+        one.push(*some)
+        one.settle()
+        while one.ledger.unsent_count:
+            one.talk()
+        assert len(one.talk(200)) == 150
+        fleet.now += LEASE_MS / 1000 + 1
+        assert sorted(urls(drained(two, 400))) == sorted(some)
+        assert "f:one" not in fleet.all_keys()
+
+    def test_dead_letters(self, fleet: Fleet) -> None:
+        self.popped(fleet.worker("0"), "a")
+        for number in range(1, 3):
+            fleet.now += LEASE_MS / 1000 + 1
+            assert urls(fleet.worker(str(number)).talk(9)) == ["a"]
+        fleet.now += LEASE_MS / 1000 + 1
+        last = fleet.worker("last")
+        assert last.talk(9) == []
+        assert (last.reply.dead, fleet.total("dead"), last.reply.queued) == (1, 1, 0)
+        assert b"a" in fleet.client.lindex(fleet.key("dead"), 0)
+
+    def test_who_is_lost_with_a_request_that_kills_is_no_dead_letter(
+        self, fleet: Fleet, one: Worker
+    ) -> None:
+        """Four workers die of the same request; what they had beside it is done by the fifth."""
+        for number in range(8):
+            one.push(f"{number}", lane=f"lane {number}")
+            one.settle(f"lane {number}")
+        one.talk()
+        worker = one
+        for number in range(4):
+            got: list[Held] = []
+            for _ in range(30):
+                if "3" in urls(got := worker.talk(9)):
+                    break
+                worker.finish(*got[1:])
+                fleet.now += 0.11
+            fleet.now += LEASE_MS / 1000 + 1
+            worker = fleet.worker(f"next {number}")
+            worker.talk()
+            if fleet.total("dead"):
+                break
+        assert fleet.total("dead") == 1
+        drained(worker, 60)
+        assert fleet.total("done") == 7
+
+    def test_what_was_never_begun_does_not_count_as_a_delivery(self, one: Worker) -> None:
+        for _ in range(9):
+            (held,) = self.popped(one, "a")
+            assert held.deliveries == 1
+            one.ledger.give_back()
+
+    def test_what_can_not_be_read_is_set_aside(self, fleet: Fleet, one: Worker) -> None:
+        (held,) = self.popped(one, "a")
+        one.ledger.set_aside(held, "it is no request")
+        one.talk()
+        assert (one.reply.flying, fleet.total("aside"), fleet.total("done")) == (0, 1, 0)
+        assert b"it is no request" in fleet.client.lindex(fleet.key("dead"), 0)
+
+    def test_a_page_is_done_after_its_links_are_queued(self, fleet: Fleet, one: Worker) -> None:
+        (held,) = self.popped(one, "a")
+        one.push(*(f"link {number}" for number in range(2 * PUSHES)))
+        one.finish(held)
+        one.talk()
+        assert fleet.total("done") == 0
+        one.talk()
+        assert (fleet.total("done"), one.reply.queued) == (1, 2 * PUSHES)
+
+
+class TestLostReplies:
+    """An exchange may have been carried out, or not, or late."""
+
+    def test_pushes_are_not_made_twice(self, one: Worker) -> None:
+        one.push("a", "b", kind=Kind.UNFILTERED)
+        one.lose()
+        one.push("c", kind=Kind.UNFILTERED)
+        one.talk()
+        assert one.reply.queued == 2
+        one.talk()
+        assert one.reply.queued == 3
+
+    def test_what_was_pushed_after_a_lost_reply_is_no_part_of_that_batch(self, one: Worker) -> None:
+        one.lose()
+        one.push("a")
+        one.talk()
+        one.talk()
+        assert one.reply.queued == 1
+
+    def test_what_nobody_received_comes_back(self, one: Worker, two: Worker) -> None:
+        one.push("a", "b")
+        one.settle()
+        one.talk()
+        assert len(one.lose(2).popped) == 2
+        assert two.talk(9) == []
+        one.talk()
+        got = two.talk(9)
+        assert sorted(urls(got)) == ["a", "b"]
+        assert [held.deliveries for held in got] == [1, 1]
+
+    def test_what_is_done_stays_done(self, one: Worker, two: Worker) -> None:
+        one.push("a", "b")
+        one.settle()
+        one.talk()
+        first, second = one.talk(2)
+        one.finish(first)
+        one.lose()
+        one.finish(second)
+        one.lose()
+        one.talk()
+        assert (one.reply.flying, one.reply.queued, two.talk(9)) == (0, 0, [])
+
+    def test_an_attempt_that_arrives_late_is_refused(self, one: Worker) -> None:
+        one.push("a", kind=Kind.UNFILTERED)
+        one.settle()
+        _, lost, _ = one.sent(5)
+        one.ledger.failed()
+        (held,) = one.talk(5)
+        one.finish(held)
+        one.talk()
+        assert one.carry_out(lost).word == "late"
+        assert one.talk(5) == []
+
+    def test_the_first_reply_is_lost(self, one: Worker) -> None:
+        one.push("a")
+        one.lose()
+        one.talk()
+        assert (one.reply.word, one.reply.queued) == ("ok", 1)
+
+
+class TestEpoch:
+    """A Redis that is emptied, or older than it was."""
+
+    def test_emptied(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        one.push("a", "b", "c")
+        one.settle()
+        one.talk()
+        first, second = one.talk(2)
+        two.talk()
+        one.push("unsent")
+        fleet.client.flushall()
+        one.talk()
+        assert one.reply.word == "epoch" or one.reply.queued == 1
+        one.talk()
+        assert (one.reply.queued, one.reply.flying) == (1, 2)
+        two.talk()
+        two.talk()
+        assert two.reply.word == "ok"
+        one.finish(first, second)
+        one.talk()
+        assert one.reply.flying == 0
+        one.push("a")
+        first.fingerprint = b"a"
+        one.talk()
+        assert one.reply.word == "ok"
+
+    def test_what_is_held_is_filtered_again(self, fleet: Fleet, one: Worker) -> None:
+        one.push("a")
+        one.settle()
+        (held,) = one.talk(1) or one.talk(1)
+        held.fingerprint = b"a"
+        fleet.client.flushall()
+        one.talk()
+        one.talk()
+        one.push("a")
+        one.talk()
+        assert one.reply.filtered == (0,)
+
+    def test_an_older_snapshot(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        one.push("a", "b", "c", "d")
+        one.settle()
+        one.talk()
+        (first,) = one.talk(1)
+        two.talk()
+        snapshot = {key: fleet.client.dump(key) for key in fleet.client.keys("*")}
+        one.finish(first)
+        (second,) = one.talk(1)
+        (third,) = two.talk(1)
+        fleet.client.flushall()
+        for key, value in snapshot.items():
+            fleet.client.restore(key, 0, value)
+        one.talk()
+        assert one.reply.word == "epoch"
+        two.talk()
+        assert two.reply.word == "epoch"
+        one.talk(), two.talk()
+        assert (one.reply.word, two.reply.word) == ("ok", "ok")
+        one.finish(second)
+        two.finish(third)
+        one.talk(), two.talk()
+        left: list[Held] = []
+        for _ in range(5):
+            got = one.talk(9, lanes=9)
+            for lane, _ in one.reply.asked:
+                one.settle(lane)
+            left += got
+            one.finish(*got)
+        assert {"d"} <= set(urls(left)) <= {"a", "b", "c", "d"}
+        assert (one.reply.queued, one.reply.flying) == (0, 0)
+        ids = [first.id, second.id, third.id, *(held.id for held in left)]
+        assert fleet.client.zcard(fleet.key("w")) == 2, ids
+
+    def test_restarted_without_scripts(self, fleet: Fleet, one: Worker) -> None:
+        one.push("a")
+        one.talk()
+        fleet.client.script_flush()
+        one.talk()
+        assert one.reply.queued == 1
+
+
+class TestSeeds:
+    """Start URLs that users put into Redis are moved by the script, and leased."""
+
+    @pytest.mark.parametrize("kind", ["list", "set", "zset"])
+    def test_kinds(self, fleet: Fleet, one: Worker, kind: str) -> None:
+        if kind == "list":
+            fleet.client.rpush("urls", "x", "y")
+        elif kind == "set":
+            fleet.client.sadd("urls", "x", "y")
+        else:
+            fleet.client.zadd("urls", {"y": 1, "x": 2})
+        one.talk(1, seeds=9, seeds_key="urls")
+        (seed,) = one.reply.seeds
+        assert one.reply.seeds_left == 1
+        assert kind == "set" or seed.payload == b"x"
+        assert one.reply.flying == 1
+        one.push("made of it")
+        one.finish(seed)
+        one.talk()
+        assert (one.reply.queued, one.reply.flying) == (1, 0)
+
+    def test_a_dead_worker_loses_none(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        fleet.client.rpush("urls", "x", "y")
+        one.talk(9, seeds=9, seeds_key="urls")
+        fleet.now += LEASE_MS / 1000 + 1
+        two.talk(9, seeds=9, seeds_key="urls")
+        assert sorted(urls(list(two.reply.seeds))) == ["x", "y"]
+
+    def test_requests_come_first(self, fleet: Fleet, one: Worker) -> None:
+        fleet.client.rpush("urls", "x")
+        one.push("a", "b")
+        one.settle()
+        one.talk()
+        one.talk(2, seeds=9, seeds_key="urls")
+        assert (len(one.reply.popped), len(one.reply.seeds)) == (2, 0)
+
+
+class TestEnding:
+    """Everybody learns at the same time that there is nothing left; the last one clears."""
+
+    def test_idle(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        one.push("a")
+        one.settle()
+        (held,) = one.talk(9) or one.talk(9)
+        assert one.reply.idle_ms != 0
+        two.talk(is_busy=True)
+        one.finish(held)
+        one.talk()
+        assert one.reply.idle_ms is None, "the other's spider still has start requests"
+        two.talk()
+        fleet.now += 3
+        one.talk()
+        two.talk()
+        assert [one.reply.idle_ms, two.reply.idle_ms] == [3000, 3000]
+        one.push("b")
+        one.talk()
+        assert one.reply.idle_ms is None
+
+    def test_a_dead_worker_that_was_busy_holds_nobody_up(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        one.talk(is_busy=True)
+        fleet.now += LEASE_MS / 1000 + 1
+        two.talk(), two.talk()
+        assert two.reply.idle_ms == 0
+
+    def test_only_the_last_one_is_told_to_clear(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        one.push("a")
+        one.talk()
+        two.talk()
+        one.talk(leaves=True, flushes=True)
+        assert not one.reply.is_last
+        two.talk(leaves=True, flushes=True)
+        assert two.reply.is_last
+
+    def test_what_a_worker_leaves_is_queued_again(self, one: Worker, two: Worker) -> None:
+        one.push("a")
+        one.settle()
+        one.talk(9)
+        two.talk()
+        one.talk(leaves=True)
+        assert urls(two.talk(9)) == ["a"]
+
+    def test_clearing_leaves_nothing(self, fleet: Fleet, one: Worker) -> None:
+        for number in range(500):
+            one.push(f"{number}", lane=f"http://{number}.example", priority=number % 3 - 1)
+        while one.ledger.unsent_count:
+            one.talk(3)
+        fleet.clear()
+        assert fleet.all_keys() == set()
+
+    def test_what_a_dead_last_worker_did_not_clear_is_cleared_by_the_next_run(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        one.push("a")
+        one.settle()
+        (held,) = one.talk(9) or one.talk(9)
+        two.talk()
+        one.finish(held)
+        one.talk()
+        one.talk(leaves=True, flushes=True)
+        fleet.now += LEASE_MS / 1000 + 1  # the other was killed
+        three = fleet.worker("three")
+        three.push("a")
+        three.talk()
+        assert three.reply.word == "flush"
+        fleet.clear()
+        three.talk()
+        assert (three.reply.word, three.reply.queued) == ("ok", 1)
+
+    def test_nobody_joins_while_another_clears(self, fleet: Fleet, one: Worker) -> None:
+        fleet.client.set(fleet.key("flushing"), "another")
+        one.talk()
+        assert one.reply.word == "wait"
+
+    def test_a_run_that_is_to_begin_fresh(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        one.talk()
+        two.talk(is_fresh=True)
+        assert two.reply.word == "ok", "another is at work"
+        one.talk(leaves=True), two.talk(leaves=True)
+        three = fleet.worker("three")
+        three.talk(is_fresh=True)
+        assert three.reply.word == "flush"
+
+
+class TestAtRandom:
+    """Whatever happens in whichever order: each URL is done, and what is done stays done."""
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_nothing_is_lost(self, fleet: Fleet, seed: int) -> None:
+        chance = random.Random(seed)
+        workers = [fleet.worker(f"w{number}") for number in range(4)]
+        number_of = {f"{n}" for n in range(120)}
+        workers[0].push("0", lane="lane 0")
+        workers[0].talk()
+        done: Counter[str] = Counter()
+        for _ in range(4000):
+            fleet.now += chance.random() * 0.2
+            worker = chance.choice(workers)
+            self.work(worker, chance, done)
+            event = chance.random()
+            if event < 0.02:
+                workers[workers.index(worker)] = fleet.worker(f"x{chance.random()}")  # killed
+            elif event < 0.05:
+                worker.lose(3, lanes=3)
+            elif event < 0.055:
+                fleet.now += LEASE_MS / 1000 * 1.2  # all but one are late
+            else:
+                worker.talk(chance.randrange(4), lanes=3)
+            for lane, _ in worker.reply.asked:
+                worker.settle(lane, concurrency=3, delay_seconds=0.1 * (lane[-1] == "1"))
+            if len(done) == len(number_of) and worker.reply.idle_ms is not None:
+                break
+        buried = fleet.client.lrange(fleet.key("dead"), 0, -1)
+        if not buried:  # after three deaths over one request, its links are not known
+            assert set(done) == number_of
+
+    def work(self, worker: Worker, chance: random.Random, done: Counter[str]) -> None:
+        """Some of what a worker holds is done, and leads to other pages."""
+        worker.ledger.buffer.clear()
+        for held in list(worker.ledger.held.values()):
+            if chance.random() < 0.6:
+                number = int(held.payload)
+                for child in (2 * number + 1, 2 * number + 2):
+                    if child < 120:
+                        worker.push(f"{child}", lane=f"lane {child % 5}")
+                if chance.random() < 0.8:
+                    worker.ledger.moved(held, worker.fleet.now)
+                held.has_reached = True
+                done[str(number)] += 1
+                worker.finish(held)
+
+
+def test_the_script_takes_little_time(fleet: Fleet, one: Worker) -> None:
+    """Fifty pushes, reports and pops in one run: bounded, whatever the batch."""
+    client: Any = fleet.client
+    client.slowlog_reset()
+    for lane in range(20):
+        one.settle(f"http://{lane}.example")
+    for number in range(2000):
+        one.push(f"{number}", lane=f"http://{number % 20}.example")
+    while one.ledger.unsent_count:
+        one.finish(*one.talk(16, lanes=16))
+    slowest = max((entry["duration"] for entry in client.slowlog_get(128)), default=0)
+    assert slowest < 50_000, "microseconds, on a machine that is busy"

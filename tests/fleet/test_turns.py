@@ -1,0 +1,281 @@
+"""Turns over the fleet for requests that were not queued: the script, and crawls as sites see."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from scrapy_rep.fleet.batch import Held, Wish
+from scrapy_rep.fleet.exchange import Turn
+from tests.fleet.crews import Crew, Loop
+from tests.fleet.test_crawls import FLAT, assert_paced
+from tests.fleet.workers import DELAY, LEASE_MS, A, B, Fleet, Worker, popped, urls
+from tests.redis_server import RedisServer, needs_redis
+from tests.servers.handle import Answer, Site
+
+pytestmark = needs_redis
+
+
+def turn_of(worker: Worker, key: int) -> Turn:
+    """What comes of a wish in one exchange; it is held from then on if its time is known."""
+    worker.talk()
+    (turn,) = [turn for turn in worker.reply.turns if turn.key == key]
+    if turn.wait_seconds is not None:
+        held = Held(turn.id, turn.lane, turn.delay_seconds, 1, b"", is_turn=True)
+        worker.ledger.grant(key, held)
+    return turn
+
+
+def wish(worker: Worker, lane: str = A) -> int:
+    return worker.ledger.wish(Wish(lane, DELAY))
+
+
+class TestScript:
+    """A turn closes its lane as a request that was popped does."""
+
+    def test_of_a_lane_that_nobody_knows(self, one: Worker, two: Worker) -> None:
+        turn = turn_of(one, wish(one))
+        assert (turn.wait_seconds, turn.delay_seconds) == (0.0, DELAY)
+        two.push("a")
+        two.settle(delay_seconds=DELAY)
+        two.talk()
+        assert two.talk(9) == [], "the turn has not left"
+        held = one.ledger.held[turn.id]
+        one.ledger.moved(held, one.fleet.now)
+        one.talk()
+        assert two.talk(9) == []
+        assert two.reply.next_ms == 1000 * DELAY
+        one.fleet.now += DELAY
+        assert urls(two.talk(9)) == ["a"]
+
+    def test_comes_one_delay_after_the_last_visit(self, fleet: Fleet, one: Worker) -> None:
+        held = popped(one, "a")
+        one.ledger.moved(held, fleet.now)
+        one.finish(held)
+        one.talk()
+        fleet.now += 0.5
+        assert turn_of(one, wish(one)).wait_seconds == DELAY - 0.5
+
+    def test_comes_before_what_is_queued(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        """Behind the request that is on its way, whoever has that; nobody gets in between."""
+        held = popped(one, "a", "b")
+        key = wish(two)
+        assert turn_of(two, key).wait_seconds is None
+        one.ledger.moved(held, fleet.now)
+        one.talk()
+        fleet.now += 10
+        assert one.talk(9) == []
+        turn = turn_of(two, key)
+        assert turn.wait_seconds == 0.0
+        mine = two.ledger.held[turn.id]
+        two.ledger.moved(mine, fleet.now)
+        two.finish(mine)
+        two.talk()
+        assert one.talk(9) == []
+        fleet.now += DELAY
+        assert urls(one.talk(9)) == ["b"]
+
+    def test_what_is_told_later_of_the_request_before_counts(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        held = popped(one, "a")
+        key = wish(two)
+        two.talk()
+        one.ledger.moved(held, fleet.now + 0.1)
+        one.talk()
+        one.ledger.moved(held, fleet.now)
+        one.talk()
+        assert turn_of(two, key).wait_seconds == DELAY
+
+    def test_of_several_one_waits_and_the_others_ask_again(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        keys = [wish(one), wish(one), wish(two)]
+        turns = {}
+        left = [(one, keys[0]), (one, keys[1]), (two, keys[2])]
+        at = []
+        for _ in range(20):
+            for worker, key in list(left):
+                turn = turn_of(worker, key)
+                if turn.wait_seconds is not None:
+                    left.remove((worker, key))
+                    turns[turn.id] = turn
+                    at.append(fleet.now + turn.wait_seconds)
+                    held = worker.ledger.held[turn.id]
+                    worker.ledger.moved(held, at[-1])
+                    worker.finish(held)
+            one.talk(), two.talk()
+            fleet.now += 0.5
+        assert left == []
+        assert min(after - before for before, after in itertools.pairwise(sorted(at))) >= DELAY
+
+    @pytest.mark.parametrize("has_it", [True, False])
+    def test_a_dead_workers_turn_ends(
+        self, fleet: Fleet, one: Worker, two: Worker, has_it: bool
+    ) -> None:
+        held = None if has_it else popped(two, "x", "b")
+        turn = turn_of(one, wish(one))
+        assert (turn.wait_seconds is not None) is has_it
+        if held is None:
+            two.push("b")
+            two.settle(delay_seconds=DELAY)
+        else:
+            two.ledger.moved(held, fleet.now)
+        for _ in range(3):
+            fleet.now += LEASE_MS / 1000 - 1
+            two.talk()
+        fleet.now += DELAY
+        assert urls(two.talk(9)) == ["b"]
+        assert "f:one" not in fleet.all_keys()
+
+    @pytest.mark.parametrize("has_it", [True, False])
+    def test_one_that_nobody_waits_for_any_more(
+        self, fleet: Fleet, one: Worker, two: Worker, has_it: bool
+    ) -> None:
+        held = None if has_it else popped(two, "x")
+        key = wish(one)
+        turn = turn_of(one, key)
+        if turn.wait_seconds is not None:
+            one.finish(one.ledger.held[turn.id])
+        one.ledger.withdraw(key)
+        if held is not None:
+            two.finish(held)
+        two.push("b")
+        two.settle(delay_seconds=DELAY)
+        one.talk(), two.talk()
+        assert urls(two.talk(9)) == ["b"]
+
+    def test_replies_are_lost(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        key = wish(one)
+        one.lose()
+        one.lose()
+        turn = turn_of(one, key)
+        assert turn.wait_seconds == 0.0
+        one.lose()
+        one.talk()
+        held = one.ledger.held[turn.id]
+        one.ledger.moved(held, fleet.now)
+        one.finish(held)
+        one.lose()
+        one.talk()
+        assert fleet.client.hlen(fleet.key("f:one")) == 0
+        two.push("b")
+        two.settle(delay_seconds=DELAY)
+        two.talk()
+        assert (two.talk(9), two.reply.next_ms) == ([], 1000 * DELAY)
+
+    def test_is_no_request_in_flight(self, one: Worker) -> None:
+        key = wish(one)
+        turn = turn_of(one, key)
+        assert (one.reply.flying, one.reply.idle_ms) == (0, 0)
+        one.finish(one.ledger.held[turn.id])
+        one.talk()
+        assert (one.reply.flying, one.fleet.total("done")) == (0, 0)
+
+    def test_redis_is_emptied(self, fleet: Fleet, one: Worker) -> None:
+        """A turn that was granted is forgotten; one that is waited for comes."""
+        granted = turn_of(one, wish(one))
+        key = wish(one, B)
+        fleet.client.flushall()
+        one.talk()
+        assert one.reply.word == "epoch"
+        assert turn_of(one, key).wait_seconds is not None
+        assert granted.id not in one.ledger.held
+        assert one.reply.flying == 0
+
+    def test_an_emptied_redis_lets_each_delay_pass_first(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        """Whoever visited the site just before, nobody knows."""
+        held = popped(one, "a")
+        one.ledger.moved(held, fleet.now)
+        one.finish(held)
+        one.talk(), two.talk()
+        fleet.client.flushall()
+        two.talk(), two.talk()
+        two.push("b")
+        two.settle(delay_seconds=DELAY)
+        two.talk()
+        began = fleet.now
+        while not two.talk(9):
+            fleet.now += 0.1
+        assert DELAY <= fleet.now - began <= DELAY + 1.2
+
+
+_STORES = {"REP_STORE": "redis", "REP_STORE_LOCAL": "memory"}
+_SHORT = (("Cache-Control", "max-age=1"),)
+
+
+def times_of(site: Site) -> list[float]:
+    return [seen.at for seen in site.requests()]
+
+
+@pytest.mark.slow
+class TestCrawls:
+    """As the site sees them."""
+
+    @pytest.mark.every_loop
+    @pytest.mark.parametrize("loop", ["asyncio", "reactorless"])
+    def test_a_robots_txt_that_is_fetched_again(
+        self, redis_server: RedisServer, loop: Loop
+    ) -> None:
+        robots = Answer(body="User-agent: *\nCrawl-delay: 0.5\n", headers=_SHORT)
+        settings: dict[str, Any] = {**_STORES, "REP_CACHE_MIN_SECONDS": 1}
+        with (
+            Site({"/robots.txt": robots}) as site,
+            Crew(
+                redis_server.url,
+                FLAT,
+                3,
+                loop=loop,
+                settings=settings,
+                roots=[site.url("/")],
+                pages=14,
+            ) as crew,
+        ):
+            crew.wait()
+            assert crew.errors == ""
+            assert len(crew.scraped) == 14
+            paths = [seen.path for seen in site.requests()]
+            assert paths.count("/robots.txt") >= 4
+            assert_paced(times_of(site), 0.5)
+
+    def test_requests_that_were_not_queued(self, redis_server: RedisServer) -> None:
+        """A callback downloads more of the site by itself, as media pipelines do."""
+        robots = Answer(body="User-agent: *\nCrawl-delay: 0.5\n")
+        with (
+            Site({"/robots.txt": robots}) as site,
+            Crew(
+                redis_server.url,
+                "tests.fleet.spiders:MediaSpider",
+                2,
+                settings=_STORES,
+                roots=[site.url("/")],
+                pages=6,
+            ) as crew,
+        ):
+            crew.wait()
+            assert crew.errors == ""
+            assert len(crew.scraped) == 6
+            assert len(times_of(site)) == 13
+            assert_paced(times_of(site), 0.5)
+
+    def test_a_robots_txt_that_a_spider_asks_for(self, redis_server: RedisServer) -> None:
+        robots = Answer(body="User-agent: *\nCrawl-delay: 0.5\n")
+        with (
+            Site({"/robots.txt": robots}) as site,
+            Crew(
+                redis_server.url,
+                "tests.fleet.spiders:CuriousSpider",
+                2,
+                settings=_STORES,
+                roots=[site.url("/")],
+                pages=6,
+            ) as crew,
+        ):
+            crew.wait()
+            assert crew.errors == ""
+            assert len(times_of(site)) == 8
+            assert_paced(times_of(site), 0.5)

@@ -1,0 +1,161 @@
+"""Workers without Scrapy, with clocks of their own, at a real Redis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+
+from scrapy_rep.fleet.batch import Held, Kind, Push, Settled
+from scrapy_rep.fleet.exchange import MendStep, Reply, Wants, arguments, reply_of
+from scrapy_rep.fleet.ledger import Ledger
+from scrapy_rep.fleet.scripts import CLEAR, EXCHANGE, MEND
+from tests.redis_server import RedisServer
+
+PREFIX = "rep:{test}:"
+LEASE_MS = 10_000
+DELAY = 2.0
+A, B = "http://a.example", "http://b.example"
+
+
+class Fleet:
+    """Simulated workers at one Redis; `now` is the time of all, in seconds."""
+
+    def __init__(self, server: RedisServer) -> None:
+        self.client: Any = redis.Redis(port=server.port)
+        self.now = 1000.0
+        self.exchange = self.client.register_script(EXCHANGE.text)
+        self.mend_script = self.client.register_script(MEND.text)
+        self.clear_script = self.client.register_script(CLEAR.text)
+
+    def worker(self, name: str = "one") -> Worker:
+        return Worker(self, name)
+
+    def key(self, name: str) -> str:
+        return PREFIX + name
+
+    def total(self, name: str) -> int:
+        return int(self.client.hget(self.key("t"), name) or 0)
+
+    def clear(self, name: str = "clearer") -> None:
+        cursor = b"0"
+        while True:
+            cursor = self.clear_script([PREFIX], [cursor, name])
+            if cursor == b"0":
+                return
+
+    def all_keys(self) -> set[str]:
+        return {key.decode().removeprefix(PREFIX) for key in self.client.keys("*")}
+
+
+class Worker:
+    """One of them."""
+
+    def __init__(self, fleet: Fleet, name: str) -> None:
+        self.fleet = fleet
+        self.ledger = Ledger(name)
+        self.reply: Reply = Reply("", "")
+        self.odd: list[str] = []
+        self.mend_count = 0
+
+    def push(self, *urls: str, lane: str = A, **fields: Any) -> None:
+        for url in urls:
+            kind = fields.get("kind", Kind.FILTERED)
+            priority = fields.get("priority", 0)
+            self.ledger.push(Push(lane, priority, kind, url.encode(), url.encode()))
+
+    def settle(self, lane: str = A, **fields: Any) -> None:
+        fields.setdefault("valid_until", self.fleet.now + 10_000)
+        self.ledger.settle(Settled(lane, **fields))
+
+    def sent(self, want: int = 0, **fields: Any) -> Any:
+        """The octets of an exchange, and the batch."""
+        fields.setdefault("lease_ms", LEASE_MS)
+        batch = self.ledger.batch()
+        at = round(1000 * self.fleet.now)
+        octets = arguments(batch, Wants(requests=want, **fields), self.fleet.now, at=at)
+        return batch, octets, fields.get("seeds_key", "")
+
+    def carry_out(self, octets: bytes, seeds_key: str = "") -> Reply:
+        return reply_of(self.fleet.exchange([PREFIX, seeds_key or PREFIX + "none"], [octets]))
+
+    def talk(self, want: int = 0, **fields: Any) -> list[Held]:
+        """One exchange; what was popped."""
+        batch, octets, seeds_key = self.sent(want, **fields)
+        self.reply = reply = self.carry_out(octets, seeds_key)
+        if reply.word == "ok":
+            self.ledger.confirmed(batch, reply.epoch, reply.last_id)
+            for held in (*reply.popped, *reply.seeds):
+                self.ledger.hold(held)
+        elif reply.word == "gone":
+            self.ledger.succeeded()
+        elif reply.word == "epoch":
+            self.ledger.began_anew()
+        self.odd += reply.odd
+        if reply.is_mender:
+            self.mend()
+        return [*reply.popped]
+
+    def mend(self) -> None:
+        """Everything is counted anew, as the worker's task would have it."""
+        step = MendStep()
+        self.mend_count += 1
+        while step.phase:
+            at = round(1000 * self.fleet.now)
+            octets = step.arguments(self.ledger.name, LEASE_MS, at=at)
+            step = MendStep.of(self.fleet.mend_script([PREFIX], [octets]))
+            self.odd += step.odd
+
+    def lose(self, want: int = 0, **fields: Any) -> Reply:
+        """One exchange whose reply never comes."""
+        _, octets, seeds_key = self.sent(want, **fields)
+        self.ledger.failed()
+        return self.carry_out(octets, seeds_key)
+
+    def finish(self, *some: Held) -> None:
+        for held in some:
+            self.ledger.done(held)
+
+
+def urls(some: list[Held]) -> list[str]:
+    return [held.payload.decode() for held in some]
+
+
+def drained(worker: Worker, times: int = 20) -> list[Held]:
+    """What a worker is given in so many exchanges, each of which is done at once."""
+    found = []
+    for _ in range(times):
+        got = worker.talk(9)
+        found += got
+        worker.finish(*got)
+        worker.fleet.now += 0.11
+    return found
+
+
+def drain(*workers: Worker, times: int = 30) -> list[str]:
+    """What workers are given until nothing is left; each is done at once."""
+    found: list[str] = []
+    for _ in range(times):
+        for worker in workers:
+            got = worker.talk(9, lanes=9)
+            for lane, _ in worker.reply.asked:
+                worker.settle(lane)
+            found += urls(got)
+            worker.finish(*got)
+            worker.fleet.now += 1.0
+    return found
+
+
+def assert_over(worker: Worker) -> None:
+    worker.talk(), worker.talk()
+    assert (worker.reply.queued, worker.reply.flying) == (0, 0)
+    assert worker.reply.idle_ms is not None
+
+
+def popped(one: Worker, *some: str) -> Held:
+    """The first of some requests to a site with a delay; it closes its lane."""
+    one.push(*some)
+    one.settle(delay_seconds=DELAY)
+    one.talk()
+    (held,) = one.talk(9)
+    return held

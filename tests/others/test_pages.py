@@ -1,0 +1,293 @@
+"""What the hook answers where things go wrong; no browser is needed for that."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.test import get_crawler
+from twisted.internet.defer import Deferred
+
+from scrapy_rep import playwright_abort_request
+from scrapy_rep.browsers import pages
+from scrapy_rep.browsers.judge import BrowserJudge
+from scrapy_rep.engine.loops import sleep
+from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.settings import RepSettings
+from tests.crawling import REPOSITORY
+
+Judge = Callable[[Request], Coroutine[Any, Any, Verdict | None]]
+
+URL = "https://example.com/a.png"
+
+
+class Context:
+    """A browser's, as far as the hook looks at it."""
+
+
+class Page:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+
+class Frame:
+    parent_frame: Any = None
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+
+
+class Asked:
+    """A request of a page's."""
+
+    def __init__(self, url: str = URL, context: Context | None = None) -> None:
+        self.url = url
+        self._page = Page(context or Context())
+
+    @property
+    def frame(self) -> Frame:
+        return Frame(self._page)
+
+    def is_navigation_request(self) -> bool:
+        return False
+
+
+class WithoutFrame(Asked):
+    @property
+    def frame(self) -> Frame:
+        raise RuntimeError("Frame for this navigation request is not available")
+
+
+class NothingKnown:
+    """Policies of which none is in memory."""
+
+    def peek(self, origin: Any, *, renew: bool) -> None:
+        return None
+
+    def is_asking(self, origin: Any) -> bool:
+        return False
+
+
+def browser_judge(crawler: Any, judge: Judge) -> BrowserJudge:
+    policies: Any = NothingKnown()
+    return BrowserJudge(crawler, RepSettings.of(crawler.settings), policies, judge)
+
+
+async def allowed(_: Request) -> Verdict:
+    return Verdict(allowed=True, reason=Reason.NO_GROUP)
+
+
+async def disallowed(_: Request) -> Verdict:
+    return Verdict(allowed=False, reason=Reason.UNREACHABLE)
+
+
+async def never(_: Request) -> Verdict:
+    await sleep(3600)
+    raise AssertionError
+
+
+async def broken(_: Request) -> Verdict:
+    raise KeyError("unthought-of")
+
+
+async def not_governed(_: Request) -> None:
+    return None
+
+
+@pytest.mark.parametrize("request_", [Asked(), WithoutFrame()], ids=["unknown page", "no frame"])
+def test_whose_request_it_is_not_known_for_is_aborted(request_: Asked) -> Deferred[None]:
+    async def check() -> None:
+        assert await playwright_abort_request(request_) is True
+
+    return deferred_from_coro(check())
+
+
+@pytest.mark.parametrize(
+    ("judge", "url", "expected", "stat"),
+    [
+        (allowed, URL, False, "rep/browser/allowed"),
+        (disallowed, URL, True, "rep/browser/aborted"),
+        (never, URL, True, "rep/browser/unjudged"),
+        (broken, URL, True, "rep/browser/unjudged"),
+        (not_governed, URL, False, "rep/not_judged"),
+        (broken, "data:text/plain,x", False, "rep/not_judged"),
+        (broken, "blob:null/3f1c", False, "rep/not_judged"),
+        (broken, "blob:https://example.com/3f1c", False, "rep/not_judged"),
+        (broken, "about:blank", False, "rep/not_judged"),
+        (allowed, "https://:0/", True, "rep/browser/aborted"),
+    ],
+)
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_what_can_not_be_judged_is_aborted(
+    judge: Judge, url: str, expected: bool, stat: str, dry_run: bool
+) -> Deferred[None]:
+    settings = {"REP_BROWSER_WAIT_SECONDS": 0.05, "REP_DRY_RUN": dry_run}
+    crawler = get_crawler(settings_dict=settings)
+    context = Context()
+    pages._JUDGES[context] = browser_judge(crawler, judge)
+
+    async def check() -> None:
+        answer = await playwright_abort_request(Asked(url, context))
+        assert answer is (expected and not dry_run)
+        name = "rep/dry_run/would_drop" if expected and dry_run else stat
+        assert crawler.stats.get_stats() == {name: 1}
+
+    return deferred_from_coro(check())
+
+
+def test_pages_keep_few_origins_waiting_at_a_time() -> Deferred[None]:
+    """A page may name thousands of hosts that never answer: the crawl's own fetches go on."""
+    crawler = get_crawler(settings_dict={"REP_BROWSER_WAIT_SECONDS": 0.2})
+    under_way: set[str] = set()
+    most = 0
+
+    async def judge(request: Request) -> Verdict:
+        nonlocal most
+        under_way.add(request.url)
+        most = max(most, len(under_way))
+        try:
+            return await never(request)
+        finally:
+            under_way.discard(request.url)
+
+    context = Context()
+    pages._JUDGES[context] = browser_judge(crawler, judge)
+    requests = [Asked(f"https://host{number}.example/", context) for number in range(50)]
+
+    async def check() -> None:
+        asking = [deferred_from_coro(playwright_abort_request(request)) for request in requests]
+        answers = [await maybe_deferred_to_future(one) for one in asking]
+        assert answers == [True] * 50
+        assert most == 8
+        assert crawler.stats.get_value("rep/browser/unjudged") == 50
+        assert not under_way
+
+    return deferred_from_coro(check())
+
+
+def test_no_page_keeps_its_crawl() -> None:
+    context = Context()
+    pages._JUDGES[context] = None
+    before = len(pages._JUDGES)
+    del context
+    assert len(pages._JUDGES) == before - 1
+
+
+def test_nothing_of_other_packages_is_loaded() -> None:
+    code = (
+        "import scrapy_rep, sys; scrapy_rep.playwright_abort_request; scrapy_rep.RepMiddleware;"
+        "print({name.partition('.')[0] for name in sys.modules})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY
+    )
+    assert "scrapy_rep" in done.stdout
+    for name in ("playwright", "scrapy_playwright", "scrapy_poet", "web_poet"):
+        assert f"'{name}'" not in done.stdout
+
+
+class Navigation(Asked):
+    def is_navigation_request(self) -> bool:
+        return True
+
+
+class InnerFrame(Frame):
+    parent_frame: Any = "that of the page"
+
+
+class InnerNavigation(Navigation):
+    """An iframe goes somewhere."""
+
+    @property
+    def frame(self) -> Frame:
+        return InnerFrame(self._page)
+
+
+@pytest.mark.parametrize("kind", [InnerNavigation, Asked])
+def test_only_the_page_itself_goes_where_the_crawl_sent_it(kind: type[Asked]) -> Deferred[None]:
+    """A frame that goes to the same URL is judged, and takes nothing from the page."""
+
+    async def check() -> None:
+        context = Context()
+        judge = browser_judge(get_crawler(), disallowed)
+        inner, outer = kind(URL, context), Navigation(URL, context)
+        inner._page = outer._page
+        pages._PAGES[outer._page] = pages._Visit(judge, URL, "", None, is_fresh=True)
+        assert await playwright_abort_request(inner) is True
+        assert await playwright_abort_request(outer) is False
+
+    return deferred_from_coro(check())
+
+
+class Browser(Context):
+    """A context that keeps what is registered with it."""
+
+    def __init__(self) -> None:
+        self.routes: list[Any] = []
+
+    def on(self, event: str, listener: Any) -> None:
+        pass
+
+    async def route(self, pattern: str, handler: Any) -> None:
+        self.routes.append((pattern, handler))
+
+
+class Route:
+    def __init__(self) -> None:
+        self.answers: list[str] = []
+
+    async def fallback(self) -> None:
+        self.answers.append("fallback")
+
+    async def abort(self, reason: str) -> None:
+        self.answers.append(reason)
+        raise RuntimeError("the page is gone")
+
+
+@pytest.mark.parametrize(
+    ("judge", "is_asked", "answer"),
+    [
+        (allowed, True, "fallback"),
+        (disallowed, True, "blockedbyclient"),
+        (broken, True, "blockedbyclient"),
+        (disallowed, False, "fallback"),
+    ],
+)
+def test_what_no_page_s_route_sees_is_judged_by_that_of_its_context(
+    judge: Judge, is_asked: bool, answer: str
+) -> Deferred[None]:
+    """What service workers ask for, say; and nothing before the user's hook has asked ours."""
+
+    async def check() -> None:
+        context, route = Browser(), Route()
+        judging = browser_judge(get_crawler(), judge)
+        judging.is_asked = is_asked
+        await pages._watch_context(context, judging)
+        ((pattern, handler),) = context.routes
+        await handler(route, Asked(URL, context))
+        assert (pattern, route.answers) == ("**", [answer])
+
+    return deferred_from_coro(check())
+
+
+@pytest.mark.parametrize("is_fresh", [True, False])
+def test_a_page_goes_unasked_only_once_and_where_the_crawl_sent_it(
+    is_fresh: bool,
+) -> Deferred[None]:
+    """What the crawl let through is not judged again; whatever comes after it is."""
+
+    async def check() -> None:
+        judge = browser_judge(get_crawler(), disallowed)
+        for url, expected in ((URL, False), ("https://example.com/b", not is_fresh)):
+            request = Navigation(url)
+            page = request._page
+            pages._PAGES[page] = pages._Visit(judge, URL, "", None, is_fresh=is_fresh)
+            assert await playwright_abort_request(request) is expected
+            assert await playwright_abort_request(request) is True
+
+    return deferred_from_coro(check())

@@ -1,0 +1,312 @@
+"""Whatever else a browser does, and users do with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.crawling import crawl
+from tests.others.browsers import (
+    PAGE,
+    PLAYWRIGHT,
+    RULES,
+    SPIDER,
+    asked,
+    html,
+    needs_chromium,
+    run,
+    script,
+    with_flags,
+)
+from tests.servers.handle import Answer, Site, redirect
+from tests.together import Job, crawl_together
+
+pytestmark = [needs_chromium, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("is_isolated", [True, False])
+def test_redirects_in_frames_of_other_sites(is_isolated: bool) -> None:
+    """Such a frame is a process of its own, unless Chromium is told otherwise."""
+    frame = html('<img src="/away"><img src="/private/direct">')
+    routes = {
+        "/robots.txt": RULES,
+        "/frame": frame,
+        "/away": redirect("/private/away", 302),
+    }
+    with Site(routes) as other, Site({"/robots.txt": RULES}) as site:
+        there = other.url("/frame", "localhost")
+        site.change({"/page": html(f'<iframe src="{there}"></iframe>')})
+        options = with_flags(*([] if is_isolated else ["disable-site-isolation-trials"]))
+        result = run(site.url("/page"), PLAYWRIGHT_LAUNCH_OPTIONS=options)
+        paths = asked(other)
+    assert paths[:3] == [
+        "/away",
+        "/frame",
+        *(["/private/away"] if is_isolated else ["/robots.txt"]),
+    ]
+    assert "/private/direct" not in paths
+    assert result.stats.get("rep/browser/slipped", 0) == (1 if is_isolated else 0)
+    assert ("which could not be stopped" in result.log) == is_isolated
+
+
+def test_where_a_page_was_led_to_is_the_page() -> None:
+    with Site({"/robots.txt": RULES, "/top": redirect("/open", 302)}) as site:
+        result = run(site.url("/top"))
+    assert result.items[0]["url"] == site.url("/open")
+
+
+def test_windows_and_service_workers_are_judged() -> None:
+    worker = (
+        "self.addEventListener('install', e => { self.skipWaiting(); fetch('/private/of-sw'); "
+        "fetch('/of-sw') })"
+    )
+    opened = html('<img src="/private/in-window.png"><img src="/in-window.png">')
+    page = html(
+        "<script>navigator.serviceWorker.register('/sw.js'); window.open('/private/window');"
+        "window.open('/window')</script>"
+    )
+    routes = {
+        "/robots.txt": RULES,
+        "/page": page,
+        "/window": opened,
+        "/sw.js": script(worker),
+    }
+    with Site(routes) as site:
+        run(site.url("/page"), PLAYWRIGHT_LAUNCH_OPTIONS=with_flags("disable-popup-blocking"))
+        paths = set(asked(site))
+    assert {path for path in paths if "private" in path} == set()
+    assert {"/window", "/in-window.png", "/of-sw"} <= paths
+
+
+def test_what_no_hook_sees_can_be_switched_off() -> None:
+    """By the launch options of docs/others.md."""
+    page = html(
+        "<script>try { new SharedWorker('/shared.js') } catch { fetch('/no-shared-worker') };"
+        "if (!window.open('/window')) fetch('/no-window')</script>"
+    )
+    with Site({"/robots.txt": RULES, "/page": page, "/shared.js": script("")}) as site:
+        options = with_flags("disable-site-isolation-trials", "disable-shared-workers")
+        options["ignore_default_args"] = ["--disable-popup-blocking"]
+        run(site.url("/page"), PLAYWRIGHT_LAUNCH_OPTIONS=options)
+        assert asked(site) == ["/no-shared-worker", "/no-window", "/page", "/robots.txt"]
+
+
+def test_each_origin_has_its_say_and_is_asked_by_the_crawl() -> None:
+    with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /b\n")}) as other:
+        there = other.url("", "localhost")
+        page = html(f'<img src="{there}/a.png"><img src="{there}/b.png"><img src="/b.png">')
+        with Site({"/robots.txt": RULES, "/page": page}) as site:
+            run(site.url("/page"), USER_AGENT="ExampleBot/1.0")
+            assert asked(site) == ["/b.png", "/page", "/robots.txt"]
+        assert asked(other) == ["/a.png", "/robots.txt"]
+        for seen in [*site_robots(other)]:
+            assert seen["user-agent"] == "ExampleBot/1.0"
+            assert seen["accept"].startswith("text/plain")
+            assert "sec-fetch-mode" not in seen
+
+
+def site_robots(site: Site) -> list[dict[str, str]]:
+    return [seen.headers for seen in site.requests() if seen.path == "/robots.txt"]
+
+
+def test_a_group_of_its_own() -> None:
+    """What a page asks for is judged by the User-Agent that the page's request says."""
+    rules = "User-agent: *\nDisallow: /star\n\nUser-agent: mine\nDisallow: /mine\n"
+    page = html('<img src="/star.png"><img src="/mine.png">')
+    with Site({"/robots.txt": Answer(body=rules), "/page": page}) as site:
+        run(site.url("/page"), USER_AGENT="mine/1.0")
+        assert asked(site) == ["/page", "/robots.txt", "/star.png"]
+
+
+def test_unreachable_is_no_permission() -> None:
+    with Site({"/robots.txt": Answer(status=503)}) as down, Site() as site:
+        page = html(f'<img src="{down.url("/a.png", "localhost")}">')
+        site.change({"/robots.txt": RULES, "/page": page})
+        result = run(site.url("/page"))
+        assert asked(down) == ["/robots.txt"]
+    assert result.stats["rep/browser/aborted"] >= 1
+
+
+def test_what_robots_txt_does_not_govern_passes() -> None:
+    page = html(
+        "<script>(async () => {const data = await (await fetch('data:,from-data')).text();"
+        "const blob = URL.createObjectURL(new Blob(['from-blob']));"
+        "document.title = data + (await (await fetch(blob)).text())"
+        "})()</script><iframe src='about:blank'></iframe><p>page</p>"
+    )
+    late = "<script>setTimeout(() => fetch('/' + document.title), 300)</script>"
+    page = html(page.octets.decode(), late)
+    with Site({"/robots.txt": RULES, "/page": page}) as site:
+        run(site.url("/page"))
+        assert asked(site) == ["/from-datafrom-blob", "/page", "/robots.txt"]
+
+
+def test_one_exempt_request_exempts_nothing_else() -> None:
+    page = html('<img src="/private/img.png"><img src="/open.png">')
+    with Site({"/robots.txt": RULES, "/private/page": page}) as site:
+        result = run(site.url("/private/page"), meta={"dont_obey_robotstxt": True})
+        assert asked(site) == ["/open.png", "/private/page", "/robots.txt"]
+    assert result.items[0]["status"] == 200
+    assert result.stats["rep/exempt"] == 1
+
+
+def test_a_page_that_goes_elsewhere_is_judged() -> None:
+    page = html("<script>setTimeout(() => { location = '/private/next' }, 100)</script>")
+    with Site({"/robots.txt": RULES, "/page": page}) as site:
+        result = run(site.url("/page"))
+        assert asked(site) == ["/page", "/robots.txt"]
+    assert result.stats["rep/browser/aborted"] >= 1
+
+
+@pytest.mark.parametrize("setting", ["dry run", "not obeyed", "no hook"])
+def test_the_switches(setting: str) -> None:
+    switches: dict[str, dict[str, Any]] = {
+        "dry run": {"REP_DRY_RUN": True},
+        "not obeyed": {"ROBOTSTXT_OBEY": False},
+        "no hook": {"PLAYWRIGHT_ABORT_REQUEST": None},
+    }
+    routes = {"/robots.txt": RULES, "/page": PAGE, "/go": redirect("/private/end", 302)}
+    with Site(routes) as site:
+        result = run(site.url("/page"), site.url("/go"), **switches[setting])
+        assert {"/private.png", "/private.js", "/private/end"} <= set(asked(site))
+        assert ("/robots.txt" in site.paths()) == (setting != "not obeyed")
+    assert [item["status"] for item in result.items] == [200, 200]
+    assert ("rep/dry_run/would_drop" in result.stats) == (setting == "dry run")
+
+
+def test_without_a_middleware_nothing_is_allowed() -> None:
+    with Site({"/robots.txt": RULES, "/page": PAGE}) as site:
+        result = run(site.url("/page"), ADDONS={}, ROBOTSTXT_OBEY=False)
+        assert site.paths() == []
+    assert result.items[0]["error"] == "Error"
+    assert "belongs to no crawl with RepMiddleware" in result.log
+
+
+def test_a_robots_txt_is_never_asked_for_by_the_browser() -> None:
+    """Though somebody marks every request as the browser's."""
+    with Site({"/robots.txt": RULES, "/page": PAGE}) as site:
+        result = run(
+            site.url("/page"),
+            site.url("/private"),
+            DOWNLOADER_MIDDLEWARES={"tests.others.spiders.AllInTheBrowser": 900},
+        )
+        assert "sec-fetch-mode" not in site_robots(site)[0]
+        assert "/private" not in site.paths()
+    assert result.stats["rep/browser/aborted"] >= 5
+
+
+def test_a_hook_of_the_user_s_may_call_ours() -> None:
+    page = html('<img src="/private.png"><img src="/open.png"><script src="/open.js"></script>')
+    away = redirect("/private/away", 302)
+    frames = html('<script>setTimeout(() => fetch("/away"), 100)</script>')
+    with Site({"/robots.txt": RULES, "/page": page, "/f": frames, "/away": away}) as site:
+        result = run(
+            site.url("/page"),
+            site.url("/f"),
+            PLAYWRIGHT_ABORT_REQUEST="tests.others.spiders.no_scripts",
+        )
+        assert asked(site) == ["/away", "/f", "/open.png", "/page", "/robots.txt"]
+    assert result.stats["rep/browser/aborted"] == 2
+
+
+def test_a_hook_of_the_user_s_may_leave_ours_alone() -> None:
+    routes = {"/robots.txt": RULES, "/page": PAGE, "/go": redirect("/private/end", 302)}
+    with Site(routes) as site:
+        run(
+            site.url("/page"),
+            site.url("/go"),
+            PLAYWRIGHT_ABORT_REQUEST="tests.others.spiders.no_images",
+        )
+        assert {"/private.js", "/private/end", "/private/fetched"} <= set(asked(site))
+
+
+def test_the_user_s_own_page_callback_is_called_and_left_in_place() -> None:
+    own = "tests.others.spiders.give_a_name"
+    page = html("<script>document.body.append(window.given)</script>", '<img src="/private.png">')
+    with Site({"/robots.txt": RULES, "/page": page}) as site:
+        result = run(site.url("/page"), meta={"playwright_page_init_callback": own})
+        assert asked(site) == ["/page", "/robots.txt"]
+    assert "a name" in result.items[0]["text"]
+    assert result.items[0]["init"] == repr(own)
+
+
+def test_no_callback_is_left_behind() -> None:
+    with Site({"/robots.txt": RULES}) as site:
+        assert run(site.url("/page")).items[0]["init"] == "None"
+
+
+def test_a_loop_in_another_thread() -> None:
+    """As scrapy-playwright has it on Windows; what has to be asked for is asked in the crawl's."""
+    with Site({"/robots.txt": RULES}) as other, Site({"/robots.txt": RULES}) as site:
+        there = other.url("", "localhost")
+        images = f'<img src="{there}/private.png"><img src="{there}/open.png">'
+        site.change({"/page": html(images), "/top": redirect("/private", 302)})
+        result = crawl(
+            "tests.others.spiders:QuickBrowserSpider",
+            settings={
+                **PLAYWRIGHT,
+                "_PLAYWRIGHT_THREADED_LOOP": True,
+                "EXTENSIONS": {"tests.others.spiders.Threads": 0},
+            },
+            urls=[site.url("/page"), site.url("/top")],
+            meta={},
+        )
+        assert asked(site) == ["/page", "/robots.txt", "/top"], result.log
+        assert asked(other) == ["/open.png", "/robots.txt"], result.log
+    assert sorted(item.get("error", "") for item in result.items) == ["", "RobotsTxtDisallowed"]
+    assert result.stats["threads"] == 1
+
+
+def test_one_page_for_several_requests() -> None:
+    routes = {"/robots.txt": RULES, "/page": PAGE, "/second": html('<img src="/private/2.png">')}
+    with Site(routes) as site:
+        result = crawl(
+            "tests.others.spiders:SamePageSpider",
+            settings=PLAYWRIGHT,
+            urls=[site.url("/page"), site.url("/second")],
+            meta={},
+        )
+        paths = asked(site)
+    assert result.exit_code == 0, result.error
+    assert {"/page", "/second"} <= set(paths)
+    assert [path for path in paths if "private" in path] == []
+    assert [item["status"] for item in result.items] == [200, 200]
+
+
+def test_the_crawls_of_one_process_do_not_mix() -> None:
+    """Two that are called differently, and a third that obeys nothing."""
+    rules = "User-agent: one\nDisallow: /1\n\nUser-agent: two\nDisallow: /2\n"
+    routes = {
+        "/robots.txt": Answer(body=rules),
+        "/page*": html('<img src="/1.png"><img src="/2.png">'),
+    }
+    settings: dict[str, dict[str, Any]] = {
+        "one": {},
+        "two": {},
+        "free": {"ROBOTSTXT_OBEY": False},
+    }
+    with Site(routes) as site:
+        crawl_together(
+            [
+                Job(
+                    SPIDER,
+                    {**PLAYWRIGHT, "USER_AGENT": f"{name}/1.0", **more},
+                    {"urls": [site.url(f"/page-of-{name}")], "meta": {}},
+                )
+                for name, more in settings.items()
+            ]
+        )
+        asked_by = {
+            name: sorted(
+                seen.path
+                for seen in site.requests()
+                if seen.headers.get("user-agent", "").startswith(name)
+            )
+            for name in settings
+        }
+    assert asked_by == {
+        "one": ["/2.png", "/page-of-one", "/robots.txt"],
+        "two": ["/1.png", "/page-of-two", "/robots.txt"],
+        "free": ["/1.png", "/2.png", "/page-of-free"],
+    }

@@ -1,0 +1,170 @@
+"""Twice the octets are about twice the work, and what is kept is bounded, whatever a site sends.
+
+Work is counted, not timed: calls of functions, those of C included. Within one call only `str`,
+`bytes` and anchored expressions with one way to match walk over text; ``benchmarks/pages.py`` shows
+that these take no longer for their length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scrapy_rep import page_rules, parse, usage_of
+from scrapy_rep.pages.readings import refused_links
+from tests.counting import calls
+
+from .answers import meta, page, response_of
+
+_GROWTH = 2.6  # n log n, and what is rounded up
+_COUNT = 2_000
+
+
+def field(name: str, make: Callable[[int], str]) -> Callable[[int], Callable[[], Any]]:
+    """Page rules and usage of a response with one field of so many parts."""
+
+    def prepared(count: int) -> Callable[[], Any]:
+        value = make(count).encode("utf-8", "surrogateescape")
+        response = response_of(fields=[(name, value)])
+        return lambda: usage_of(response, b"", product_tokens="FooBot")
+
+    return prepared
+
+
+def lines(name: str, value: str) -> Callable[[int], Callable[[], Any]]:
+    """The same of so many lines of a field."""
+
+    def prepared(count: int) -> Callable[[], Any]:
+        response = response_of(fields=[(name, value)] * count)
+        return lambda: usage_of(response, b"", product_tokens="FooBot")
+
+    return prepared
+
+
+def html(make: Callable[[int], str]) -> Callable[[int], Callable[[], Any]]:
+    """Page rules, usage and links of a page; it is parsed before."""
+
+    def prepared(count: int) -> Callable[[], Any]:
+        response = response_of(make(count))
+        assert response.selector is not None  # type: ignore[attr-defined]
+
+        def read() -> Any:
+            usage = usage_of(response, b"", product_tokens="FooBot")
+            return usage, refused_links(response, ("nofollow",))
+
+        return read
+
+    return prepared
+
+
+def robots(make: Callable[[int], str]) -> Callable[[int], Callable[[], Any]]:
+    """Usage by a robots.txt."""
+
+    def prepared(count: int) -> Callable[[], Any]:
+        file = parse(make(count).encode()[:500_000])
+        tokens = {"train-ai": ["GPTBot"]}
+        return lambda: file.usage("/" + "a" * 1000, "FooBot", tokens)
+
+    return prepared
+
+
+def tdmrep(make: Callable[[int], str]) -> Callable[[int], Callable[[], Any]]:
+    """Usage by a tdmrep.json."""
+
+    def prepared(count: int) -> Callable[[], Any]:
+        response, body = response_of(), make(count).encode()
+        return lambda: usage_of(response, b"", tdmrep=body, product_tokens="FooBot")
+
+    return prepared
+
+
+_UA = "User-agent: *\n"
+_HOSTILE = {
+    "commas": field("X-Robots-Tag", lambda n: "," * n * 10),
+    "words": field("X-Robots-Tag", lambda n: "noindex," * n),
+    "pieces": field("X-Robots-Tag", lambda n: "noindex;" * n),
+    "no": field("X-Robots-Tag", lambda n: "no " * n + "index"),
+    "no-hyphens": field("X-Robots-Tag", lambda n: "no" + "-" * n * 10 + "x"),
+    "colons": field("X-Robots-Tag", lambda n: "a:" * n),
+    "names": field("X-Robots-Tag", lambda n: "a:noindex," * n),
+    "named pieces": field("X-Robots-Tag", lambda n: "x " * n + ": noindex"),
+    "values": field("X-Robots-Tag", lambda n: "max-snippet:1," * n),
+    "long value": field("X-Robots-Tag", lambda n: "max-snippet" + " " * n * 10 + "1"),
+    "digits": field("X-Robots-Tag", lambda n: "max-snippet:" + "9" * n * 10),
+    "dates": field("X-Robots-Tag", lambda n: "unavailable_after: Wed," * n),
+    "quotes": field("X-Robots-Tag", lambda n: "\"'" * n * 10),
+    "octets": field("X-Robots-Tag", lambda n: "\udcff" * n * 10),
+    "lines": lines("X-Robots-Tag", "noindex"),
+    "list": field("Robots-Tag", lambda n: "*;noindex," * n + "*"),
+    "no list": field("Robots-Tag", lambda n: "*;noindex," * n + ","),
+    "list lines": lines("Robots-Tag", "*;noindex"),
+    "inner lists": field("Robots-Tag", lambda n: "(" + "a " * n + ")"),
+    "parameters": field("Robots-Tag", lambda n: "*" + ";noindex" * n),
+    "strings": field("Robots-Tag", lambda n: '"' + '\\"' * n * 5 + '"'),
+    "dictionary": field("Content-Usage", lambda n: "train-ai=n," * n + "a"),
+    "base64": field("Content-Usage", lambda n: "a=:" + "A" * n * 10 + "="),
+    "signals": field("Content-Signal", lambda n: "ai-train=yes " * n),
+    "marks": field("Content-Signal", lambda n: "=:,;" * n),
+    "links field": field("Link", lambda n: "<a>;rel=license," * n),
+    "open links": field("Link", lambda n: "<a>" + ";a" * n),
+    "reservations": lines("tdm-reservation", "1"),
+    "metas": html(lambda n: page(meta("noindex") * n)),
+    "other metas": html(lambda n: page(meta("noindex", "otherbot") * n)),
+    "deep metas": html(lambda n: page(body="<div>" * min(n, 200) + meta("noindex") * n)),
+    "anchors": html(
+        lambda n: page(body="".join(f"<a href='/{i}' rel=nofollow>" for i in range(n)))
+    ),
+    "same anchors": html(lambda n: page(body="<a href='/a' rel=nofollow>" * n)),
+    "rels": html(lambda n: page(body=f"<a href=/ rel='{'nofollow ' * n}'>")),
+    "licence links": html(lambda n: page("<link rel=license href=/a>" * n)),
+    "usage records": robots(lambda n: _UA + "Content-Usage: train-ai=n\n" * n),
+    "usage paths": robots(
+        lambda n: (
+            _UA + "".join(f"Content-Usage: /{'a' * (i % 50)}*a$ train-ai=n\n" for i in range(n))
+        )
+    ),
+    "usage groups": robots(lambda n: f"{_UA}Content-Usage: train-ai=n\n" * n),
+    "usage before": robots(lambda n: "Content-Signal: ai-train=no\n" * n + _UA),
+    "signal records": robots(lambda n: _UA + "Content-Signal: /a search=no\n" * n),
+    "licences": robots(lambda n: _UA + "".join(f"License: /{i}\n" for i in range(n))),
+    "json": tdmrep(lambda n: "[" + '{"location":"/","tdm-reservation":2},' * n + "1]"),
+    "json rules": tdmrep(
+        lambda n: "[" + '{"location":"/*a*b","tdm-reservation":1},' * (n // 2) + "1]"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _HOSTILE)
+def test_work(name: str) -> None:
+    make = _HOSTILE[name]
+    once, twice = calls(make(_COUNT)), calls(make(2 * _COUNT))
+    assert twice <= _GROWTH * once + 200, (once, twice)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", _HOSTILE)
+def test_time(name: str) -> None:
+    """A megabyte, or 100,000 parts, is done in seconds: nothing squares within one call."""
+    import time
+
+    work = _HOSTILE[name](100_000)
+    before = time.process_time()
+    work()
+    assert time.process_time() - before < 20
+
+
+@pytest.mark.parametrize("name", _HOSTILE)
+def test_what_is_kept(name: str) -> None:
+    result = _HOSTILE[name](_COUNT)()
+    usage = result[0] if isinstance(result, tuple) else result
+    assert len(usage.statements) <= 110
+    assert len(usage.remarks) <= 100
+    assert len(usage.licences) <= 100
+    assert all(len(one.text) <= 200 for one in (*usage.statements, *usage.remarks))
+
+
+def test_rules_that_are_kept() -> None:
+    response = response_of(page(meta("noindex, nofollow") * 10_000))
+    assert len(page_rules(response, ()).rules) == 2

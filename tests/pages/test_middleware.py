@@ -1,0 +1,187 @@
+"""The spider middleware without a crawl, and whose crawl a response is of."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import pytest
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
+from scrapy.http import HtmlResponse, Response, TextResponse
+from scrapy.settings import Settings
+from scrapy.statscollectors import MemoryStatsCollector
+
+from scrapy_rep import ConfigurationError, PageRules, RepPageMiddleware, page_rules
+from scrapy_rep.pages import elements, readings
+
+from .answers import URL, meta, page, response_of
+
+_PAGE = page(meta("none"), body='<a href="/a">x</a>')
+
+
+def middleware(**settings: Any) -> RepPageMiddleware:
+    values = {"USER_AGENT": "FooBot/1.0", **settings}
+    crawler = Crawler(Spider, Settings(values))
+    crawler.stats = MemoryStatsCollector(crawler)
+    return RepPageMiddleware.from_crawler(crawler)
+
+
+@pytest.fixture
+def opened() -> Iterator[list[RepPageMiddleware]]:
+    """Those that are open; they are closed at the end."""
+    made: list[RepPageMiddleware] = []
+    yield made
+    for one in made:
+        one._crawl.close()
+
+
+def test_a_wrong_setting() -> None:
+    with pytest.raises(ConfigurationError, match="REP_PAGE_OBEY"):
+        middleware(REP_PAGE_OBEY=["index"])
+
+
+def test_nothing_is_wrapped_by_default() -> None:
+    result = [1, 2]
+    assert middleware().process_spider_output(response_of(_PAGE), result) is result
+
+
+def test_what_a_request_carries_of_another_page_is_removed() -> None:
+    request = Request(URL, meta={"rep_page": PageRules(), "rep_usage": 1, "mine": 2})
+    made = middleware(REP_PAGE_OBEY="noindex")
+    response = response_of(_PAGE, request=request)
+    made.process_spider_input(response)
+    assert request.meta == {"mine": 2}
+    assert [*made.process_spider_output(response, [{"a": 1}])] == []
+    assert request.meta["rep_page"].noindex
+    assert "rep_usage" not in request.meta
+    copy = Request(f"{URL}/2", meta=request.meta)
+    assert [*made.process_spider_output(response, [copy])] == [copy]
+    assert copy.meta == {"mine": 2}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"REP_PAGE_OBEY": ["nofollow", "noindex"]},
+        {"REP_PAGE_OBEY": ["rel-nofollow", "noindex"]},
+        {"REP_PAGE_OBEY": ["nofollow"], "REP_USES": ["train-ai"]},
+    ],
+)
+def test_a_page_whose_elements_cannot_be_read_permits_nothing(
+    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows what they say. A failure is no permission."""
+
+    def fails(_: Response) -> Any:
+        raise ValueError("no tree")
+
+    made, obeying_none = middleware(**settings), middleware(REP_ITEM_FIELD="robots")
+    result = [Request(f"{URL}/2"), {"a": 1}]
+    assert [*made.process_spider_output(response_of(page()), result)] == result
+    monkeypatch.setattr(HtmlResponse, "selector", property(fails))
+    response = response_of(page())
+    assert [*made.process_spider_output(response, result)] == []
+    assert [*obeying_none.process_spider_output(response, result)] == result
+
+
+def test_a_page_that_is_still_compressed_permits_nothing() -> None:
+    """Scrapy leaves encodings alone for which a package is missing, such as br."""
+    fields = [("Content-Type", "text/html"), ("Content-Encoding", "br")]
+    made = middleware(REP_PAGE_OBEY=["nofollow", "noindex"])
+    result = [Request(f"{URL}/2"), {"a": 1}]
+    response = response_of(bytes(range(256)), fields)
+    assert not isinstance(response, TextResponse)
+    assert [*made.process_spider_output(response, result)] == []
+    response = response_of(b"", fields)  # to HEAD, say
+    assert [*made.process_spider_output(response, result)] == result
+    image = response_of(bytes(range(256)), [("Content-Type", "image/png")])
+    assert [*made.process_spider_output(image, result)] == result
+
+
+def test_requests_of_start_are_judged_by_no_page() -> None:
+    made = middleware(REP_PAGE_OBEY=["nofollow", "noindex"], REP_USES="train-ai")
+    request, item = Request(URL), {"a": 1}
+    assert made.get_processed_request(request, None) is request
+    assert made.get_processed_item(item, None) is item
+
+
+@attrs.define
+class CheckedItem:
+    """An item that checks what it is given."""
+
+    robots: str = attrs.field(default="", validator=attrs.validators.instance_of(str))
+
+
+def test_an_item_that_refuses_the_value_is_kept(caplog: pytest.LogCaptureFixture) -> None:
+    """It is not lost, nor is what the callback yields behind it."""
+    made = middleware(REP_ITEM_FIELD="robots")
+    items: list[Any] = [CheckedItem(), CheckedItem(), {"a": 1}]
+    assert [*made.process_spider_output(response_of(_PAGE), items)] == items
+    assert items[0].robots == ""
+    assert "robots" in items[2]
+    assert caplog.text.count("CheckedItem do not take this field") == 1
+
+
+def test_what_is_no_item_carries_nothing() -> None:
+    made = middleware(REP_ITEM_FIELD="robots")
+    response = response_of(_PAGE)
+    made.process_spider_input(response)
+    thing = object()
+    assert [*made.process_spider_output(response, [thing])] == [thing]
+
+
+def test_names_of_the_crawl(opened: list[RepPageMiddleware]) -> None:
+    response = response_of(fields=[("X-Robots-Tag", "foobot: noindex, barbot: nofollow")])
+    assert page_rules(response).to_dict() == {}
+    for name in ("FooBot", "BarBot"):
+        opened.append(middleware(USER_AGENT=f"{name}/1.0"))
+        opened[-1]._spider_opened()
+    assert page_rules(response).to_dict() == {"noindex": True, "nofollow": True}, "either may be"
+    opened[0].process_spider_input(response)
+    assert page_rules(response).to_dict() == {"noindex": True}
+    request = Request(URL, headers={"User-Agent": "BarBot/2.0"})
+    response = response_of(fields=[("X-Robots-Tag", "barbot: noai")], request=request)
+    opened[0].process_spider_input(response)
+    assert page_rules(response).to_dict() == {"noai": True}, "as whom the page was asked for"
+
+
+def test_nothing_holds_a_response() -> None:
+    response: Response | None = response_of(_PAGE)
+    assert response is not None
+    middleware().process_spider_input(response)
+    assert page_rules(response, "FooBot").noindex
+    seen = weakref.ref(response)
+    response = None
+    gc.collect()
+    assert seen() is None
+
+
+def test_a_page_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Response] = []
+    metas_of = elements.metas_of
+
+    def counted(response: Response) -> Any:
+        read.append(response)
+        return metas_of(response)
+
+    monkeypatch.setattr(elements, "metas_of", counted)
+    response = response_of(_PAGE)
+    for _ in range(3):
+        assert page_rules(response, "FooBot").noindex
+        assert page_rules(response, "BarBot", now=1).nofollow
+        assert readings.usage_of(response, product_tokens="FooBot").to_dict()["search"] == "n"
+    assert len(read) == 1
+
+
+def test_a_page_that_cannot_be_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    response = response_of(_PAGE, [("X-Robots-Tag", "noai")])
+
+    def fail(self: Any) -> None:
+        raise LookupError("no such encoding")
+
+    monkeypatch.setattr(type(response), "selector", property(fail))
+    assert page_rules(response, ()).to_dict() == {"noai": True}

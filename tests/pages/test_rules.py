@@ -1,0 +1,571 @@
+"""docs/pages.md, parts A and B: the rules of pages and of links.
+
+One class per clause; its docstring is the clause in short.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from scrapy.http import HtmlResponse
+from scrapy.linkextractors import LinkExtractor
+
+from scrapy_rep import PageRules, page_rules
+from scrapy_rep.pages.elements import without_fragment
+from scrapy_rep.pages.readings import refused_links
+from scrapy_rep.protocol.fields.sources import Problem
+from scrapy_rep.protocol.page.dates import date_of
+from scrapy_rep.protocol.page.rules import page_rules_of
+
+from .answers import meta, page, response_of
+
+
+def said(line: str | bytes, *more: str, tokens: Any = "FooBot") -> dict[str, Any]:
+    """The rules of lines of X-Robots-Tag."""
+    return read(line, *more, tokens=tokens).to_dict()
+
+
+def read(line: str | bytes, *more: str, tokens: Any = "FooBot") -> PageRules:
+    fields = [("X-Robots-Tag", one) for one in (line, *more)]
+    return page_rules(response_of(fields=fields), tokens)
+
+
+def of_page(html: str, tokens: Any = "FooBot", **values: Any) -> dict[str, Any]:
+    return page_rules(response_of(html), tokens, **values).to_dict()
+
+
+def problems(rules: PageRules) -> list[Problem]:
+    return [remark.problem for remark in rules.remarks]
+
+
+NOINDEX = {"noindex": True}
+BOTH = {"noindex": True, "nofollow": True}
+
+
+class TestWho:
+    """A1: robots, *, x-robots-tag or no name is everyone; all rules for everyone and us unite."""
+
+    @pytest.mark.parametrize(
+        "name", ["robots", "*", "x-robots-tag", "ROBOTS", "FooBot", "foobot/2"]
+    )
+    def test_speaks_to_us(self, name: str) -> None:
+        assert said(f"{name}: noindex") == NOINDEX
+        assert of_page(page(meta("noindex", name))) == NOINDEX
+
+    @pytest.mark.parametrize("name", ["foo", "foobotx", "foobot-news", "otherbot", "2foobot"])
+    def test_speaks_to_others(self, name: str) -> None:
+        assert said(f"{name}: noindex") == {}
+        assert of_page(page(meta("noindex", name))) == {}
+
+    def test_being_named_excuses_from_nothing(self) -> None:
+        assert said("noindex", "foobot: index, nofollow") == BOTH
+
+    def test_any_of_our_tokens(self) -> None:
+        assert said("a: noindex, b: nofollow, c: noai", tokens=["a", "b"]) == BOTH
+
+    def test_nobody(self) -> None:
+        assert said("a: noindex, nofollow", tokens=()) == {}
+        assert said("*: noindex", tokens=()) == NOINDEX
+
+    def test_by_the_letters_of_ascii(self) -> None:
+        assert said("no\u0131ndex, NO\u0130NDEX, nofollow") == {"nofollow": True}
+
+
+class TestMeta:
+    """A2: trimmed names in any case, or property, or http-equiv; the content alone counts."""
+
+    @pytest.mark.parametrize(
+        "element",
+        [
+            '<meta name=" Robots " content=noindex>',
+            "<meta content='noindex' name=robots>",
+            '<meta property="robots" content="noindex">',
+            '<meta http-equiv="X-Robots-Tag" content="noindex">',
+            '<meta http-equiv=robots content="noindex">',
+            '<noscript><meta name="robots" content="noindex"></noscript>',
+            '<template><meta name="robots" content="noindex"></template>',
+            '<svg><meta name="robots" content="noindex"></svg>',
+            '<meta name="robots" content="noindex" content="all">',
+            "<META NAME=ROBOTS CONTENT=NOINDEX />",
+        ],
+    )
+    def test_counts(self, element: str) -> None:
+        assert of_page(page(element)) == NOINDEX
+        assert of_page(page(body=f"<div><div>{element}</div></div>")) == NOINDEX
+
+    @pytest.mark.parametrize(
+        "element",
+        [
+            '<meta name="robots" value="noindex">',
+            '<meta name="robots" content="all" content="noindex">',
+            '<meta name="description" property="robots" content="noindex">',
+            '<meta http-equiv="refresh" content="noindex">',
+            '<!-- <meta name="robots" content="noindex"> -->',
+            "<style><meta name=robots content=noindex></style>",
+            "<script>'<meta name=robots content=noindex>'</script>",
+            "<textarea><meta name=robots content=noindex></textarea>",
+            '<p title="<meta name=robots content=noindex>">',
+            "<iframe srcdoc='<meta name=robots content=noindex>'></iframe>",
+        ],
+    )
+    def test_does_not_count(self, element: str) -> None:
+        assert of_page(page(body=element)) == {}
+
+    def test_an_unusual_attribute_is_remarked(self) -> None:
+        rules = page_rules(response_of(page('<meta property="robots" content="noindex">')), ())
+        assert problems(rules) == [Problem.NO_NAME]
+
+    def test_the_head_alone(self) -> None:
+        html = page(meta("noindex"), body=meta("nofollow"))
+        assert of_page(html) == BOTH
+        assert of_page(html, meta="head") == NOINDEX
+        html = page("<div>x</div>", meta("noindex"))
+        assert of_page(html, meta="head") == {}, "HTML ends the head at the div"
+
+    def test_where(self) -> None:
+        html = "<html>\n<head>\n<meta charset=utf-8>\n<meta name=robots content=noindex>\n"
+        rule = page_rules(response_of(html), ()).rule("noindex")
+        assert rule is not None
+        assert str(rule) == "noindex by meta 1, line 4"
+
+    def test_a_truncated_page(self) -> None:
+        response = response_of(page(meta("noindex"))[:80], flags=["dataloss"])
+        assert problems(page_rules(response, ())) == [Problem.CUT_BODY]
+
+    def test_xhtml_as_xml(self) -> None:
+        head = '<head><meta name="robots" content="noindex"/></head>'
+        html = f'<html xmlns="http://www.w3.org/1999/xhtml">{head}</html>'
+        assert page_rules(response_of(html, content_type="application/xhtml+xml"), ()).noindex
+
+    @pytest.mark.parametrize(
+        ("content_type", "is_page"),
+        [
+            ("text/html, text/html", True),  # as proxies join lines
+            ("text/plain, text/html", True),
+            ("text/html, text/plain", False),
+            ("application/vnd.wap.xhtml+xml", True),
+            ("*/*", True),  # no type: Scrapy and browsers look at the body
+            ("html", True),
+            ("application/octet-stream", False),
+            ("text/plain", False),
+            ("image/png", False),
+        ],
+    )
+    def test_content_types(self, content_type: str, is_page: bool) -> None:
+        response = response_of(page(meta("noindex")), [("Content-Type", content_type)])
+        assert page_rules(response, ()).noindex == is_page
+
+
+class TestGrammar:
+    """A3: segments between commas; names govern up to the next; the unreadable hides nothing."""
+
+    @pytest.mark.parametrize(
+        ("line", "rules"),
+        [
+            ("BadBot: noindex, nofollow, googlebot: nofollow", {}),
+            ("noarchive, otherbot: noindex", {"noarchive": True}),
+            ("otherbot: noindex, foobot: nofollow", {"nofollow": True}),
+            ("otherbot: noindex, *: nofollow", {"nofollow": True}),
+            ("otherbot:, noindex", {}),
+            ("foobot:, noindex", NOINDEX),
+            ("otherbot: unavailable_after: 25 Jun 2010, noindex", {}),
+            ("otherbot: unavailable_after: Wed, 03 Dec 2025 13:09:53 GMT, noindex", {}),
+            ("max-audio-preview: 3, noindex", NOINDEX),
+            ("foo: bar, noindex", NOINDEX),
+            ("foobot: whatever, noindex", NOINDEX),
+            ("max-snippet = 5, noindex", {"max-snippet": 5, **NOINDEX}),
+            ("no-index, no_follow", BOTH),
+            ("no index, no  follow", BOTH),
+            ("noindex; nofollow", BOTH),
+            ("noindex nofollow", BOTH),
+            ("noindex|nofollow", BOTH),
+            ("noindex/nofollow", BOTH),
+            ("noindex + nofollow", BOTH),
+            ("noindex&nofollow", BOTH),
+            ("no index; no-follow", BOTH),
+            ("no index no follow", BOTH),
+            ("'noindex', \"nofollow\"", BOTH),
+            ("\u201cnoindex, nofollow\u201d", BOTH),
+            ("\u00a0noindex\u200b", NOINDEX),
+            ("max-snippet: 20; noindex", {"max-snippet": 20, **NOINDEX}),
+            ("max-snippet: many; noindex", NOINDEX),
+            ("max-snippet: none", {}),
+            ("noindex; max-snippet:20", {"max-snippet": 20, **NOINDEX}),
+            ("noindex; otherbot: nofollow", NOINDEX),
+            ("noindex: nofollow", BOTH),
+            ("unavailable_after: Wed, noindex", NOINDEX),
+            ("unavailable_after: nonsense, noindex", NOINDEX),
+            (
+                "unavailable_after: 2020-01-01; noindex",
+                {"unavailable_after": "2020-01-01T00:00:00Z", **NOINDEX},
+            ),
+            ("noindexed, mynoindex, noindex.", {}),
+            ("max-image-preview:none", {"max-image-preview": "none"}),
+            (", ,,", {}),
+            ("", {}),
+            (":", {}),
+            (":noindex", NOINDEX),
+        ],
+    )
+    def test_reads(self, line: str, rules: dict[str, Any]) -> None:
+        assert said(line) == rules
+
+    def test_a_new_line_starts_with_everyone(self) -> None:
+        assert said("otherbot: nofollow", "noindex") == NOINDEX
+
+    @pytest.mark.parametrize(
+        ("line", "problem"),
+        [
+            ("no-index", Problem.UNUSUAL_SPELLING),
+            ("noindex; nofollow", Problem.UNUSUAL_SEPARATOR),
+            ("noindexed", Problem.UNKNOWN_RULE),
+            ("max-snippet: many", Problem.INVALID_VALUE),
+            ("unavailable_after: 07/08/2024", Problem.INVALID_DATE),
+        ],
+    )
+    def test_remarks(self, line: str, problem: Problem) -> None:
+        (remark,) = read(line).remarks
+        assert remark.problem is problem
+        assert str(remark.source) == "X-Robots-Tag 1"
+        assert remark.text == line
+
+    def test_plain_words_are_unremarkable(self) -> None:
+        assert read("noindex, FOLLOW, max-snippet:-1, otherbot: none").remarks == ()
+
+
+class TestWords:
+    """A4: the words; none is two of them; those that permit cancel nothing."""
+
+    @pytest.mark.parametrize(
+        "word",
+        [
+            *["noindex", "nofollow", "nosnippet", "noarchive", "nocache", "noimageindex"],
+            *["notranslate", "indexifembedded", "noai", "noimageai", "noml", "notrain"],
+            "disallowaitraining",
+        ],
+    )
+    def test_rules(self, word: str) -> None:
+        assert said(word) == said(word.upper()) == {word: True}
+        assert getattr(read(word), word) is True
+        assert getattr(read(""), word) is False
+
+    def test_none(self) -> None:
+        assert said("none") == BOTH
+
+    @pytest.mark.parametrize(
+        "word",
+        [
+            *["all", "index", "follow", "archive", "snippet", "imageindex", "translate", "cache"],
+            *["noodp", "noydir", "noyaca", "nositelinkssearchbox", "noimageclick", "nopreview"],
+            "nopagereadaloud",
+        ],
+    )
+    def test_without_effect(self, word: str) -> None:
+        assert said(word) == {}
+        assert said(f"noindex, {word}") == said(f"{word}, noindex") == NOINDEX
+        assert read(word).remarks == ()
+
+
+class TestValues:
+    """A5: the most restrictive wins; what is no value is ignored; max-snippet:0 is nosnippet."""
+
+    @pytest.mark.parametrize(
+        ("line", "rules"),
+        [
+            ("max-snippet:50, max-snippet:20", {"max-snippet": 20}),
+            ("max-snippet:20, max-snippet:50", {"max-snippet": 20}),
+            ("max-snippet:-1, max-snippet:50", {"max-snippet": 50}),
+            ("max-snippet:-1", {"max-snippet": -1}),
+            ("max-snippet:-2", {}),
+            ("max-snippet:1.5", {}),
+            ("max-snippet:\u0661", {}),
+            ("max-snippet:0", {"max-snippet": 0, "nosnippet": True}),
+            ("max-video-preview:0", {"max-video-preview": 0}),
+            (
+                "max-image-preview:LARGE, max-image-preview:standard",
+                {"max-image-preview": "standard"},
+            ),
+            ("max-image-preview:none, max-image-preview:large", {"max-image-preview": "none"}),
+            ("max-image-preview:huge", {}),
+            (
+                "unavailable_after:2021-01-01, unavailable-after:2020-01-01",
+                {"unavailable_after": "2020-01-01T00:00:00Z"},
+            ),
+        ],
+    )
+    def test_merges(self, line: str, rules: dict[str, Any]) -> None:
+        assert said(line) == rules
+
+    def test_names_the_place_of_what_wins(self) -> None:
+        rule = read("max-snippet:50", "max-snippet:20", "max-snippet:20").rule("max-snippet")
+        assert rule is not None
+        assert str(rule) == "max-snippet: 20 by X-Robots-Tag 2"
+
+    def test_what_is_no_rule(self) -> None:
+        with pytest.raises(ValueError, match="'noodp' is no rule of pages"):
+            read("noodp").rule("noodp")
+
+
+class TestDates:
+    """A6: RFC 822, 1123, 850, asctime, ISO 8601, a day; no zone is UTC; ambiguous is ignored."""
+
+    @pytest.mark.parametrize(
+        ("text", "seconds"),
+        [
+            ("Sun, 06 Nov 1994 08:49:37 GMT", 784111777),
+            ("Sunday, 06-Nov-94 08:49:37 GMT", 784111777),
+            ("Sun Nov  6 08:49:37 1994", 784111777),
+            ("06 Nov 94 08:49:37 UT", 784111777),
+            ("6 November 1994 08:49:37", 784111777),
+            ("Sun, 6 Nov 1994 03:49:37 EST", 784111777),
+            ("Sun, 6 Nov 1994 09:49:37 +0100", 784111777),
+            ("Sun, 6 Nov 1994 08:49:37 GMT (daylight saving)", 784111777),
+            ("1994-11-06T08:49:37Z", 784111777),
+            ("1994-11-06 08:49:37", 784111777),
+            ("1994-11-06T09:49:37.123+01:00", 784111777),
+            ("19941106T084937Z", 784111777),
+            ("6 Nov 1994", 784080000),
+            ("1994-11-06", 784080000),
+            ("19941106", 784080000),
+            ("1994-11-06T08:49", 784111740),
+            ("29 Feb 2024", 1709164800),
+            ("31 Dec 1998 23:59:60 GMT", 915148800),
+        ],
+    )
+    def test_reads(self, text: str, seconds: int) -> None:
+        assert date_of(text) == seconds
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            *["", "07/08/2024", "29 Feb 2023", "31 Apr 2024", "2020-13-40", "2020-00-10", "soon"],
+            *["0000-01-01", "6 Nov 1994 25:00", "6 Nov 1994 08:60:00", "6 Nov 1994 08:49:37 XYZ"],
+            *["6 Foo 1994", "32 Jan 2024", "1994", "1 Jan", "6 Nov 1994 08:49:37 +2500"],
+            *["6 Nov 1994" + " x" * 100, "\u0661 Jan 2024"],
+        ],
+    )
+    def test_ignores(self, text: str) -> None:
+        assert date_of(text) is None
+
+    @pytest.mark.parametrize(
+        "zone", ["EST5", "EDT4", "CST6", "CDT5", "MST7", "MDT6", "PST8", "PDT7"]
+    )
+    def test_zones(self, zone: str) -> None:
+        expected = 784111777 + int(zone[3]) * 3600
+        assert date_of(f"Sun, 6 Nov 1994 08:49:37 {zone[:3]}") == expected
+
+    @pytest.mark.parametrize(
+        "text",
+        ["-0001-01-01", "1970-01-01", "2000-02-29", "2100-02-28", "2024-12-31", "0001-01-01"],
+    )
+    def test_shown_as_it_was_read(self, text: str) -> None:
+        if date_of(text) is None:
+            assert said(f"unavailable_after: {text}") == {}
+        else:
+            assert said(f"unavailable_after: {text}") == {"unavailable_after": f"{text}T00:00:00Z"}
+
+    def test_past_is_noindex(self) -> None:
+        response = response_of(fields=[("X-Robots-Tag", "unavailable_after: 1970-01-02")])
+        assert page_rules(response, (), now=86401).noindex
+        assert not page_rules(response, (), now=86400).noindex
+        assert page_rules(response, ()).is_unavailable()
+        assert not page_rules(response, ()).is_unavailable(now=5)
+        assert page_rules(response, (), now=86401).to_dict() == {
+            "unavailable_after": "1970-01-02T00:00:00Z"
+        }
+
+
+class TestRobotsTag:
+    """A7: a List of names with parameters; what is none is read like X-Robots-Tag."""
+
+    def of(self, *lines: str, tokens: Any = "FooBot") -> PageRules:
+        fields = [("Robots-Tag", line) for line in lines]
+        return page_rules(response_of(fields=fields), tokens)
+
+    @pytest.mark.parametrize(
+        ("line", "rules"),
+        [
+            ("*;noindex", NOINDEX),
+            ("foobot;noindex;nofollow, otherbot;noai", BOTH),
+            ("FooBot;noindex", NOINDEX),
+            ("(otherbot foobot);noindex", NOINDEX),
+            ('"foobot";noindex', NOINDEX),
+            ("*;noindex=?0", {}),
+            ("*;noindex=?1;none=?0", NOINDEX),
+            ("*;max-snippet=0", {"max-snippet": 0, "nosnippet": True}),
+            ("*;max-image-preview=none", {"max-image-preview": "none"}),
+            ("*;unavailable_after=@0", {"unavailable_after": "1970-01-01T00:00:00Z"}),
+            ('*;unavailable_after="2 Jan 1970"', {"unavailable_after": "1970-01-02T00:00:00Z"}),
+            ("*;whatever, *;noindex", NOINDEX),
+            ("otherbot;noindex", {}),
+            ("*", {}),
+        ],
+    )
+    def test_a_list(self, line: str, rules: dict[str, Any]) -> None:
+        assert self.of(line).to_dict() == rules
+
+    @pytest.mark.parametrize(
+        ("line", "rules"),
+        [
+            ("*;NOINDEX", NOINDEX),
+            ("noindex", NOINDEX),
+            ("noindex, nofollow", BOTH),
+            ("foobot:, noindex", NOINDEX),
+            ("otherbot: noindex", {}),
+            ("foobot: noindex", NOINDEX),
+            ("1;noindex", NOINDEX),
+        ],
+    )
+    def test_no_list(self, line: str, rules: dict[str, Any]) -> None:
+        found = self.of(line)
+        assert found.to_dict() == rules
+        assert Problem.NO_LIST in problems(found)
+
+    def test_lines(self) -> None:
+        rules = self.of("*;noindex", "foobot;nofollow")
+        assert [str(rule) for rule in rules.rules] == [
+            "noindex by Robots-Tag 1",
+            "nofollow by Robots-Tag 2",
+        ]
+
+    def test_lines_are_one_list(self) -> None:
+        assert self.of('"a', 'b";noindex').to_dict() == {}
+        assert self.of("(a", "foobot);noindex").to_dict() == NOINDEX, (
+            "no List, so read like X-Robots-Tag"
+        )
+
+    def test_one_line_that_is_no_list(self) -> None:
+        assert self.of("otherbot;noai", "noindex; nofollow").to_dict() == {"noai": True, **BOTH}
+
+
+class TestLimits:
+    """A8: at most 100 findings, of 200 characters, which no terminal obeys."""
+
+    def test_remarks(self) -> None:
+        rules = read(",".join(["\x1b[31m" * 500] * 500))
+        assert len(rules.remarks) == 100
+        assert all(len(one.text) == 200 and one.text.isprintable() for one in rules.remarks)
+
+    def test_any_octets(self) -> None:
+        assert said(b"no\xffindex, \x00, \xff\xfe, nofollow") == {"nofollow": True}
+        assert said(b"\xa0noindex\xa0") == NOINDEX, "the no-break space of Latin-1"
+
+    def test_each_rule_once(self) -> None:
+        rules = page_rules_of({"x-robots-tag": [b"noindex, none"] * 1000})
+        assert [rule.name for rule in rules.rules] == ["noindex", "nofollow"]
+
+
+class TestLinks:
+    """B: a link with the relation is not followed, unless another without it names the URL."""
+
+    def refused(self, body: str, *rels: str, head: str = "") -> set[str]:
+        return {*refused_links(response_of(page(head, body=body)), rels or ("nofollow",))}
+
+    @pytest.mark.parametrize(
+        "rel", ["nofollow", "NOFOLLOW", "a nofollow", "a,nofollow", "a, nofollow"]
+    )
+    def test_refused(self, rel: str) -> None:
+        assert self.refused(f'<a href="/a" rel="{rel}">x</a>') == {"https://example.com/a"}
+
+    @pytest.mark.parametrize("rel", ["", "ugc", "sponsored", "nofollowed", "no-follow"])
+    def test_followed(self, rel: str) -> None:
+        assert self.refused(f'<a href="/a" rel="{rel}">x</a>') == set()
+
+    def test_other_relations(self) -> None:
+        body = "<a href=/a rel=ugc>x</a><a href=/b rel=nofollow>x</a>"
+        assert self.refused(body, "ugc", "sponsored") == {"https://example.com/a"}
+
+    def test_another_link_without_it(self) -> None:
+        body = '<a href="/a" rel="nofollow">x</a><area href="https://example.com/a#top">'
+        assert self.refused(body) == set()
+
+    @pytest.mark.parametrize(
+        ("target", "url"),
+        [
+            ("a", "https://example.com/base/a"),
+            (" /a\n", "https://example.com/a"),
+            ("/a b", "https://example.com/a%20b"),
+            ("/\u00e9", "https://example.com/%C3%A9"),
+            ("https://other.example", "https://other.example/"),
+            ("#top", "https://example.com/base/"),
+            ("/a/./b/../c", "https://example.com/a/c"),
+            ("/a.b/.c/d?e=/f", "https://example.com/a.b/.c/d?e=/f"),
+            ("/a?", "https://example.com/a"),
+            ("/a#b", "https://example.com/a"),
+            ("//other.example", "https://other.example/"),
+            ("https://other.example:8080/a?b=c", "https://other.example:8080/a?b=c"),
+            ("HTTPS://Other.example/a", "https://other.example/a"),
+            ("?b", "https://example.com/base/?b"),
+            ("b.html?c=d", "https://example.com/base/b.html?c=d"),
+            ("", "https://example.com/base/"),
+        ],
+    )
+    def test_resolved(self, target: str, url: str) -> None:
+        body = f'<a href="{target}" rel="nofollow">x</a>'
+        assert self.refused(body, head='<base href="/base/">') == {url}
+
+    @pytest.mark.parametrize("other", ["/x/../a", "../a", "HTTPS://EXAMPLE.com/a", "/a#b", " /a "])
+    def test_another_link_written_otherwise(self, other: str) -> None:
+        body = f'<a href="/a" rel="nofollow">x</a><a href="{other}">x</a><a href="/b">x</a>'
+        assert self.refused(body) == set()
+
+    @pytest.mark.parametrize(
+        "target",
+        [
+            *["/a", "b?c=d", "/x?", "/\u00e9", "/a b", "?q", "/a;b?c", "a.html", "a/", "../a"],
+            *["/%7e", "/%", "/a!(b)", "b?c=%20", "/a//b", "./a", "/", "/a?b=(c)!", "a?b?c"],
+            *["https://other.example/", "https://other.example/a(b)?c=%C3"],
+            "https://other.example/A%20b",
+        ],
+    )
+    def test_a_request_for_it_is_found(self, target: str) -> None:
+        """As `response.follow` makes it, and as link extractors do."""
+        response = response_of(page(body=f'<a href="{target}" rel="nofollow">x</a>'))
+        (url,) = refused_links(response, ("nofollow",))
+        assert without_fragment(response.follow(target).url) == url
+        assert isinstance(response, HtmlResponse)
+        (link,) = LinkExtractor().extract_links(response)
+        assert without_fragment(link.url) == url
+
+    @pytest.mark.parametrize("base", ["data:,x", "javascript:x", "mailto:a@b"])
+    def test_base_that_resolves_nothing(self, base: str) -> None:
+        """Browsers pass over it, and link extractors."""
+        head = f'<base href="{base}">'
+        for target, url in (
+            ("a", "https://example.com/dir/a"),
+            ("/a b", "https://example.com/a%20b"),
+        ):
+            body = f'<a href="{target}" rel="nofollow">x</a>'
+            assert self.refused(body, head=head) == {url}
+            response = response_of(page(head, body=body))
+            assert isinstance(response, HtmlResponse)
+            (link,) = LinkExtractor().extract_links(response)
+            assert without_fragment(link.url) == url
+
+    def test_no_url(self) -> None:
+        assert self.refused('<a href="http://[" rel="nofollow">x</a>') == set()
+
+    def test_no_page(self) -> None:
+        assert (
+            refused_links(
+                response_of('<a href="/a" rel="nofollow">', content_type="text/plain"),
+                ("nofollow",),
+            )
+            == set()
+        )
+
+
+def test_a_date_takes_its_second_segment_with_it() -> None:
+    """It is no segment of its own, which would be remarked as unknown."""
+    line = "unavailable_after: Wed, 03 Dec 2025 13:09:53 GMT, noarchive"
+    rules = page_rules(response_of(fields=[("X-Robots-Tag", line)]), ())
+    assert {*rules.to_dict()} == {"unavailable_after", "noarchive"}
+    assert problems(rules) == []
+
+
+@pytest.mark.parametrize(("year", "full"), [("68", "2068"), ("69", "1969"), ("99", "1999")])
+def test_years_of_two_digits(year: str, full: str) -> None:
+    line = f"unavailable_after: 1 Jan {year}"
+    rules = page_rules(response_of(fields=[("X-Robots-Tag", line)]), ())
+    assert rules.to_dict() == {"unavailable_after": f"{full}-01-01T00:00:00Z"}

@@ -1,0 +1,262 @@
+"""What one crawler was told is nobody else's: keys of the store, alone and in whole crawls."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.settings import Settings
+
+from scrapy_rep.cache.entry import Entry, Key
+from scrapy_rep.cache.sqlite import SqliteStore
+from scrapy_rep.fetching.askers import Asker
+from scrapy_rep.identity import Identity
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.units import DAY_SECONDS
+from scrapy_rep.settings import RepSettings
+from tests.cache.samples import file_entry
+from tests.crawling import LOOPS, REPOSITORY, Loop, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.servers.handle import Answer, Sequence, Site
+
+_ORIGIN = Origin("https", "example.com", 443)
+_FTP = Origin("ftp", "example.com", 21)
+_RULES = Answer(body="User-agent: *\nDisallow: /private\n")
+_FOR_NOBODY_THEN_RULES = Sequence([Answer(status=403), _RULES])
+
+
+class Asking(Spider):
+    name = "asking"
+
+
+def key(origin: Origin = _ORIGIN, meta: Any = None, spider: Any = None, **settings: Any) -> Key:
+    crawler = Crawler(Asking, Settings(settings))
+    if spider is not None:
+        crawler.spider = Asking(**spider)
+    asker = Asker(crawler, RepSettings.of(crawler.settings), Identity(crawler))
+    return asker.key(origin, meta)
+
+
+class TestKeys:
+    """What makes a difference, and what does not."""
+
+    def test_the_user_agent_is_the_one_that_is_sent(self) -> None:
+        assert key(USER_AGENT="GoodBot/1.0").user_agent == "GoodBot/1.0"
+        assert key(USER_AGENT="GoodBot/1.0", ROBOTSTXT_USER_AGENT="good").user_agent == (
+            "GoodBot/1.0"
+        )
+        assert key(USER_AGENT="GoodBot/1.0", ROBOTSTXT_USER_AGENT="other").user_agent == (
+            "GoodBot/1.0 other"
+        )
+        assert key(spider={"user_agent": "SpiderBot"}).user_agent == "SpiderBot"
+        assert key(DEFAULT_REQUEST_HEADERS={"user-agent": "HeaderBot"}).user_agent == "HeaderBot"
+
+    def test_usual_crawls_have_no_variant(self) -> None:
+        assert key().variant == ""
+        assert key(_FTP).variant == ""
+        assert key(meta={"ftp_user": "u"}).variant == "", "which http takes no notice of"
+        assert key(DEFAULT_REQUEST_HEADERS={"Accept": "x", "Accept-Language": "en"}).variant == ""
+
+    @pytest.mark.parametrize(
+        "different",
+        [
+            {"REP_FETCH_META": {"proxy": "http://p"}},
+            {"REP_FETCH_META": {"zyte_api": {"geolocation": "DE"}}},
+            {"REP_FETCH_META": {"zyte_api": {"geolocation": "FR"}}},
+            {"REP_FETCH_META": {"a": {"b": "c"}}},
+            {"REP_FETCH_META": {"a": ["b", "c"]}},
+            {"DEFAULT_REQUEST_HEADERS": {"Accept-Language": "de"}},
+            {"DEFAULT_REQUEST_HEADERS": {"Accept-Language": "en", "Authorization": "Basic x"}},
+            {"HTTPAUTH_USER": "u", "HTTPAUTH_PASS": "p", "HTTPAUTH_DOMAIN": None},
+            {"spider": {"http_user": "u", "http_pass": "p", "http_auth_domain": None}},
+            {"origin": _FTP, "meta": {"ftp_user": "u", "ftp_password": "p"}},
+            {"origin": _FTP, "FTP_USER": "u"},
+        ],
+    )
+    def test_what_makes_a_difference(self, different: dict[str, Any]) -> None:
+        assert len(key(**different).variant) == 12
+        assert key(**different) == key(**different)
+        assert "p" not in key(**different).variant
+
+    def test_each_differs_from_the_others(self) -> None:
+        metas: list[Any] = [{"a": 1}, {"a": "1"}, {"a": [1]}, {"a": {"1": 1}}, {"a": None, "b": 1}]
+        assert len({key(REP_FETCH_META=meta).variant for meta in metas}) == len(metas)
+
+    def test_order_and_identity_make_none(self) -> None:
+        one = {"a": 1, "b": {"x", "y"}, "c": object, "d": key, "e": [{"f": 1, "g": 2}]}
+        other = {"e": [{"g": 2, "f": 1}], "d": key, "c": object, "b": {"y", "x"}, "a": 1}
+        assert key(REP_FETCH_META=one) == key(REP_FETCH_META=other)
+
+    def test_credentials_count_from_when_the_spider_has_them(self) -> None:
+        crawler = Crawler(Asking, Settings({"REP_FETCH_META": {"a": 1}}))
+        crawler.spider = spider = Asking()
+        asker = Asker(crawler, RepSettings.of(crawler.settings), Identity(crawler))
+        usual, of_ftp = asker.key(_ORIGIN), asker.key(_FTP, {"ftp_user": "u"})
+        assert usual.variant != of_ftp.variant
+        spider.http_user = "u"  # type: ignore[attr-defined]
+        own = asker.key(_ORIGIN)
+        assert own.variant not in (usual.variant, of_ftp.variant)
+        assert own.variant == key(spider={"http_user": "u"}, REP_FETCH_META={"a": 1}).variant
+        del spider.http_user  # type: ignore[attr-defined]
+        assert asker.key(_ORIGIN) == usual
+
+    def test_what_was_sent_last_is_expected(self) -> None:
+        crawler = Crawler(Asking, Settings({"USER_AGENT": "GoodBot"}))
+        asker = Asker(crawler, RepSettings.of(crawler.settings), Identity(crawler))
+        first = asker.key(_ORIGIN)
+        assert asker.key_as_sent(first, None) == first
+        assert asker.key_as_sent(first, "OtherBot").user_agent == "OtherBot"
+        assert asker.key(_ORIGIN).user_agent == "OtherBot"
+
+
+def stored(path: Path) -> list[Key]:
+    store = SqliteStore(path, 1 << 30)
+    try:
+        return store.keys()
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize(
+    ("bad", "good", "loop"),
+    [
+        *[({"USER_AGENT": "BadBot/1.0"}, {"USER_AGENT": "GoodBot/1.0"}, loop) for loop in LOOPS],
+        *[({"SENT_AS": "BadBot/1.0"}, {"SENT_AS": "GoodBot/1.0"}, loop) for loop in LOOPS],
+        ({"REP_FETCH_META": {"download_slot": "x"}}, {}, "asyncio"),
+    ],
+)
+def test_what_another_was_told_lets_nobody_in(
+    bad: dict[str, Any], good: dict[str, Any], loop: Loop, tmp_path: Path
+) -> None:
+    path = tmp_path / "robots.sqlite"
+    settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
+    if "SENT_AS" in bad:
+        settings["DOWNLOADER_MIDDLEWARES"] = {"tests.store_spiders.SentAs": 600}
+    with Site({"/robots.txt": _FOR_NOBODY_THEN_RULES}) as site:
+        url = site.url("/private")
+        crawl(URLS_SPIDER, loop=loop, settings={**settings, **bad}, urls=[url])
+        assert site.paths() == ["/robots.txt", "/private"]
+        result = crawl(URLS_SPIDER, loop=loop, settings={**settings, **good}, urls=[url])
+        assert site.paths() == ["/robots.txt", "/private", "/robots.txt"], result.log
+        agents = {seen.headers["user-agent"] for seen in site.requests()}
+    keys = stored(path)
+    assert {key.user_agent for key in keys} == agents
+    assert len(keys) == 2
+    assert len(set(keys)) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_allowed"), [(Answer(status=304), True), (Answer(status=503), False)]
+)
+def test_what_was_fetched_as_another_is_confirmed_for_those_it_was_sent_as(
+    answer: Answer, is_allowed: bool, tmp_path: Path
+) -> None:
+    """A user's middleware sends the request for a newer version as somebody else.
+
+    A 304 says that our copy holds for them, too. A failure says nothing, and lets nobody go by what
+    the others were told.
+    """
+    path = tmp_path / "robots.sqlite"
+    settings = {
+        **ADDON,
+        "REP_STORE": "sqlite",
+        "REP_STORE_PATH": str(path),
+        "REP_QUICK_RETRY_SECONDS": [],
+        "USER_AGENT": "OneBot/1.0",
+        "SENT_AS": "TwoBot/1.0",
+        "DOWNLOADER_MIDDLEWARES": {"tests.store_spiders.SentAs": 600},
+    }
+    with Site({"/robots.txt": answer}) as site:
+        origin = Origin.of(site.url("/"))
+        assert origin is not None
+        ours, theirs = Key.under(origin, "OneBot/1.0"), Key.under(origin, "TwoBot/1.0")
+        store = SqliteStore(path, 1 << 30)
+        old = file_entry(origin, at=time.time() - 2 * DAY_SECONDS)
+        store.commit(Entry(ours, old.known), None).result()
+        store.close()
+        crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a"), site.url("/private")])
+        assert site.paths() == ["/robots.txt", *["/a"] * is_allowed]
+        assert site.requests()[0].headers["if-none-match"] == '"1"'
+    store = SqliteStore(path, 1 << 30)
+    try:
+        known = {key: entry.known for key in (ours, theirs) if (entry := store.peek(key))}
+    finally:
+        store.close()
+    assert known[ours] == old.known
+    assert (known[theirs].copy is not None) is is_allowed
+    assert (known[theirs].outage is None) is is_allowed
+
+
+def test_another_token_of_the_same_header_is_sent_too(tmp_path: Path) -> None:
+    """`ROBOTSTXT_USER_AGENT` alone makes the header another."""
+    path = tmp_path / "robots.sqlite"
+    settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
+    with Site({"/robots.txt": _FOR_NOBODY_THEN_RULES}) as site:
+        for token in ("badbot", "goodbot"):
+            crawl(
+                URLS_SPIDER,
+                settings={**settings, "ROBOTSTXT_USER_AGENT": token},
+                urls=[site.url("/private")],
+            )
+        assert site.paths() == ["/robots.txt", "/private", "/robots.txt"]
+
+
+def test_redirects_fill_and_read_the_entries_of_their_asker(tmp_path: Path) -> None:
+    path = tmp_path / "robots.sqlite"
+    settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
+    with Site({"/robots.txt": _FOR_NOBODY_THEN_RULES}) as target:
+        there = target.url("/robots.txt")
+        moved = Answer(status=301, headers=(("Location", there),))
+        with Site({"/robots.txt": moved}) as site:
+            for agent in ("BadBot/1.0", "GoodBot/1.0"):
+                for one in (site, target):
+                    crawl(
+                        URLS_SPIDER,
+                        settings={**settings, "USER_AGENT": agent},
+                        urls=[one.url("/private")],
+                    )
+            assert site.paths().count("/private") == 1
+        assert target.paths().count("/private") == 1
+        assert target.paths().count("/robots.txt") == 2
+    assert len(stored(path)) == 4
+
+
+_TWO_CRAWLERS = """
+import json, sys
+from scrapy.crawler import AsyncCrawlerProcess
+from tests.spiders import UrlsSpider
+job = json.loads(sys.argv[1])
+process = AsyncCrawlerProcess({**job["settings"], "TELNETCONSOLE_ENABLED": False,
+    "REMOTE_CONTROL_ENABLED": False})
+stats = []
+for agent in ("BadBot/1.0", "GoodBot/1.0"):
+    crawler = process.create_crawler(UrlsSpider)
+    crawler.settings.set("USER_AGENT", agent, priority="cmdline")
+    process.crawl(crawler, urls=job["urls"])
+process.start()
+"""
+
+
+def test_two_crawlers_in_one_process(tmp_path: Path) -> None:
+    path = tmp_path / "robots.sqlite"
+    with Site({"/robots.txt": _RULES}) as site:
+        settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
+        job = {"settings": settings, "urls": [site.url("/a"), site.url("/private")]}
+        subprocess.run(
+            [sys.executable, "-c", _TWO_CRAWLERS, json.dumps(job)],
+            cwd=REPOSITORY,
+            capture_output=True,
+            timeout=60,
+            check=True,
+        )
+        asked = [seen for seen in site.requests() if seen.path == "/robots.txt"]
+        assert sorted(seen.headers["user-agent"] for seen in asked) == ["BadBot/1.0", "GoodBot/1.0"]
+        assert sorted(site.paths()) == ["/a", "/a", "/robots.txt", "/robots.txt"]
+    assert [key.user_agent for key in stored(path)] == ["BadBot/1.0", "GoodBot/1.0"]

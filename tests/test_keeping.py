@@ -1,0 +1,306 @@
+"""The store in trouble, in whole crawls: it is left, tried again, and nobody's right is taken."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sqlite3
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Spider
+from scrapy.utils.test import get_crawler
+
+from scrapy_rep.cache.base import Claim, Lease, Leased, done
+from scrapy_rep.cache.entry import Entry, Key
+from scrapy_rep.cache.sqlite import SqliteStore
+from scrapy_rep.fetching import keeping
+from scrapy_rep.protocol.access.knowledge import Knowledge
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.settings import RepSettings
+from tests.cache.samples import ORIGIN, body_of, file_entry, outage_entry, usual_key
+from tests.cache.test_contract import PlainStore
+from tests.crawling import LOOPS, Loop, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.redis_server import a_loop, in_a_loop, redis_store
+from tests.servers.handle import Answer, Sequence, Site, redirect
+from tests.store_spiders import LEASE_SECONDS
+
+_OLD = "User-agent: *\nDisallow: /old\n"
+_NEW = "User-agent: *\nDisallow: /new\n"
+_WARNINGS = re.compile(r"\[scrapy_rep\.fetching\.keeping\] WARNING: (.*)")
+
+
+class StoreOfBefore(PlainStore):
+    """A store as users wrote them: commits tell nothing, and look at no lease."""
+
+    def commit(self, entry: Entry, lease: Lease | None) -> Future[Any]:
+        self.entries[entry.origin] = entry
+        nothing: Future[Any] = self.release(lease or Lease(entry.origin, "", 0))
+        return nothing
+
+
+class StoreOfOrigins(StoreOfBefore):
+    """One whose entries are of plain origins, and allow everything."""
+
+    def peek(self, origin: Origin) -> Entry | None:
+        plain = Origin(origin.scheme, origin.host, origin.port)
+        return file_entry(plain, at=time.time(), body=b"")
+
+
+class LosingStore(StoreOfBefore):
+    """One whose leases are over at once, and somebody else's by then; it commits whatever comes."""
+
+    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
+        keeping.LEASE_SECONDS = 0.0  # over at once
+        return done(Leased(Lease(origin, "lost", time.time())))
+
+    def renew(self, lease: Lease, *, seconds: float) -> Future[Lease | None]:
+        return done(None)
+
+    def commit(self, entry: Entry, lease: Lease | None) -> Future[Any]:
+        raise AssertionError("nobody has the right to")
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_lease_that_is_lost_gives_no_right_whatever_the_store_looks_at(loop: Loop) -> None:
+    with Site({"/robots.txt": Answer(body=_OLD)}) as site:
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={**ADDON, "REP_STORE": "tests.test_keeping.LosingStore"},
+            urls=[site.url("/a"), site.url("/old")],
+        )
+        assert site.paths() == ["/robots.txt", "/a"]
+    assert result.stats["rep/store/lease_lost"] == 1
+    assert "rep/store/failed" not in result.stats
+
+
+@pytest.mark.parametrize(
+    ("event", "settings"),
+    [
+        ("local", {"DOWNLOADER_MIDDLEWARES": {"tests.faults.middlewares.Refuse": 850}}),
+        ("guard", {"REP_REDIRECT_GUARD": "public"}),
+    ],
+)
+def test_a_failure_of_our_own_is_nobody_else_s(
+    event: str, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "robots.sqlite"
+    with Site({"/robots.txt": redirect("//localhost/elsewhere")}) as site:
+        result = crawl(
+            URLS_SPIDER,
+            settings={**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path), **settings},
+            urls=[site.url("/a")],
+        )
+        assert "/a" not in site.paths()
+    assert result.stats[f"rep/event/{event}"] == 1
+    with closing(sqlite3.connect(path)) as plain:
+        assert plain.execute("select key from entries_2").fetchall() == []
+        assert plain.execute("select key from leases_2").fetchall() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_store_that_was_locked_is_used_again(loop: Loop, tmp_path: Path) -> None:
+    path = tmp_path / "robots.sqlite"
+    hosts = [f"http://h{number}.example" for number in range(5)]
+    with Site({"*": Answer()}) as proxy:
+        SqliteStore(path, 1 << 30).close()
+        meta = {"proxy": proxy.url("")}
+        result = crawl(
+            "tests.store_spiders:LockingSpider",
+            loop=loop,
+            settings={**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)},
+            environment={"http_proxy": proxy.url("")},
+            urls=[f"{host}/a" for host in hosts],
+            path=str(path),
+            meta=meta,
+        )
+        asked = [path for path in proxy.paths() if path.endswith("/robots.txt")]
+    assert len(result.items) == len(hosts), result.log
+    assert sorted(asked) == [f"{host}/robots.txt" for host in hosts]
+    failed, back = _WARNINGS.findall(result.log)
+    assert "failed" in failed
+    assert "locked" in failed
+    assert "is in use again" in back
+    assert result.stats["rep/store/failed"] == 1
+    assert result.stats["rep/store/back"] == 1
+    assert "ERROR" not in result.log
+    store = SqliteStore(path, 1 << 30)
+    try:
+        assert [str(key.origin) for key in store.keys()] == hosts  # noqa: SIM118
+    finally:
+        store.close()
+
+
+class SlowStore(PlainStore):
+    """One whose answers to claims come when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_asked = asyncio.Event()
+
+    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
+        self.is_asked.set()
+        self.asked: Future[Claim] = Future()
+        return self.asked
+
+    def answer(self, origin: Origin) -> None:
+        """Answer the last claim, with a lease if nobody has one."""
+        self.is_asked.clear()
+        claim = super().claim(origin, seconds=15.0, fresh_seconds=0.0).result()
+        self.asked.set_result(claim)
+
+
+def test_who_claims_and_goes_leaves_no_lease() -> None:
+    """Or everybody else would wait until it ends by itself."""
+    key = usual_key(ORIGIN)
+
+    async def work() -> None:
+        crawler = get_crawler(Spider, {"REP_STORE": "tests.test_keeping.SlowStore"})
+        keeper = keeping.Keeper(crawler, RepSettings.of(crawler.settings))
+        store = keeper._own
+        assert isinstance(store, SlowStore)
+        for _ in range(2):
+            claim = asyncio.create_task(keeper.claim(key, 0.0))
+            await store.is_asked.wait()
+            claim.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await claim
+            store.answer(key)
+            assert store.leases == {}
+        assert keeper._store is store, "it has not failed"
+
+    in_a_loop(work)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "loop"),
+    [*(("sqlite", loop) for loop in LOOPS), ("redis", "asyncio"), ("redis", "reactorless")],
+)
+def test_a_stopped_process_does_not_overwrite_its_successor(
+    kind: str, loop: Loop, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    path, pid_path = tmp_path / "robots.sqlite", tmp_path / "pid"
+    first = Answer(body=_OLD, delay_seconds=2 * LEASE_SECONDS)
+    settings = {**ADDON, "REP_STORE": kind, "REP_STORE_PATH": str(path)}
+    if kind == "redis":
+        settings |= {
+            "REP_REDIS_URL": request.getfixturevalue("redis_server").url,
+            "REP_STORE_LOCAL": "memory",
+        }
+    with (
+        Site({"/robots.txt": Sequence([first, Answer(body=_NEW)])}) as site,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        stopped = pool.submit(
+            crawl,
+            "tests.store_spiders:StoppedSpider",
+            loop=loop,
+            settings=settings,
+            url=site.url("/old"),
+            pid_path=str(pid_path),
+        )
+        patience = time.monotonic() + 30
+        while not site.paths():
+            assert time.monotonic() < patience
+            time.sleep(0.05)
+        pid = int(pid_path.read_text())
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            time.sleep(1.2 * LEASE_SECONDS)
+            successor = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[site.url("/new")])
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        result = stopped.result(60)
+        assert site.paths().count("/robots.txt") == 2
+        body = body_of(_stored(settings, usual_key(Origin.of(site.url()))))
+    assert successor.stats["rep/verdict/disallowed"] == 1
+    assert body == _NEW.encode()
+    assert result.stats["rep/store/lease_lost"] == 1, result.log
+    # What the successor has learnt is newer, and holds for this crawl as well.
+    assert [item["url"] for item in result.items] == [site.url("/old")]
+
+
+def _stored(settings: dict[str, Any], key: Key) -> Entry | None:
+    """What the store of these settings has, as another process sees it."""
+    with ExitStack() as undo:
+        if settings["REP_STORE"] == "redis":
+            loop = undo.enter_context(a_loop())
+            shared = redis_store(settings["REP_REDIS_URL"], None, loop)
+            undo.callback(lambda: shared.close().result())
+            return shared.look(key).result()
+        store = undo.enter_context(closing(SqliteStore(Path(settings["REP_STORE_PATH"]), 1 << 30)))
+        return store.peek(key)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(("name", "warnings"), [("StoreOfBefore", 0), ("StoreOfOrigins", 1)])
+def test_stores_that_users_wrote_before(loop: Loop, name: str, warnings: int) -> None:
+    urls = [(path, host) for path in ("/a", "/old") for host in ("127.0.0.1", "localhost")]
+    with Site({"/robots.txt": Answer(body=_OLD)}) as site:
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={**ADDON, "REP_STORE": f"tests.test_keeping.{name}"},
+            urls=[site.url(path, host) for path, host in urls],
+        )
+        assert sorted(site.paths()) == ["/a", "/a", "/robots.txt", "/robots.txt"], result.log
+    told = _WARNINGS.findall(result.log)
+    assert len(told) == warnings
+    assert all("returns entries under plain origins" in words for words in told)
+    assert result.exit_code == 0, result.error
+
+
+def test_an_outage_that_a_wrong_clock_recorded_is_over(tmp_path: Path) -> None:
+    """It would have held for 20 hours, in this crawl and in all others."""
+    path = tmp_path / "robots.sqlite"
+    settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
+    with Site({"/robots.txt": Answer(body=_OLD)}) as site:
+        key = usual_key(Origin.of(site.url()))
+        store = SqliteStore(path, 1 << 30)
+        store.commit(outage_entry(key, at=time.time() + 20 * 3600), None).result()
+        for _ in range(2):
+            crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a"), site.url("/old")])
+        assert site.paths() == ["/robots.txt", "/a", "/a"]
+        assert body_of(store.peek(key)) == _OLD.encode()
+        store.close()
+
+
+def test_a_copy_that_a_wrong_clock_recorded_is_not_used_unasked(tmp_path: Path) -> None:
+    path = tmp_path / "robots.sqlite"
+    settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
+    with Site({"/robots.txt": Answer(body=_OLD)}) as site:
+        key = usual_key(Origin.of(site.url()))
+        store = SqliteStore(path, 1 << 30)
+        store.commit(file_entry(key, at=time.time() + 20 * 3600, body=b""), None).result()
+        crawl(URLS_SPIDER, settings=settings, urls=[site.url("/old"), site.url("/a")])
+        assert site.paths() == ["/robots.txt", "/a"]
+        assert body_of(store.peek(key)) == _OLD.encode()
+        store.close()
+
+
+def test_the_log_says_that_a_copy_from_before_is_obeyed(tmp_path: Path) -> None:
+    """An outage of a wrong clock's is no outage, while the copy holds."""
+    path, now = tmp_path / "robots.sqlite", time.time()
+    settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
+    with Site() as site:
+        key = usual_key(Origin.of(site.url()))
+        kept = Knowledge(
+            file_entry(key, at=now).known.copy, outage_entry(key, at=now + 3 * 86_400).known.outage
+        )
+        store = SqliteStore(path, 1 << 30)
+        store.commit(Entry(key, kept), None).result()
+        store.close()
+        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a"), site.url("/private")])
+        assert site.paths() == ["/a"]
+    assert "a copy from before is obeyed" in result.log
+    assert "rulesed" not in result.log

@@ -1,0 +1,348 @@
+"""Waiting that can be ended, places that can be lent, watches that can be stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+import pytest
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import CancelledError, Deferred
+
+from scrapy_rep.engine.loops import (
+    CancelledElsewhereError,
+    Places,
+    Running,
+    Stopwatch,
+    Ticks,
+    as_they_come,
+    sleep,
+    within,
+)
+
+Value = TypeVar("Value")
+
+
+def run(work: Coroutine[Any, Any, Value]) -> Value:
+    """Run it in a loop of its own: this thread has one already."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result(timeout=20)
+
+
+async def _never() -> None:
+    await maybe_deferred_to_future(Deferred())
+
+
+async def _stubbornly(release: asyncio.Event) -> str:
+    while not release.is_set():
+        with suppress(asyncio.CancelledError):
+            await release.wait()
+    return "late"
+
+
+class TestRunning:
+    def test_its_result(self) -> None:
+        async def work() -> str:
+            await sleep(0.01)
+            return "done"
+
+        async def main() -> str:
+            return await Running(work()).result()
+
+        assert run(main()) == "done"
+
+    def test_what_it_raised(self) -> None:
+        async def work() -> None:
+            await sleep(0.01)
+            raise KeyError("k")
+
+        async def main() -> None:
+            await Running(work()).result()
+
+        with pytest.raises(KeyError):
+            run(main())
+
+    def test_ended(self) -> None:
+        async def main() -> None:
+            running = Running(_never())
+            running.end(ValueError("enough"))
+            running.end(ValueError("again"))
+            try:
+                await running.result()
+            finally:
+                await asyncio.sleep(0.01)
+                assert running._work.result is None, "its own end is nobody's error"
+
+        with pytest.raises(ValueError, match="enough"):
+            run(main())
+
+    def test_work_that_minds_no_cancelling_is_not_waited_for(self) -> None:
+        async def main() -> None:
+            release = asyncio.Event()
+            with pytest.raises(TimeoutError, match=r"more than 0\.05 seconds"):
+                await within(0.05, _stubbornly(release))
+            release.set()
+            await asyncio.sleep(0.01)
+
+        run(main())
+
+    @pytest.mark.parametrize("error", [asyncio.CancelledError, CancelledError])
+    def test_cancelled_by_somebody_else(self, error: type[BaseException]) -> None:
+        """It would end whoever waits for it too, as if that were wanted."""
+
+        async def work() -> None:
+            await sleep(0.01)
+            raise error
+
+        async def main() -> None:
+            await Running(work()).result()
+
+        with pytest.raises(CancelledElsewhereError):
+            run(main())
+
+    def test_the_work_is_cancelled_with_whoever_waits_for_it(self) -> None:
+        seen: list[str] = []
+
+        async def work() -> None:
+            try:
+                await _never()
+            except asyncio.CancelledError:
+                seen.append("cancelled")
+                raise
+
+        async def main() -> None:
+            task = asyncio.ensure_future(Running(work()).result())
+            await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await asyncio.sleep(0.01)
+            assert seen == ["cancelled"], "now, and not with the loop"
+
+        run(main())
+
+
+def test_a_place_can_be_lent_and_taken_back() -> None:
+    order: list[str] = []
+
+    async def main() -> None:
+        places = Places(1)
+
+        async def other(name: str) -> None:
+            async with places.one():
+                order.append(f"{name} in")
+                await asyncio.sleep(0.02)
+            order.append(f"{name} out")
+
+        async with places.one() as place:
+            waiting = [asyncio.ensure_future(other(name)) for name in "abc"]
+            await asyncio.sleep(0.01)
+            assert order == []
+            place.lend()
+            place.lend()
+            await asyncio.sleep(0.01)
+            assert order == ["a in"]
+            place.take_back()
+            await waiting[0]
+            await asyncio.sleep(0.03)
+            assert order == ["a in", "a out"], "there was one more than places"
+        await asyncio.gather(*waiting)
+
+    run(main())
+    assert order == ["a in", "a out", "b in", "b out", "c in", "c out"]
+
+
+def test_who_is_cancelled_when_the_turn_has_come_gives_it_on() -> None:
+    """In the moment between the place being given and the work going on with it."""
+
+    async def main() -> None:
+        places = Places(1)
+        entered: list[str] = []
+
+        async def one(name: str) -> None:
+            async with places.one():
+                entered.append(name)
+
+        async with places.one():
+            late = asyncio.ensure_future(one("late"))
+            await asyncio.sleep(0.01)
+        late.cancel()  # its turn has come, and it has not gone on yet
+        await asyncio.sleep(0.01)
+        assert (late.cancelled(), entered) == (True, [])
+        await asyncio.wait_for(one("next"), 1)
+        assert entered == ["next"]
+
+    run(main())
+
+
+def test_who_is_cancelled_while_queued_takes_no_place() -> None:
+    async def main() -> None:
+        places = Places(1)
+
+        async def one() -> None:
+            async with places.one():
+                pass
+
+        async with places.one():
+            waiting = asyncio.ensure_future(one())
+            await asyncio.sleep(0.01)
+            waiting.cancel()
+            await asyncio.sleep(0.01)
+        await asyncio.wait_for(one(), 1)
+
+    run(main())
+
+
+def test_a_stopwatch_counts_what_it_ran(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("scrapy_rep.engine.loops.time.monotonic", lambda: now)
+    watch = Stopwatch()
+    assert watch.seconds == 0
+    watch.start()
+    now = 101.0
+    watch.start()
+    assert watch.seconds == 1
+    watch.stop()
+    now = 110.0
+    assert watch.seconds == 1
+    watch.start()
+    now = 112.0
+    watch.stop()
+    assert watch.seconds == 3
+
+
+def test_ticks_come_while_there_is_somebody() -> None:
+    seen: list[str] = []
+
+    async def main() -> None:
+        ticks = Ticks(0.01)
+
+        def look() -> None:
+            seen.append("a")
+            if len(seen) == 3:
+                ticks.drop(look)
+
+        ticks.add(look)
+        ticks.add(look)
+        await asyncio.sleep(0.2)
+
+    run(main())
+    assert seen == ["a"] * 3
+
+
+def timers_of(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
+    """What timers would call, in place of timers."""
+    timers: list[Callable[[], None]] = []
+
+    def call_later(_: float, call: Callable[[], None]) -> object:
+        timers.append(call)
+        return object()
+
+    monkeypatch.setattr("scrapy_rep.engine.loops.call_later", call_later)
+    return timers
+
+
+def test_ticks_end_with_the_last_that_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One timer at a time, and none for nobody: it would run as long as the crawl."""
+    timers = timers_of(monkeypatch)
+    ticks = Ticks(0.1)
+    seen: list[str] = []
+
+    def one() -> None:
+        seen.append("one")
+        ticks.drop(other)
+
+    def other() -> None:
+        seen.append("other")
+        ticks.drop(one)
+
+    ticks.add(one)
+    ticks.add(other)
+    assert len(timers) == 1
+    timers.pop()()
+    assert len(seen) == 1, "who was dropped meanwhile is not called"
+    assert len(timers) == 1
+    for look in (one, other):
+        ticks.drop(look)
+    timers.pop()()
+    assert (len(seen), timers) == (1, [])
+    ticks.add(one)
+    assert len(timers) == 1
+
+
+def test_an_error_of_one_keeps_no_other_from_its_tick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are time limits of different work."""
+    timers = timers_of(monkeypatch)
+    ticks = Ticks(0.1)
+    seen: list[int] = []
+
+    def look(number: int) -> None:
+        seen.append(number)
+        if number % 2:
+            raise KeyError(number)
+
+    for number in range(6):
+        ticks.add(partial(look, number))
+    for _ in range(2):
+        seen.clear()
+        with pytest.raises(KeyError):
+            timers.pop()()
+        assert sorted(seen) == [*range(6)]
+        assert len(timers) == 1
+
+
+class TestAsTheyCome:
+    @pytest.mark.parametrize("limit", [1, 2, 3, 9])
+    def test_so_many_are_under_way(self, limit: int) -> None:
+        most = now = 0
+
+        async def work(seconds: float) -> float:
+            nonlocal most, now
+            now += 1
+            most = max(most, now)
+            await asyncio.sleep(seconds)
+            now -= 1
+            return seconds
+
+        async def main() -> list[float]:
+            times = [0.15, 0.1, 0.05]
+            return [found async for found in as_they_come(map(work, times), limit)]
+
+        found = run(main())
+        assert sorted(found) == [0.05, 0.1, 0.15]
+        assert most == min(limit, 3)
+        if limit != 2:
+            assert found == ([0.15, 0.1, 0.05] if limit == 1 else [0.05, 0.1, 0.15])
+
+    def test_an_error_is_raised(self) -> None:
+        async def work() -> None:
+            raise KeyError("k")
+
+        async def main() -> None:
+            async for _ in as_they_come([work()], 2):
+                pass
+
+        with pytest.raises(KeyError):
+            run(main())
+
+
+def test_ticks_that_are_stopped_leave_no_timer() -> None:
+    seen: list[str] = []
+
+    async def main() -> None:
+        ticks = Ticks(0.01)
+        ticks.add(lambda: seen.append("a"))
+        ticks.stop()
+        await asyncio.sleep(0.05)
+        assert not seen
+        ticks.add(lambda: seen.append("b"))
+        await asyncio.sleep(0.05)
+        ticks.stop()
+        ticks.stop()
+
+    run(main())
+    assert set(seen) == {"b"}

@@ -1,0 +1,354 @@
+"""Crawls that share a store in Redis: each robots.txt is fetched once, and no outage allows."""
+
+from __future__ import annotations
+
+import random
+import re
+import sqlite3
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.cache.shared import _keys
+from scrapy_rep.protocol.access.origin import Origin
+from tests.cache.samples import body_of, file_entry, usual_key
+from tests.crawling import Crawl, Loop, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.redis_server import RedisServer, SlowLine, a_loop, redis_store
+from tests.servers.handle import Answer, Site, free_port
+
+_RULES = "User-agent: *\nDisallow: /private\n"
+_LOOPS: tuple[Loop, ...] = ("asyncio", "reactorless")  # of the third, the settings are refused
+_WARNINGS = re.compile(r"\[(scrapy_rep\S*)\] WARNING: (.*)")
+_WORDS = ("does not answer", "answers again")
+_WORKERS = 4
+_TIERS = ("sqlite", "memory")
+
+
+@pytest.fixture
+def own() -> Iterator[RedisServer]:
+    """A server that the test may do anything to."""
+    with RedisServer() as server:
+        yield server
+
+
+@contextmanager
+def hosts(count: int, delay_seconds: float = 0.3) -> Iterator[tuple[Site, list[str]]]:
+    """A site that is the proxy of many hosts, whose robots.txt each take a while."""
+    slow = Answer(body=_RULES, delay_seconds=delay_seconds)
+    names = [f"http://h{number}.example" for number in range(count)]
+    with Site({f"{name}/robots.txt": slow for name in names}) as proxy:
+        yield proxy, names
+
+
+def worker(
+    url: str,
+    proxy: Site,
+    names: list[str],
+    path: Path | None,
+    *,
+    loop: Loop = "asyncio",
+    seed: int = 0,
+    timeout_seconds: float = 60,
+    **settings: Any,
+) -> Crawl:
+    """A crawl of two pages of each host, in an order of its own, with a local tier of its own."""
+    meta = {"proxy": proxy.url("")}
+    urls = [f"{name}{page}" for name in names for page in ("/public", "/private")]
+    random.Random(seed).shuffle(urls)
+    local = (
+        {"REP_STORE_LOCAL": "memory"}
+        if path is None
+        else {"REP_STORE_PATH": str(path / f"worker-{seed}" / "robots.sqlite")}
+    )
+    return crawl(
+        URLS_SPIDER,
+        loop=loop,
+        settings={
+            **ADDON,
+            "REP_STORE": "redis",
+            "REP_REDIS_URL": url,
+            "REP_FETCH_META": meta,
+            **local,
+            **settings,
+        },
+        urls=urls,
+        meta=meta,
+        timeout_seconds=timeout_seconds,
+    )
+
+
+def asked(proxy: Site) -> dict[str, int]:
+    return Counter(path for path in proxy.paths() if path.endswith("/robots.txt"))
+
+
+def assert_obeyed(proxy: Site, names: list[str], crawls: list[Crawl]) -> None:
+    """Each allowed page was asked for by each worker, and no other page by anybody."""
+    pages = Counter(path for path in proxy.paths() if not path.endswith("/robots.txt"))
+    assert pages == {f"{name}/public": len(crawls) for name in names}, crawls[0].log
+    for done in crawls:
+        assert done.exit_code == 0, done.error
+        assert "ERROR" not in done.log, done.log
+        assert "Traceback" not in done.log, done.log
+
+
+def warnings(done: Crawl) -> list[str]:
+    """What the log says of the store; on a busy machine, sites may seem slow as well."""
+    found = _WARNINGS.findall(done.log)
+    return [words for name, words in found if name != "scrapy_rep.fetching.fetcher"]
+
+
+@pytest.mark.parametrize("loop", _LOOPS)
+@pytest.mark.parametrize(
+    ("tier", "count"),
+    [("sqlite", 40), *(pytest.param(tier, 200, marks=pytest.mark.slow) for tier in _TIERS)],
+)
+def test_four_workers_fetch_each_origin_once(
+    redis_server: RedisServer, tmp_path: Path, loop: Loop, tier: str, count: int
+) -> None:
+    with hosts(count) as (proxy, names):
+        path = tmp_path if tier == "sqlite" else None
+
+        def one(seed: int) -> Crawl:
+            return worker(
+                redis_server.url, proxy, names, path, loop=loop, seed=seed, timeout_seconds=120
+            )
+
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            crawls = list(pool.map(one, range(_WORKERS)))
+        assert asked(proxy) == {f"{name}/robots.txt": 1 for name in names}
+        assert_obeyed(proxy, names, crawls)
+    assert sum(done.stats.get("robotstxt/request_count", 0) for done in crawls) == len(names)
+    if tier == "sqlite":
+        for seed in range(_WORKERS):
+            file = tmp_path / f"worker-{seed}" / "robots.sqlite"
+            with closing(sqlite3.connect(file)) as plain:
+                (kept,) = plain.execute("select count(*) from entries_2").fetchone()
+            assert kept == count
+
+
+def test_the_url_alone_is_enough(redis_server: RedisServer, tmp_path: Path) -> None:
+    """REP_STORE = "auto", as it is by default."""
+    with hosts(3, 0.0) as (proxy, names):
+        for seed in range(2):
+            worker(redis_server.url, proxy, names, tmp_path, seed=seed, REP_STORE="auto")
+        assert set(asked(proxy).values()) == {1}
+    with redis_server.client() as client:
+        assert len(client.keys("rep:{*}:p2:*")) == 3
+
+
+def test_a_warm_worker_does_not_ask_redis(redis_server: RedisServer, tmp_path: Path) -> None:
+    with hosts(3, 0.0) as (proxy, names):
+        worker(redis_server.url, proxy, names, tmp_path)
+        with redis_server.client() as client:
+            client.config_resetstat()
+        again = worker(redis_server.url, proxy, names, tmp_path, REP_PACE_SCOPE="process")
+        assert set(asked(proxy).values()) == {1}
+    assert again.stats["rep/store/hit"] == 3
+    with redis_server.client() as client:
+        assert "cmdstat_evalsha" not in client.info("commandstats")
+
+
+@pytest.mark.parametrize("loop", _LOOPS)
+def test_a_record_of_another_origin_is_counted_and_never_used(
+    redis_server: RedisServer, loop: Loop
+) -> None:
+    """One that would allow lies in the place of one that disallows."""
+    free, strict = names = ["http://h0.example", "http://h1.example"]
+    robots = {f"{free}/robots.txt": Answer(body=""), f"{strict}/robots.txt": Answer(body=_RULES)}
+    with Site(robots) as proxy:
+        worker(redis_server.url, proxy, names, None, loop=loop)
+        origins = [Origin.of(name) for name in names]
+        keys = [_keys(origin)[0] for origin in origins if origin is not None]
+        with redis_server.client() as client:
+            (stored,) = [key for key in client.keys("rep:{*}:p2:*") if free.encode() in key]
+            asker = stored.decode().partition(":p2:")[2]
+            there = [f"{key.partition(':p2:')[0]}:p2:{asker}" for key in keys]
+            client.copy(there[0], there[1], replace=True)
+            done = worker(redis_server.url, proxy, names, None, loop=loop)
+            assert client.get(there[0]) != client.get(there[1]), "it was fetched anew"
+        assert asked(proxy) == {f"{free}/robots.txt": 1, f"{strict}/robots.txt": 2}
+        pages = Counter(path for path in proxy.paths() if path.endswith("/private"))
+    assert pages == {f"{free}/private": 2}
+    assert done.stats["rep/store/unreadable"] >= 1
+    assert done.stats["rep/store/hit"] == 1
+
+
+@pytest.mark.parametrize("loop", _LOOPS)
+def test_refused_from_beginning_to_end(tmp_path: Path, loop: Loop) -> None:
+    with hosts(10, 0.0) as (proxy, names):
+        done = worker(
+            f"redis://:secret@127.0.0.1:{free_port()}/0", proxy, names, tmp_path, loop=loop
+        )
+        assert set(asked(proxy).values()) == {1}
+        assert_obeyed(proxy, names, [done])
+    (words,) = warnings(done)
+    assert "does not answer" in words
+    assert "secret" not in done.log
+    assert done.stats["rep/store/failed"] == 1
+
+
+def _during(
+    trouble: Callable[[], None], proxy: Site, start: Callable[[], list[Crawl]], after: int = 8
+) -> list[Crawl]:
+    """Crawls in the middle of which something happens."""
+    with ThreadPoolExecutor(1) as pool:
+        crawls: Future[list[Crawl]] = pool.submit(start)
+        patience = time.monotonic() + 40
+        while len(asked(proxy)) < after:
+            assert time.monotonic() < patience
+            time.sleep(0.02)
+        trouble()
+        return crawls.result()
+
+
+def _freeze(server: RedisServer) -> None:
+    server.freeze()
+    time.sleep(2)
+    server.thaw()
+
+
+def _kill(server: RedisServer) -> None:
+    server.kill()
+    time.sleep(1.5)
+    server.start()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("trouble", "is_outage"),
+    [(_freeze, True), (_kill, True), (RedisServer.flush, False)],
+    ids=["frozen", "killed and empty", "flushed"],
+)
+@pytest.mark.parametrize("loop", _LOOPS)
+def test_trouble_in_the_middle(
+    own: RedisServer,
+    tmp_path: Path,
+    trouble: Callable[[RedisServer], None],
+    is_outage: bool,
+    loop: Loop,
+) -> None:
+    """At most one fetch of each origin by each worker, and nothing that is not allowed."""
+    with hosts(50) as (proxy, names):
+
+        def start() -> list[Crawl]:
+            def one(seed: int) -> Crawl:
+                few = {"CONCURRENT_REQUESTS": 2, "REP_CONCURRENT_FETCHES": 2}
+                return worker(own.url, proxy, names, tmp_path, seed=seed, loop=loop, **few)
+
+            with ThreadPoolExecutor(2) as pool:
+                return list(pool.map(one, range(2)))
+
+        crawls = _during(lambda: trouble(own), proxy, start)
+        assert set(asked(proxy)) == {f"{name}/robots.txt" for name in names}
+        assert max(asked(proxy).values()) <= 2
+        assert_obeyed(proxy, names, crawls)
+    told = {tuple(word for word in _WORDS if word in str(warnings(done))) for done in crawls}
+    # On a busy machine, one of them may have started when it was over.
+    assert told - {()} == ({_WORDS} if is_outage else set())
+    for done in crawls:
+        assert len(warnings(done)) in (0, 2), "one each way"
+
+
+def test_slow_replies(redis_server: RedisServer, tmp_path: Path) -> None:
+    with hosts(30, 0.0) as (proxy, names), SlowLine(redis_server.port) as line:
+        line.delay_seconds = 0.1
+        crawls = [worker(line.url, proxy, names, tmp_path, seed=seed) for seed in range(2)]
+        assert set(asked(proxy).values()) == {1}
+        assert_obeyed(proxy, names, crawls)
+    assert [warnings(done) for done in crawls] == [[], []]
+
+
+def test_an_allow_of_another_origin_is_not_believed(redis_server: RedisServer) -> None:
+    """Whoever can write to Redis may swap records; the origin is inside."""
+    with Site({"/robots.txt": Answer(body=_RULES)}) as site, a_loop() as loop:
+        store = redis_store(redis_server.url, None, loop)
+        theirs, key = (usual_key(Origin.of(url)) for url in ("http://open.example", site.url()))
+        store.commit(file_entry(theirs, at=time.time(), body=b""), None).result()
+        with redis_server.client() as client:
+            client.copy(_keys(theirs)[0], _keys(key)[0])
+        done = _plain_crawl(redis_server, [site.url("/public"), site.url("/private")])
+        assert site.paths() == ["/robots.txt", "/public"], done.log
+        entry = store.look(key).result()
+        store.close().result()
+    assert body_of(entry) == _RULES.encode(), "and was replaced"
+    assert warnings(done) == []
+
+
+def test_a_crawl_that_ends_while_another_process_fetches(redis_server: RedisServer) -> None:
+    """It waits neither for the lease of somebody else nor for its own time limit."""
+    with Site({"/robots.txt": Answer(body=_RULES)}) as site, a_loop() as loop:
+        store = redis_store(redis_server.url, None, loop)
+        key = usual_key(Origin.of(site.url()))
+        store.claim(key, seconds=19.0, fresh_seconds=0.0).result()
+        began = time.monotonic()
+        done = _plain_crawl(redis_server, [site.url("/public")], CLOSESPIDER_TIMEOUT=2)
+        assert time.monotonic() - began < 20
+        assert site.paths() == []
+        assert store.look(key).result() is None
+        store.close().result()
+    assert done.exit_code == 0, done.error
+    assert "ERROR" not in done.log
+
+
+def _shared(url: str) -> dict[str, Any]:
+    return {"REP_STORE": "redis", "REP_REDIS_URL": url, "REP_STORE_LOCAL": "memory"}
+
+
+def _plain_crawl(server: RedisServer, urls: list[str], **settings: Any) -> Crawl:
+    return crawl(URLS_SPIDER, settings={**ADDON, **_shared(server.url), **settings}, urls=urls)
+
+
+def test_without_asyncio_the_crawl_does_not_start(redis_server: RedisServer) -> None:
+    with hosts(1) as (proxy, names):
+        done = worker(redis_server.url, proxy, names, None, loop="select")
+        assert proxy.paths() == []
+    assert done.exit_code != 0
+    assert "REP_REDIS_URL needs asyncio: remove TWISTED_REACTOR" in done.error
+
+
+class WithoutRedis:
+    """An add-on that makes as if redis-py were not installed."""
+
+    def update_settings(self, settings: Any) -> None:
+        for name in ("redis", "redis.asyncio"):
+            sys.modules[name] = None  # type: ignore[assignment]
+
+
+def test_without_the_package_the_crawl_does_not_start() -> None:
+    """Nothing of redis-py is needed where it is not asked for, either."""
+    with Site({"/robots.txt": Answer(body=_RULES)}) as site:
+        urls = [site.url("/public"), site.url("/private")]
+        addons = {"tests.test_redis_store.WithoutRedis": 100, **ADDON["ADDONS"]}
+        settings = {**ADDON, "ADDONS": addons}
+        redis = {"REP_REDIS_URL": "redis://localhost", "REP_STORE": "auto"}
+        done = crawl(URLS_SPIDER, settings={**settings, **redis}, urls=urls)
+        assert site.paths() == []
+        assert done.exit_code != 0
+        assert 'pip install "scrapy-rep[redis]"' in done.error
+        done = crawl(URLS_SPIDER, settings=settings, urls=urls)
+        assert done.exit_code == 0, done.error
+        assert site.paths() == ["/robots.txt", "/public"]
+
+
+def test_a_local_tier_that_cannot_be_had_is_memory(redis_server: RedisServer) -> None:
+    with hosts(2, 0.0) as (proxy, names):
+        for _ in range(2):
+            done = worker(
+                redis_server.url,
+                proxy,
+                names,
+                None,
+                REP_STORE_LOCAL="sqlite",
+                REP_STORE_PATH="/proc/self/robots.sqlite",
+            )
+        assert set(asked(proxy).values()) == {1}
+    (words,) = warnings(done)
+    assert "REP_STORE_LOCAL = 'memory'" in words

@@ -1,0 +1,585 @@
+"""What lies in a `JOBDIR`: nothing is lost, and what is damaged costs only itself."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import queuelib.queue
+from scrapy import Request, squeues
+from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
+
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.queue.files import Damage
+from scrapy_rep.queue.readiness import OriginState, Outlook
+from tests.test_queue import Setup
+
+# Queues that fail while they are opened, or copied while they are open, leave their files open.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_is_left_open_for_others() -> Iterator[None]:
+    """The files that such queues leave open are closed here, where nobody minds their warnings."""
+    yield
+    gc.collect()
+
+
+_NAMES = [
+    *["PickleFifoDiskQueue", "PickleLifoDiskQueue"],
+    *["MarshalFifoDiskQueue", "MarshalLifoDiskQueue"],
+    *["PickleFifoSQLiteQueue", "PickleLifoSQLiteQueue"],  # as of some version of Scrapy
+]
+KINDS = [getattr(squeues, name) for name in _NAMES if hasattr(squeues, name)]
+FILES = KINDS[:4]
+LIFO, FIFO = squeues.PickleLifoDiskQueue, squeues.PickleFifoDiskQueue
+HOSTS = ["a.example", "b.example", "c.example"]
+
+
+@pytest.fixture(autouse=True)
+def peeks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """A queue on disk must not be peeked at, whatever it would answer."""
+    seen: list[str] = []
+    for kind in KINDS:
+        monkeypatch.setattr(kind, "peek", lambda self: seen.append(str(self)))
+    yield seen
+    assert seen == []
+
+
+def unasked(setup: Setup) -> None:
+    setup.readiness.outlooks = {host: Outlook(OriginState.UNASKED) for host in HOSTS}
+
+
+def pages(count: int) -> list[str]:
+    return [f"http://{host}/{number}" for number in range(count) for host in HOSTS]
+
+
+def serve(setup: Setup) -> list[str]:
+    """All URLs, with every robots.txt answered as it is asked for."""
+    popped: list[str] = []
+    for _ in range(20):
+        popped += setup.pop()
+        for host, _ in setup.readiness.asked:
+            if setup.readiness.outlooks[host].state is OriginState.ASKED:
+                setup.readiness.settle(host)
+    assert len(setup.queue) == 0
+    return popped
+
+
+def resumed(folder: Path, state: Any, kind: Any) -> Setup:
+    return Setup(str(folder), json.loads(json.dumps(state)), kind=kind)
+
+
+def files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def stats(setup: Setup) -> dict[str, int]:
+    found = setup.crawler.stats.get_stats()
+    return {name: found.get(f"rep/queue/{name}", 0) for name in ("damaged", "lost")}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestNothingIsLost:
+    def test_links_to_origins_that_are_asked_for_while_they_are_pushed(
+        self, kind: Any, tmp_path: Path
+    ) -> None:
+        setup = Setup(str(tmp_path), kind=kind)
+        unasked(setup)
+        setup.readiness.prefetch_origins = 16
+        setup.push(*pages(6))
+        assert setup.readiness.asked == [(host, f"http://{host}/0") for host in HOSTS]
+        assert sorted(serve(setup)) == sorted(pages(6))
+        assert list(tmp_path.iterdir()) == []
+
+    def test_public_peek_takes_nothing(self, kind: Any, tmp_path: Path) -> None:
+        setup = Setup(str(tmp_path), kind=kind)
+        setup.push(*pages(2))
+        first = setup.queue.peek()
+        assert first is not None
+        again = setup.queue.peek()
+        assert again is not None
+        assert (again.url, len(setup.queue)) == (first.url, 6)
+        setup.push(*pages(4)[6:])
+        state = setup.queue.close()
+        setup = resumed(tmp_path, state, kind)
+        first = setup.queue.peek()
+        assert first is not None
+        popped = setup.pop()
+        assert popped[0] == first.url
+        assert sorted(popped) == sorted(pages(4))
+
+    def test_resumed_it_is_asked_for_on_behalf_of_a_request(
+        self, kind: Any, tmp_path: Path
+    ) -> None:
+        """It says what the fetch needs, of FTP the credentials; and stays what it is."""
+        setup = Setup(str(tmp_path), kind=kind)
+        credentials = {"ftp_user": "me", "ftp_password": "secret"}
+        setup.push("ftp://a.example/a", "ftp://a.example/b", meta=credentials)
+        setup.push("ftp://a.example/first", priority=3, meta=credentials)
+        setup = resumed(tmp_path, setup.queue.close(), kind)
+        unasked(setup)
+        asked: list[Request | None] = []
+        ask = setup.readiness.ask
+
+        def note(origin: Origin, request: Request | None) -> None:
+            asked.append(request)
+            ask(origin, request)
+
+        setup.readiness.ask = note  # type: ignore[method-assign]
+        assert setup.pop() == []
+        assert [request and request.url for request in asked] == ["ftp://a.example/first"]
+        assert all(request and request.meta["ftp_user"] == "me" for request in asked)
+        assert len(setup.queue) == 3
+        assert serve(setup)[0] == "ftp://a.example/first"
+        assert list(tmp_path.iterdir()) == []
+
+    def test_what_was_looked_at_survives_a_kill(self, kind: Any, tmp_path: Path) -> None:
+        """Scrapy's queue would lose nothing of what it has not yet touched."""
+        setup = Setup(str(tmp_path / "job"), kind=kind)
+        setup.push(*pages(3))
+        state = setup.queue.close()
+        setup = resumed(tmp_path / "job", state, kind)
+        unasked(setup)
+        assert setup.pop() == []
+        assert len(setup.readiness.asked) == 3
+        shutil.copytree(tmp_path / "job", tmp_path / "killed")  # nothing is flushed before
+        setup = resumed(tmp_path / "killed", state, kind)
+        assert sorted(setup.pop()) == sorted(pages(3))
+
+    def test_stopped_and_resumed_many_times(self, kind: Any, tmp_path: Path) -> None:
+        state: Any = ()
+        popped: list[str] = []
+        for turn in range(3):
+            setup = Setup(str(tmp_path), state or None, kind=kind)
+            unasked(setup)
+            setup.readiness.prefetch_origins = 2
+            setup.push(*(f"{url}?{turn}" for url in pages(4)))
+            for _ in range(2):
+                popped += setup.pop(3)
+                for host, _ in setup.readiness.asked:
+                    setup.readiness.settle(host)
+            state = json.loads(json.dumps(setup.queue.close()))
+        popped += serve(resumed(tmp_path, state, kind))
+        assert sorted(popped) == sorted(f"{url}?{turn}" for url in pages(4) for turn in range(3))
+        assert list(tmp_path.iterdir()) == []
+
+    def test_handed_over_to_scrapy_s_queue_and_back(self, kind: Any, tmp_path: Path) -> None:
+        """It makes slots of our lanes, under whose names it finds their folders."""
+        long_host = ".".join(["long" * 6] * 3)
+        urls = [*pages(3), *(f"http://{long_host}/{number}" for number in range(3))]
+        setup = Setup(str(tmp_path), kind=kind)
+        setup.push(*urls)
+        state = setup.queue.close()
+        theirs = DownloaderAwarePriorityQueue(setup.crawler, kind, str(tmp_path), {**state})
+        assert len(theirs) == 12
+        popped = [request.url for _ in range(5) if (request := theirs.pop()) is not None]
+        theirs.push(Request("http://a.example/new"))
+        setup = resumed(tmp_path, theirs.close(), kind)
+        popped += setup.pop()
+        assert sorted(popped) == sorted([*urls, "http://a.example/new"])
+        assert list(tmp_path.iterdir()) == []
+
+    def test_what_a_killed_crawl_left_takes_nothing_from_the_next(
+        self, kind: Any, tmp_path: Path
+    ) -> None:
+        """There is no active.json, and files whose records nobody counted."""
+        setup = Setup(str(tmp_path / "job"), kind=kind)
+        setup.push(*(f"{url}?old" for url in pages(3)))
+        setup.push("http://a.example/?old", priority=7)
+        shutil.copytree(tmp_path / "job", tmp_path / "killed")
+        setup = Setup(str(tmp_path / "killed"), kind=kind)
+        setup.push(*pages(3))
+        popped = setup.pop()
+        assert set(pages(3)) <= set(popped)
+        assert len(popped) == len(set(popped))
+        assert stats(setup) == {"damaged": 0, "lost": 0}
+        assert list((tmp_path / "killed").iterdir()) == []
+
+
+def broken(kind: Any, method: str, error: Exception, host: str = "a.example") -> Any:
+    """A kind of queue that fails for one host."""
+
+    def fail(self: Any, *arguments: Any) -> Any:
+        if host in str(getattr(self, "path", getattr(self, "_path", ""))):
+            raise error
+        return getattr(kind, method)(self, *arguments)
+
+    return type("Broken", (kind,), {method: fail})
+
+
+ERRORS = [ValueError("nonsense"), EOFError(), OSError(errno.EIO, "input/output"), KeyError("x")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestOneThatFails:
+    """It costs its own requests, counted, and told once; all others go on."""
+
+    def assert_told_once(self, setup: Setup, log: str, lost_count: int) -> None:
+        assert stats(setup) == {"damaged": 1, "lost": lost_count}
+        assert log.count("failed: ") == 1
+        assert log.count("ERROR") == 1
+        assert "a.example" in log
+
+    @pytest.mark.parametrize("error", ERRORS)
+    def test_in_pop(
+        self, kind: Any, error: Exception, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        setup = Setup(str(tmp_path), kind=broken(kind, "pop", error))
+        setup.push(*pages(4))
+        others = [url for url in pages(4) if "a.example" not in url]
+        assert sorted(setup.pop()) == sorted(others)
+        assert len(setup.queue) == 0, "or the crawl would not end"
+        self.assert_told_once(setup, caplog.text, 4)
+        setup.push("http://b.example/later")
+        assert setup.pop() == ["http://b.example/later"]
+
+    def test_in_pop_before_its_robots_txt_is_known(
+        self, kind: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """A request that was resumed is read to fetch robots.txt for it; none can be."""
+        setup = Setup(str(tmp_path), kind=kind)
+        setup.push(*pages(4))
+        error = ValueError("nonsense")
+        setup = resumed(tmp_path, setup.queue.close(), broken(kind, "pop", error))
+        unasked(setup)
+        assert sorted(serve(setup)) == [url for url in sorted(pages(4)) if "a.example" not in url]
+        assert "a.example" not in setup.queue
+        assert "a.example" not in [host for host, _ in setup.readiness.asked]
+        self.assert_told_once(setup, caplog.text, 4)
+
+    def test_in_scrapy_s_queue_for_one_host(
+        self, kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(self: ScrapyPriorityQueue) -> Any:
+            if "a.example" in self.key:
+                raise RuntimeError
+            return pop(self)
+
+        pop = ScrapyPriorityQueue.pop
+        monkeypatch.setattr(ScrapyPriorityQueue, "pop", fail)
+        setup = Setup(str(tmp_path), kind=kind)
+        setup.push(*pages(4))
+        assert len(setup.pop()) == 8
+        assert len(setup.queue) == 0
+        assert stats(setup) == {"damaged": 1, "lost": 4}
+
+    def test_in_push(self, kind: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        """The scheduler keeps in memory what is refused so: nothing is lost."""
+        full = OSError(errno.ENOSPC, "no space left on device")
+        setup = Setup(str(tmp_path), kind=broken(kind, "push", full))
+        for url in pages(3):
+            if "a.example" in url:
+                with pytest.raises(ValueError, match="no space left"):
+                    setup.push(url)
+            else:
+                setup.push(url)
+        assert len(setup.queue) == 6
+        assert len(setup.pop()) == 6
+        self.assert_told_once(setup, caplog.text, 0)
+
+    def test_in_close(self, kind: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        setup = Setup(str(tmp_path), kind=broken(kind, "close", OSError(errno.EIO, "no")))
+        setup.push(*pages(3))
+        state = setup.queue.close()
+        assert set(state) == {f"http://{host} {host}" for host in HOSTS}
+        self.assert_told_once(setup, caplog.text, 0)
+        popped = resumed(tmp_path, state, kind).pop()
+        assert {url for url in pages(3) if "a.example" not in url} <= set(popped)
+
+    def test_in_close_of_what_was_looked_at(
+        self, kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The request in hand goes back to disk then; it is lost, and counted, if it can't."""
+        setup = Setup(str(tmp_path), kind=kind)
+        setup.push(*pages(2))
+        assert setup.queue.peek() is not None
+
+        def fail(*_: Any) -> None:
+            raise OSError(errno.ENOSPC, "no space left on device")
+
+        monkeypatch.setattr(kind, "push", fail)
+        setup.queue.close()
+        assert stats(setup)["lost"] == 1
+
+    def test_what_a_killed_crawl_left_while_no_more_files_can_be_opened(
+        self, kind: Any, tmp_path: Path
+    ) -> None:
+        """The scheduler keeps in memory what is refused so."""
+        setup = Setup(str(tmp_path / "job"), kind=kind)
+        setup.push(*pages(2))
+        shutil.copytree(tmp_path / "job", tmp_path / "killed")
+        many = OSError(errno.EMFILE, "too many open files")
+        setup = Setup(str(tmp_path / "killed"), kind=opening_fails(kind, many))
+        with pytest.raises(ValueError, match="too many open files"):
+            setup.push("http://a.example/new")
+        setup.push("http://b.example/new")
+        assert "http://b.example/new" in setup.pop()
+
+    @pytest.mark.parametrize("error", [PermissionError(13, "no"), ValueError("nonsense")])
+    def test_at_opening(
+        self, kind: Any, error: Exception, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """What may be had another time is told again; what is nonsense is set aside."""
+        setup = Setup(str(tmp_path), kind=kind)
+        setup.push(*pages(3))
+        state = setup.queue.close()
+        setup = resumed(tmp_path, state, opening_fails(kind, error))
+        assert len(setup.queue) == 6
+        assert len(setup.pop()) == 6
+        self.assert_told_once(setup, caplog.text, 0)
+        state = setup.queue.close()
+        is_there = isinstance(error, PermissionError)
+        assert len(resumed(tmp_path, state, kind).pop()) == (3 if is_there else 0)
+        assert any("damaged-" in str(path) for path in tmp_path.rglob("*")) != is_there
+
+
+def opening_fails(kind: Any, error: Exception) -> Any:
+    def opened(self: Any, crawler: Any, key: str) -> None:
+        if "a.example" in key:
+            raise error
+        kind.__init__(self, crawler, key)
+
+    return type("Unopened", (kind,), {"__init__": opened})
+
+
+def test_few_that_fail_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    """A disk that is gone takes the queues of all hosts with it; the log stays readable."""
+    setup = Setup()
+    damage = Damage(setup.crawler)
+    for number in range(200):
+        for _ in range(2):
+            damage.found(f"queue{number}", ValueError("nonsense"), 1)
+    assert stats(setup) == {"damaged": 200, "lost": 400}
+    assert 1 <= caplog.text.count("failed: ") <= 20
+    assert caplog.text.count("only counted") == 1
+
+
+class Flaky(squeues.FifoMemoryQueue):  # type: ignore[misc,valid-type]
+    """Has requests, and gives none for a while."""
+
+    gives = False
+
+    def pop(self) -> Request | None:
+        return super().pop() if type(self).gives else None
+
+
+def test_a_queue_that_has_requests_and_gives_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked again later, and nobody waits for it."""
+    monkeypatch.setattr("scrapy_rep.queue.priority_queue._STUCK_SECONDS", 0.0)
+    setup = Setup(kind=Flaky)
+    setup.push(*pages(2))
+    for _ in range(30):
+        assert setup.pop() == []
+    assert len(setup.queue) == 6
+    monkeypatch.setattr(Flaky, "gives", True)
+    assert sorted(setup.pop()) == sorted(pages(2))
+    assert stats(setup) == {"damaged": 0, "lost": 0}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_full_disk_is_waited_for(
+    kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But not for ever."""
+    monkeypatch.setattr("scrapy_rep.queue.priority_queue._STUCK_SECONDS", 0.005)
+    full = broken(kind, "pop", OSError(errno.ENOSPC, "no space left on device"))
+    setup = Setup(str(tmp_path), kind=full)
+    setup.push(*pages(2))
+    assert len(setup.pop()) == 4
+    assert len(setup.queue) == 2
+    works = full.pop
+    full.pop = kind.pop
+    time.sleep(0.01)
+    assert len(setup.pop()) == 2
+    assert stats(setup) == {"damaged": 1, "lost": 0}
+    full.pop = works
+    setup.push(*pages(2))
+    for _ in range(15):
+        setup.pop()
+        time.sleep(0.01)
+    assert len(setup.queue) == 0
+    assert stats(setup) == {"damaged": 1, "lost": 2}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_one_record_that_can_t_be_read_costs_one_request(kind: Any, tmp_path: Path) -> None:
+    """The spider has lost a callback, say."""
+    setup = Setup(str(tmp_path), kind=kind)
+    setup.push(*pages(3))
+    lane = next(lane for lane in setup.queue._lanes if lane.name == "http://a.example a.example")
+    requests: Any = lane.requests
+    queue = requests.queues[0]._queue
+    kind.__mro__[1].push(queue, {"url": "http://a.example/", "callback": "gone"})
+    state = setup.queue.close()
+    setup = resumed(tmp_path, state, kind)
+    assert len(setup.queue) == 10
+    assert sorted(setup.pop()) == sorted(pages(3))
+    assert len(setup.queue) == 0
+    assert stats(setup) == {"damaged": 1, "lost": 1}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_many_that_can_t_be_read_do_not_hold_up_the_loop(tmp_path: Path) -> None:
+    setup = Setup(str(tmp_path), kind=LIFO)
+    setup.push(*(f"http://a.example/{number}" for number in range(1000)))
+    state = setup.queue.close()
+
+    class Unreadable(LIFO):  # type: ignore[misc,valid-type]
+        def pop(self) -> Any:
+            super().pop()
+            raise ValueError
+
+    setup = resumed(tmp_path, state, Unreadable)
+    assert setup.queue.pop() is None
+    assert len(setup.queue) == 900
+    for _ in range(10):
+        setup.queue.pop()
+    assert len(setup.queue) == 0
+    assert stats(setup) == {"damaged": 1, "lost": 1000}
+
+
+def test_other_priorities_of_the_same_origin_go_on(tmp_path: Path) -> None:
+    setup = Setup(str(tmp_path), kind=LIFO)
+    setup.push("http://a.example/0", "http://a.example/1")
+    setup.push("http://a.example/high", priority=1)
+    setup.push("http://a.example/low", priority=-1)
+    state = setup.queue.close()
+    (file,) = [path for path in files_in(tmp_path) if path.name == "0"]
+    file.write_bytes(b"garbage, and more of it" * 10)
+    setup = resumed(tmp_path, state, LIFO)
+    assert setup.pop() == ["http://a.example/high", "http://a.example/low"]
+    assert len(setup.queue) == 0
+    assert stats(setup)["damaged"] == 1
+    setup.push("http://a.example/new")
+    assert setup.pop() == ["http://a.example/new"], "its file has been set aside"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("damage", range(7))
+def test_damaged_files(kind: Any, damage: int, tmp_path: Path) -> None:
+    """Cut at many places, or overwritten; all else is served, and it ends."""
+    setup = Setup(str(tmp_path / "0"), kind=kind)
+    setup.push(*pages(4))
+    state = setup.queue.close()
+    for file in files_in(tmp_path / "0"):
+        if "a.example" not in str(file):
+            continue
+        octets = file.read_bytes()
+        size = len(octets)
+        for number, content in enumerate(
+            [
+                *(octets[: size * part // 9] for part in range(9)),
+                *(
+                    b"\xff" * 4 + octets[:size],
+                    octets + b"\xff" * 9,
+                    b"\0" * size,
+                    b"{}",
+                    b"9" * 99,
+                ),
+                octets[: size // 2] + b"\x80\x04" * 5 + octets[size // 2 + 10 :],
+            ]
+        ):
+            if number % 7 != damage:
+                continue
+            folder = tmp_path / f"{file.name}-{number}"
+            shutil.copytree(tmp_path / "0", folder)
+            (folder / file.relative_to(tmp_path / "0")).write_bytes(content)
+            setup = resumed(folder, state, kind)
+            popped: list[str] = []
+            for _ in range(50):
+                popped += setup.pop()
+            assert len(setup.queue) == 0
+            others = [url for url in pages(4) if "a.example" not in url]
+            assert sorted(url for url in popped if "a.example" not in url) == sorted(others)
+            assert set(popped) <= set(pages(4))
+            setup.push("http://a.example/new")
+            assert setup.pop() == ["http://a.example/new"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_in_the_way(kind: Any, tmp_path: Path) -> None:
+    """Of what can't be opened nothing else is lost, and what comes is kept in memory."""
+    setup = Setup(str(tmp_path), kind=kind)
+    setup.push(*pages(2))
+    state = setup.queue.close()
+    (folder,) = tmp_path.glob("*a.example*")
+    shutil.rmtree(folder)
+    folder.write_text("a file")
+    setup = resumed(tmp_path, state, kind)
+    assert len(setup.pop()) == 4
+    with pytest.raises(ValueError, match=r"a\.example"):
+        setup.push("http://a.example/new")
+    assert stats(setup)["damaged"] == 1
+
+
+@pytest.mark.parametrize("priorities", [None, 5, ["x"], [None], {"a": 1}, [[]]])
+def test_an_active_json_that_says_nonsense_of_an_origin(priorities: Any, tmp_path: Path) -> None:
+    setup = Setup(str(tmp_path), kind=LIFO)
+    setup.push(*pages(2))
+    state = setup.queue.close()
+    state["http://a.example a.example"] = priorities
+    setup = resumed(tmp_path, state, LIFO)
+    assert stats(setup)["damaged"] == 1
+    assert len(setup.pop()) == 4
+    assert setup.queue.close() == {}
+
+
+class TestWithoutFileHandles:
+    """Nothing is wrong with the files then: they must not be set aside."""
+
+    def test_nothing_is_resumed(self, tmp_path: Path) -> None:
+        setup = Setup(str(tmp_path), kind=LIFO)
+        setup.push(*pages(2))
+        state = setup.queue.close()
+        too_many = OSError(errno.EMFILE, "too many open files")
+        with pytest.raises(OSError, match="too many"):
+            resumed(tmp_path, state, opening_fails(LIFO, too_many))
+        assert len(resumed(tmp_path, state, LIFO).pop()) == 6
+
+    def test_what_comes_is_kept_in_memory(self, tmp_path: Path) -> None:
+        too_many = OSError(errno.EMFILE, "too many open files")
+        setup = Setup(str(tmp_path), kind=opening_fails(LIFO, too_many))
+        with pytest.raises(ValueError, match="too many"):
+            setup.push("http://a.example/")
+        setup.push("http://b.example/")
+        assert (len(setup.queue), "a.example" in setup.queue) == (1, False)
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_new_queue_below_is_as_scrapy_s(kind: Any, tmp_path: Path) -> None:
+    """The order within an origin stays that of the queue that the user chose."""
+    urls = [f"http://a.example/{number}" for number in range(5)]
+    setup = Setup(str(tmp_path), kind=kind)
+    unasked(setup)
+    setup.readiness.prefetch_origins = 16
+    setup.push(*urls)
+    setup.readiness.settle("a.example")
+    is_fifo = issubclass(kind, queuelib.queue.FifoDiskQueue)
+    assert setup.pop() == (urls if is_fifo else urls[::-1])
+
+
+def test_what_is_remembered_of_those_on_disk_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_rep.queue.asking._SAMPLES", 1)
+    setup = Setup(str(tmp_path), kind=LIFO)
+    unasked(setup)
+    setup.push("http://c.example/0", body="x" * 100_000, method="POST")
+    setup.push(*pages(2))
+    assert len(setup.queue._asking._samples) == 1
+    assert setup.pop() == []
+    asked = dict(setup.readiness.asked)
+    assert sorted(asked) == HOSTS
+    assert all(asked.values()), "they are looked at on disk"
+    assert setup.queue._asking._samples == {}
+    assert len(serve(setup)) == 7

@@ -1,0 +1,344 @@
+"""The connections of robots.txt files, watched at handlers that a test plays."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.http import Response
+from scrapy.utils.test import get_crawler
+from twisted.internet.error import ConnectionDone, ConnectionLost
+from twisted.python.failure import Failure
+from twisted.web._newclient import HTTP11ClientProtocol
+
+from scrapy_rep.fetching import wires as module
+from scrapy_rep.fetching.connection import HEAD_OCTETS, Connection, OversizedAnswerError
+from scrapy_rep.fetching.transfer import MARK, Transfer
+from scrapy_rep.fetching.wires import Wires
+from scrapy_rep.protocol.access.endings import Ending
+
+URI = "https://example.com/robots.txt"
+LIMIT = 1000
+
+
+def ours(seconds: float = 5.0) -> Request:
+    return Request(URI, meta={MARK: Transfer(LIMIT), "download_timeout": seconds})
+
+
+def run(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """In a loop of its own: this thread has one already."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work()).result(timeout=20)
+
+
+class Handlers:
+    """Scrapy's handlers: one, and what becomes of a request."""
+
+    def __init__(self, handler: Any = None, answer: Any = None) -> None:
+        self.handler = handler
+        self.answer = answer
+        self.seen: list[Any] = []
+
+    def _get_handler(self, scheme: str) -> Any:
+        self.seen.append(scheme)
+        return self.handler
+
+    async def download_request_async(self, request: Request) -> Response:
+        self.seen.append(request)
+        response: Response = await self.answer(request)
+        return response
+
+
+def wires_of(handlers: Any) -> Wires:
+    crawler = get_crawler()
+    downloader = SimpleNamespace(handlers=handlers)
+    crawler.engine = SimpleNamespace(downloader=downloader)  # type: ignore[assignment]
+    wires = Wires.of(crawler)
+    if hasattr(handlers, "rep_wires"):
+        assert Wires.of(crawler) is wires
+    return wires
+
+
+class TestCarrying:
+    def test_ours_is_awaited_and_others_are_not(self) -> None:
+        response = Response(URI)
+
+        async def answer(request: Request) -> Response:
+            carried.append(module._carrying.get())
+            awaited.append(wires._awaited[URI])
+            return response
+
+        carried: list[Any] = []
+        awaited: list[int] = []
+        handlers = Handlers(answer=answer)
+        wires = wires_of(handlers)
+        request, other = ours(), Request("https://example.com/")
+        for one in (request, other):
+            assert run(lambda one=one: handlers.download_request_async(one)) is response  # type: ignore[misc]
+        assert carried == [request.meta[MARK], None]
+        assert awaited == [1, 0]
+        assert handlers.seen == ["https", request, other]
+        assert URI not in wires._awaited
+
+    def test_two_that_are_awaited_at_once(self) -> None:
+        wires = wires_of(Handlers())
+        first, second = Transfer(LIMIT), Transfer(LIMIT)
+        with wires._awaiting(URI, first):
+            with wires._awaiting(URI, second):
+                assert wires._awaited[URI] == 2
+                assert module._carrying.get() is second
+            assert wires._awaited[URI] == 1
+            assert module._carrying.get() is first
+        assert URI not in wires._awaited
+        assert module._carrying.get() is None
+
+    @pytest.mark.parametrize(("takes_seconds", "is_late"), [(0.05, False), (5.0, True)])
+    def test_a_handler_that_keeps_no_time_has_a_little_more(
+        self, takes_seconds: float, is_late: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def answer(request: Request) -> Response:
+            await asyncio.sleep(takes_seconds)
+            return Response(URI)
+
+        monkeypatch.setattr(module, "_SLACK_SECONDS", 0.3)
+        handlers = Handlers(answer=answer)
+        wires_of(handlers)
+        fetch = lambda: handlers.download_request_async(ours(0.01))  # noqa: E731
+        if is_late:
+            with pytest.raises(TimeoutError):
+                run(fetch)
+        else:
+            assert run(fetch).url == URI
+
+    def test_another_handler_for_ftp_is_asked(self) -> None:
+        async def answer(request: Request) -> Response:
+            return Response(request.url)
+
+        handlers = Handlers(object(), answer)
+        wires_of(handlers)
+        request = ours().replace(url="ftp://example.com/robots.txt")
+        assert run(lambda: handlers.download_request_async(request)).url == request.url
+
+    def test_handlers_of_another_release_are_left_alone(self) -> None:
+        wires = wires_of(SimpleNamespace())
+        assert wires._handler("https") is None
+        wires_of(None)
+
+
+class Protocol(HTTP11ClientProtocol):
+    """A connection of Twisted's, without its parser."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+        self.receive: Callable[[], None] = lambda: None
+        transport: Any = SimpleNamespace(abortConnection=lambda: self.told.append("abort"))
+        self.transport = transport
+
+    def request(self, asked: Any) -> Any:
+        self.told.append("request")
+        return "asked"
+
+    def dataReceived(self, data: bytes) -> None:  # noqa: N802 - the name is Twisted's
+        self.told.append(len(data))
+        self.receive()
+
+    def connectionLost(self, reason: Any = None) -> None:  # noqa: N802 - likewise
+        self.told.append(reason.type)
+
+
+class TestTwisted:
+    @staticmethod
+    def watched(protocol: Any) -> tuple[Wires, Any]:
+        """A connection as the pool of a handler makes it."""
+        factory = SimpleNamespace(buildProtocol=lambda address: protocol)
+        pool = SimpleNamespace(_factory=lambda *_, **__: factory)
+        handlers = Handlers(SimpleNamespace(_pool=pool))
+        wires = wires_of(handlers)
+        for _ in range(3):
+            wires._handler("https")
+        return wires, pool._factory("quiescent").buildProtocol("address")
+
+    @staticmethod
+    def fail(error: Any) -> Any:
+        return Failure(error)  # type: ignore[no-untyped-call]
+
+    def test_the_head_has_a_bound_and_the_body_another(self) -> None:
+        wires, protocol = self.watched(Protocol())
+        transfer = Transfer(LIMIT)
+        protocol.receive = lambda: wires.note_head(transfer)
+        with wires._awaiting(URI, transfer):
+            assert protocol.request(SimpleNamespace(absoluteURI=URI.encode())) == "asked"
+        protocol.dataReceived(b"#" * HEAD_OCTETS)
+        connection = transfer.connection
+        assert connection is not None
+        assert connection.most_octets is not None
+        assert wires._speaking is None
+        protocol.receive = lambda: None
+        protocol.dataReceived(b"#" * LIMIT)
+        endings = [connection.ending]
+        protocol.dataReceived(b"#" * connection.most_octets)
+        assert [*endings, connection.ending] == [Ending.UNKNOWN, Ending.BROKEN]
+        assert protocol.told == ["request", HEAD_OCTETS, LIMIT, OversizedAnswerError, "abort"]
+        protocol.dataReceived(b"#")
+        protocol.connectionLost(self.fail(ConnectionDone()))
+        assert len(protocol.told) == 5, "it is over"
+
+    def test_pages_have_none(self) -> None:
+        wires, protocol = self.watched(Protocol())
+        for uri in (b"https://example.com/", None):
+            protocol.request(SimpleNamespace(absoluteURI=uri))
+            protocol.dataReceived(b"#" * 2 * HEAD_OCTETS)
+        wires.note_head(Transfer(LIMIT))
+        assert "abort" not in protocol.told
+
+    @pytest.mark.parametrize(
+        ("error", "ending"), [(ConnectionDone, Ending.CLOSED), (ConnectionLost, Ending.BROKEN)]
+    )
+    def test_how_it_ended(self, error: Any, ending: Ending) -> None:
+        wires, protocol = self.watched(Protocol())
+        transfer = Transfer(LIMIT)
+        protocol.receive = lambda: wires.note_head(transfer)
+        protocol.dataReceived(b"#")
+        for _ in range(2):
+            protocol.connectionLost(self.fail(error()))
+        assert transfer.connection is not None
+        assert transfer.connection.ending is ending
+        assert protocol.told == [1, error]
+
+    def test_connections_of_others_are_left_alone(self) -> None:
+        other = object()
+        assert self.watched(other)[1] is other
+
+
+class Client:
+    """A connection of aiohttp's."""
+
+    def __init__(self, payload: Any = None) -> None:
+        self.told: list[Any] = []
+        self._payload = payload
+        self.transport: Any = SimpleNamespace(
+            abort=lambda: self.told.append("abort"), get_extra_info=lambda _: None
+        )
+
+    def set_response_params(self, **parameters: Any) -> None:
+        self.told.append(parameters)
+
+    def data_received(self, data: bytes) -> None:
+        self.told.append(len(data))
+
+    def eof_received(self) -> str:
+        self.told.append("eof")
+        return "closed"
+
+    def connection_lost(self, error: BaseException | None) -> None:
+        self.told.append(error)
+
+    def set_exception(self, error: BaseException) -> None:
+        self.told.append(type(error))
+
+
+class Payload:
+    """A body that aiohttp reads."""
+
+    def __init__(self, *, is_eof: bool) -> None:
+        self._is_eof = is_eof
+        self.errors: list[Any] = []
+
+    def is_eof(self) -> bool:
+        return self._is_eof
+
+    def set_exception(self, error: BaseException) -> None:
+        self.errors.append(type(error))
+
+
+class TestAiohttp:
+    @staticmethod
+    def watched(protocol: Any) -> tuple[Wires, Any]:
+        connector = SimpleNamespace(_factory=lambda: protocol)
+        handler = SimpleNamespace(_session=SimpleNamespace(_connector=connector))
+        wires = wires_of(Handlers(handler))
+        for _ in range(3):
+            wires._handler("https")
+        return wires, connector._factory()
+
+    def begun(self, protocol: Client, transfer: Transfer) -> Connection:
+        wires, watched = self.watched(protocol)
+        with wires._awaiting(URI, transfer):
+            watched.set_response_params(timer=1)
+        wires.note_head(transfer)
+        connection = transfer.connection
+        assert connection is not None
+        return connection
+
+    def test_a_body_has_a_bound(self) -> None:
+        protocol: Any = Client(payload := Payload(is_eof=False))
+        connection = self.begun(protocol, Transfer(LIMIT))
+        assert connection.most_octets is not None
+        protocol.data_received(b"#" * LIMIT)
+        protocol.data_received(b"#" * connection.most_octets)
+        assert protocol.told == [{"timer": 1}, LIMIT, OversizedAnswerError, "abort"]
+        assert payload.errors == [OversizedAnswerError]
+        protocol.transport = None
+        protocol.data_received(b"#")
+        assert len(protocol.told) == 4
+
+    def test_pages_have_none(self) -> None:
+        _, protocol = self.watched(Client())
+        protocol.set_response_params()
+        protocol.data_received(b"#" * 2 * HEAD_OCTETS)
+        assert protocol.told == [{}, 2 * HEAD_OCTETS]
+
+    @pytest.mark.parametrize(
+        ("payload", "error", "ending", "has_ended_body"),
+        [
+            (None, None, Ending.CLOSED, False),
+            (Payload(is_eof=False), None, Ending.CLOSED, True),
+            (Payload(is_eof=True), None, Ending.CLOSED, False),
+            (None, OSError(), Ending.BROKEN, False),
+        ],
+    )
+    def test_how_it_ended(
+        self, payload: Any, error: Exception | None, ending: Ending, has_ended_body: bool
+    ) -> None:
+        protocol: Any = Client()
+        connection = self.begun(protocol, Transfer(LIMIT))
+        protocol._payload = payload
+        assert protocol.eof_received() == "closed"
+        protocol.connection_lost(error)
+        assert protocol.told[1:] == ["eof", error]
+        assert (connection.ending, connection.has_ended_body) == (ending, has_ended_body)
+
+    def test_connections_of_others_are_left_alone(self) -> None:
+        other = SimpleNamespace(set_response_params=print)
+        assert self.watched(other)[1] is other
+        assert vars(other) == {"set_response_params": print}
+
+
+@pytest.mark.parametrize(
+    ("transport", "is_orderly"),
+    [
+        (None, None),
+        (SimpleNamespace(tls=None), True),
+        (SimpleNamespace(tls=1), None),
+        (SimpleNamespace(tls=1, _ssl_protocol=SimpleNamespace()), None),
+        # Python 3.11 and newer: the stream below has ended as well, without a close_notify.
+        (SimpleNamespace(tls=1, _ssl_protocol=SimpleNamespace(_eof_received=True)), False),
+        (SimpleNamespace(tls=1, _ssl_protocol=SimpleNamespace(_eof_received=False)), True),
+        # Up to 3.10.
+        (SimpleNamespace(tls=1, _ssl_protocol=SimpleNamespace(_in_shutdown=False)), False),
+        (SimpleNamespace(tls=1, _ssl_protocol=SimpleNamespace(_in_shutdown=True)), None),
+    ],
+)
+def test_whether_a_stream_ended_in_order(transport: Any, is_orderly: bool | None) -> None:
+    if transport is not None:
+        transport.get_extra_info = lambda _: transport.tls
+    assert module._is_orderly(transport) is is_orderly
+
+
+def test_whether_a_body_lasts_until_the_end() -> None:
+    assert module._is_amid_body(object()) is None

@@ -1,0 +1,202 @@
+"""A project as users write it, with every public name; mypy checks it without an ignore.
+
+Types have to follow from what is public. Nothing here is run but by `test_public_api`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import scrapy
+from scrapy.http import Response
+from twisted.python.failure import Failure
+
+from scrapy_rep import (
+    AccessResult,
+    Addon,
+    Code,
+    ConfigurationError,
+    Effect,
+    Finding,
+    Group,
+    InvalidProductToken,
+    InvalidUri,
+    Licence,
+    Meaning,
+    Mode,
+    Origin,
+    OtherRecord,
+    PageRule,
+    PageRules,
+    Policy,
+    Preference,
+    Reason,
+    Remark,
+    RepError,
+    RepMiddleware,
+    RepPageMiddleware,
+    RepPriorityQueue,
+    RepRedisScheduler,
+    RepRobotParser,
+    RequestRate,
+    RobotsSitemapMixin,
+    RobotsSitemapSpider,
+    RobotsTxt,
+    RobotsTxtDisallowed,
+    RobotsTxtUnreachable,
+    Rule,
+    Severity,
+    Source,
+    Statement,
+    Step,
+    Store,
+    UsagePreferences,
+    Verdict,
+    VisitTime,
+    lint,
+    normalise,
+    page_rules,
+    parse,
+    playwright_abort_request,
+    policy_for,
+    signals,
+    usage,
+    usage_of,
+)
+
+SETTINGS: dict[str, Any] = {
+    "ADDONS": {Addon: 500},
+    "DOWNLOADER_MIDDLEWARES": {RepMiddleware: 100},
+    "SPIDER_MIDDLEWARES": {RepPageMiddleware: 950},
+    "SCHEDULER": RepRedisScheduler,
+    "SCHEDULER_PRIORITY_QUEUE": RepPriorityQueue,
+    "ROBOTSTXT_PARSER": RepRobotParser,
+    "PLAYWRIGHT_ABORT_REQUEST": playwright_abort_request,
+}
+
+
+class PoliteSpider(scrapy.Spider):
+    """Reads verdicts and policies."""
+
+    name = "polite"
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.crawler.signals.connect(self.told, signals.sitemaps_discovered)
+        policy: Policy = await policy_for(self.crawler, "https://example.com/")
+        for sitemap in policy.sitemaps:
+            yield scrapy.Request(sitemap, errback=self.dropped)
+        delay: float | None = policy.crawl_delay
+        records: tuple[OtherRecord, ...] = policy.other_records
+        result: AccessResult | None = policy.access_result
+        verdict: Verdict = policy.verdict("https://example.com/a", ("FooBot",))
+        is_read: bool = policy.meaning is Meaning.RULES
+        yield {
+            "delay": delay,
+            "records": len(records),
+            "result": result,
+            "is_read": is_read,
+            "allowed": verdict.allowed,
+        }
+
+    def told(self, origin: Origin, sitemaps: tuple[str, ...], policy: Policy) -> None:
+        """A handler of `sitemaps_discovered`."""
+        self.logger.info("%s %s %s", origin.robots_txt_uri, sitemaps, policy.origin == origin)
+
+    def parse(self, response: Response, **_: Any) -> Iterator[dict[str, str]]:
+        verdict = response.meta["rep_verdict"]
+        if isinstance(verdict, Verdict) and verdict.reason is Reason.RULE:
+            rule: Rule | None = verdict.rule
+            yield {"url": response.url, "rule": str(rule), "line": str(verdict.line)}
+
+    def dropped(self, failure: Failure) -> None:
+        """An errback: types follow without `Failure.check`."""
+        error = failure.value
+        if isinstance(error, RobotsTxtUnreachable):
+            self.logger.info("try again later: %s", error.verdict)
+        elif isinstance(error, RobotsTxtDisallowed):
+            self.logger.info("%s, by line %d", error.verdict, error.verdict.line)
+
+
+class CarefulSpider(scrapy.Spider):
+    """Asks what may be done with pages."""
+
+    name = "careful"
+
+    async def parse(self, response: Response, **_: Any) -> AsyncIterator[dict[str, str]]:
+        rules: PageRules = page_rules(response)
+        said: UsagePreferences = await usage(response)
+        if rules.noindex or said.train_ai is Preference.DISALLOWED:
+            statements: tuple[Statement, ...] = said.decided_by("train-ai")
+            yield {"why": " ".join(map(str, statements)), "where": " ".join(sources_of(rules))}
+        licences: tuple[Licence, ...] = said.licences
+        yield {"licences": " ".join(licence.uri for licence in licences)}
+
+
+def sources_of(rules: PageRules) -> list[str]:
+    """Where rules stand, and what is unusual."""
+    first: PageRule | None = rules.rule("noindex")
+    sources: list[Source] = [rule.source for rule in rules.rules if rule != first]
+    remarks: tuple[Remark, ...] = rules.remarks
+    return [*map(str, sources), *map(str, remarks)]
+
+
+def may_train(response: Response, robots_txt: bytes) -> bool:
+    """Whether a page may be used for training; False where nobody says so."""
+    said = usage_of(response, robots_txt, product_tokens="FooBot")
+    return said.train_ai is Preference.ALLOWED
+
+
+class SitesSpider(RobotsSitemapSpider):
+    """Begins with sitemaps."""
+
+    name = "sites"
+    sites = ["https://example.com"]
+
+
+class MixedSpider(RobotsSitemapMixin, scrapy.Spider):
+    """Begins with its start URLs and their sitemaps."""
+
+    name = "mixed"
+
+
+def report(body: bytes) -> list[str]:
+    """What can be said of a file without Scrapy."""
+    robots_txt: RobotsTxt = parse(body, "https://example.com/robots.txt")
+    group: Group | None = robots_txt.group("FooBot")
+    rate: RequestRate | None = robots_txt.request_rate("FooBot")
+    visits: VisitTime | None = robots_txt.visit_time(["FooBot", "foo"])
+    findings: tuple[Finding, ...] = tuple(lint(body))
+    errors = [found for found in findings if found.severity is Severity.ERROR]
+    safe = [found for found in findings if found.effect is Effect.KEEPS]
+    cut = [found for found in findings if found.code is Code.PARSE_LIMIT]
+    shorter: bytes = normalise(body, mode=Mode.COMPACT)
+    return [
+        str(group),
+        str(rate),
+        str(visits),
+        *map(str, errors),
+        *map(str, [*cut, *safe]),
+        repr(shorter),
+    ]
+
+
+def judged(body: bytes, url: str, name: str) -> bool:
+    """Whether a URL is allowed; False where the question is wrong."""
+    try:
+        return parse(body).verdict(url, name).allowed
+    except InvalidProductToken:
+        return False
+    except (ConfigurationError, InvalidUri) as error:
+        raise RepError(str(error)) from error
+
+
+def sent(policy: Policy) -> list[Step]:
+    """The requests that were sent for a file."""
+    return [step for step in policy.steps if not step.is_copied]
+
+
+def size_of(store: Store, path: Path) -> int:
+    """A function that takes any store."""
+    return path.stat().st_size + len(repr(store))
