@@ -113,7 +113,7 @@ CASES = (
         lambda site: site.answer(404, DISALLOW_ALL),
     ),
     Case(
-        "robots.txt redirects to itself: times it is asked for",
+        "robots.txt redirects to itself: times it is fetched",
         lambda site: site.answer(301, b"", Location=ROBOTS_TXT),
         counted="robots.txt",
     ),

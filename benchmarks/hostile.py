@@ -3,17 +3,24 @@
 Run ``python benchmarks/hostile.py``. Per file:
 
 * *octets* of the file;
-* *first*: milliseconds for parse + first verdict; at most 100 for 500 KiB;
+* *first*: milliseconds for parse + first verdict; at most 100 for 500 KiB. A crawl has a thread do
+  it for files of 64 KiB and more, so that no other request waits for so long;
 * *x2*: that, over the same at half size: 2 is linear, 4 is quadratic;
-* *2 KB*, *8 KB*: milliseconds of the slowest of some warm verdicts on nasty URLs of that length;
+* *2 KB*, *8 KB*: CPU milliseconds of the slowest of some warm verdicts on nasty URLs of 2,083 and
+  of 8,192 characters, some made from the rules of the file; at most 10 and 40;
 * *kept* and *peak*: octets allocated after and during parse + first, over the octets of the file,
   which are counted with what is kept; at most 4 kept;
 * *protego*: parse + first, where it ends within `PROTEGO_SECONDS`, in a process of its own.
 
-Worst cases that follow from the design: a verdict is linear in the octets of the URL times the
-wildcard rules whose literal prefix begins the URL's path and, where they are many, whose longest
-part begins as something in it: so 500 KiB of rules that all begin alike are the slowest. All else
-is linear in the octets of the file, times the logarithm of its rules.
+``--comparing`` shows instead what linting, rewriting and comparing such files costs, which is
+bounded by counted work, with how it grows.
+
+Worst cases that follow from the design: many wildcard rules whose longest parts stand in the URL,
+and that do not match; there, the number of steps is bounded, and a URL that needs more is
+disallowed. All else is linear in the octets of the file, times the logarithm of its rules.
+
+At the end verdicts over generated grammars: files of rules that a random template makes, 500 KiB
+each, and the same URLs; ``--grammars`` says how many.
 """
 
 from __future__ import annotations
@@ -22,6 +29,7 @@ import argparse
 import gc
 import importlib.util
 import multiprocessing
+import random
 import string
 import sys
 import time
@@ -38,6 +46,7 @@ AGENT = "ExampleBot"
 FULL_OCTETS = 500 * 1024
 PROTEGO_SECONDS = 5
 FIRST_MS = 100
+WARM_MS = {2083: 10, 8192: 40}  # by characters of the URL
 KEPT_RATIO = 4
 REPEATS = 3
 
@@ -111,10 +120,10 @@ def agents_and_rules(count: int) -> Make:
 
 
 def groups(count: int, name: Callable[[int, str], str]) -> Make:
-    """That many groups at full size."""
+    """That many groups at full size, as many as fit for 0."""
 
     def make(octets: int) -> bytes:
-        number = count * octets // FULL_OCTETS
+        number = count * octets // FULL_OCTETS or octets // 36
         lines = (
             f"user-agent:{name(index, word)}\nallow:/{word}\n"
             for index, word in enumerate(islice(words(), number))
@@ -157,6 +166,12 @@ FILES: dict[str, Make] = {
     "wildcards, trailing /ab*": rules("Allow:/{}*\n"),
     "wildcards, short parts": short_parts,
     "wildcards, alike": same_gram,
+    "wildcards, /*%2Fab": rules("Allow:/*%2F{}\n"),
+    "wildcards, /*%2F*ab^": rules("Allow:/*%2F*{}^\n"),
+    "wildcards, long and alike": rules(f"Allow:/*{'a' * 30}{{}}b{'a' * 30}\n"),
+    "wildcards, /*ab*^": rules("Allow:/*{}*^\n"),
+    "wildcards, /a*ab": rules("Allow:/a*{}\n"),
+    "few and long /*aaaabaaaa": rules(f"Allow:/*{'a' * 240}{{}}b{'a' * 240}\n"),
     "/*a*a*a ... *b, many": stars,
     "/*a*a*a ... *b, one line": long_stars,
     "index.htm": rules("Allow:/{}/index.htm\n"),
@@ -202,19 +217,70 @@ def nasty_urls(octets: int) -> list[str]:
     ]
 
 
+def urls_from(body: bytes, octets: int) -> list[str]:
+    """URLs that hold what rules ask for, as many as fit, in the path and in the query."""
+    rules_read = [line.partition(b":")[2] for line in body[: 20 * octets].split(b"\n")[1:]]
+    parts = [part.decode("latin-1").strip() for rule in rules_read for part in rule.split(b"*")]
+    held = "".join(dict.fromkeys(part for part in parts if part not in ("", "/")))[:octets]
+    first = parts[1][:12] if len(parts) > 1 and parts[1] else "a"
+    return [f"/{held}", f"/?{held}", f"/{held.replace('%2F', '/')}", "/" + first * octets][:octets]
+
+
+def grammar(draw: random.Random) -> Make:
+    """Files of rules after one template: literals, wildcards, escapes, and words of few letters."""
+    alphabet = string.ascii_lowercase[: draw.choice([1, 2, 3, 26])]
+    shortest = draw.choice([1, 2, 3, 6, 20])
+    pieces = ["{0}", "*", "*", draw.choice("ab/") * draw.choice([1, 3, 30, 300])]
+    pieces += [draw.choice(["%2F", "%3F", "é", "/", "?", "=", "*%2F"])]
+    form = "".join(draw.choices([*pieces, "*{0}"], k=draw.randint(2, 8)))
+    form = f"/{form}" if "{0}" in form else f"/{form}*{{0}}"
+    end = draw.choice(["", "^", "*^", "$", "*", "b"])
+
+    def make(octets: int) -> bytes:
+        return fill(octets, (f"Allow:{form.format(w)}{end}\n" for w in words(alphabet, shortest)))
+
+    return make
+
+
+def slowest(robots_txt: RobotsTxt, body: bytes) -> list[float]:
+    """Of warm verdicts on nasty URLs, by their length."""
+    return [
+        max(
+            milliseconds(lambda: robots_txt.verdict(url[:octets], AGENT))  # noqa: B023
+            for url in [*nasty_urls(octets), *urls_from(body, octets)]
+        )
+        for octets in WARM_MS
+    ]
+
+
+def measure_grammars(count: int) -> list[str]:
+    """The slowest verdicts over generated grammars; what takes longer than it may."""
+    missed = []
+    worst = dict.fromkeys(WARM_MS, 0.0)
+    for seed in range(count):
+        body = grammar(random.Random(seed))(FULL_OCTETS)
+        for octets, taken in zip(WARM_MS, slowest(first(body), body), strict=True):
+            worst[octets] = max(worst[octets], taken)
+            if taken > WARM_MS[octets]:
+                missed.append(f"grammar {seed}: {taken:.0f} ms for {octets} ({body[14:60]!r})")
+    told = ", ".join(f"{taken:.1f} ms for {octets}" for octets, taken in worst.items())
+    print(f"\n{count} grammars, slowest verdict by characters of the URL: {told}")
+    return missed
+
+
 def milliseconds(work: Callable[[], object]) -> float:
     best = float("inf")
     for _ in range(REPEATS):
         gc.collect()
-        started = time.perf_counter()
+        started = time.process_time()
         work()
-        best = min(best, time.perf_counter() - started)
+        best = min(best, time.process_time() - started)
     return best * 1000
 
 
 def first(body: bytes) -> RobotsTxt:
     robots_txt = parse(body)
-    robots_txt.verdict(AGENT, "https://example.com/aaaa/index.html?q=1")
+    robots_txt.verdict("https://example.com/aaaa/index.html?q=1", AGENT)
     return robots_txt
 
 
@@ -257,11 +323,87 @@ def is_installed(name: str) -> bool:
     return importlib.util.find_spec(name) is not None
 
 
+# What reads documents for people: bounded by work, so that a large file may end as "not settled".
+
+COMPARED_OCTETS = 64 * 1024
+COMPARED_FILES: dict[str, Make] = {
+    "/~** tails": rules("allow:/~**{}\n"),
+    "pairs of wildcards": lambda octets: fill(
+        octets, (f"disallow:/*{word}*{word[::-1]}\n" for word in words())
+    ),
+    "many agents, /?%2A": groups(0, lambda _, word: f"{word}\nallow:/?%2A{word}#"),
+    "one rule, many agents": groups(0, lambda _, word: f"{word}\nallow:/?%2A#"),
+    "agents and rules that fit": agents_and_rules(0),
+    "wildcards /*ab": rules("Allow:/*{}\n"),
+    "nested /a /aa /aaa": nested,
+    "/*a*a*a ... *b, many": stars,
+    "/*a*a*a ... *b, lines": lambda octets: fill(
+        octets, (f"Allow:/{'*a' * 4000}{word}\n" for word in words())
+    ),
+    "sitemaps": rules("Sitemap:/{}\n"),
+    "clean-param": rules("Clean-param:{} /*a*\n"),
+}
+
+
+def comparing() -> None:
+    """Print the table of findings, lint, format, diff and clean-param."""
+    from scrapy_rep.analysis.effect.differences import TooMuchToCompare, differences
+    from scrapy_rep.analysis.findings import findings
+    from scrapy_rep.analysis.lint.linter import lint
+    from scrapy_rep.analysis.rewrite.normal import normalise
+    from scrapy_rep.protocol.extensions.clean_params import CleanParams
+
+    def diff(body: bytes) -> bool:
+        try:
+            for _ in differences(parse(body), parse(body + b"\nuser-agent:*\ndisallow:/new\n")):
+                pass
+        except TooMuchToCompare:
+            return False
+        return True
+
+    works: dict[str, Callable[[bytes], object]] = {
+        "findings": lambda body: findings(parse(body)),
+        "lint": lint,
+        "normal": normalise,
+        "compact": lambda body: normalise(body, "compact"),
+        "compatible": lambda body: normalise(body, "compatible"),
+        "diff": diff,
+        "sitemaps": lambda body: parse(body, "https://h/robots.txt").sitemaps,
+        "clean": lambda body: CleanParams.of(parse(body).other_records).canonical(
+            "https://h/a?b=1&c=2"
+        ),
+    }
+    print(f"\nmilliseconds of CPU for {COMPARED_OCTETS:,} octets, and over those for half of them")
+    print(f"{'':26}" + "".join(f"{name:>15}" for name in works) + "  settled")
+    for name, make in COMPARED_FILES.items():
+        cells = []
+        for work in works.values():
+            whole, half = (
+                _cpu_milliseconds(work, make(octets))
+                for octets in (COMPARED_OCTETS, COMPARED_OCTETS // 2)
+            )
+            cells.append(f"{whole:9,.0f} x{whole / max(half, 0.1):4.1f}")
+        is_settled = diff(make(COMPARED_OCTETS))
+        print(f"{name:26}{''.join(cells)}  {'yes' if is_settled else 'no'}", flush=True)
+
+
+def _cpu_milliseconds(work: Callable[[bytes], object], body: bytes) -> float:
+    gc.collect()
+    began = time.process_time()
+    work(body)
+    return (time.process_time() - began) * 1000
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description="What hostile robots.txt files cost.")
     options.add_argument("files", nargs="*", help="parts of names; default: all")
     options.add_argument("--no-protego", action="store_true", help="measure only ours")
+    options.add_argument("--comparing", action="store_true", help="findings, lint, format, diff")
+    options.add_argument("--grammars", type=int, default=40)
     given = options.parse_args()
+    if given.comparing:
+        comparing()
+        return
     with_protego = not given.no_protego and is_installed("protego")
 
     head = ("octets", "first", "x2", "2 KB", "8 KB", "kept", "peak", "protego")
@@ -275,13 +417,7 @@ def main() -> None:
         taken = milliseconds(lambda: first(body))  # noqa: B023 - called at once
         half = milliseconds(lambda: first(half_body))  # noqa: B023 - called at once
         robots_txt = first(body)
-        warm = [
-            max(
-                milliseconds(lambda: robots_txt.verdict(AGENT, url))  # noqa: B023 - called at once
-                for url in nasty_urls(octets)
-            )
-            for octets in (2048, 8192)
-        ]
+        warm = slowest(robots_txt, body)
         kept, peak = octets_kept_and_at_peak(body)
         protego = by_protego(body) if with_protego else "-"
         print(
@@ -290,13 +426,19 @@ def main() -> None:
             flush=True,
         )
         missed += [f"{name}: {taken:.0f} ms"] * (taken > FIRST_MS)
+        missed += [
+            f"{name}: {ms:.0f} ms for a URL of {octets}"
+            for ms, (octets, most) in zip(warm, WARM_MS.items(), strict=True)
+            if ms > most
+        ]
         missed += [f"{name}: keeps {kept / len(body):.1f}"] * (kept > KEPT_RATIO * len(body))
 
+    missed += measure_grammars(given.grammars)
     robots_txt = first(rules("Allow:/{}\n")(FULL_OCTETS))
     print("\na URL of 1 MB over tiny literals, ms:", end="")
     for url in nasty_urls(1 << 20):
-        print(f" {milliseconds(lambda: robots_txt.verdict(AGENT, url)):.1f}", end="")  # noqa: B023
-    print(f"\n\nover {FIRST_MS} ms or {KEPT_RATIO} times the octets: ", end="")
+        print(f" {milliseconds(lambda: robots_txt.verdict(url, AGENT)):.1f}", end="")  # noqa: B023
+    print(f"\n\nover {FIRST_MS} ms, {WARM_MS} ms, or {KEPT_RATIO} times the octets: ", end="")
     print("; ".join(missed) or "none")
 
 

@@ -4,9 +4,9 @@
 
     python benchmarks/lint_corpus.py ../shared/corpus/robots.jsonl.gz [--every 10]
 
-Takes a gzipped file of JSON lines with ``host`` and ``body_b64``. Prints the most frequent codes,
-the times, and every file that is not proved to mean the same in some mode, or that changes when it
-is rewritten twice; the exit status tells whether there is one.
+Takes a gzipped file of JSON lines with ``host`` and ``body_b64``. Prints findings a file by
+severity, the most frequent codes, the times, and every file that is not proved to mean the same in
+some mode, or that changes when it is rewritten twice; the exit status tells whether there is one.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from scrapy_rep.analysis.checks.codes import Code, Severity
+from scrapy_rep.analysis.checks.groups import DEFAULT, GROUPS
+from scrapy_rep.analysis.checks.table import CHECKS
+from scrapy_rep.analysis.effect.differences import differences
+from scrapy_rep.analysis.lint.linter import lint
+from scrapy_rep.analysis.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.effect.differences import differences
-from scrapy_rep.protocol.lint.codes import Code
-from scrapy_rep.protocol.lint.linter import lint
-from scrapy_rep.protocol.rewrite.normal import Mode, normalise
 
 
 def main() -> int:
@@ -51,6 +53,11 @@ def _files(corpus: Path) -> Iterator[tuple[str, bytes]]:
 def _lint(files: list[tuple[str, bytes]]) -> None:
     found: Counter[Code] = Counter()
     having: Counter[Code] = Counter()
+    kinds = {
+        "all": Counter[str](),
+        "default": Counter[str](),
+        "default, a line each": Counter[str](),
+    }
     slowest = (0.0, "")
     started = time.perf_counter()
     for uri, body in files:
@@ -59,8 +66,17 @@ def _lint(files: list[tuple[str, bytes]]) -> None:
         slowest = max(slowest, (time.perf_counter() - before, uri))
         found.update(codes)
         having.update(set(codes))
+        default = [code for code in codes if code in GROUPS[DEFAULT]]
+        for name, told in zip(kinds, (codes, default, set(default)), strict=True):
+            kinds[name].update(CHECKS[code].severity.value for code in told)
     seconds = time.perf_counter() - started
     print(f"lint: {seconds:.1f} s, slowest {slowest[0]:.2f} s ({slowest[1]})")
+    print("a file, by severity:")
+    for name, counts in kinds.items():
+        per_file = ", ".join(
+            f"{severity.value} {counts[severity.value] / len(files):.2f}" for severity in Severity
+        )
+        print(f"  {name:22} {per_file}, together {counts.total() / len(files):.2f}")
     print(f"{found.total():,} findings of {len(found)} codes; the most frequent:")
     for code, count in found.most_common(10):
         print(f"  {code.value} {code.slug:22} {count:7,} in {having[code]:5,} files")

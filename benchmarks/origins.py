@@ -1,4 +1,4 @@
-"""Memory over very many origins, with the default settings.
+"""Memory over very many origins, once `REP_MEMORY_OCTETS` is full (8 MiB here, so that it soon is).
 
     python benchmarks/origins.py [--origins 100000] [--stores memory sqlite]
 
@@ -31,11 +31,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from scrapy import Spider
 from scrapy.crawler import AsyncCrawlerProcess
 
-from scrapy_rep.fetcher import Fetcher
-from scrapy_rep.policies import policy_for
-from scrapy_rep.protocol.access import Failure
-from scrapy_rep.protocol.knowledge import Answer
-from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.crawl import policy_for
+from scrapy_rep.fetching.fetcher import Fetcher
+from scrapy_rep.protocol.access.events import Failure
+from scrapy_rep.protocol.access.knowledge import Answer
+from scrapy_rep.protocol.access.origin import Origin
 
 AT_A_TIME = 50
 STEPS = 10
@@ -113,6 +113,7 @@ def measure(store: str, count: int) -> bool:
                 "TELNETCONSOLE_ENABLED": False,
                 "REP_STORE": store,
                 "REP_STORE_PATH": str(path),
+                "REP_MEMORY_OCTETS": 8 << 20,
                 "REP_QUICK_RETRY_SECONDS": [],  # pauses, which hold no memory
             }
         )

@@ -1,0 +1,204 @@
+"""What an audit trail costs: CPU per decision, its size, and to verify and replay it.
+
+    python benchmarks/audit.py [cost] [encode] [size] [--large]
+
+*cost* is CPU time per warm request in the middleware without a trail, with one, and with allowed
+decisions only counted. Sides take turns; figures are minima. *encode* compares the line that is put
+together for each decision with the encoders of the standard library. *size* writes decisions on
+URLs of many origins in turn, as a broad crawl does, a third of them dropped, and prints octets a
+decision (as packed), CPU seconds to write, to verify and to judge again. `--large` adds 10 million.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import tempfile
+import time
+from argparse import ArgumentParser
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.statscollectors import MemoryStatsCollector
+from scrapy.utils.test import get_crawler
+
+from scrapy_rep import Origin, RepMiddleware, parse
+from scrapy_rep.audit import records
+from scrapy_rep.audit.checking import check
+from scrapy_rep.audit.reading import Run
+from scrapy_rep.commands.replaying import Replayer
+from scrapy_rep.policy import Policy
+from scrapy_rep.protocol.access.events import Meaning
+from scrapy_rep.reading import Reading, digest_of
+
+_BODY = b"User-agent: *\n" + b"".join(b"Disallow: /private/%d\n" % n for n in range(14))
+_ROUNDS = 10
+_REQUESTS = 4000
+_ORIGINS = 1000
+
+
+class Crawl:
+    """A crawl that only judges."""
+
+    def __init__(self, folder: str, origins: int, **settings: Any) -> None:
+        given = {
+            "ROBOTSTXT_OBEY": True,
+            "USER_AGENT": "ExampleBot/1.0",
+            "REP_STORE": "memory",
+            "REP_AUDIT_DIR": folder,
+            "DOWNLOADER_MIDDLEWARES": {
+                "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None
+            },
+            **settings,
+        }
+        crawler: Any = get_crawler(settings_dict=given)
+        crawler.stats = MemoryStatsCollector(crawler)
+        crawler.spider = SimpleNamespace(name="benchmark")
+        crawler.engine = SimpleNamespace(
+            spider=crawler.spider, downloader=SimpleNamespace(slots={}, active=set())
+        )
+        self.middleware = RepMiddleware.from_crawler(crawler)
+        self.middleware._spider_opened()  # noqa: SLF001 - here and below: as a crawl does it
+        policies = self.middleware.policies
+        for number in range(origins):
+            origin = Origin("https", f"www{number}.example", 443)
+            sha256 = policies._tell_of_file(_BODY, digest_of(_BODY))  # noqa: SLF001
+            file = parse(_BODY, origin.robots_txt_uri)
+            tokens = self.middleware._identity.tokens  # noqa: SLF001
+            policy = Policy(origin, 200, Meaning.RULES, Reading(file, file, sha256), tokens)
+            policies._keep(policy)  # noqa: SLF001
+            policies._tell(policy)  # noqa: SLF001
+
+    def judge(self, made: Sequence[Request]) -> float:
+        """CPU seconds for some requests."""
+        process = self.middleware.process_request
+        gc.collect()
+        gc.disable()
+        began = time.process_time()
+        for request in made:
+            with suppress(StopIteration, IgnoreRequest):
+                process(request).send(None)
+        seconds = time.process_time() - began
+        gc.enable()
+        return seconds
+
+    def end(self) -> Run:
+        """The trail, closed."""
+        trail: Any = self.middleware._decisions.witness  # noqa: SLF001
+        trail._write_counts(time.time())  # noqa: SLF001
+        trail._writer.close("finished").result()  # noqa: SLF001
+        return Run(trail._folder)  # noqa: SLF001
+
+
+def requests(count: int, origins: int, *, first: int = 0) -> list[Request]:
+    """Requests to origins in turn; a third of them is disallowed."""
+    return [
+        Request(
+            f"https://www{n % origins}.example/"
+            f"{'private/3' if n % 3 == 0 else 'articles'}/{n}/a-title-of-some-words?page=2",
+            headers={"User-Agent": "ExampleBot/1.0"},
+        )
+        for n in range(first, first + count)
+    ]
+
+
+def cost() -> None:
+    """What a decision costs a warm request."""
+    with tempfile.TemporaryDirectory() as folder:
+        sides = {
+            "without a trail": Crawl("", 1),
+            "each decision": Crawl(folder, 1),
+            "allowed ones counted": Crawl(folder, 1, REP_AUDIT_ALLOWED="count"),
+        }
+        best = dict.fromkeys(sides, float("inf"))
+        for _ in range(_ROUNDS):
+            for side, crawl in sides.items():
+                made = [one for one in requests(2 * _REQUESTS, 1) if "private" not in one.url]
+                best[side] = min(best[side], crawl.judge(made) / len(made) * 1e6)
+    for side, microseconds in best.items():
+        print(f"{side:24} {microseconds:6.2f} us a request")
+
+
+def encode() -> None:
+    """What encodes a decision."""
+    why = records.reasons(True, "RULE", 12, "Allow: /articles", "*")
+    url = "https://www.example.com/articles/17/a-title-of-some-words?page=2"
+    held = {
+        "t": "decision",
+        "n": 17,
+        "at": 1.8e9,
+        "url": url,
+        "p": 3,
+        "allowed": True,
+        "reason": "RULE",
+        "line": 12,
+        "rule": "Allow: /articles",
+        "group": "*",
+        "by": "request",
+        "outcome": "passed",
+    }
+    sides: dict[str, Callable[[], object]] = {
+        "json.dumps": lambda: json.dumps(held),
+        "one encoder": lambda: records.line(held),
+        "put together": lambda: records.decision(17, 1.8e9, url, 3, why, "request", "passed", {}),
+    }
+    best = dict.fromkeys(sides, float("inf"))
+    for _ in range(_ROUNDS):
+        for side, make in sides.items():
+            began = time.process_time()
+            for _ in range(20_000):
+                make()
+            best[side] = min(best[side], (time.process_time() - began) / 20_000 * 1e6)
+    for side, microseconds in best.items():
+        ratio = microseconds / best["json.dumps"]
+        print(f"{side:24} {microseconds:6.2f} us a record, {ratio:.2f} of json.dumps")
+
+
+def size(*, is_large: bool) -> None:
+    """Octets, and seconds to write, to verify and to judge again."""
+    print("| decisions | octets packed | a decision | write s | verify s | replay s |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: |")
+    for count in (1_000, 100_000, *([10_000_000] if is_large else [])):
+        with tempfile.TemporaryDirectory() as folder:
+            crawl = Crawl(folder, min(count, _ORIGINS))
+            written = sum(
+                crawl.judge(requests(min(count, 10_000), min(count, _ORIGINS), first=first))
+                for first in range(0, count, 10_000)
+            )
+            run = crawl.end()
+            octets = sum(one.path.stat().st_size for one in run.segments)
+            began = time.process_time()
+            assert check(run).is_sound
+            verified_at = time.process_time()
+            words = {outcome.word for _, outcome, _ in Replayer(run).outcomes()}
+            assert words == {"confirmed"}, words
+            print(
+                f"| {count:,} | {octets:,} | {octets / count:.1f} | {written:.2f} "
+                f"| {verified_at - began:.2f} | {time.process_time() - verified_at:.2f} |"
+            )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("what", nargs="*", default=["cost", "encode", "size"])
+    parser.add_argument("--large", action="store_true")
+    options = parser.parse_args()
+    if "cost" in options.what:
+        cost()
+    if "encode" in options.what:
+        encode()
+    if "size" in options.what:
+        size(is_large=options.large)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,361 @@
+"""Whole crawls on loopback: CPU time per page with ours, with Scrapy's own, and with neither.
+
+    python benchmarks/crawls.py [--runs 7] [--small] [--shapes a b c] [--sides NAME ...]
+    python benchmarks/crawls.py --profile 'ours, memory' --shapes c
+
+The site is a process of its own: its CPU is not counted, nor is what a crawl takes until its engine
+starts, which is a column of its own. Every crawl is a fresh process, and sides take turns, in
+another order in each run; sqlite begins with an empty file. The tables hold
+
+* *CPU*: user and system time of the crawl from `engine_started` to `engine_stopped`, over its
+  pages, in microseconds: minimum and median of the runs;
+* *pages/s*: by the wall clock, the best of the runs and the median;
+* ratios of these minima and bests, which are what counts: other work on the machine makes all
+  figures worse, and minima least. In brackets, the median of the ratios within each round of turns,
+  which says more where the machine is never quiet;
+* *set-up*: CPU before the engine starts, in milliseconds, the least.
+
+Pages are small and nothing is extracted from them, so that all that is left is what a framework
+does; the costs of a real crawl stand beside these, and make every ratio smaller. All is allowed:
+what is dropped is no page. Every origin is an address of 127.0.0.0/8 with a robots.txt of 30
+rules. `CONCURRENT_REQUESTS` is what Scrapy has for default.
+
+`--profile` runs one side once, and looks again and again what it is at (as often as the system's
+clock of CPU time lets it: some 250 times a second). It prints shares of the CPU time, and
+microseconds per page, for functions by themselves and with what they call.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+OFF, OWN, MEMORY, SQLITE = "obey off", "Scrapy's own", "ours, memory", "ours, sqlite"
+AUDITED = "ours, audited"
+_OURS = {"ADDONS": {"scrapy_rep.Addon": 500}, "ROBOTSTXT_OBEY": True}
+SIDES: dict[str, dict[str, Any]] = {
+    OFF: {"ROBOTSTXT_OBEY": False},
+    OWN: {"ROBOTSTXT_OBEY": True},
+    MEMORY: {**_OURS, "REP_STORE": "memory"},
+    SQLITE: {**_OURS, "REP_STORE": "sqlite"},
+    AUDITED: {**_OURS, "REP_STORE": "memory"},  # and a trail in the folder of the run
+}
+LIMIT_SECONDS = 600
+SMALL = 10  # how many times fewer pages or origins with --small
+SAMPLE_SECONDS = 0.001
+COLUMNS = (
+    *("CPU us/page", "median", "/ off", "/ Scrapy's"),
+    *("pages/s", "median", "/ off", "/ Scrapy's", "set-up ms"),
+)
+SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many origins, and pages of each."""
+
+    origins: int
+    pages: int
+
+    @property
+    def urls(self) -> int:
+        """How many pages in all."""
+        return self.origins * self.pages
+
+
+SHAPES = {"a": Shape(1, 3000), "b": Shape(300, 20), "c": Shape(3000, 1)}
+
+_RULES = "".join(
+    f"Disallow: /{name}\n"
+    for name in (
+        *(
+            "admin/",
+            "cart",
+            "checkout/",
+            "login",
+            "logout",
+            "account/",
+            "search",
+            "tmp/",
+            "cgi-bin/",
+        ),
+        *("private/", "api/", "feed/", "print/", "*?sort=", "*?session=", "*.pdf$", "*/edit$"),
+        *(f"section/{number}/hidden/" for number in range(12)),
+    )
+)
+ROBOTS_TXT = f"User-agent: *\n{_RULES}Allow: /api/public/\n\nUser-agent: BadBot\nDisallow: /\n"
+PAGE = "<html><body>" + "<p>A page of a site.</p>" * 40 + "</body></html>"
+
+
+def _answer(body: str, kind: str) -> bytes:
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return (head + body).encode()
+
+
+class SiteProtocol(asyncio.Protocol):
+    """Answers what comes on one connection, and keeps it open."""
+
+    _FILE = _answer(ROBOTS_TXT, "text/plain")
+    _PAGE = _answer(PAGE, "text/html; charset=utf-8")
+
+    def __init__(self) -> None:
+        self._octets = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Note where to answer."""
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Answer each request that is whole."""
+        self._octets += data
+        while (stop := self._octets.find(b"\r\n\r\n")) >= 0:
+            is_file = self._octets.startswith(b"GET /robots.txt ")
+            self._octets = self._octets[stop + 4 :]
+            self._transport.write(self._FILE if is_file else self._PAGE)  # type: ignore[attr-defined]
+
+
+async def serve() -> None:
+    """Answer until standard input ends."""
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(SiteProtocol, "0.0.0.0", 0, backlog=2048)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await asyncio.to_thread(sys.stdin.readline)
+
+
+def host(number: int) -> str:
+    """The address of an origin."""
+    return f"127.{1 + number // 62500}.{1 + number // 250 % 250}.{1 + number % 250}"
+
+
+@contextmanager
+def site() -> Iterator[int]:
+    """The site, as its port."""
+    command = [sys.executable, __file__, "--serve"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield int(process.stdout.readline())
+    finally:
+        process.kill()
+        process.wait()
+
+
+def crawl(side: str, shape: Shape, port: int, *, is_profiled: bool = False) -> dict[str, Any]:
+    """One crawl in this process; what it cost."""
+    import scrapy
+    from scrapy import signals
+    from scrapy.crawler import AsyncCrawlerProcess
+
+    came: Counter[str] = Counter()
+
+    class PagesSpider(scrapy.Spider):
+        name = "pages"
+
+        async def start(self) -> Any:
+            for page in range(shape.pages):
+                for number in range(shape.origins):
+                    url = f"http://{host(number)}:{port}/section/{page}/a-page-{page}.html"
+                    yield scrapy.Request(url, errback=self.failed)
+
+        def parse(self, response: Any) -> None:
+            came["pages"] += response.status == 200
+
+        def failed(self, _: Any) -> None:
+            came["failed"] += 1
+
+    figures: dict[str, Any] = {}
+    samples = Samples()
+
+    def started() -> None:
+        gc.collect()
+        figures["set_up_cpu"] = time.process_time()
+        figures["began"] = time.monotonic()
+        if is_profiled:
+            samples.start()
+
+    def stopped() -> None:
+        samples.stop()
+        figures["cpu"] = time.process_time() - figures["set_up_cpu"]
+        figures["seconds"] = time.monotonic() - figures["began"]
+
+    with tempfile.TemporaryDirectory() as folder:
+        common = {
+            "LOG_LEVEL": "ERROR",
+            "TELNETCONSOLE_ENABLED": False,
+            "REP_STORE_PATH": str(Path(folder, "robots.sqlite")),
+            "REP_AUDIT_DIR": str(Path(folder, "audit")) if side == AUDITED else "",
+        }
+        process = AsyncCrawlerProcess({**common, **SIDES[side]})
+        crawler = process.create_crawler(PagesSpider)
+        crawler.signals.connect(started, signals.engine_started, weak=False)
+        crawler.signals.connect(stopped, signals.engine_stopped, weak=False)
+        process.crawl(crawler)
+        process.start()
+    if is_profiled:
+        samples.show(figures["cpu"] * 1e6 / shape.urls)
+    return {**figures, **came}
+
+
+class Samples:
+    """What a process is at, looked at every so often of its CPU time."""
+
+    def __init__(self) -> None:
+        self._stacks: Counter[tuple[str, ...]] = Counter()
+
+    def start(self) -> None:
+        """Look from now on."""
+        signal.signal(signal.SIGPROF, self._look)
+        signal.setitimer(signal.ITIMER_PROF, SAMPLE_SECONDS, SAMPLE_SECONDS)
+
+    def stop(self) -> None:
+        """Look no more."""
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+    def _look(self, _: int, frame: FrameType | None) -> None:
+        stack = []
+        while frame is not None:
+            stack.append(_place(frame))
+            frame = frame.f_back
+        self._stacks[tuple(stack)] += 1
+
+    def show(self, cpu_microseconds: float) -> None:
+        """Print the functions that take most, as parts of so much CPU time."""
+        alone: Counter[str] = Counter()
+        whole: Counter[str] = Counter()
+        for stack, count in self._stacks.items():
+            alone[stack[0]] += count
+            whole.update(dict.fromkeys(stack, count))
+        total = sum(alone.values())
+        each = cpu_microseconds / total
+        for title, counts in (("by themselves", alone), ("with what they call", whole)):
+            print(f"\n{total:,} samples, functions {title}: share, us per page")
+            often = [(place, count) for place, count in counts.most_common() if count < total * 0.9]
+            for place, count in often[:SHOWN]:
+                print(f"{100 * count / total:6.1f} % {count * each:9.1f}  {place}")
+
+
+def _place(frame: FrameType) -> str:
+    path = frame.f_code.co_filename
+    for package in ("site-packages/", "scrapy_rep/", "lib/python"):
+        _, found, rest = path.rpartition(package)
+        if found:
+            path = rest if package != "scrapy_rep/" else found + rest
+            break
+    return f"{path}:{getattr(frame.f_code, 'co_qualname', frame.f_code.co_name)}"
+
+
+def measure(side: str, shape: Shape, port: int) -> dict[str, Any]:
+    """One crawl in a process of its own.
+
+    Raises:
+        RuntimeError: not every page came, so that figures would say nothing.
+    """
+    job = json.dumps([side, shape.origins, shape.pages, port])
+    command = [sys.executable, __file__, "--crawl", job]
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    done = subprocess.run(
+        command, check=True, timeout=LIMIT_SECONDS, env=environment, stdout=subprocess.PIPE
+    )
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    if found.get("pages") != shape.urls:
+        raise RuntimeError(f"{side}: {found}")
+    return found
+
+
+def compare(name: str, shape: Shape, sides: list[str], runs: int) -> None:
+    """Print the table of a shape."""
+    found: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}
+    with site() as port:
+        for run in range(runs):
+            turn = run % len(sides)
+            for side in sides[turn:] + sides[:turn]:
+                found[side].append(measure(side, shape, port))
+    print(f"\n({name}) {shape.origins:,} origins x {shape.pages:,} pages, {runs} runs each\n")
+    print("| | " + " | ".join(COLUMNS) + " |")
+    print("| --- |" + " ---: |" * len(COLUMNS))
+    for side in sides:
+        cells = [
+            *_cells(found, side, "cpu", 1e6 / shape.urls),
+            *_cells(found, side, "seconds", shape.urls, is_rate=True),
+            f"{min(one['set_up_cpu'] for one in found[side]) * 1e3:.0f}",
+        ]
+        print(f"| {side} | " + " | ".join(cells) + " |", flush=True)
+
+
+def _cells(
+    found: dict[str, list[dict[str, Any]]],
+    side: str,
+    name: str,
+    factor: float,
+    *,
+    is_rate: bool = False,
+) -> Iterator[str]:
+    """Best and median of a figure; the ratio of bests to both bases; the median ratio of rounds."""
+
+    def shown(seconds: float) -> float:
+        return factor / seconds if is_rate else factor * seconds
+
+    figures = {each: [shown(one[name]) for one in runs] for each, runs in found.items()}
+    best = max if is_rate else min
+    yield f"{best(figures[side]):.0f}"
+    yield f"{statistics.median(figures[side]):.0f}"
+    for base in (OFF, OWN):
+        if base not in figures:
+            yield "-"
+            continue
+        pairs = zip(figures[side], figures[base], strict=True)
+        median = statistics.median(one / other for one, other in pairs)
+        yield f"{best(figures[side]) / best(figures[base]):.2f} ({median:.2f})"
+
+
+def main() -> None:
+    """Serve, crawl, profile, or measure and print the tables."""
+    parser = argparse.ArgumentParser(description="CPU time per page of whole crawls.")
+    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--small", action="store_true", help=f"a {SMALL}th of each shape")
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
+    parser.add_argument("--sides", nargs="+", choices=SIDES, default=list(SIDES))
+    parser.add_argument("--profile", metavar="SIDE", choices=SIDES)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--crawl", metavar="JOB", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        asyncio.run(serve())
+        return
+    if options.crawl:
+        side, origins, pages, port = json.loads(options.crawl)
+        print(json.dumps(crawl(side, Shape(origins, pages), port)))
+        return
+    for name in options.shapes:
+        shape = SHAPES[name]
+        if options.small:
+            many = max(1, shape.origins // SMALL)
+            shape = Shape(many, shape.urls // SMALL // many)
+        if options.profile is None:
+            compare(name, shape, options.sides, options.runs)
+        else:
+            with site() as port:
+                crawl(options.profile, shape, port, is_profiled=True)
+            return  # a process can start one crawl
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,390 @@
+"""A fleet against what it was built for, and against scrapy-redis.
+
+    python benchmarks/fleet.py [fetches] [gaps] [mixed] [kill] [outages] [speed] [size] [scripts]
+
+A real Redis and sites on loopback, each worker a process of its own; all on one machine, so pages
+per second and gaps show its load too. `speed` runs the sides in turn, and takes the best of each.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import resource
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from scrapy import Request, Spider
+
+from scrapy_rep.fleet.batch import Kind, Push
+from scrapy_rep.fleet.entries import Entries
+from scrapy_rep.fleet.ledger import PUSHES, REPORTS
+from tests.fleet.crews import Crew
+from tests.fleet.workers import Fleet
+from tests.redis_server import RedisServer, SlowLine
+from tests.servers.handle import Answer, Seen, Site
+
+TREE, FLAT = "tests.fleet.spiders:TreeSpider", "tests.fleet.spiders:FlatSpider"
+OURS: dict[str, Any] = {"REP_STORE": "redis", "REP_STORE_LOCAL": "memory", "LOG_LEVEL": "WARNING"}
+THEIRS: dict[str, Any] = {
+    "ADDONS": {},
+    "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+    "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+    "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue",
+    "LOG_LEVEL": "WARNING",
+}
+
+
+def host(number: int) -> str:
+    return f"127.0.{10 + number // 250}.{1 + number % 250}"
+
+
+def by_host(requests: list[Seen]) -> dict[str, list[Seen]]:
+    found: dict[str, list[Seen]] = {}
+    for seen in requests:
+        found.setdefault(seen.headers["host"], []).append(seen)
+    return found
+
+
+def gaps_of(requests: list[Seen]) -> list[float]:
+    """Between one request and the next at each host, robots.txt included, in order of length."""
+    lanes = ([seen.at for seen in some] for some in by_host(requests).values())
+    return sorted(
+        after - before for at in lanes for before, after in itertools.pairwise(sorted(at))
+    )
+
+
+def fetches() -> None:
+    """Four workers, 200 origins, six pages each."""
+    robots = Answer(body="User-agent: *\nDisallow: /3$\n", delay_seconds=0.05)
+    with RedisServer() as redis, Site({"/robots.txt": robots}, address="0.0.0.0") as site:
+        roots = [site.url("/", host=host(number)) for number in range(200)]
+        with Crew(redis.url, FLAT, 4, settings=OURS, roots=roots, pages=6) as crew:
+            crew.wait(200)
+            shares = [crew.result(n)["stats"].get("item_scraped_count", 0) for n in range(4)]
+        paths = Counter(seen.path for seen in site.requests())
+    print(f"robots.txt fetches for 200 origins: {paths['/robots.txt']}")
+    print(f"disallowed pages: {paths['/3']}; pages: {sum(shares)} of 1000, by worker {shares}")
+
+
+def gaps() -> None:
+    """Four workers, 20 origins, Crawl-delay 1, pages at once and after 0.3 s."""
+    for page_seconds in (0.0, 0.3):
+        robots = Answer(body="User-agent: *\nCrawl-delay: 1\n")
+        page = Answer(body="page", delay_seconds=page_seconds)
+        with (
+            RedisServer() as redis,
+            Site({"/robots.txt": robots}, default=page, address="0.0.0.0") as site,
+        ):
+            roots = [site.url("/", host=host(number)) for number in range(20)]
+            with Crew(redis.url, FLAT, 4, settings=OURS, roots=roots, pages=30) as crew:
+                crew.wait(300)
+                exchanges = crew.stat("rep/fleet/exchanges")
+            requests = site.requests()
+        found = gaps_of(requests)
+        pages = [seen.at for seen in requests if seen.path != "/robots.txt"]
+        span = max(pages) - min(pages)
+        print(
+            f"pages after {page_seconds} s: gaps min {found[0]:.3f}, "
+            f"1 % {found[len(found) // 100]:.3f}, median {found[len(found) // 2]:.3f} s; "
+            f"{29 / span:.1%} of the ceiling; "
+            f"{exchanges / len(pages):.2f} exchanges per page; {len(pages)} pages, "
+            f"{len(requests) - len(pages)} robots.txt"
+        )
+
+
+def mixed() -> None:
+    """Four workers, 150 origins, two thirds with a delay of 10 s, the others with 0.5 s; 30 s.
+
+    Pages are links of pages: 12,000 start requests of each of four spiders would be most of it.
+    """
+    with ExitStack() as stack:
+        redis = stack.enter_context(RedisServer())
+        sites = [
+            stack.enter_context(
+                Site(
+                    {"/robots.txt": Answer(body=f"User-agent: *\nCrawl-delay: {delay}\n")},
+                    address="0.0.0.0",
+                )
+            )
+            for delay in (10, 0.5)
+        ]
+        roots = [sites[0].url("/", host=host(n)) for n in range(100)]
+        roots += [sites[1].url("/", host=host(n)) for n in range(100, 150)]
+        settings = {**OURS, "CLOSESPIDER_TIMEOUT": 45}
+        with Crew(redis.url, TREE, 4, settings=settings, roots=roots, pages=120) as crew:
+            crew.wait(300)
+        for site, delay in zip(sites, (10, 0.5), strict=True):
+            requests = site.requests()
+            begin = min(seen.at for seen in requests) + 5
+            window = [seen.at for seen in requests if begin <= seen.at < begin + 30]
+            ceiling = len(by_host(requests)) * 30 / delay
+            found = gaps_of(requests)
+            print(
+                f"delay {delay} s: {len(window)} requests in 30 s, {len(window) / ceiling:.1%} of "
+                f"the ceiling; gaps min {found[0]:.3f}, 1 % {found[len(found) // 100]:.3f} s"
+            )
+
+
+def kill(rounds: int = 10) -> None:
+    """One of four workers is killed at a random moment; every page yields links."""
+    chance = random.Random(7)
+    settings = {
+        **OURS,
+        "REP_FLEET_LEASE_SECONDS": 3,
+        "SCHEDULER_IDLE_BEFORE_CLOSE": 2,
+        "CONCURRENT_REQUESTS": 16,
+    }
+    robots, page = Answer(body=""), Answer(body="page", delay_seconds=0.1)
+    lost, again = [], []
+    for number in range(rounds):
+        with (
+            RedisServer() as redis,
+            Site({"/robots.txt": robots}, default=page, address="0.0.0.0") as site,
+        ):
+            roots = [site.url("/", host=host(n)) for n in range(4)]
+            with Crew(redis.url, TREE, 4, settings=settings, roots=roots, pages=100) as crew:
+                after = chance.randrange(1, 330)
+                while len(site.requests()) < after:
+                    time.sleep(0.01)
+                # Among them the worker that seeds: the first one, in every third round.
+                crew.signal(0 if number % 3 == 0 else chance.randrange(4), signal.SIGKILL)
+                crew.wait(90)
+            seen = Counter((one.headers["host"], one.path) for one in site.requests())
+        expected = {(name, f"/{n}") for name in {h for h, _ in seen} for n in range(100)}
+        lost.append(len(expected - set(seen)) + 400 - len(expected))
+        again.append(sum(c - 1 for (_, path), c in seen.items() if path != "/robots.txt"))
+    print(f"kill -9, {rounds} rounds: lost {lost}, twice {again} (16 places a worker)")
+
+
+def outages() -> None:
+    """Two workers, 3 hosts of 150 linked pages; something happens to Redis meanwhile."""
+    kept = {"appendonly": "yes", "appendfsync": "always"}
+    for name, happens, options in (
+        ("nothing", lambda *_: None, {}),
+        ("stopped for 8 s", _stop, {}),
+        ("killed, kept on disk", _kill, kept),
+        ("killed, not kept", _kill, {}),
+        ("FLUSHALL", lambda redis, _: redis.flush(), {}),
+        ("100 ms a reply", lambda _, lane: setattr(lane, "delay_seconds", 0.1), {}),
+        ("refused for 30 s", _refuse, {}),
+        ("replies swallowed", _swallow, {}),
+    ):
+        _outage(name, happens, options)
+
+
+def _stop(redis: RedisServer, _: SlowLine) -> None:
+    redis.freeze()
+    time.sleep(8)
+    redis.thaw()
+
+
+def _kill(redis: RedisServer, _: SlowLine) -> None:
+    redis.kill()
+    time.sleep(2)
+    redis.start()
+
+
+def _refuse(_: RedisServer, lane: SlowLine) -> None:
+    lane.refuses = True
+    lane.cut()
+    time.sleep(30)
+    lane.refuses = False
+
+
+def _swallow(_: RedisServer, lane: SlowLine) -> None:
+    for _number in range(3):
+        lane.swallows = True
+        time.sleep(0.4)
+        lane.swallows = False
+        lane.cut()
+        time.sleep(1)
+
+
+def _outage(
+    name: str, happens: Callable[[RedisServer, SlowLine], None], options: dict[str, str]
+) -> None:
+    robots = Answer(body="User-agent: *\nDisallow: /7$\n")
+    page = Answer(body="page", delay_seconds=0.1)
+    settings = {
+        **OURS,
+        "SCHEDULER_IDLE_BEFORE_CLOSE": 2,
+        "EXTENSIONS": {"tests.fleet.spiders.LoopWatch": 500},
+    }
+    with (
+        RedisServer(**options) as redis,
+        SlowLine(redis.port) as lane,
+        Site({"/robots.txt": robots}, default=page, address="0.0.0.0") as site,
+    ):
+        roots = [site.url("/", host=host(number)) for number in range(3)]
+        with Crew(lane.url, TREE, 2, settings=settings, roots=roots, pages=150) as crew:
+            while len(site.requests()) < 60:
+                time.sleep(0.01)
+            happens(redis, lane)
+            crew.wait(200)
+            found = [crew.result(n)["stats"].get("test/stall_seconds", 0.0) for n in range(2)]
+        seen = Counter((one.headers["host"], one.path) for one in site.requests())
+    pages = {key: count for key, count in seen.items() if key[1] != "/robots.txt"}
+    reached = [n for n in range(150) if not _is_below(n, 7)]
+    print(
+        f"{name}: stall {max(found):.2f} s; lost {3 * len(reached) - len(pages)}, twice "
+        f"{sum(pages.values()) - len(pages)}, disallowed {sum(key[1] == '/7' for key in pages)}"
+    )
+
+
+def _is_below(number: int, root: int) -> bool:
+    while number > root:
+        number = (number - 1) // 2
+    return number == root
+
+
+def speed() -> None:
+    """Two workers, 3,000 pages of 20 hosts, no delay; scrapy-redis and ours in turn."""
+    best: dict[str, dict[str, float]] = {}
+    for _ in range(3):
+        for name, settings in (("scrapy-redis", THEIRS), ("scrapy-rep", OURS)):
+            for key, value in _speed(settings).items():
+                kept = best.setdefault(name, {}).get(key, value)
+                best[name][key] = max(kept, value) if key == "pages/s" else min(kept, value)
+    for name, values in best.items():
+        print(name, {key: round(value, 3) for key, value in values.items()})
+
+
+def _speed(settings: dict[str, Any]) -> dict[str, float]:
+    with (
+        RedisServer() as redis,
+        Site({"/robots.txt": Answer(body="")}, address="0.0.0.0") as site,
+    ):
+        roots = [site.url("/", host=host(number)) for number in range(20)]
+        every = {**settings, "REDIS_URL": redis.url, "ROBOTSTXT_OBEY": "ADDONS" not in settings}
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        with Crew(redis.url, TREE, 2, settings=every, roots=roots, pages=150) as crew:
+            crew.wait(300)
+            exchanges = crew.stat("rep/fleet/exchanges")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        pages = [seen.at for seen in site.requests() if seen.path != "/robots.txt"]
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {
+        "pages/s": len(pages) / (max(pages) - min(pages)),
+        "CPU ms/page": 1000 * cpu / len(pages),
+        "exchanges/page": exchanges / len(pages),
+        "pages": len(pages),
+    }
+
+
+def size() -> None:
+    """A million requests of 100,000 origins in one Redis: memory, and times of the server."""
+    spider = Spider(name="size")
+    entries = Entries(spider)
+    with RedisServer() as redis, redis.client() as client:
+        fleet = Fleet(redis)
+        worker = fleet.worker()
+        fleet.now = time.time()
+        before = client.info("memory")["used_memory"]
+        for number in range(1_000_000):
+            lane = f"http://host{number % 100_000}.example"
+            url = f"{lane}/some/path/of/a/page-{number}.html"
+            request = Request(url, meta={"depth": 3}, headers={"Referer": f"{lane}/"})
+            payload = entries.write(request)
+            fingerprint = number.to_bytes(20, "big")
+            worker.ledger.push(Push(lane, 0, Kind.FILTERED, fingerprint, payload))
+            if worker.ledger.unsent_count == 50:
+                worker.talk()
+        octets = client.info("memory")["used_memory"] - before
+        filtered = client.memory_usage(fleet.key("df"), samples=100)
+        print(f"entries of {len(payload)} octets: {octets / 1e6:.0f} octets per request in Redis, ")
+        print(f"of which the filter takes {filtered / 1e6:.0f}")
+        for number in range(0, 100_000, 2):
+            worker.settle(f"http://host{number}.example", valid_until=fleet.now + 1e6)
+            if number % 400 == 0:
+                worker.talk()
+        client.config_set("slowlog-log-slower-than", 20)  # not the commands of scripts
+        client.config_set("slowlog-max-len", 1000)
+        _time_of_pops(client, worker)
+
+
+def _time_of_pops(client: Any, worker: Any) -> None:
+    for want in (1, 16):
+        client.slowlog_reset()
+        for _ in range(500):
+            some = worker.talk(want)
+            worker.ledger.buffer.clear()
+            worker.finish(*some)
+        _tell_of_scripts(client, f"{want} wanted, with as many acknowledgements")
+    for _ in range(500):
+        worker.talk()
+    _tell_of_scripts(client, "nothing wanted")
+
+
+def scripts() -> None:
+    """How long Redis takes for one exchange, by what it brings and gets; 100,000 origins."""
+    lanes = [f"http://host{number}.example" for number in range(100_000)]
+    with RedisServer() as redis, redis.client() as client:
+        client.config_set("slowlog-log-slower-than", 20)  # not the commands of scripts
+        client.config_set("slowlog-max-len", 100_000)
+        fleet = Fleet(redis)
+        worker = fleet.worker()
+        for number in range(2 * len(lanes)):
+            lane = lanes[number % len(lanes)]
+            fingerprint = number.to_bytes(20, "big")
+            worker.ledger.push(Push(lane, 0, Kind.FILTERED, fingerprint, b"x" * 120))
+            if worker.ledger.unsent_count == PUSHES:
+                worker.talk()
+        _tell_of_scripts(client, f"{PUSHES} pushes")
+        for number, lane in enumerate(lanes[::2], start=1):
+            worker.settle(lane, valid_until=fleet.now + 1e6, delay_seconds=1.0)
+            if number % REPORTS == 0:
+                worker.talk()
+        _tell_of_scripts(client, f"{REPORTS} lanes that are settled")
+        for _ in range(300):
+            some = worker.talk(16)
+            worker.ledger.buffer.clear()
+            for held in some:
+                worker.ledger.moved(held, fleet.now)
+            worker.finish(*some)
+            fleet.now += 0.05
+        _tell_of_scripts(client, "16 pops, and 16 that are done")
+        for number in range(40):
+            fleet.worker(f"{number}").talk(64)
+        fleet.now += 20
+        client.slowlog_reset()
+        for _ in range(60):
+            worker.talk()
+        _tell_of_scripts(client, "50 requests of a lost worker")
+        for _ in range(200):
+            worker.talk()
+        _tell_of_scripts(client, "nothing")
+        client.delete(fleet.key("t"))
+        worker.talk()
+        _tell_of_scripts(client, "a step of counting anew")
+        fleet.clear()
+        _tell_of_scripts(client, "a step of clearing")
+
+
+def _tell_of_scripts(client: Any, words: str) -> None:
+    entries = [one for one in client.slowlog_get(100_000) if one["command"][:4] == b"EVAL"]
+    found = sorted(entry["duration"] for entry in entries)
+    client.slowlog_reset()
+    late = sum(one > 2000 for one in found)
+    print(
+        f"{words}: {len(found)} runs, median {found[len(found) // 2]} us, "
+        f"99 % {found[len(found) * 99 // 100]} us; {late} over 2 ms"
+    )
+
+
+PARTS = {
+    part.__name__: part for part in (fetches, gaps, mixed, kill, outages, speed, size, scripts)
+}
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or PARTS:
+        print(f"--- {name}: {(PARTS[name].__doc__ or '').strip()}")
+        PARTS[name]()

@@ -1,0 +1,117 @@
+"""What the store in Redis costs, with a Redis server of its own on loopback.
+
+    python benchmarks/redis_store.py [--origins 5000] [--rounds 3]
+
+For each number of calls at a time, every origin is claimed, committed and claimed again, by one
+process with nothing in front of Redis. The columns: CPU of this process per call; time in the
+server per script; and, at the end, what Redis keeps for an entry with a file of 800 random octets,
+and for a 404. Rounds take turns; figures are minima.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from scrapy_rep.cache.entry import Entry, Key
+from scrapy_rep.cache.link import Link
+from scrapy_rep.cache.shared import SharedEntries, _keys
+from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
+from scrapy_rep.protocol.access.origin import Origin
+from tests.redis_server import RedisServer
+
+AT_A_TIME = (1, 16, 64)
+
+
+def entry_of(number: int, octets: int) -> Entry:
+    """A file, or a 404 if it has none."""
+    now, origin = time.time(), Origin("https", f"host-{number}.example", 443)
+    copy = Copy(
+        200 if octets else 404,
+        random.Random(number).randbytes(octets),
+        (origin.robots_txt_uri,),
+        (("cache-control", "max-age=86400"), ("etag", '"5f3-61"')),
+        now,
+        now,
+        now + 86_400,
+    )
+    return Entry(Key.under(origin, "ExampleBot/1.0 (+https://bot.example)"), Knowledge(copy))
+
+
+async def each(
+    work: Callable[[Entry], Awaitable[Any]], entries: list[Entry], at_a_time: int
+) -> float:
+    """CPU microseconds per call, so many at a time."""
+    began = time.process_time()
+    left = iter(entries)
+
+    async def lane() -> None:
+        for entry in left:
+            await work(entry)
+
+    await asyncio.gather(*(lane() for _ in range(at_a_time)))
+    return 1e6 * (time.process_time() - began) / len(entries)
+
+
+async def one_round(server: RedisServer, count: int, at_a_time: int) -> tuple[float, float]:
+    """CPU per call here, and time per script there."""
+    server.flush()
+    link = Link(server.url)
+    link.open()
+    shared = SharedEntries(link, 30 * 86_400.0, time.time)
+    entries = [entry_of(number, 800) for number in range(count)]
+
+    async def cycle(entry: Entry) -> None:
+        claim: Any = await shared.claim(entry.origin, 15.0, 0.0)
+        assert await shared.commit(entry, claim.lease)
+        assert (await shared.claim(entry.origin, 15.0, 0.0)).entry is not None
+
+    with server.client() as client:
+        client.config_resetstat()
+        cpu = await each(cycle, entries, at_a_time)
+        scripts = client.info("commandstats")["cmdstat_evalsha"]
+    await link.close()
+    return cpu / 3, float(scripts["usec_per_call"])
+
+
+async def memory(server: RedisServer, octets: int) -> int:
+    """What Redis keeps for one entry."""
+    link = Link(server.url)
+    link.open()
+    entry = entry_of(1, octets)
+    await SharedEntries(link, 30 * 86_400.0, time.time).commit(entry, None)
+    await link.close()
+    with server.client() as client:
+        return int(client.memory_usage(_keys(entry.origin)[0]))
+
+
+def main() -> None:
+    """See the module."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--origins", type=int, default=5000)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    best: dict[int, tuple[float, float]] = {}
+    with RedisServer() as server:
+        for _ in range(options.rounds):
+            for at_a_time in AT_A_TIME:
+                found = asyncio.run(one_round(server, options.origins, at_a_time))
+                before = best.get(at_a_time, found)
+                best[at_a_time] = (min(before[0], found[0]), min(before[1], found[1]))
+        print("at a time   CPU us per call   server us per script")
+        for at_a_time, (cpu, there) in best.items():
+            print(f"{at_a_time:9}   {cpu:15.0f}   {there:20.1f}")
+        for octets, what in ((800, "a file of 800 octets"), (0, "a 404")):
+            print(f"octets in Redis for {what}: {asyncio.run(memory(server, octets))}")
+
+
+if __name__ == "__main__":
+    main()

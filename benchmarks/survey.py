@@ -1,0 +1,116 @@
+"""What surveying costs: facts against parsing, processes against one, and memory.
+
+::
+
+    python benchmarks/survey.py CORPUS.JSONL.GZ            # CPU, against parse + first verdict
+    python benchmarks/survey.py CORPUS.JSONL.GZ --many 20  # so many times, on 1 and 2 processes
+    python benchmarks/survey.py CORPUS.JSONL.GZ --profile
+
+The corpus holds an object a line, with `host` and `body_b64`. CPU is the least of three interleaved
+runs, so that what else the machine does plays little part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import cProfile
+import gzip
+import json
+import pstats
+import resource
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from scrapy_rep.protocol.document import parse
+from scrapy_rep.survey.aggregate import Aggregate
+from scrapy_rep.survey.captures import Capture
+from scrapy_rep.survey.facts import facts
+from scrapy_rep.survey.inputs.tasks import Task
+from scrapy_rep.survey.jobs import Part, Wanted, parts_of
+
+_AT_ONCE = 500
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--many", type=int, default=0)
+    parser.add_argument("--lint", action="store_true")
+    parser.add_argument("--profile", action="store_true")
+    options = parser.parse_args()
+    lines = gzip.decompress(options.corpus.read_bytes()).splitlines()
+    bodies = [base64.b64decode(json.loads(line)["body_b64"]) for line in lines]
+    if options.profile:
+        profile = cProfile.Profile()
+        profile.runcall(lambda: [facts(body) for body in bodies])
+        pstats.Stats(profile).sort_stats("tottime").print_stats(15)
+    elif options.many:
+        for jobs in (1, 2):
+            _repeated(lines, options.many, jobs, is_lint=options.lint)
+    else:
+        _single(bodies, is_lint=options.lint)
+
+
+def _single(bodies: list[bytes], *, is_lint: bool) -> None:
+    runs: dict[str, Callable[[], object]] = {
+        "parse + first": lambda: [parse(b).verdict("/a/b", "ZyxwvBot") for b in bodies],
+        "facts": lambda: [facts(b) for b in bodies],
+        "aggregate": lambda: Aggregate.of(Capture("h", body=b) for b in bodies),
+    }
+    if is_lint:
+        runs["facts with lint"] = lambda: [facts(b, with_lint=True) for b in bodies]
+    least = dict.fromkeys(runs, float("inf"))
+    for _ in range(3):
+        for name, run in runs.items():
+            began_at = time.process_time()
+            run()
+            least[name] = min(least[name], time.process_time() - began_at)
+    unit = least["parse + first"]
+    for name, seconds in least.items():
+        each = seconds / len(bodies) * 1e6
+        print(f"{name:16} {seconds:7.2f} s CPU  {each:7.0f} us a file  {seconds / unit:6.1f} x")
+
+
+def _repeated(lines: list[bytes], many: int, jobs: int, *, is_lint: bool) -> None:
+    """The corpus many times, each time with other hosts and another line in each body."""
+
+    def tasks() -> Iterator[Task]:
+        for number in range(many):
+            some = [_another(line, number) for line in lines]
+            for start in range(0, len(some), _AT_ONCE):
+                yield Task("lines", "", tuple(some[start : start + _AT_ONCE]))
+
+    whole, began_at, cpu = Part(), time.monotonic(), _cpu_seconds()
+    peaks = []
+    for part in parts_of(tasks(), Wanted(lint=is_lint), jobs):
+        whole.update(part)
+        if whole.aggregate.counts["captures"] % (len(lines) * max(1, many // 4)) < _AT_ONCE:
+            peaks.append(_peak_mb())
+    seconds, cpu = time.monotonic() - began_at, _cpu_seconds() - cpu
+    count = whole.aggregate.counts["captures"]
+    print(
+        f"{jobs} processes: {count:,} files, {count / seconds:,.0f} a second, {cpu:.1f} s CPU, "
+        f"peak of the first process {', '.join(f'{peak:.0f}' for peak in peaks)} MB"
+    )
+
+
+def _another(line: bytes, number: int) -> bytes:
+    found = json.loads(line)
+    body = base64.b64decode(found["body_b64"]) + b"\n# %d" % number
+    host = f"{number}.{found['host']}"
+    return json.dumps({"host": host, "body_b64": base64.b64encode(body).decode()}).encode()
+
+
+def _cpu_seconds() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def _peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()
