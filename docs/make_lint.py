@@ -13,11 +13,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from scrapy_rep.protocol.access import name_of
-from scrapy_rep.protocol.findings import shown
-from scrapy_rep.protocol.knowledge import Answer
-from scrapy_rep.protocol.lint.codes import Check, Severity
-from scrapy_rep.protocol.lint.table import SECTIONS
+from scrapy_rep.analysis.checks.codes import Check, Severity
+from scrapy_rep.analysis.checks.effects import EFFECTS, Effect
+from scrapy_rep.analysis.checks.groups import DEFAULT, PEDANTIC, group_of
+from scrapy_rep.analysis.checks.table import SECTIONS
+from scrapy_rep.analysis.findings import shown
+from scrapy_rep.protocol.access.events import name_of
+from scrapy_rep.protocol.access.knowledge import Answer
 
 _LINES_SHOWN = 12
 _COLUMNS_SHOWN = 100
@@ -28,14 +30,33 @@ _WORDS = {
     Severity.INFO: "info: good to know",
 }
 
+_PROMISES = {
+    Effect.KEEPS: "This keeps every verdict; where it would not, the finding says otherwise.",
+    Effect.FORMATS: "This keeps every verdict.",
+    Effect.CHANGES: "This may change verdicts.",
+    Effect.OUTSIDE: "Nothing in the file has to change.",
+}
+
 _INTRODUCTION = """\
 # What `scrapy rep lint` finds
 
-Made by `python docs/make_lint.py` from the table in `scrapy_rep/protocol/lint`, which is what the
+Made by `python docs/make_lint.py` from the table in `scrapy_rep/analysis/checks`, which is what the
 code uses; change that, not these pages. The examples are true: the tests run them.
 
 An *error* is not used as written. A *warning* is used, but crawlers differ. An *info* is good to
-know. `--select` and `--ignore` take codes, their beginnings, or names."""
+know.
+
+`scrapy rep lint` reports the codes of the group `default`. The others are for the pedantic, and are
+reported where they are asked for (`--select all`, `--extend-select needless`):
+
+GROUPS
+
+`--select`, `--extend-select` and `--ignore` take codes, their beginnings, names or groups, and so
+do comments of a file and [settings](../command.md).
+
+Each finding says what to do. Advice that may change which URLs are allowed says so. All other
+advice keeps every verdict: it has been followed over thousands of real files, one by one and all at
+once, and the files before and after were compared (`benchmarks/lint_mends.py`)."""
 
 
 def pages() -> dict[str, str]:
@@ -47,8 +68,19 @@ def pages() -> dict[str, str]:
     return made
 
 
+def _groups() -> Iterator[str]:
+    yield "| group | what it tells | codes |"
+    yield "| --- | --- | --- |"
+    for group in PEDANTIC:
+        codes = ", ".join(
+            f"[{code.value}]({code.value}.md)"
+            for code in sorted(group.codes, key=lambda code: code.value)
+        )
+        yield f"| `{group.name}` | {group.meaning} | {codes} |"
+
+
 def _index() -> Iterator[str]:
-    yield _INTRODUCTION
+    yield _INTRODUCTION.replace("GROUPS", "\n".join(_groups()))
     for section, checks in SECTIONS.items():
         yield f"\n## {section}\n"
         yield "| code | name | severity | meaning |"
@@ -63,15 +95,24 @@ def _index() -> Iterator[str]:
 
 def _page(section: str, check: Check) -> Iterator[str]:
     yield f"# {check.code.value} {check.code.slug}\n"
-    yield f"{section}; {_WORDS[check.severity]}.\n"
+    yield f"{section}; {_WORDS[check.severity]}.{_group_words(check)}\n"
     yield f"{_sentence(check.meaning)}\n"
-    yield f"**What to do:** {check.mend}.\n"
+    yield f"**What to do:** {check.mend}. {_PROMISES[EFFECTS[check.code]]}\n"
     for title, example in (("Bad", check.bad), ("Good", check.good)):
         yield f"{title}:\n"
         yield "```text"
         yield from _example(example)
         yield "```\n"
     yield "[All codes](README.md)"
+
+
+def _group_words(check: Check) -> str:
+    group = group_of(check.code)
+    if group == DEFAULT:
+        return ""
+    return (
+        f" Not reported by default, but with `--select {group}` or `--select {check.code.value}`."
+    )
 
 
 def _example(example: bytes | Answer) -> Iterator[str]:

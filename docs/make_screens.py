@@ -27,8 +27,9 @@ _SCREENS = {
         *["check", "--robots", "old.txt", "--agent", "FooBot"],
         *["https://shop.example/private/press/2026", "https://shop.example/private/x"],
     ],
-    "lint": ["lint", "old.txt", "--uri", "https://shop.example/robots.txt", "--ignore", "REP8"],
+    "lint": ["lint", "old.txt", "--uri", "https://shop.example/robots.txt", "--all"],
     "diff": ["diff", "old.txt", "new.txt"],
+    "agents": ["agents", "old.txt"],
 }
 
 _COLUMNS = 104
@@ -112,13 +113,17 @@ def _spans(line: Line) -> Iterator[str]:
     start = 0
     for stop in range(1, len(line) + 1):
         if stop == len(line) or line[stop][1] != line[start][1]:
-            text = escape("".join(character for character, _ in line[start:stop]), quote=False)
+            written = "".join(character for character, _ in line[start:stop])
+            # Browsers drop white space at the begin of a text, and join it within.
+            text = written.lstrip(" ")
+            x = _MARGIN + (stop - len(text)) * _CELL_WIDTH
+            text = escape(text, quote=False).replace("  ", "\u00a0\u00a0")
             codes = line[start][1].split(";")
             weight = ' font-weight="bold"' if "1" in codes else ""
             faint = ' opacity="0.7"' if "2" in codes else ""
             fill = next((f' fill="{_COLOURS[code]}"' for code in codes if code in _COLOURS), "")
-            x = _MARGIN + start * _CELL_WIDTH
-            yield f'<tspan x="{x:g}"{fill}{weight}{faint}>{text}</tspan>'
+            if text:
+                yield f'<tspan x="{x:g}"{fill}{weight}{faint}>{text}</tspan>'
             start = stop
 
 

@@ -3,6 +3,7 @@
 ::
 
     python docs/make_states.py > docs/states.md
+    python docs/make_states.py --dot | dot -Tsvg > docs/states.svg
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from scrapy_rep.protocol.exchange import STATES, TRANSITIONS, State
-from scrapy_rep.protocol.phases import FOREVER, PHASES
+from scrapy_rep.protocol.access.exchange import STATES, TRANSITIONS, State
+from scrapy_rep.protocol.access.phases import FOREVER, PHASES
 
 _DAY_SECONDS = 86_400
 _HOUR_SECONDS = 3600
@@ -23,27 +24,27 @@ _HOUR_SECONDS = 3600
 _INTRODUCTION = """\
 # The states of a policy
 
-Made by `python docs/make_states.py` from the tables of `scrapy_rep.protocol.exchange`, which are
-what the code uses; change those, not this page. What the times are, and by which settings, is told
-in [caching.md](caching.md).
+Made by `python docs/make_states.py` from the tables of `scrapy_rep.protocol.access.exchange`, which
+are what the code uses; change those, not this page. [caching.md](caching.md) explains the times,
+and the settings that change them.
 
-What is known of an origin's robots.txt is the last answer that said something (a file, or that
-there is none: the *copy*), and the *outage*, if the file has been unreachable since. At any
-instant that comes to one of these states."""
+What is known of an origin's robots.txt is the *copy*, which is the last answer with a file or
+without one, and the *outage*, if the file has been unreachable since. At any instant, the two put
+the origin in one of these states."""
 
 _DIAGRAM = """\
 ## What leads where
 
-A file that is *unreachable* could not be had: an error of the server or the network, or an answer
-that can't be read. *Unavailable* is a file that is not there. A confirmed copy (304) is a success.
-Where one event leads to two states, the policy decides: see the phases below."""
+A file is *unreachable* after an error of the server or the network, or an answer that cannot be
+read. It is *unavailable* if the server says that there is none. A confirmed copy (304) is a
+success. Where one event leads to two states, the policy decides: see the phases below."""
 
 _PHASES = """\
 ## The phases of an outage
 
-What an unreachable file means, by how long it has been so, per `REP_POLICY`. A copy can be used
-for `REP_STALE_SECONDS` after it was last confirmed. An entry of `REP_POLICY_OVERRIDES` that names
-the failure stands in front of this table, and knows no phases."""
+The table says what an unreachable file means under each `REP_POLICY`, by the length of the outage.
+A copy is usable for `REP_STALE_SECONDS` after it was last confirmed. An override of
+`REP_POLICY_OVERRIDES` that names the failure takes precedence over this table. It has no phases."""
 
 
 def _page() -> Iterator[str]:
@@ -77,16 +78,28 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
 
 
 def _diagram() -> Iterator[str]:
-    """As Mermaid draws it, which GitHub does; the arrows between two states are one."""
+    """The drawing, and how it is made."""
+    yield "![The states, and what leads from one to another](states.svg)"
+
+
+def dot() -> str:
+    """The states and their ways, for Graphviz; the arrows between two states are one."""
     events: defaultdict[tuple[State, State], list[str]] = defaultdict(list)
     for before, event, after in TRANSITIONS:
         events[before, after].append(event)
-    yield "```mermaid"
-    yield "stateDiagram-v2"
-    yield f"    [*] --> {next(iter(STATES)).name}"
-    for (before, after), labels in events.items():
-        yield f"    {before.name} --> {after.name}: {' / '.join(labels)}"
-    yield "```"
+    lines = [
+        "digraph states {",
+        '    graph [bgcolor="#ffffff", nodesep=0.5, ranksep=0.6, pad=0.3]',
+        '    node [shape=box, style="rounded,filled", fillcolor="#eef3fb", color="#3b6fb6"]',
+        '    node [fontname="sans-serif", fontsize=12]',
+        '    edge [color="#555555", fontname="sans-serif", fontsize=10, fontcolor="#333333"]',
+    ]
+    lines += [f"    {state.name}" for state in STATES]
+    lines += [
+        f'    {before.name} -> {after.name} [label="{" / ".join(labels)}"]'
+        for (before, after), labels in events.items()
+    ]
+    return "\n".join([*lines, "}"]) + "\n"
 
 
 def _phases(preset: str) -> Iterator[tuple[str, ...]]:
@@ -118,4 +131,4 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    sys.stdout.write(dot() if "--dot" in sys.argv else page())

@@ -1,0 +1,73 @@
+"""Writes docs/reference/settings.md and stats.md, from the tables that the code uses.
+
+::
+
+    python docs/make_reference.py [FOLDER]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from scrapy_rep import stats
+from scrapy_rep.setting_table import SETTINGS
+
+_MADE = (
+    "Made by `python docs/make_reference.py` from the table in `scrapy_rep/{}.py`; "
+    "change that, not this page."
+)
+
+_SETTINGS = """\
+Scrapy's own `ROBOTSTXT_OBEY` switches scrapy-rep on and off, `ROBOTSTXT_USER_AGENT` names the
+product token or tokens, and `ROBOTSTXT_PARSER` swaps parsers. All others begin with `REP_`. A wrong
+value stops the crawl before any request, with an error that says how to fix it."""
+
+_STATS = """\
+All values are integers. The five that begin with `robotstxt/` are Scrapy's own, with their meaning.
+`…` stands for a part that varies."""
+
+
+def pages() -> dict[str, str]:
+    """The pages by file name."""
+    return {
+        "settings.md": "\n".join(_settings()) + "\n",
+        "stats.md": "\n".join(_stats()) + "\n",
+    }
+
+
+def _settings() -> Iterator[str]:
+    yield "# Settings\n"
+    yield _MADE.format("setting_table") + "\n"
+    yield _SETTINGS + "\n"
+    yield "| setting | default | meaning |"
+    yield "| --- | --- | --- |"
+    for setting in SETTINGS.values():
+        yield f"| `{setting.name}` | `{setting.default!r}` | {_cell(setting.meaning)} |"
+
+
+def _stats() -> Iterator[str]:
+    yield "# Stats\n"
+    yield _MADE.format("stats") + "\n"
+    yield _STATS + "\n"
+    yield "| stat | meaning |"
+    yield "| --- | --- |"
+    for name, meaning in stats.MEANINGS.items():
+        yield f"| `{name.replace('{}', '…')}` | {_cell(meaning)} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def main(folder: Path) -> None:
+    """Write the pages into a folder."""
+    for name, page in pages().items():
+        (folder / name).write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(*(sys.argv[1:] or [Path(__file__).parent / "reference"])))
