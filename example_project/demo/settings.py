@@ -11,15 +11,15 @@ USER_AGENT = "DemoBot/1.0 (+https://example.com/demobot)"
 EXTENSIONS = {"demo.web.DemoWeb": 0}
 HTTPPROXY_ENABLED = False
 
-# The demo's ports are other sites in the next run: nothing of them should be remembered. Leave this
-# out where the web is the real one, and what was fetched is kept for a day, for all your crawls.
+# In the next run, other sites have the demo's ports, so nothing may be kept. Leave this out on the
+# real web: answers are then kept for up to a day, and shared by all your crawls.
 REP_STORE = "memory"
 
-# The site that is unreachable stays so: do not keep its requests until it is asked for again.
+# The site that is unreachable stays so: do not keep its requests until the next retry.
 REP_UNREACHABLE_HOLD_SECONDS = 0
 
-# Many requests at once, so that they race for the slow robots.txt, and a quiet log, so that the
-# summary is what one sees.
+# Many requests at once, so that they race for the slow robots.txt; a quiet log, so that the summary
+# stands out.
 CONCURRENT_REQUESTS = 32
 LOG_LEVEL = "WARNING"
 TELNETCONSOLE_ENABLED = False

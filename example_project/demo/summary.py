@@ -67,7 +67,7 @@ class Fate:
 
 
 def sitemap_summary(fates: Iterable[Fate], *, served: int, trespasses: int, files: int) -> str:
-    """Describe the fates, and what the servers counted: also how often robots.txt was asked for."""
+    """Describe the fates, and what the servers counted: fetches of robots.txt among it."""
     fates = sorted(fates, key=lambda fate: (fate.kind == "page", fate))
     lines = [f"{'KIND':<8} {'SITE':<10} {'PATH':<22} WHAT CAME OF IT"]
     lines += [f"{fate.kind:<8} {fate.site:<10} {fate.path:<22} {fate.what}" for fate in fates]
@@ -76,7 +76,80 @@ def sitemap_summary(fates: Iterable[Fate], *, served: int, trespasses: int, file
         [
             *lines,
             "",
-            f"robots.txt was asked for {files} times on {sites} sites.",
+            f"robots.txt was fetched {files} times from {sites} sites.",
+            f"The servers saw {served} page requests, {trespasses} of them disallowed.",
+        ]
+    )
+
+
+@dataclass(frozen=True, order=True)
+class Kept:
+    """An item that nothing withholds, and what its page said."""
+
+    page: str
+    said: str
+
+
+@dataclass(frozen=True, order=True)
+class Withheld:
+    """A link or an item of a page that was dropped, and the statement that says so."""
+
+    page: str
+    what: str
+    because: str
+
+
+def page_summary(
+    kept: Iterable[Kept], withheld: Iterable[Withheld], *, served: int, trespasses: int
+) -> str:
+    """Describe what was kept and what was withheld, and what the servers counted."""
+    kept, withheld = sorted(kept), sorted(withheld)
+    return "\n".join(
+        [
+            f"{'ITEMS KEPT':<12} WHAT THEIR PAGES SAID",
+            *(f"{one.page:<12} {one.said or 'nothing'}" for one in kept),
+            "",
+            f"{'WITHHELD ON':<12} {'WHAT':<16} BECAUSE OF",
+            *(f"{one.page:<12} {one.what:<16} {one.because}" for one in withheld),
+            "",
+            f"The crawler kept {len(kept)} items; {len(withheld)} items and links were withheld.",
+            f"The servers saw {served} page requests, {trespasses} of them disallowed.",
+        ]
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One site, as its server saw it, and what all workers dropped there."""
+
+    site: str
+    files: int
+    """How often its robots.txt was asked for."""
+    delay: str
+    """What its robots.txt asks for."""
+    gap: float | None
+    """The smallest time between two requests, whichever workers sent them; seconds."""
+    pages: int
+    drops: int
+
+
+def fleet_summary(parts: Iterable[Part], *, pages: Iterable[int], trespasses: int) -> str:
+    """Describe what came of several workers: of each site, and how many pages each worker had."""
+    parts, pages = list(parts), list(pages)
+    head = f"{'SITE':<10} {'ROBOTS.TXT FETCHES':>18} {'ASKS FOR':>16} {'SMALLEST GAP':>13}"
+    lines = [f"{head} {'PAGES':>6} {'DROPS':>6}"]
+    lines += [
+        f"{part.site:<10} {part.files:>18} {part.delay:>16}"
+        f" {'-' if part.gap is None else f'{part.gap:.3f} s':>13} {part.pages:>6} {part.drops:>6}"
+        for part in parts
+    ]
+    served, dropped = sum(part.pages for part in parts), sum(part.drops for part in parts)
+    each = " + ".join(map(str, pages))
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"{len(pages)} workers fetched {each} pages and dropped {dropped}.",
             f"The servers saw {served} page requests, {trespasses} of them disallowed.",
         ]
     )

@@ -31,6 +31,10 @@ class Reply:
     """Seconds before the answer."""
     gzipped: bool = False
     """Whether the file itself is a gzip file."""
+    fields: tuple[tuple[str, str], ...] = ()
+    """Header fields."""
+    head: str = ""
+    """What stands in the head of a page."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +50,8 @@ class Site:
     links: tuple[str, ...] = ()
     files: Mapping[str, Reply] = field(default_factory=dict)
     """What else is served, by path. Files are no pages."""
+    says: Mapping[str, Reply] = field(default_factory=dict)
+    """What some pages say of themselves, by path; in their body there are more links."""
     host: str = "127.0.0.1"
 
 
@@ -146,15 +152,15 @@ Allow: /shop*?sort=price
             "/sitemap.xml": _urlset("{moved}/contact", "{moved}/drafts/one"),
         },
     ),
-    # A dozen disallowed pages are asked for while this file is under way. All have to wait for it.
+    # A dozen disallowed pages are requested while this file is under way. All have to wait for it.
     Site(
         name="slow",
         robots_txt=Reply(delay=1.5, body="User-agent: *\nDisallow: /archive/\n"),
         allowed=("/", "/news"),
         disallowed=ARCHIVE,
     ),
-    # Sitemap lines belong to no group, and may stand anywhere. Sitemaps are asked for by the rules
-    # of the site on which they lie, like all else, and that one lists a page does not allow it.
+    # Sitemap lines belong to no group, and may stand anywhere. A sitemap is judged by the rules of
+    # the site that it is on, like every page. A page is not allowed because a sitemap lists it.
     Site(
         name="sitemaps",
         robots_txt=Reply(
@@ -191,6 +197,52 @@ Sitemap: {cdn}/private/sitemap.xml
         files={"/shop/sitemap.txt": Reply(body="{sitemaps}/shop/2\n{sitemaps}/shop/3\n")},
     ),
 )
+# One that asks for a pace, for several workers to keep together. Scrapy's slots are one for each
+# host, whatever the port: what this one asks for would slow down all sites of the other host.
+PACED_SITE = Site(
+    name="paced",
+    host="localhost",
+    robots_txt=Reply(body="User-agent: *\nCrawl-delay: 0.5\nDisallow: /drafts/\n"),
+    allowed=("/", *(f"/page/{number}" for number in range(1, 9))),
+    disallowed=("/drafts/one", "/drafts/two"),
+)
+
+
+# One that says what may be done with its pages, in every place in which sites say so.
+PAGES_SITE = Site(
+    name="pages",
+    robots_txt=Reply(
+        body="""\
+License: {pages}/terms
+User-agent: *
+Content-Usage: /books/ train-ai=n
+Content-Usage: /open/ train-ai=y
+Content-Signal: search=yes, ai-input=no
+"""
+    ),
+    allowed=(
+        *("/", "/plain", "/books/1", "/open/1", "/open/2", "/data/1", "/nofollow", "/noindex"),
+        *("/noai", "/field", "/old", "/otherbot"),
+    ),
+    disallowed=("/hidden", "/cart"),  # by the pages that link to them
+    files={
+        "/.well-known/tdmrep.json": Reply(
+            body='[{{"location": "/data/*", "tdm-reservation": 1, "tdm-policy": "/terms"}}]'
+        ),
+    },
+    says={
+        "/": Reply(body='<a rel="nofollow" href="/cart">to the cart</a>'),
+        "/open/2": Reply(fields=(("Content-Usage", "train-ai=n"),)),
+        "/nofollow": Reply(
+            head="<meta name=robots content=nofollow>", body='<a href="/hidden">more</a>'
+        ),
+        "/noindex": Reply(fields=(("X-Robots-Tag", "otherbot: none, demobot: noindex"),)),
+        "/noai": Reply(head='<meta name=robots content="noai, noimageai">'),
+        "/field": Reply(fields=(("Robots-Tag", "demobot;noindex, *;nosnippet"),)),
+        "/old": Reply(fields=(("X-Robots-Tag", "unavailable_after: 25 Jun 2010"),)),
+        "/otherbot": Reply(head="<meta name=otherbot content=none>"),
+    },
+)
 
 
 class DemoWeb:
@@ -204,6 +256,8 @@ class DemoWeb:
         self.pages_served: list[str] = []
         self.trespasses: list[str] = []
         """The pages served that the crawler should have left alone."""
+        self.visits: dict[str, list[float]] = {url: [] for url in self.urls.values()}
+        """When each site was asked for anything, robots.txt included; monotonic seconds."""
         for server in self._servers:
             threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
 
@@ -219,6 +273,13 @@ class DemoWeb:
         for server in self._servers:
             server.shutdown()
             server.server_close()
+
+
+class PagesWeb(DemoWeb):
+    """The same with one site, whose pages say what may be done with them."""
+
+    def __init__(self) -> None:
+        super().__init__([PAGES_SITE])
 
 
 class _SiteServer(ThreadingHTTPServer):
@@ -243,6 +304,7 @@ class _SiteHandler(BaseHTTPRequestHandler):
     server: _SiteServer
 
     def do_GET(self) -> None:
+        self.server.web.visits[self.server.url].append(time.monotonic())
         site = self.server.site
         if self.path == "/robots.txt":
             self.server.web.robots_txt_served.append(self.server.url)
@@ -253,7 +315,8 @@ class _SiteHandler(BaseHTTPRequestHandler):
             self.server.web.pages_served.append(url)
             if self.path in site.disallowed:
                 self.server.web.trespasses.append(url)
-            self._send(Reply(body=_page(site, self.path)), "text/html")
+            says = site.says.get(self.path, Reply())
+            self._send(Reply(body=_page(site, self.path, says), fields=says.fields), "text/html")
         else:
             self._send(Reply(status=404, body="Not found"), "text/plain")
 
@@ -264,6 +327,8 @@ class _SiteHandler(BaseHTTPRequestHandler):
         self.send_response(reply.status)
         if reply.location:
             self.send_header("Location", reply.location.format_map(self.server.web.urls))
+        for name, value in reply.fields:
+            self.send_header(name, value)
         self.send_header("Content-Type", f"{content_type}; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -273,11 +338,13 @@ class _SiteHandler(BaseHTTPRequestHandler):
         """The crawl's summary is the log."""
 
 
-def _page(site: Site, path: str) -> str:
-    links = (*site.allowed, *site.disallowed, *site.links) if path == "/" else ("/",)
+def _page(site: Site, path: str, says: Reply) -> str:
+    forbidden = () if site.says else site.disallowed  # what pages forbid, they link to themselves
+    links = (*site.allowed, *forbidden, *site.links) if path == "/" else ("/",)
     anchors = "\n".join(
         f'<li><a href="{html.escape(link)}">{html.escape(link)}</a>' for link in links
     )
     return (
-        f"<!doctype html><title>{site.name} {html.escape(path)}</title>\n<ul>\n{anchors}\n</ul>\n"
+        f"<!doctype html><title>{site.name} {html.escape(path)}</title>{says.head}\n"
+        f"<ul>\n{anchors}\n</ul>\n{says.body}"
     )

@@ -17,7 +17,7 @@ from scrapy_rep import RobotsSitemapSpider, Verdict, signals
 
 
 class SitemapsSpider(RobotsSitemapSpider):
-    """Asks for what sitemaps list. Nothing here checks robots.txt, or asks for it."""
+    """Requests what sitemaps list. Nothing here fetches robots.txt, or checks it."""
 
     name = "sitemaps"
     web: DemoWeb

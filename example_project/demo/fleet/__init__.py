@@ -1,0 +1,1 @@
+"""Three workers that crawl the demo web together: ``python -m demo.fleet``."""
