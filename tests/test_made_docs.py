@@ -16,7 +16,10 @@ _DOCS = Path(__file__).parents[1] / "docs"
 
 @pytest.mark.parametrize(
     ("script", "folder", "suffix"),
-    [("make_lint.py", "lint", ".md"), ("make_screens.py", "screens", ".svg")],
+    [
+        ("make_lint.py", "lint", ".md"),
+        pytest.param("make_screens.py", "screens", ".svg", marks=pytest.mark.slow),
+    ],
 )
 def test_up_to_date(script: str, folder: str, suffix: str, tmp_path: Path) -> None:
     subprocess.run([sys.executable, _DOCS / script, tmp_path], check=True)

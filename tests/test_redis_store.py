@@ -257,6 +257,7 @@ def test_trouble_in_the_middle(
         assert len(warnings(done)) in (0, 2), "one each way"
 
 
+@pytest.mark.slow
 def test_slow_replies(redis_server: RedisServer, tmp_path: Path) -> None:
     with hosts(30, 0.0) as (proxy, names), SlowLine(redis_server.port) as line:
         line.delay_seconds = 0.1

@@ -226,6 +226,7 @@ def test_hostile_files_take_little_memory(name: str) -> None:
     assert peak < 24 << 20
 
 
+@pytest.mark.slow
 def test_limits() -> None:
     entry = b"<url><loc>http://a/</loc></url>"
     assert cut(b"<urlset>" + entry * SITEMAP_ENTRIES + b"</urlset>") == (SITEMAP_ENTRIES, False)
@@ -242,6 +243,7 @@ def test_limits() -> None:
     assert silent.octets < 1_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("child", ["<a{}/>", "<a a{}=''/>", "<x:a xmlns:x='u:{}'/>"])
 def test_names_are_not_kept(child: str) -> None:
     """libxml2 keeps every name that it has met for as long as the process lives."""

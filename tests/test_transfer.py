@@ -268,6 +268,7 @@ class TestCompressed:
     def test_other_bodies_are_not_read(self, status: int) -> None:
         body_of(b"no gzip at all", "gzip", status=status)
 
+    @pytest.mark.slow
     @_every_encoding
     def test_a_bomb_takes_little_memory(self, name: str, encode: Callable[[bytes], bytes]) -> None:
         bomb = encode(BODY + bytes(100_000_000))

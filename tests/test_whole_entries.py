@@ -89,6 +89,7 @@ def _all_of(body: bytes) -> tuple[object, ...]:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(_FILES, st.sampled_from([40, 200, 1 << 16]))
 def test_the_same_as_tag_by_tag(text: str, piece_octets: int) -> None:

@@ -59,10 +59,10 @@ def urls_of(site: Site) -> list[str]:
     return [site.url(f"/{'private/' if n % 5 == 0 else ''}{n}") for n in range(PAGES)]
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.slow)])
-def test_a_kill_at_any_moment(kills: int, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_kill_at_any_moment(tmp_path: Path) -> None:
     draw = random.Random(11)
-    for turn in range(kills):
+    for turn in range(10):
         with Site(ROUTES) as site:
             folder = tmp_path / str(turn)
             with crawling(folder, LOOPS[turn % 3], urls_of(site)) as process:

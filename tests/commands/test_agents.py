@@ -139,6 +139,7 @@ def test_colours_are_for_terminals(robots: Path) -> None:
     assert "\x1b" not in rep("agents", robots).out
 
 
+@pytest.mark.slow
 def test_a_site(tmp_path: Path) -> None:
     """Its own URL is judged; without a file, everybody may fetch; unreachable is an error."""
     store = ["-s", f"REP_STORE_PATH={tmp_path / 'store.sqlite'}"]

@@ -92,6 +92,7 @@ def _store(folder: Path) -> list[str]:
     return ["-s", f"REP_STORE_PATH={folder / 'store.sqlite'}", "-s", "REP_QUICK_RETRY_SECONDS="]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", _LOOPS)
 def test_each_is_asked_once(loop: str, tmp_path: Path) -> None:
     file = Answer(body="User-agent: *\nDisallow: /a\n")

@@ -113,6 +113,7 @@ class TestWaiting:
 class TestLineByLine:
     """``check -`` answers as it reads."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "loop",
         [
@@ -159,6 +160,7 @@ class TestLineByLine:
         assert [row[0] for row in rows] == [b"disallowed", b"allowed", b"allowed", b"disallowed"]
         assert done.returncode == 1
 
+    @pytest.mark.slow
     def test_many(self, tmp_path: Path) -> None:
         with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /a\n")}) as site:
             urls = [site.url(f"/{n}") for n in range(3000)]

@@ -82,6 +82,7 @@ def test_rules_of_a_page(site: Site, loop: str) -> None:
     assert "note: meta 1, line 1: no rule that is known: noodd" in done.out
 
 
+@pytest.mark.slow
 def test_rules_as_json(site: Site) -> None:
     done = ask("--page", site.url("/a"), "--page", site.url("/plain"), "--json")
     assert done.status == 1, done.err
@@ -93,6 +94,7 @@ def test_rules_as_json(site: Site) -> None:
     assert ask("--page", site.url("/plain")).status == 0
 
 
+@pytest.mark.slow
 def test_a_page_that_robots_txt_disallows_is_not_fetched(site: Site) -> None:
     assert ask("--page", site.url("/private"), "--json").status == 1
     assert site.paths() == ["/robots.txt"]
@@ -136,6 +138,7 @@ def test_use_as_json(site: Site) -> None:
     assert len(row["digest"]) == 64
 
 
+@pytest.mark.slow
 def test_what_cannot_be_asked_is_not_complete(site: Site) -> None:
     site.change({"/.well-known/tdmrep.json": Answer(status=503)})
     done = ask("--usage", site.url("/plain"), "-s", "REP_TDMREP=1")

@@ -118,6 +118,7 @@ def test_other_subcommands_ask_too(site: Site, tmp_path: Path) -> None:
     assert (again.status, again.out) == (0, f"{site.url()[:-1]}: unchanged (304)\n")
 
 
+@pytest.mark.slow
 def test_refreshing_what_is_in_redis(redis_server: RedisServer, tmp_path: Path) -> None:
     store = [*_store(tmp_path), "-s", f"REP_REDIS_URL={redis_server.url}"]
     file = Answer(body="User-agent: *\nDisallow: /a\n", etag='"1"')
@@ -166,6 +167,7 @@ def test_lint_tells_of_a_slow_answer() -> None:
     assert (row["code"], row["severity"]) == ("REP014", "warning")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "words"),
     [

@@ -187,6 +187,7 @@ class TestLike:
         several.close()
         assert found == (Opinion(name, allowed=False),)
 
+    @pytest.mark.slow
     def test_one_that_takes_too_long_or_dies(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """It is killed once for a file, and not asked of that again."""
         monkeypatch.setattr(opinions, "_SECONDS", 3.0)
@@ -202,6 +203,7 @@ class TestLike:
         assert one.allowed is True
         several.close()
 
+    @pytest.mark.slow
     def test_a_site_s_file_as_it_was_sent(self, tmp_path: Path) -> None:
         """Python's parser knows no byte order mark: the octets must not be cleaned before."""
         body = b"\xef\xbb\xbfUser-agent: *\nDisallow: /\n"

@@ -280,6 +280,7 @@ def test_wrong_usage(arguments: list[str], words: str) -> None:
     assert words in done.err
 
 
+@pytest.mark.slow
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     for arguments in (
         ["--sitemap", tmp_path / "no.xml"],

@@ -16,6 +16,7 @@ _SITEMAP_OCTETS = 120 * MIB  # the body, what Scrapy's decompression makes of it
 _QUEUE_OCTETS = 3000  # of a request that waits, roughly
 
 
+@pytest.mark.slow
 def test_bombs_and_circles() -> None:
     """An index that names itself, gzip bombs of 200 MB in both ways, entities, attributes."""
     bomb = b"<urlset>" + b" " * (200 * 10**6)

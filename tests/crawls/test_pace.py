@@ -34,10 +34,11 @@ def assert_paced(requests: list[Seen], seconds: float) -> None:
     assert min(gaps) >= seconds - TOLERANCE_SECONDS, gaps
 
 
-_CASES: list[tuple[Loop, bool, dict[str, Any]]] = [
-    (loop, throttled, {}) for loop in LOOPS for throttled in (False, True)
+_CASES: list[Any] = [
+    *((loop, False, {}) for loop in LOOPS),
+    *(pytest.param(loop, True, {}, marks=pytest.mark.slow) for loop in LOOPS),
+    pytest.param("asyncio", True, SCRAPY_QUEUE, marks=pytest.mark.slow),
 ]
-_CASES += [("asyncio", True, SCRAPY_QUEUE)]
 
 
 @pytest.mark.parametrize(("loop", "throttled", "settings"), _CASES)
@@ -134,6 +135,7 @@ def test_a_delay_that_is_too_long(loop: Loop, ten_sites: list[Site]) -> None:
     assert result.log.count("asks for 86400 seconds between requests") == 1
 
 
+@pytest.mark.slow
 def test_a_delay_that_is_too_long_by_other_settings(ten_sites: list[Site]) -> None:
     longest = {"REP_CRAWL_DELAY_MAX_SECONDS": 0.5}
     result, seen = crawl_ten(ten_sites, "asyncio", **longest, REP_CRAWL_DELAY_EXCESS="cap")
@@ -170,6 +172,7 @@ def test_who_waits_holds_no_place(loop: Loop) -> None:
     assert_clean(result.log)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prefetched", [0, 16])
 def test_a_broad_crawl_asks_for_no_robots_txt_after_another(prefetched: int) -> None:
     with ExitStack() as stack:
@@ -195,6 +198,7 @@ def test_a_policy_that_ends_before_the_delay_has_passed() -> None:
     assert result.finish_reason == "finished"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, SCRAPY_QUEUE])
 def test_a_line_for_robots_txt_is_no_failure_of_the_site(settings: dict[str, Any]) -> None:
     """One at a time: the last is asked for after more time than a request waits for a site."""

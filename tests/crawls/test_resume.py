@@ -25,10 +25,11 @@ RESUMED = "tests.faults.spiders:ResumedSpider"
 PAGES = [f"/{number}" for number in range(8)]
 
 
-_STOPS: list[tuple[Loop, dict[str, Any], signal.Signals]] = [
+_SLOW = pytest.mark.slow
+_STOPS: list[Any] = [
     *((loop, {}, signal.SIGINT) for loop in LOOPS),
-    ("asyncio", {}, signal.SIGTERM),
-    ("asyncio", SCRAPY_QUEUE, signal.SIGINT),
+    pytest.param("asyncio", {}, signal.SIGTERM, marks=_SLOW),
+    pytest.param("asyncio", SCRAPY_QUEUE, signal.SIGINT, marks=_SLOW),
 ]
 
 
@@ -71,6 +72,7 @@ def test_stop_and_resume(
     assert folders == [], "nothing stays behind"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("shut", [False, True])
 def test_what_waits_in_the_middleware_goes_back_to_the_queue(
@@ -203,11 +205,14 @@ def links_crawled(
     return result
 
 
-_SLOW = pytest.mark.slow
 _LINKS = [
     *(pytest.param(loop, "PickleLifo", [(INT, OURS)], OURS, id=loop) for loop in LOOPS),
-    pytest.param("asyncio", "MarshalFifo", [(TERM, SCRAPY_QUEUE)], OURS, id="from-scrapy"),
-    pytest.param("asyncio", "PickleLifo", [(TERM, OURS)], SCRAPY_QUEUE, id="to-scrapy"),
+    pytest.param(
+        "asyncio", "MarshalFifo", [(TERM, SCRAPY_QUEUE)], OURS, id="from-scrapy", marks=_SLOW
+    ),
+    pytest.param(
+        "asyncio", "PickleLifo", [(TERM, OURS)], SCRAPY_QUEUE, id="to-scrapy", marks=_SLOW
+    ),
     *(
         pytest.param(loop, kind, [(INT, OURS), (TERM, OURS)], OURS, marks=_SLOW)
         for loop in LOOPS
@@ -242,9 +247,8 @@ def test_links_of_one_page(loop: Loop, tmp_path: Path) -> None:
         links_crawled(tmp_path, loop, hosts, [], OURS)
 
 
-@pytest.mark.parametrize(
-    "kind", ["PickleLifo", *(pytest.param(kind, marks=_SLOW) for kind in list(QUEUES)[1:])]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", QUEUES)
 def test_links_after_a_kill(kind: str, tmp_path: Path) -> None:
     """Scrapy's files say at the next start what they held at the last; nothing hangs on that."""
     with Hosts(12, links=60, page_seconds=0.02) as hosts:

@@ -187,6 +187,7 @@ def test_the_end_of_a_crawl_during_a_refresh(loop: Loop, store: str, tmp_path: P
     assert list(tmp_path.glob("*.damaged-*")) == [], "a store that is closed is no damaged one"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals as on POSIX")
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_second_sigterm_ends_it_at_once(loop: Loop, tmp_path: Path) -> None:

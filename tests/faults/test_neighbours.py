@@ -108,6 +108,7 @@ def test_the_crawls_of_one_process(loop: Loop) -> None:
         assert result["stats"]["finish_reason"] == "finished"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_crawl_that_ends_leaves_the_others_their_store(loop: Loop, tmp_path: Path) -> None:
     store = {"REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}

@@ -238,6 +238,7 @@ class TestRetries:
         assert result.stats["rep/quick_retries"] == 2
         assert result.stats["rep/access/unreachable"] == 1
 
+    @pytest.mark.slow
     def test_the_backoff_doubles(self) -> None:
         with Site({"/robots.txt": _DOWN}) as site:
             settings = {**ADDON, "REP_RETRY_FIRST_SECONDS": 0.3}
@@ -247,6 +248,7 @@ class TestRetries:
         assert len(waits) >= 2
         assert all(wait >= 0.3 * 2**n for n, wait in enumerate(waits))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("status", [429, 503])
     def test_retry_after_is_honoured(self, status: int) -> None:
         later = Answer(status=status, headers=[("Retry-After", "2")])

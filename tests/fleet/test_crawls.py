@@ -310,6 +310,7 @@ class TestEntries:
         assert len(letters) == len(hostile)
         assert max(map(len, letters)) < 2000
 
+    @pytest.mark.slow
     def test_what_can_not_be_queued_is_told_of(self, site: Site, redis_server: RedisServer) -> None:
         with Crew(
             redis_server.url, "tests.fleet.spiders:OddSpider", 1, roots=roots(site, 1)

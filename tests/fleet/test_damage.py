@@ -410,6 +410,7 @@ class TestReconciled:
         assert fleet.total("fly") == 3
         all_done(one, two, some=left)
 
+    @pytest.mark.slow
     def test_of_many_lanes_in_steps(self, fleet: Fleet, one: Worker) -> None:
         some = {f"{number}" for number in range(1000)}
         for url in some:

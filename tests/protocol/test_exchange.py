@@ -413,6 +413,7 @@ def _observed(
     return seen
 
 
+@pytest.mark.slow
 def test_the_table_of_transitions_is_what_happens() -> None:
     observed = set[tuple[State, str, State]]()
     for by in _CHOICES:

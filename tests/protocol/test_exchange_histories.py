@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -130,6 +131,7 @@ _events = st.one_of(
 _histories = st.lists(st.builds(Happened, _pauses, _events, st.booleans()), max_size=8)
 
 
+@pytest.mark.slow
 @settings(max_examples=2000)
 @example([Happened(0, 200), Happened(29 * DAY, 503)], 0.5 * DAY, Choice(PRESETS[0], {}, True, True))
 @given(_histories, _pauses, _choices)

@@ -336,6 +336,7 @@ class TestAnswers:
         with pytest.raises(UndecodableError):
             decoded(b"\x28\xb5\x2f\xfdx", "zstd")
 
+    @pytest.mark.slow
     def test_bombs_are_cut(self) -> None:
         assert len(decoded(gzip.compress(bytes(1 << 26)), "gzip")) == 1 << 24
         brotli = pytest.importorskip("brotli")

@@ -105,6 +105,7 @@ class TestLength:
 class TestLimit:
     """Beyond the parse limit more is read once something above is gone."""
 
+    @pytest.mark.slow
     def test_nothing_is_promised(self) -> None:
         body = "User-agent: *\nDisallow: /a\nDisallow: /a\n" + "Disallow: /b\n" * 50_000
         found = lint(body.encode(), URI)
@@ -164,6 +165,7 @@ def _check_one(body: bytes, finding: Finding, uri: str) -> None:
         raise AssertionError(f"{uri}: {finding}: {finding.mend}: {error!r}") from error
 
 
+@pytest.mark.slow
 @given(strategies.files)
 def test_any_file(body: bytes) -> None:
     for finding in lint(body, URI):
