@@ -23,10 +23,15 @@ _MODULES = (
     "scrapy.core.downloader.handlers._aiohttp",
     "scrapy.pqueues",
     "scrapy_rep.addon",
+    "scrapy_rep.cache.redis",
     "scrapy_rep.cache.sqlite",
+    "scrapy_rep.fleet.scheduler",
     "scrapy_rep.middleware",
     "scrapy_rep.queue.priority_queue",
     "tests.crawl_runner",
+    "tests.faults.spiders",
+    "tests.fleet.spiders",
+    "tests.servers.site",
     "tests.spiders",
 )
 

@@ -5,23 +5,20 @@ result = crawl("tests.spiders:UrlsSpider", loop="select", settings={...}, urls=[
 
 from __future__ import annotations
 
-import functools
 import json
-import multiprocessing
-import os
-import sys
+import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
-from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any, Literal
 
+from tests.processes import REPOSITORY, start_crawl, without_proxies
+
+__all__ = ["LOOPS", "REPOSITORY", "Crawl", "Loop", "crawl", "without_proxies"]
+
 Loop = Literal["asyncio", "select", "reactorless"]
 LOOPS: tuple[Loop, ...] = ("asyncio", "select", "reactorless")
-
-REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True)
@@ -91,42 +88,13 @@ def crawl(
 
 
 def _run(folder: Path, environment: Mapping[str, str], timeout_seconds: float) -> int | None:
-    process = _nursery().Process(target=_run_job, args=(folder, dict(environment)))
-    process.start()
-    process.join(timeout_seconds)
-    if process.exitcode is None:
+    process = start_crawl(folder, environment)
+    try:
+        return process.wait(timeout_seconds)
+    except subprocess.TimeoutExpired:
         process.kill()
-        process.join()
+        process.wait()
         return None
-    return process.exitcode
-
-
-def _run_job(folder: Path, environment: dict[str, str]) -> None:
-    """In the process of the crawl: run the job, and end the process with its exit code."""
-    os.chdir(REPOSITORY)
-    os.environ.clear()
-    os.environ.update(environment)
-    # Streams go to a file: a pipe that nobody reads would stop the crawl when it is full.
-    with (folder / "streams").open("wb") as streams:
-        for descriptor in (1, 2):
-            os.dup2(streams.fileno(), descriptor)
-    sys.exit(import_module("tests.crawl_runner").main(folder))
-
-
-@functools.cache
-def _nursery() -> ForkServerContext:
-    """A process that has loaded Scrapy once. Each crawl is a fork of it.
-
-    A new interpreter would spend more time on imports than most crawls take.
-    """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.crawl_nursery"])
-    return context
-
-
-def without_proxies() -> dict[str, str]:
-    """The environment, without the variables that name proxies."""
-    return {name: value for name, value in os.environ.items() if "_proxy" not in name.lower()}
 
 
 def _read(file: Path) -> str:

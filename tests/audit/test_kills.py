@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from tests.audit.crawled import fetched, passed
 from tests.crawling import LOOPS, Loop
 from tests.crawls.settings import ADDON
 from tests.faults.test_closing import log_of, started
+from tests.processes import Forked
 from tests.servers.handle import Answer, Site
 
 PAGES = 400
@@ -27,7 +27,7 @@ ROUTES: dict[str, Any] = {"/robots.txt": Answer(body="User-agent: *\nDisallow: /
 
 
 @contextmanager
-def crawling(folder: Path, loop: Loop, urls: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+def crawling(folder: Path, loop: Loop, urls: list[str]) -> Iterator[Forked]:
     """A crawl with a trail, in a process of its own."""
     folder.mkdir()
     settings = {

@@ -137,7 +137,3 @@ async def main() -> None:
     listener = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     say(listener.sockets[0].getsockname()[1])
     await answer_questions(lines, lambda name: getattr(server, name))
-
-
-if __name__ == "__main__":
-    asyncio.run(main())

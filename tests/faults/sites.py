@@ -152,7 +152,3 @@ def _filled(value: str, addresses: Mapping[str, str]) -> str:
     for name, address in addresses.items():
         value = value.replace(f"{{{name}}}", address)
     return value
-
-
-if __name__ == "__main__":
-    asyncio.run(main())

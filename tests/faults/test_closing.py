@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,8 +14,9 @@ from typing import Any
 import pytest
 
 from tests.cache.samples import usual_key
-from tests.crawling import LOOPS, REPOSITORY, Loop, crawl
+from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.processes import Forked, start_crawl
 from tests.servers.handle import Answer, Sequence, Site
 
 pytestmark = pytest.mark.timed
@@ -40,19 +39,17 @@ def started(
     settings: Mapping[str, Any],
     urls: list[str],
     spider: str = URLS_SPIDER,
-) -> Iterator[subprocess.Popen[bytes]]:
+) -> Iterator[Forked]:
     """A crawl in a process that the test can send signals to."""
     arguments = {"urls": urls}
     job = {"spider": spider, "loop": loop, "settings": dict(settings), "arguments": arguments}
     (folder / "job.json").write_text(json.dumps(job))
-    command = [sys.executable, "-m", "tests.crawl_runner", str(folder)]
-    with (folder / "streams").open("wb") as streams:
-        process = subprocess.Popen(command, cwd=REPOSITORY, stdout=streams, stderr=streams)
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.wait()
+    process = start_crawl(folder)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 def wait_for(site: Site, path: str) -> None:

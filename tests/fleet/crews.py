@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -14,8 +12,9 @@ from typing import Any
 
 from typing_extensions import Self
 
-from tests.crawling import LOOPS, REPOSITORY, Loop, without_proxies
+from tests.crawling import LOOPS, Loop
 from tests.crawls.settings import ADDON
+from tests.processes import Forked, start_crawl
 
 __all__ = ["LOOPS", "SETTINGS", "Crew", "Loop"]
 
@@ -55,7 +54,7 @@ class Crew:
             "settings": {**SETTINGS, "REP_REDIS_URL": url, **(settings or {})},
             "arguments": arguments,
         }
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes: list[Forked] = []
         self.ended_at: dict[int, float] = {}
         for _ in range(count):
             self.add()
@@ -67,17 +66,7 @@ class Crew:
         folder.mkdir()
         own = {**self._job["arguments"], **arguments}
         (folder / "job.json").write_text(json.dumps({**self._job, "arguments": own}))
-        with (folder / "streams").open("wb") as streams:
-            self._processes.append(
-                subprocess.Popen(
-                    [sys.executable, "-m", "tests.crawl_runner", str(folder)],
-                    cwd=REPOSITORY,
-                    env=without_proxies(),
-                    stdin=subprocess.DEVNULL,
-                    stdout=streams,
-                    stderr=subprocess.STDOUT,
-                )
-            )
+        self._processes.append(start_crawl(folder))
         return number
 
     def signal(self, number: int, what: signal.Signals) -> None:

@@ -10,15 +10,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import subprocess
+import os
+import socket
 import sys
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from typing_extensions import Self
 
-from tests.crawling import REPOSITORY
+from tests.processes import REPOSITORY, Forked
 
 _PATIENCE_SECONDS = 20
 
@@ -27,13 +29,12 @@ class ServerProcess:
     """The owner's side: a context manager that starts the module and asks it."""
 
     def __init__(self, module: str, script: Any) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", module],
-            cwd=REPOSITORY,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            encoding="utf-8",
-        )
+        own, its = socket.socketpair()
+        with its:
+            self._process = Forked(_serve, module, its)
+        self._module = module
+        self._own = own.makefile("rw", encoding="utf-8")
+        own.close()  # with the file
         try:
             self.hello = self.ask(script)
         except BaseException:
@@ -42,37 +43,43 @@ class ServerProcess:
 
     def ask(self, question: Any) -> Any:
         """The server's answer to one question; RuntimeError where it gives none."""
-        questions, answers = self._process.stdin, self._process.stdout
-        assert questions is not None
-        assert answers is not None
         # A server that hangs would hang the test with it: kill it, and its answer is empty.
         alarm = threading.Timer(_PATIENCE_SECONDS, self._process.kill)
         alarm.start()
+        answer = ""
         try:
-            with contextlib.suppress(BrokenPipeError):
-                questions.write(json.dumps(question) + "\n")
-                questions.flush()
-            answer = answers.readline()
+            with contextlib.suppress(OSError):
+                self._own.write(json.dumps(question) + "\n")
+                self._own.flush()
+                answer = self._own.readline()
         finally:
             alarm.cancel()
         if not answer:
-            raise RuntimeError(f"{self._process.args!r} does not answer; see its stderr")
+            raise RuntimeError(f"{self._module} does not answer; see its stderr")
         return json.loads(answer)
 
     def close(self) -> None:
         """End the server, whatever it is doing."""
         self._process.kill()
         self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(BrokenPipeError):
-                    pipe.close()
+        with contextlib.suppress(OSError):
+            self._own.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _serve(module: str, owner: socket.socket) -> None:
+    """In the server's process: let it speak with its owner on its standard streams."""
+    os.chdir(REPOSITORY)
+    for descriptor in (0, 1):
+        os.dup2(owner.fileno(), descriptor)
+    owner.close()
+    sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
+    asyncio.run(import_module(module).main())
 
 
 async def questions() -> asyncio.StreamReader:

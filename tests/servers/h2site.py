@@ -95,7 +95,3 @@ async def main() -> None:
         )
     say({kind: server.sockets[0].getsockname()[1] for kind, server in servers.items()})
     await answer_questions(lines, lambda _: None)
-
-
-if __name__ == "__main__":
-    asyncio.run(main())

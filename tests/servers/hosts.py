@@ -126,7 +126,3 @@ async def main() -> None:
     server.port = listener.sockets[0].getsockname()[1]
     say({"port": server.port})
     await answer_questions(lines, server.reply)
-
-
-if __name__ == "__main__":
-    asyncio.run(main())

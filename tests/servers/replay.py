@@ -95,7 +95,3 @@ async def main() -> None:
         return requested[question["since"] :]
 
     await answer_questions(lines, reply)
-
-
-if __name__ == "__main__":
-    asyncio.run(main())

@@ -1,4 +1,4 @@
-"""The process of a scripted site: ``python -m tests.servers.site``, started by ``handle.Site``.
+"""The process of a scripted site, started by ``handle.Site``.
 
 HTTP/1.1 over plain sockets or TLS, on a port of the system's choice, by hand: a real HTTP server
 would not be talked into most of the faults.
@@ -127,7 +127,3 @@ def tls(certificate: str | None) -> Any:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     return context
-
-
-if __name__ == "__main__":
-    asyncio.run(main())

@@ -1,0 +1,101 @@
+"""Processes of tests, each a fork of one that has loaded Scrapy and the tests' servers once.
+
+A new interpreter would spend more time on imports than most crawls take.
+"""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+class Forked:
+    """A process that runs a function: as `subprocess.Popen` has it, as far as tests need it.
+
+    Args:
+        target: a function of a module; its process ends when it does.
+        arguments: what can be pickled, sockets included.
+    """
+
+    def __init__(self, target: Callable[..., Any], *arguments: Any) -> None:
+        self._process = _nursery().Process(target=target, args=arguments, daemon=True)
+        self._process.start()
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        assert self._process.pid is not None
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code, or the negative number of the signal that ended it; None as it runs."""
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        """The same."""
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit code, once it has ended.
+
+        Raises:
+            subprocess.TimeoutExpired: it did not, in so many seconds.
+        """
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired(str(self._process), timeout or 0.0)
+        return self._process.exitcode
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal, if it still runs."""
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it, whatever it is doing."""
+        self.send_signal(signal.SIGKILL)
+
+
+def start_crawl(folder: Path, environment: Mapping[str, str] | None = None) -> Forked:
+    """Run the ``job.json`` in a folder, as `tests.crawl_runner` does.
+
+    Args:
+        folder: where the job is, and its streams and its result will be.
+        environment: all of its variables; those of this process, without proxies, if None.
+    """
+    return Forked(_crawl, folder, dict(without_proxies() if environment is None else environment))
+
+
+def _crawl(folder: Path, environment: dict[str, str]) -> None:
+    os.chdir(REPOSITORY)
+    os.environ.clear()
+    os.environ.update(environment)
+    # Streams go to a file: a pipe that nobody reads would stop the crawl when it is full.
+    with (folder / "streams").open("wb") as streams:
+        for descriptor in (1, 2):
+            os.dup2(streams.fileno(), descriptor)
+    sys.exit(import_module("tests.crawl_runner").main(folder))
+
+
+@functools.cache
+def _nursery() -> ForkServerContext:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.crawl_nursery"])
+    return context
+
+
+def without_proxies() -> dict[str, str]:
+    """The environment, without the variables that name proxies."""
+    return {name: value for name, value in os.environ.items() if "_proxy" not in name.lower()}
