@@ -29,12 +29,13 @@ class ServerProcess:
     """The owner's side: a context manager that starts the module and asks it."""
 
     def __init__(self, module: str, script: Any) -> None:
-        own, its = socket.socketpair()
-        with its:
-            self._process = Forked(_serve, module, its)
+        questions, its_input = socket.socketpair()
+        answers, its_output = socket.socketpair()
+        with questions, its_input, answers, its_output:
+            self._process = Forked(_serve, module, its_input, its_output)
+            self._questions = questions.makefile("w", encoding="utf-8")
+            self._answers = answers.makefile("r", encoding="utf-8")
         self._module = module
-        self._own = own.makefile("rw", encoding="utf-8")
-        own.close()  # with the file
         try:
             self.hello = self.ask(script)
         except BaseException:
@@ -49,9 +50,9 @@ class ServerProcess:
         answer = ""
         try:
             with contextlib.suppress(OSError):
-                self._own.write(json.dumps(question) + "\n")
-                self._own.flush()
-                answer = self._own.readline()
+                self._questions.write(json.dumps(question) + "\n")
+                self._questions.flush()
+                answer = self._answers.readline()
         finally:
             alarm.cancel()
         if not answer:
@@ -62,8 +63,9 @@ class ServerProcess:
         """End the server, whatever it is doing."""
         self._process.kill()
         self._process.wait()
-        with contextlib.suppress(OSError):
-            self._own.close()
+        for stream in (self._questions, self._answers):
+            with contextlib.suppress(OSError):
+                stream.close()
 
     def __enter__(self) -> Self:
         return self
@@ -72,12 +74,15 @@ class ServerProcess:
         self.close()
 
 
-def _serve(module: str, owner: socket.socket) -> None:
-    """In the server's process: let it speak with its owner on its standard streams."""
+def _serve(module: str, questions: socket.socket, answers: socket.socket) -> None:
+    """In the server's process: let it speak with its owner on its standard streams.
+
+    One socket for both would not do: asyncio makes the input non-blocking, and so the output.
+    """
     os.chdir(REPOSITORY)
-    for descriptor in (0, 1):
-        os.dup2(owner.fileno(), descriptor)
-    owner.close()
+    for descriptor, stream in enumerate((questions, answers)):
+        with stream:
+            os.dup2(stream.fileno(), descriptor)
     sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
     asyncio.run(import_module(module).main())
 
