@@ -206,6 +206,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_files_take_little_memory(name: str) -> None:
     """What is read and kept besides the body: under 24 MiB, of files that could take gigabytes.

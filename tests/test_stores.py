@@ -233,6 +233,7 @@ def test_a_store_that_fails(loop: Loop, store: str) -> None:
     assert_went_on_from_memory(result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loop", "store"),
     [

@@ -157,6 +157,7 @@ def test_a_header_of_great_depth_is_a_miss(depth: int) -> None:
     assert decode(forged(b"[" * depth + b"]" * depth), ORIGIN) is None
 
 
+@pytest.mark.slow
 def test_a_bomb_is_a_miss_and_takes_little_memory() -> None:
     zeros = zlib.compressobj(9)
     deflated = b"".join(zeros.compress(bytes(1 << 20)) for _ in range(512)) + zeros.flush()

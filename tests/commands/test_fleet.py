@@ -403,6 +403,7 @@ class TestCost:
 
 
 class TestRedisIsNotThere:
+    @pytest.mark.slow
     def test_nobody_listens(self) -> None:
         url = f"redis://:secret@127.0.0.1:{free_port()}/0"
         done = rep_process("rep", "fleet", "--spider", "x", "-s", f"REP_REDIS_URL={url}")
@@ -519,6 +520,7 @@ class TestProject:
 
 @needs_redis
 class TestWatch:
+    @pytest.mark.slow
     def test_it_looks_again_until_it_is_interrupted(
         self, fleet: Fleet, settings: dict[str, Any]
     ) -> None:

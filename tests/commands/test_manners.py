@@ -133,6 +133,7 @@ class TestLineByLine:
                 assert process.wait(20) == 2
                 assert b"https://[" in process.stderr.read()  # type: ignore[union-attr]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("options", [["--robots", "robots.txt"], ["--cached"]])
     def test_without_fetching(self, robots: Path, options: list[str]) -> None:
         with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /a\n")}) as site:
@@ -203,6 +204,7 @@ class TestHelp:
 
 
 class TestOutput:
+    @pytest.mark.slow
     @pytest.mark.parametrize("how", [">&-", ">/dev/full"])
     @pytest.mark.parametrize(
         "call",
@@ -230,6 +232,7 @@ class TestOutput:
         assert done.returncode == 74
         assert re.fullmatch(rb"scrapy rep \w+: standard output .+\n", done.stderr)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("how", ["2>&-", "2>/dev/full", "<&-"])
     def test_other_streams_that_are_closed(self, robots: Path, how: str) -> None:
         done = _shell(f"lint robots.txt none {how}", robots.parent)

@@ -62,6 +62,7 @@ def rows(done: Done) -> list[dict[str, Any]]:
     return [row for row in found if row.get("section") in ("rules", "usage")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", _LOOPS)
 def test_rules_of_a_page(site: Site, loop: str) -> None:
     agents = ["--agent", "FooBot", "--agent", "OtherBot"]
@@ -109,6 +110,7 @@ def test_a_page_that_robots_txt_disallows_is_not_fetched(site: Site) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", _LOOPS)
 def test_use_of_a_page(site: Site, loop: str) -> None:
     options = ["-s", "REP_TDMREP=1", "--agent", "FooBot"]
@@ -124,6 +126,7 @@ def test_use_of_a_page(site: Site, loop: str) -> None:
     assert "not complete" not in done.out
 
 
+@pytest.mark.slow
 def test_use_as_json(site: Site) -> None:
     site.change({"/open": Answer(body="x", headers=[("Content-Usage", "train-ai=n")])})
     done = ask("--usage", site.url("/open"), "--json")

@@ -76,6 +76,7 @@ def site() -> Iterator[Site]:
         yield site
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", _LOOPS)
 def test_check_asks_as_a_crawl_would(loop: str, tmp_path: Path) -> None:
     with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /a\n")}) as site:

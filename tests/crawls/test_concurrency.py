@@ -17,6 +17,7 @@ PRIVATE = [f"/private/{number}" for number in range(200)]
 PUBLIC = [f"/public/{number}" for number in range(50)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("cancel_first", [False, True])
 @pytest.mark.parametrize("settings", [ADDON, WITH_SCRAPYS_QUEUE], ids=["our queue", "Scrapy's"])

@@ -158,6 +158,7 @@ def test_close_spider_while_another_process_holds_the_lease(loop: Loop, tmp_path
     assert_clean(result.log)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loop", "store"), _LOOPS_AND_STORES)
 def test_the_end_of_a_crawl_during_a_refresh(loop: Loop, store: str, tmp_path: Path) -> None:
     """All pages are done while a robots.txt is asked for in the background."""

@@ -202,6 +202,7 @@ def test_floods_are_cut_off(loop: Loop) -> None:
     assert result.exit_code == 0, result.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 def test_slow_headers_end_at_the_timeout(loop: Loop) -> None:
     plans = {"slow": ends("slow_headers")}

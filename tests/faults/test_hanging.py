@@ -53,6 +53,7 @@ def crawl_with(
     )
 
 
+@pytest.mark.slow
 @_cases
 def test_an_exchange_that_never_ends_is_ended(part: str, queue: str, loop: Loop) -> None:
     """After the time that the settings name, with whichever queue; nothing is permitted by it."""
@@ -123,6 +124,7 @@ def test_the_crawl_can_be_closed(part: str, queue: str, loop: Loop) -> None:
         assert result.stats["test/closing_seconds"] < 2
 
 
+@pytest.mark.slow
 @_signal
 @_loops
 @_queues

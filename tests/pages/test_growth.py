@@ -136,6 +136,7 @@ _HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _HOSTILE)
 def test_work(name: str) -> None:
     make = _HOSTILE[name]

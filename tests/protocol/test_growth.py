@@ -158,6 +158,7 @@ def _check(work: Callable[[bytes], object], make: Make) -> None:
     assert two <= GROWTH * one + CALLS_A_STEP * STEPS, (one, two, make(200))
 
 
+@pytest.mark.slow
 @_many
 @pytest.mark.parametrize("work", WORKS)
 def test_of_robots_txt(work: str, seed: int) -> None:

@@ -112,6 +112,7 @@ def _ask(robots_txt: RobotsTxt) -> None:
 class TestBodies:
     """Whatever the file: everything that can be asked is answered, and little is kept."""
 
+    @pytest.mark.slow
     def test_every_question_has_an_answer(self, name: str) -> None:
         robots_txt = parse(_BODIES[name](), URI)
         _ask(robots_txt)
@@ -122,6 +123,7 @@ class TestBodies:
         assert all(record.line > 0 for record in robots_txt.other_records)
         assert all(finding.line >= 0 for finding in findings(robots_txt))
 
+    @pytest.mark.slow
     def test_memory_kept(self, name: str) -> None:
         """For a crawler that asked: four times the octets that count of the body, all in all."""
         made = _BODIES[name]()

@@ -152,6 +152,7 @@ class TestLifetime:
         """RFC 9111, 4.2: fresh while freshness_lifetime > current_age, whichever header said it."""
         assert holds({"expires": at(7200), "date": at(0), "age": "3600"}) == 3600
 
+    @pytest.mark.slow
     @given(
         st.dictionaries(
             st.sampled_from(["cache-control", "expires", "age", "date"]),

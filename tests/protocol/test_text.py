@@ -103,6 +103,7 @@ def _octets_of_prepared(pattern: str, count: int) -> tuple[int, int]:
     return measured, made.kept_octets
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pattern", ["/{}", "/a/b/{}/", "/*{}", "/*a{}*b", "/{}*x", "/x/y/{}*?foo=", "/a*%2F{}"]
 )
