@@ -466,6 +466,7 @@ class Policies:
         body = override.text or b""
         robots_txt = parse(body, origin.robots_txt_uri)
         meaning = Meaning.ALLOW if override.ignore else Meaning.RULES
+        self._exchanges.overridden(origin, override.text)
         return Policy(
             origin,
             None,

@@ -406,6 +406,25 @@ SETTINGS = {
             "of the gap; or the spider is closed, with the reason audit_failed.",
         ),
         Setting(
+            "REP_WARC_DIR",
+            "",
+            checks.path,
+            "The folder for archives: each crawl writes every exchange about robots.txt into a "
+            "folder of its own in it, as WARC; empty for none. Needs the extra [warc].",
+        ),
+        Setting(
+            "REP_WARC_SEGMENT_OCTETS",
+            1_000_000_000,
+            checks.number(1 << 12, whole=True),
+            "How large a WARC file grows before the next one begins, in octets.",
+        ),
+        Setting(
+            "REP_WARC_OPERATOR",
+            "",
+            checks.text,
+            "Who runs the crawl, as the first record of each WARC file tells it.",
+        ),
+        Setting(
             "REP_TDMREP",
             False,
             checks.flag,

@@ -82,6 +82,9 @@ class RepSettings:
     audit_query: str
     audit_segment_octets: int
     audit_on_failure: str
+    warc_dir: str
+    warc_segment_octets: int
+    warc_operator: str
     tdmrep: bool
 
     def rules_under(self, preset: str) -> PolicyOptions:

@@ -92,6 +92,8 @@ PARSER_FAILED = "rep/parser_failed"
 AUDIT_RECORDS = "rep/audit/records"
 AUDIT_GAPS = "rep/audit/gaps"
 AUDIT_SEGMENTS = "rep/audit/segments"
+WARC_RECORDS = "rep/warc/records"
+WARC_FAILED = "rep/warc/failed"
 
 MEANINGS = {
     REQUESTS: "robots.txt files fetched, redirects not counted",
@@ -183,4 +185,6 @@ MEANINGS = {
     AUDIT_RECORDS: "records in the audit trail, marks and policies included",
     AUDIT_GAPS: "times that the audit trail could not be written; it tells what it lacks",
     AUDIT_SEGMENTS: "files of the audit trail",
+    WARC_RECORDS: "records in the WARC files, the first one of each file included",
+    WARC_FAILED: "exchanges that could not be archived, or whose file vanished",
 }

@@ -31,6 +31,7 @@ from scrapy_rep.audit.writer import Writer
 from scrapy_rep.decisions import Decision
 from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.loops import result_of
+from scrapy_rep.engine.runs import run_of
 from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.knowledge import Step
@@ -105,7 +106,7 @@ class Trail:
         self._previous: str | None = None
         # Absolute: the working directory may change while the crawl runs.
         self._root = Path(os.path.expanduser(settings.audit_dir)).absolute()
-        self.run = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{secrets.token_hex(3)}"
+        self.run = run_of(crawler)
 
     def open(self) -> None:
         """Make the folder of the run, and write the first record."""
@@ -334,6 +335,7 @@ class Trail:
                 "ip": step.address or None,
                 "octets": step.octets,
                 "source": "store" if step.is_copied else "network",
+                "warc": step.record or None,
             }
             found.append({name: value for name, value in hop.items() if value is not None})
         return found

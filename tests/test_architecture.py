@@ -50,6 +50,7 @@ _ROOMS: tuple[tuple[str, ...], ...] = (
     ("survey/inputs", "survey/page"),
     ("survey",),
     ("reporting",),
+    ("warc",),
     ("cache", "audit"),
     ("analysis/audience",),
     ("analysis/lint", "analysis/rewrite"),
@@ -111,6 +112,7 @@ _MAY_IMPORT = {
     "cache": sys.stdlib_module_names | {"redis", "scrapy_rep.cache", "scrapy_rep.protocol"},
 }
 _MAY_IMPORT["audit"] = sys.stdlib_module_names | {"scrapy_rep.audit"}
+_MAY_IMPORT["warc"] = _MAY_IMPORT["audit"] | {"warcio", "scrapy_rep.warc"}
 _MODULES = sorted(_PACKAGE.rglob("*.py"))
 
 

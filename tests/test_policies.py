@@ -53,6 +53,9 @@ class Directed:
         self.is_closed = False
         self.cancelled_count = 0
 
+    def overridden(self, origin: Origin, body: bytes | None) -> None:
+        """Only an archive would take note."""
+
     async def settle(
         self,
         origin: Origin,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from scrapy_rep.audit.reading import Run
+    from scrapy_rep.warc.checking import ArchiveRun
 
     from .terminal import Terminal
 
@@ -19,14 +20,15 @@ SUMMARY = "read audit trails of crawls"
 DESCRIPTION = """\
 Read the trails that crawls write into REP_AUDIT_DIR: every decision, with the octets that decided.
 RUN is the folder of one run; audit/latest is the last one. verify tells whether a trail is whole
-and was not changed since; that the crawler told the truth, no trail can show. replay reads each
-robots.txt again from the trail alone, and judges again; with --policy or --agent, it tells what
-would have been."""
+and was not changed since; that the crawler told the truth, no trail can show. It takes the folder
+of a run in REP_WARC_DIR too. replay reads each robots.txt again from the trail alone, and judges
+again; with --policy or --agent, it tells what would have been."""
 EXAMPLES = """\
 examples:
   scrapy rep audit list audit
   scrapy rep audit explain audit/latest https://example.com/private/x
   scrapy rep audit verify audit/latest
+  scrapy rep audit verify warc/latest
   scrapy rep audit replay audit/latest
   scrapy rep audit replay audit/latest --policy strict
   scrapy rep audit redact audit/latest --query drop -o audit/to-give-away
@@ -39,7 +41,7 @@ trail is missing, or cannot be judged again"""
 _ACTIONS = {
     "list": "the runs in a folder",
     "explain": "each decision on a URL, with the lines that decided",
-    "verify": "whether a trail is whole and unchanged",
+    "verify": "whether a trail, or a WARC archive, is whole and unchanged",
     "replay": "judge again, from the trail alone",
     "redact": "a new trail without the queries of URLs",
     "export": "decisions as JSON lines or CSV",
@@ -78,6 +80,11 @@ def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> 
     try:
         if options.action == "list":
             return _list(options, settings, terminal)
+        archive = _archive(options)
+        if archive is not None:
+            from .archives import verify_archive
+
+            return verify_archive(archive, terminal, as_json=options.json)
         return _of_run(options, _run(options), terminal)
     except TrailError as error:
         raise CommandError(str(error)) from error
@@ -100,6 +107,15 @@ def _run(options: argparse.Namespace) -> Run:
     if options.run is None:
         raise CommandError(f"{options.action} what? Give the folder of a run, such as audit/latest")
     return run_at(Path(options.run))
+
+
+def _archive(options: argparse.Namespace) -> ArchiveRun | None:
+    """The WARC archive that is to be verified; None if it is a trail, or anything else."""
+    from scrapy_rep.warc.checking import archive_at
+
+    if options.action != "verify" or options.run is None:
+        return None
+    return archive_at(Path(options.run))
 
 
 def _list(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> int:

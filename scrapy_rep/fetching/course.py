@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from enum import Enum
 
 from scrapy_rep.engine.loops import Place, Stopwatch
-from scrapy_rep.protocol.access.knowledge import Step
+from scrapy_rep.protocol.access.knowledge import Copy, Step
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.warc.exchanges import Archived
 
 from .carried import NOTHING, Carried
 from .resources import ROBOTS_TXT, Resource
@@ -62,6 +65,21 @@ class Parts:
         return self._counts[part]
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The way of a fetch to a file.
+
+    Attributes:
+        origin: whose file.
+        hops: the URIs so far, in order.
+        copy: the stored copy, if there is one.
+    """
+
+    origin: Origin
+    hops: list[str]
+    copy: Copy | None
+
+
 class Course:
     """One exchange under way.
 
@@ -77,6 +95,9 @@ class Course:
         closing: runs once the crawl is closing.
         user_agent: the User-Agent of its last request; None where nothing was sent.
         steps: its requests so far, those of attempts that failed too.
+        way: of its last fetch.
+        held: its last request, until it is archived.
+        is_over: whether nothing waits for its archiving any more.
     """
 
     __slots__ = (
@@ -84,7 +105,9 @@ class Course:
         "asked",
         "carried",
         "closing",
+        "held",
         "is_awaited",
+        "is_over",
         "part",
         "permits",
         "place",
@@ -92,6 +115,7 @@ class Course:
         "resource",
         "steps",
         "user_agent",
+        "way",
     )
 
     def __init__(
@@ -115,6 +139,9 @@ class Course:
         self.place: Place | None = None
         self.user_agent: str | None = None
         self.steps: list[Step] = [] if steps is None else steps
+        self.way: Way | None = None
+        self.held: Archived | None = None
+        self.is_over = False
         self.part: Part | None = None
 
     @property

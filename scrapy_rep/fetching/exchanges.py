@@ -41,15 +41,15 @@ from scrapy_rep.protocol.access.exchange import (
 )
 from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Step, steps_to
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.units import DAY_SECONDS
 
+from .archive import Archive
 from .askers import Asker
 from .carried import Carried
 from .course import Course, Part, Parts
 from .fetcher import Fetcher
 from .keeping import LEASE_SECONDS, Held, Keeper
-from .resources import ROBOTS_TXT, Resource
+from .resources import ROBOTS_TXT, Resource, origin_at
 from .transfer import is_own
 
 if TYPE_CHECKING:
@@ -99,7 +99,8 @@ class Exchanges:
     ) -> None:
         self._crawler = crawler
         self._settings = settings
-        self._fetcher = Fetcher(crawler, settings, identity, slots)
+        self._archive = Archive.of(crawler, settings, identity)
+        self._fetcher = Fetcher(crawler, settings, identity, slots, self._archive)
         self._asker = Asker(crawler, settings, identity)
         self._keeper = Keeper(crawler, settings)
         self._places = Places(settings.concurrent_fetches)
@@ -113,11 +114,18 @@ class Exchanges:
         """Close the store; what is still under way goes on without it."""
         self._heartbeat.stop()
         await self._keeper.close()
+        if self._archive is not None:
+            await self._archive.close()
 
     def is_queued(self, origin: Origin) -> bool:
         """Whether an exchange only waits, in the queue of a slot above all."""
         course = self._courses.get(origin)
         return course is not None and course.is_idle
+
+    def overridden(self, origin: Origin, body: bytes | None) -> None:
+        """Note that the user sets the robots.txt of an origin, so that nothing is fetched."""
+        if self._archive is not None:
+            self._archive.overridden(origin, ROBOTS_TXT.path, body)
 
     def saw_answer(self, origin: Origin, status: int) -> None:
         """Note the answer of a page: a status below 500 shows that its origin is up."""
@@ -169,13 +177,19 @@ class Exchanges:
         self._courses[origin] = course
         self._ticks.add(look)
         try:
-            return await running.result()
+            known = await running.result()
         except _TimeIsUpError:
             raise LateError(self._learn_that_it_is_late(key, rules, course)) from None
+        else:
+            if self._archive is not None:
+                self._archive.knows(origin, resource.path, known, is_fetched=bool(course.steps))
+            return known
         finally:
             self._ticks.drop(look)
             del self._courses[origin]
             course.enter(None)
+            if self._archive is not None:
+                self._archive.end(course)
 
     def _look(self, course: Course, running: Running[Knowledge]) -> None:
         """End an exchange that is late or not needed any more."""
@@ -271,6 +285,8 @@ class Exchanges:
             self._count(course.resource.event.format(name_of(answer.event)))
             # A failure of our own says nothing about the site, so others must not see it.
             is_kept = answer.event not in (Failure.LOCAL, Failure.GUARD)
+            if self._archive is not None and is_kept:
+                self._archive.end(course, answer)
             if not is_kept:
                 return self._learnt(known, answer, rules)
             return await self._keep(key, known, answer, rules, held)
@@ -339,7 +355,7 @@ class Exchanges:
 
     def _fresh_copy(self, path: str, uri: str) -> Copy | None:
         """The fresh copy of another origin, if a redirect leads to exactly its file at a path."""
-        origin = _origin_at(uri, path)
+        origin = origin_at(uri, path)
         if origin is None:
             return None
         known = self._keeper.peek(self._asker.key(origin, path=path))
@@ -355,7 +371,7 @@ class Exchanges:
         if isinstance(answer.event, Failure) or answer.confirms or answer.repeats is not None:
             return
         for number, uri in enumerate(answer.hops[1:], start=1):
-            target = _origin_at(uri, key.path)
+            target = origin_at(uri, key.path)
             if target is None or target == key.origin:
                 continue
             target_key = Key.under(target, key.user_agent, key.variant, key.path)
@@ -382,12 +398,3 @@ def _wanted_seconds(known: Knowledge, *, is_refresh: bool) -> float:
     if not is_refresh or known.copy is None:
         return 0.0
     return max(known.copy.fresh_until - time.time(), 0.0) + _NEWER_SECONDS
-
-
-def _origin_at(uri: str, path: str) -> Origin | None:
-    """The origin whose file at a path a URI is; None if it is another."""
-    try:
-        origin = Origin.of(uri)
-    except InvalidUri:
-        return None
-    return origin if origin is not None and f"{origin}{path}" == uri else None

@@ -30,7 +30,8 @@ from scrapy_rep.protocol.access.knowledge import Answer, Copy, Step
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.redirects import next_hop
 
-from .course import Course, Part
+from .archive import Archive
+from .course import Course, Part, Way
 from .failures import failure_of
 from .requests import Requests, headers_of
 
@@ -51,12 +52,18 @@ class Fetcher:
     """Fetches robots.txt files."""
 
     def __init__(
-        self, crawler: Crawler, settings: RepSettings, identity: Identity, slots: Slots
+        self,
+        crawler: Crawler,
+        settings: RepSettings,
+        identity: Identity,
+        slots: Slots,
+        archive: Archive | None = None,
     ) -> None:
+        self._archive = archive
         self._crawler = crawler
         self._journal = Journal(crawler)
         self._settings = settings
-        self._requests = Requests(crawler, settings, identity, slots)
+        self._requests = Requests(crawler, settings, identity, slots, archive)
         self._schemes_without_handler: set[str] = set()
 
     async def fetch(
@@ -103,6 +110,7 @@ class Fetcher:
             course: the course of the exchange, with what its requests carry.
         """
         hops: list[str] = []
+        course.way = Way(origin, hops, copy)
         file = course.resource
         uri = f"{origin}{file.path}"
         self._journal.count(file.requests)
@@ -132,6 +140,8 @@ class Fetcher:
                 found = known(uri)
                 if found is not None:
                     course.steps.extend(_copied(found))
+                    if self._archive is not None:
+                        self._archive.repeats(course, found)
                     return _same_answer(found, hops)
                 continue
             self._journal.count(file.responses)

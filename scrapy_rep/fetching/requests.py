@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
@@ -29,6 +30,7 @@ from scrapy_rep.protocol.access.endings import Ending, Extent, extent, extent_be
 from scrapy_rep.protocol.access.events import Event, Failure
 from scrapy_rep.protocol.access.knowledge import REMARK, Step
 
+from .archive import Archive
 from .downloads import Downloads
 from .failures import failure_of, is_loss
 from .transfer import MARK, Transfer
@@ -54,8 +56,14 @@ class Requests:
     """Sends the robots.txt requests of one crawl, each a fresh one, and gives their answers."""
 
     def __init__(
-        self, crawler: Crawler, settings: RepSettings, identity: Identity, slots: Slots
+        self,
+        crawler: Crawler,
+        settings: RepSettings,
+        identity: Identity,
+        slots: Slots,
+        archive: Archive | None = None,
     ) -> None:
+        self._archive = archive
         self._crawler = crawler
         self._settings = settings
         self._identity = identity
@@ -103,10 +111,20 @@ class Requests:
             response, body, ending = await self._answer(request, transfer, course)
         except BaseException as error:  # a request that is cancelled was sent all the same
             failure = failure_of(error) if isinstance(error, Exception) else Failure.LOCAL
-            course.steps.append(_step(uri, transfer, failure, transfer.response))
+            self._note(course, _step(uri, transfer, failure, transfer.response), transfer, None)
             raise
-        course.steps.append(_step(uri, transfer, response.status, response))
+        transfer.body = body
+        self._note(course, _step(uri, transfer, response.status, response), transfer, response)
         return response, body, ending
+
+    def _note(
+        self, course: Course, step: Step, transfer: Transfer, response: Response | None
+    ) -> None:
+        """Note a request that is done as a step of its exchange, and archive it."""
+        if self._archive is not None:
+            step = replace(step, record=self._archive.saw(course, step, transfer, response))
+        transfer.sent = transfer.body = None
+        course.steps.append(step)
 
     async def _answer(
         self, request: Request, transfer: Transfer, course: Course
@@ -173,6 +191,8 @@ class Requests:
         if isinstance(transfer, Transfer):
             transfer.restart()
             transfer.sent_at = time.time()
+            if self._archive is not None:
+                transfer.sent = request
             self._downloads.reached(request)
 
     def _headers_received(

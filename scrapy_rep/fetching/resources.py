@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scrapy_rep import stats
-from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH
+from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
+from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.usage.tdmrep import WELL_KNOWN_PATH
 
 
@@ -61,3 +62,12 @@ TDMREP = Resource(
     event=stats.TDMREP_EVENT,
     store_hit=stats.TDMREP_STORE_HIT,
 )
+
+
+def origin_at(uri: str, path: str) -> Origin | None:
+    """The origin whose file at a path a URI is; None if it is another."""
+    try:
+        origin = Origin.of(uri)
+    except InvalidUri:
+        return None
+    return origin if origin is not None and f"{origin}{path}" == uri else None

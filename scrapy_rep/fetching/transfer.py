@@ -78,6 +78,8 @@ class Transfer:
         has_head: whether the head of the answer has come.
         remark: what was unusual in the encoding of the body; empty if nothing was.
         sent_at: when its request was sent, last; None while it was not.
+        sent: the request as it was sent, for the archive; None without one.
+        body: the octets judged, for the archive; None while they are not known.
     """
 
     __slots__ = (
@@ -86,11 +88,13 @@ class Transfer:
         "_is_encoded",
         "_is_full",
         "_is_stopped",
+        "body",
         "connection",
         "has_head",
         "limit_octets",
         "remark",
         "response",
+        "sent",
         "sent_at",
         "uri",
     )
@@ -99,6 +103,8 @@ class Transfer:
         self.limit_octets = limit_octets
         self.uri = ""
         self.sent_at: float | None = None
+        self.sent: Request | None = None
+        self.body: bytes | None = None
         self.restart()
 
     @staticmethod

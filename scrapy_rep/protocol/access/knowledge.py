@@ -28,6 +28,7 @@ class Step:
         location: the Location header, as text.
         is_copied: whether it stands in the copy of another origin, from which this answer was
             taken: nothing was fetched for it, and the other facts are those of that copy.
+        record: the id of its record in an archive; empty for none. Stores do not keep it.
     """
 
     uri: str
@@ -38,6 +39,7 @@ class Step:
     address: str = ""
     location: str = ""
     is_copied: bool = False
+    record: str = ""
 
 
 def steps_to(steps: Sequence[Step], uri: str) -> tuple[Step, ...]:

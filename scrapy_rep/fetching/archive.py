@@ -1,0 +1,285 @@
+"""The archive of a crawl's exchanges: what was sent and what came, as values for its writer.
+
+An exchange is archived when the next one of its course begins, or when the course ends: only then
+is it known whether it was the last, and what was learnt. So a course holds one answer more.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import scrapy
+from scrapy import signals
+
+from scrapy_rep import stats
+from scrapy_rep.cache.memory import Lru
+from scrapy_rep.engine.journal import Journal
+from scrapy_rep.engine.loops import result_of, within
+from scrapy_rep.engine.runs import run_of
+from scrapy_rep.protocol.access.events import NOT_MODIFIED, AccessResult, access_result, name_of
+from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Outage, Step
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.warc.exchanges import (
+    Answered,
+    Archived,
+    Asked,
+    Exchange,
+    Headers,
+    Judged,
+    Original,
+    Outcome,
+    Purpose,
+    Stored,
+)
+from scrapy_rep.warc.packing import is_installed
+from scrapy_rep.warc.records import SOFTWARE, new_id
+from scrapy_rep.warc.writer import Writer
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_rep.identity import Identity
+    from scrapy_rep.settings import RepSettings
+
+    from .course import Course
+    from .transfer import Transfer
+
+logger = logging.getLogger(__name__)
+
+_CLOSE_SECONDS = 30.0  # for what waits to be written when the crawl ends
+_KNOWN_OCTETS = 1 << 22
+_KNOWN_COST = 200
+_CONDITIONS = (b"If-None-Match", b"If-Modified-Since")
+
+
+class Archive:
+    """The archive of one crawl."""
+
+    def __init__(self, crawler: Crawler, settings: RepSettings, identity: Identity) -> None:
+        """Take the settings; the archive begins with the spider.
+
+        Raises:
+            ConfigurationError: warcio is not installed.
+        """
+        if not is_installed():
+            raise ConfigurationError(
+                f"REP_WARC_DIR = {settings.warc_dir!r} needs warcio: install it with "
+                "pip install 'scrapy-rep[warc]', or remove the setting"
+            )
+        self._crawler = crawler
+        self._settings = settings
+        self._identity = identity
+        self._journal = Journal(crawler)
+        self._opened: Writer | None = None
+        self._is_closed = False
+        # Absolute: the working directory may change while the crawl runs.
+        self._folder = Path(settings.warc_dir).absolute() / run_of(crawler)
+        # What is archived in this run, so that it is not told again whenever the store is read.
+        self._known: Lru[tuple[Origin, str], float] = Lru(_KNOWN_OCTETS)
+        crawler.signals.connect(self._open, signal=signals.spider_opened)
+
+    @classmethod
+    def of(cls, crawler: Crawler, settings: RepSettings, identity: Identity) -> Archive | None:
+        """The archive that a crawl is to have; None for none.
+
+        Raises:
+            ConfigurationError: warcio is not installed.
+        """
+        return cls(crawler, settings, identity) if settings.warc_dir else None
+
+    def _open(self) -> None:
+        if self._opened is None and not self._is_closed:
+            self._opened = Writer(
+                self._folder,
+                self._facts(),
+                segment_octets=self._settings.warc_segment_octets,
+                failed=self._failed,
+            )
+
+    def _put(self, archived: Archived, outcome: Outcome | None = None) -> None:
+        """Have something written; an exchange may come before the spider is told to be open."""
+        self._open()
+        if self._opened is not None:  # what ends after the crawl has no place to go
+            self._opened.put(archived, outcome)
+
+    def _facts(self) -> dict[str, str]:
+        self._identity.settle()  # a spider may name itself anew until it is open
+        header = self._identity.fetch_header or self._identity.header
+        return {
+            "software": f"{SOFTWARE}/{version('scrapy-rep')} (Scrapy {scrapy.__version__})",
+            "operator": self._settings.warc_operator,
+            "robots": "obey",
+            "http-header-user-agent": header,
+            "isPartOf": self._folder.name,
+        }
+
+    def _failed(self, error: str) -> None:
+        logger.warning(
+            "The archive in %s cannot be written: %s. The crawl goes on; the manifest of the "
+            "archive and the stat %s tell how many exchanges it lacks",
+            self._folder,
+            error,
+            stats.WARC_FAILED,
+            extra=self._journal.extra,
+        )
+
+    async def close(self) -> None:
+        """Write the end of the archive."""
+        self._is_closed = True
+        if self._opened is None:
+            return
+        writer, self._opened = self._opened, None
+        try:
+            await within(_CLOSE_SECONDS, result_of(writer.close()))
+        except TimeoutError:
+            self._failed("the disk does not answer")
+        self._journal.count(stats.WARC_RECORDS, writer.record_count)
+        self._journal.count(stats.WARC_FAILED, writer.failed_count)
+
+    # What exchanges tell
+
+    def saw(self, course: Course, step: Step, transfer: Transfer, response: Response | None) -> str:
+        """Archive a request that is done, and return the id of its record; empty for none.
+
+        `response` is the answer to it, if one came, with the octets judged in `transfer.body`.
+        """
+        came = transfer.response
+        if course.way is None or (step.sent_at is None and response is None):
+            return ""  # nothing was sent
+        purpose = _purpose(course)
+        if came is None and response is not None:
+            return self._hold(course, _by_middleware(purpose, step, response, transfer.body))
+        request = transfer.sent
+        is_judged = came is not None and came.status // 100 == 2  # noqa: PLR2004
+        exchange = Exchange(
+            id=new_id(),
+            uri=step.uri,
+            purpose=purpose,
+            at=step.sent_at or time.time(),
+            seconds=step.seconds,
+            event=name_of(step.event) if step.event is not None else "",
+            asked=None if request is None else Asked(request.method, _pairs(request.headers)),
+            answered=None if came is None else _answered(came, transfer),
+            address=step.address,
+            is_proxied=request is not None and bool(request.meta.get("proxy")),
+            judged=Judged.of(transfer.body) if transfer.body is not None and is_judged else None,
+            original=_original(course.way.copy, step, transfer),
+        )
+        return self._hold(course, exchange)
+
+    def repeats(self, course: Course, copy: Copy) -> None:
+        """Archive what an exchange took from the copy of another origin, to which it was led."""
+        if course.way is not None:
+            origin, hops = course.way.origin, (*course.way.hops, *copy.hops)
+            self._hold(course, _stored(origin, course.resource.path, copy, hops))
+
+    def end(self, course: Course, answer: Answer | None = None) -> None:
+        """Archive the last request of a course; `answer` is what was learnt, if that counts."""
+        held, course.held = course.held, None
+        if answer is None:
+            course.is_over = True
+        if held is not None:
+            learnt = None
+            if answer is not None:
+                learnt = Outcome(name_of(answer.event), time.time(), answer.hops)
+            self._put(held, learnt)
+
+    def _hold(self, course: Course, archived: Exchange | Stored) -> str:
+        before, course.held = course.held, archived
+        if before is not None:
+            self._put(before)
+        if course.is_over:  # it was cancelled, and ends after its course
+            self.end(course)
+        return archived.id
+
+    def knows(self, origin: Origin, path: str, known: Knowledge, *, is_fetched: bool) -> None:
+        """Archive what the store knows of a file, unless this run fetched or archived it."""
+        told = known.copy or known.outage
+        if told is None:
+            return
+        at = told.fetched_at if isinstance(told, Copy) else told.failed_at
+        if self._known.get((origin, path)) == at:
+            return
+        self._known.put((origin, path), at, _KNOWN_COST)
+        if not is_fetched:
+            stored = _stored(origin, path, told, told.hops)
+            self._put(stored, Outcome(stored.event, at, told.hops))
+
+    def overridden(self, origin: Origin, path: str, body: bytes | None) -> None:
+        """Archive the file that the user sets for an origin; None if there is none."""
+        now = time.time()
+        purpose = Purpose(str(origin), path, (f"{origin}{path}",))
+        event = "override"
+        self._put(Stored(new_id(), purpose, now, now, event, event, body, "text/plain"))
+
+
+def _purpose(course: Course) -> Purpose:
+    assert course.way is not None  # noqa: S101 - for mypy
+    return Purpose(str(course.way.origin), course.resource.path, tuple(course.way.hops))
+
+
+def _stored(origin: Origin, path: str, told: Copy | Outage, hops: tuple[str, ...]) -> Stored:
+    is_copy = isinstance(told, Copy)
+    is_file = is_copy and access_result(told.event) is AccessResult.SUCCESSFUL
+    body = told.body if isinstance(told, Copy) and is_file else None
+    headers = dict(told.headers) if isinstance(told, Copy) else {}
+    return Stored(
+        new_id(),
+        Purpose(str(origin), path, hops or (f"{origin}{path}",)),
+        told.fetched_at if isinstance(told, Copy) else told.failed_at,
+        time.time(),
+        "store",
+        name_of(told.event),
+        body,
+        headers.get("content-type", ""),
+        headers.get("cache-control", ""),
+    )
+
+
+def _by_middleware(purpose: Purpose, step: Step, response: Response, body: bytes | None) -> Stored:
+    now = time.time()
+    kind = (response.headers.get(b"Content-Type") or b"").decode("latin-1")
+    event = "" if step.event is None else name_of(step.event)
+    is_file = response.status // 100 == 2 and body is not None  # noqa: PLR2004
+    held = body if is_file else None
+    return Stored(new_id(), purpose, now, now, "middleware", event, held, kind)
+
+
+def _answered(came: Response, transfer: Transfer) -> Answered:
+    truncated = ""
+    if transfer.is_stopped:
+        truncated = "length"
+    elif "download_stopped" in came.flags:
+        truncated = "unspecified"
+    elif "dataloss" in came.flags:
+        truncated = "disconnect"
+    return Answered(came.status, came.protocol or "", _pairs(came.headers), came.body, truncated)
+
+
+def _original(copy: Copy | None, step: Step, transfer: Transfer) -> Original | None:
+    """The answer that a 304 confirms; None if this is none."""
+    came, request = transfer.response, transfer.sent
+    if copy is None or came is None or request is None or came.status != NOT_MODIFIED:
+        return None
+    is_asked = any(name in request.headers for name in _CONDITIONS)
+    validators = {
+        name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
+        for name, values in came.headers.items()
+    }
+    if not is_asked or copy.hops[-1:] != (step.uri,) or not copy.is_same_as(validators):
+        return None
+    sent = [one.sent_at for one in copy.steps if one.uri == step.uri and one.sent_at is not None]
+    return Original(step.uri, sent[-1] if sent else copy.fetched_at)
+
+
+def _pairs(headers: Any) -> Headers:
+    """The fields of Scrapy's headers, whose own `items` are read anew."""
+    items: Iterable[tuple[bytes, list[bytes]]] = dict.items(headers)
+    return tuple((name, value) for name, values in items for value in values)

@@ -1,0 +1,202 @@
+"""Whether an archive is whole, and nobody has changed it since.
+
+Readers of WARC files take one that is cut for a whole one: between two records, or within the
+last one, nothing tells of the end. So the manifest tells it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from base64 import b32encode
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha1, sha256
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from .file import OPEN
+from .writer import FORMAT, MANIFEST
+
+_MANIFEST_OCTETS = 1 << 24
+_PIECE_OCTETS = 1 << 16
+_RECORD_OCTETS = 1 << 26  # of one record, decompressed; those that we write have a few MB
+_PROBLEMS_SHOWN = 1000
+_NAME = re.compile(r"rep-.+-\d+-\d{5,}\.warc\.gz(\.open)?")
+_GZIP_WBITS = 16 + zlib.MAX_WBITS
+
+
+class DamagedError(Exception):
+    """A file is not a sequence of whole records, in words for the user."""
+
+
+@dataclass
+class ArchiveCheck:
+    """The outcome.
+
+    Attributes:
+        problems: what contradicts itself: damage, or somebody's hand.
+        missing: what the archive itself tells that it lacks, and an end that did not come.
+        counts: the records by kind.
+    """
+
+    problems: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def wrong(self, text: str) -> None:
+        """Note a problem; memory is bounded."""
+        if len(self.problems) < _PROBLEMS_SHOWN:
+            self.problems.append(text)
+
+
+@dataclass
+class ArchiveRun:
+    """The archive of one run.
+
+    Attributes:
+        path: its folder.
+        files: its WARC files, in order.
+        manifest: what the manifest says; None if it is missing or no manifest.
+    """
+
+    path: Path
+    files: list[Path]
+    manifest: dict[str, Any] | None
+
+    @property
+    def manifest_sha256(self) -> str:
+        """The digest of the manifest, which one signs; empty without one."""
+        try:
+            return sha256((self.path / MANIFEST).read_bytes()).hexdigest()
+        except OSError:
+            return ""
+
+
+def archive_at(path: Path) -> ArchiveRun | None:
+    """The archive in a folder; None if there is none."""
+    path = path.resolve()
+    try:
+        files = sorted(one for one in path.iterdir() if _NAME.fullmatch(one.name))
+    except OSError:
+        return None
+    manifest = None
+    with suppress(OSError, ValueError, RecursionError):
+        with (path / MANIFEST).open("rb") as file:
+            found = json.loads(file.read(_MANIFEST_OCTETS))
+        if isinstance(found, dict) and found.get("format") == FORMAT:
+            manifest = found
+    return ArchiveRun(path, files, manifest) if files or manifest is not None else None
+
+
+def check(run: ArchiveRun) -> ArchiveCheck:
+    """Check an archive. Reads each file once, and keeps one record at a time."""
+    found = ArchiveCheck()
+    segments = (run.manifest or {}).get("segments")
+    told = {
+        str(one.get("name")): one
+        for one in (segments if isinstance(segments, list) else [])
+        if isinstance(one, dict)
+    }
+    for path in run.files:
+        _check_file(path, told.pop(path.name, None), run.manifest, found)
+    for name in told:
+        found.wrong(f"{name}: the manifest names it, and it is missing")
+    _check_manifest(run, found)
+    return found
+
+
+def _check_file(
+    path: Path, told: dict[str, Any] | None, manifest: dict[str, Any] | None, found: ArchiveCheck
+) -> None:
+    digest = sha256()
+    octets = records = 0
+    damage = ""
+    try:
+        with path.open("rb") as file:
+            for member, kind in _members(file):
+                digest.update(member)
+                octets += len(member)
+                records += bool(kind)
+                found.counts[kind] += bool(kind)
+    except (DamagedError, OSError) as error:
+        damage = f"{path.name}: after {records} whole records: {error}"
+    if told is None:
+        is_open = path.name.endswith(OPEN)
+        if manifest is None or is_open:
+            lack = damage or f"{path.name}: it was not finished; it holds {records} whole records"
+            found.missing.append(lack)
+        else:
+            found.wrong(f"{path.name}: the manifest does not name it")
+        return
+    if damage:
+        found.wrong(damage)
+        return
+    for fact, value in (("octets", octets), ("records", records), ("sha256", digest.hexdigest())):
+        if told.get(fact) != value:
+            found.wrong(f"{path.name}: {fact} is {value}, and {told.get(fact)} by the manifest")
+
+
+def _check_manifest(run: ArchiveRun, found: ArchiveCheck) -> None:
+    manifest = run.manifest
+    if manifest is None:
+        found.missing.append("manifest.json is missing, or is none")
+        return
+    end = manifest.get("end")
+    if not isinstance(end, dict):
+        found.missing.append("the archive has no end: the crawl was killed, or goes on")
+    failed = manifest.get("failed")
+    if failed:
+        found.missing.append(f"{failed} exchanges could not be archived")
+    if isinstance(end, dict) and not found.problems:
+        total = found.counts.total()
+        if manifest.get("records") != total:
+            found.wrong(f"{manifest.get('records')} records by the manifest, and {total} are there")
+
+
+def _members(file: BinaryIO) -> Iterator[tuple[bytes, str]]:
+    """Each piece of a file as it stands there; with the last one of a record, its WARC-Type.
+
+    Raises:
+        DamagedError: a record is damaged, or cut.
+    """
+    inflater, record = zlib.decompressobj(_GZIP_WBITS), bytearray()
+    rest, is_amid = b"", False
+    while piece := rest or file.read(_PIECE_OCTETS):
+        try:
+            record += inflater.decompress(piece, _RECORD_OCTETS - len(record) + 1)
+        except zlib.error as error:
+            raise DamagedError(str(error)) from None
+        if len(record) > _RECORD_OCTETS or inflater.unconsumed_tail:
+            raise DamagedError("a record is too large to be one of ours")
+        rest = inflater.unused_data
+        kind, is_amid = "", not inflater.eof
+        if inflater.eof:
+            kind = _kind_of(bytes(record))
+            inflater, record = zlib.decompressobj(_GZIP_WBITS), bytearray()
+        yield piece[: len(piece) - len(rest)], kind
+    if is_amid:
+        raise DamagedError("it is cut within a record")
+
+
+def _kind_of(record: bytes) -> str:
+    """The WARC-Type of a record, whose digest is checked.
+
+    Raises:
+        DamagedError: it is none, or its block is not what its digest says.
+    """
+    head, end, block = record.partition(b"\r\n\r\n")
+    lines = head.decode("utf-8", "replace").split("\r\n")
+    fields = {name.lower(): value.strip() for name, _, value in (x.partition(":") for x in lines)}
+    if not end or not lines[0].startswith("WARC/"):
+        raise DamagedError("this is no record")
+    length = fields.get("content-length", "")
+    if not length.isascii() or not length.isdigit() or block[int(length) :] != b"\r\n\r\n":
+        raise DamagedError("a record has another length than its head says")
+    digest = b32encode(sha1(block[: int(length)], usedforsecurity=False).digest()).decode()
+    if fields.get("warc-block-digest") != f"sha1:{digest}":
+        raise DamagedError("the block of a record does not have its digest")
+    return fields.get("warc-type") or "unknown"

@@ -1,0 +1,123 @@
+"""Crawls whose archive cannot be written, and crawls that are killed: no verdict changes."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.warc.checking import archive_at, check
+from tests.crawling import LOOPS, Loop, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.faults.test_closing import started
+from tests.servers.handle import Answer, Site
+from tests.warc.archived import exchanges_in, manifest_of
+from tests.warc.test_writer import small_disk as small_disk  # noqa: PLC0414 - a fixture
+
+pytest.importorskip("warcio", reason="needs warcio")
+
+FILE = "User-agent: *\nDisallow: /private\n# " + "".join(map(chr, range(97, 123))) * 40
+HOSTS = [f"127.0.1.{n}" for n in range(1, 61)]
+
+
+def urls_of(site: Site) -> list[str]:
+    return [site.url(path, host=host) for host in HOSTS for path in ("/a", "/private/b")]
+
+
+def verdicts(items: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return sorted((item["url"], item.get("error") or str(item["status"])) for item in items)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_full_disk_changes_nothing(loop: Loop, small_disk: Path, tmp_path: Path) -> None:
+    """With the trail told to stop the spider on a failure: of its own, and not of this."""
+    body = Answer(body=FILE + random.Random(7).randbytes(3000).hex())
+    with Site({"/robots.txt": body}, address="0.0.0.0") as site:
+        without = crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls_of(site))
+        settings = {
+            **ADDON,
+            "REP_WARC_DIR": str(small_disk),
+            "REP_AUDIT_DIR": str(tmp_path / "audit"),
+            "REP_AUDIT_ON_FAILURE": "stop",
+        }
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls_of(site))
+    assert result.exit_code == 0, result.error
+    assert result.finish_reason == "finished"
+    assert verdicts(result.items) == verdicts(without.items)
+    assert result.stats["robotstxt/forbidden"] == len(HOSTS)
+    folder = (small_disk / "latest").resolve()
+    run = archive_at(folder)
+    assert run is not None
+    found = check(run)
+    assert found.problems == []
+    failed = result.stats["rep/warc/failed"]
+    assert found.missing == [f"{failed} exchanges could not be archived"]
+    assert found.counts["response"] + failed == len(HOSTS)
+    assert 0 < failed < len(HOSTS)
+    assert result.stats["rep/warc/records"] == found.counts.total()
+    assert result.log.count("The archive in ") == 1, "one warning"
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(9, marks=pytest.mark.slow)])
+def test_a_kill_at_any_moment(kills: int, tmp_path: Path) -> None:
+    """What is in the file is whole but for its end, and the archive says that it has none."""
+    draw = random.Random(13)
+    for turn in range(kills):
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        settings = {**ADDON, "REP_WARC_DIR": str(folder / "warc"), "REP_WARC_SEGMENT_OCTETS": 9000}
+        with Site({"/robots.txt": Answer(body=FILE)}, address="0.0.0.0") as site:
+            with started(folder, LOOPS[turn % 3], settings, urls_of(site)) as process:
+                wanted = draw.randrange(3, len(HOSTS))
+                give_up_at = time.monotonic() + 60
+                while site.paths().count("/robots.txt") < wanted:
+                    assert time.monotonic() < give_up_at
+                    time.sleep(0.002)
+                process.send_signal(signal.SIGKILL)
+                process.wait(timeout=60)
+            asked = site.paths().count("/robots.txt")
+        run = archive_at(folder / "warc" / "latest")
+        assert run is not None
+        found = check(run)
+        assert found.problems == []
+        assert any("no end" in lack for lack in found.missing)
+        assert manifest_of(run.path)["end"] is None
+        archived = {one["main"].uri for one in exchanges_in(run.path)} if asked > 20 else set()
+        assert len(archived) <= asked
+        assert asked <= 30 or archived, "all but the last ones"
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_folder_that_vanishes(loop: Loop, tmp_path: Path) -> None:
+    """Before the first exchange: it is made again, and holds all that follows."""
+    root = tmp_path / "warc"
+    settings = {**ADDON, "REP_WARC_DIR": str(root), "DOWNLOAD_DELAY": 0.4, "LOG_LEVEL": "INFO"}
+    tmp_path.joinpath("crawl").mkdir()
+    with Site({"/robots.txt": Answer(body=FILE)}, address="0.0.0.0") as site:
+        urls = [site.url(path, host="127.0.1.1") for path in ["/a", "/b", "/c", "/d", "/e"]]
+        urls += [site.url(host="127.0.1.2")]
+        settings |= {"CONCURRENT_REQUESTS": 1, "SCHEDULER_PRIORITY_QUEUE": _FIRST_COME}
+        with started(tmp_path / "crawl", loop, settings, urls) as process:
+            give_up_at = time.monotonic() + 60
+            while not site.paths():
+                assert time.monotonic() < give_up_at
+                time.sleep(0.01)
+            time.sleep(0.3)
+            shutil.rmtree(root)
+            assert process.wait(timeout=60) == 0
+        assert len(site.paths()) == 8
+    (folder,) = root.iterdir()
+    hosts = {one["main"].uri for one in exchanges_in(folder)}
+    assert hosts <= {site.url("/robots.txt", host=f"127.0.1.{n}") for n in (1, 2)}
+    assert len(hosts) + manifest_of(folder)["failed"] == 2
+    run = archive_at(folder)
+    assert run is not None
+    assert check(run).problems == []
+
+
+_FIRST_COME = "scrapy.pqueues.ScrapyPriorityQueue"

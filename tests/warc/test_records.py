@@ -1,0 +1,109 @@
+"""Exchanges as records: whatever octets come, and whatever is secret."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_rep.warc.exchanges import Answered, Asked, Exchange, Outcome
+from scrapy_rep.warc.heads import answer_head, request_head
+from scrapy_rep.warc.packing import packed
+from scrapy_rep.warc.records import date, records_of
+from tests.warc.making import exchange
+
+pytest.importorskip("warcio", reason="needs warcio")
+
+octets = st.binary(max_size=30)
+headers = st.lists(st.tuples(octets, octets), max_size=4).map(tuple)
+answers = st.builds(
+    Answered,
+    st.integers(0, 999),
+    st.sampled_from(["HTTP/1.1", "HTTP/1.0", "h2", "", "é"]),
+    headers,
+    st.binary(max_size=200),
+)
+exchanges = st.builds(
+    lambda answered, asked, event, uri: replace(
+        exchange(), answered=answered, asked=asked, event=event, uri=uri
+    ),
+    st.none() | answers,
+    st.none() | st.builds(Asked, st.text(max_size=8), headers),
+    st.text(max_size=8),
+    st.sampled_from(["https://a.example/robots.txt", "ftp://a/robots.txt", "http://u:p@[::1]/é\n"]),
+)
+
+
+@given(exchanges)
+def test_whatever_comes_is_a_sequence_of_records(one: Exchange) -> None:
+    """Read again by rules as simple as those of the format."""
+    made = records_of(one, Outcome(one.event, 1.0, (one.uri,)))
+    assert made[-1].kind == "metadata"
+    assert len({record.at for record in made}) == 1
+    for record in made:
+        text = gzip.decompress(packed(record))
+        head, _, block = text.partition(b"\r\n\r\n")
+        fields = dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:])
+        assert fields[b"WARC-Type"] == record.kind.encode()
+        assert block == record.block + b"\r\n\r\n"
+        assert int(fields[b"Content-Length"]) == len(record.block)
+        assert b"u:p@" not in head
+        if record.kind in ("response", "request"):
+            assert b"\r\n\r\n" in record.block
+    body = one.answered.body if one.answered is not None else b""
+    assert made[0].block.endswith(body)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *["Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "Set-Cookie2"],
+        *["X-Api-Key", "APIKEY", "X-Auth-Token", "X-Amz-Security-Token", "X-Session-Id"],
+    ],
+)
+def test_secrets_are_left_out(name: str) -> None:
+    pair = (name.encode(), b"s3cr3t")
+    told = (b"Server", b"x")
+    for head, left_out in (
+        request_head(Asked("GET", (pair, told)), "http://a/"),
+        answer_head(Answered(200, "HTTP/1.1", (pair, told), b"")),
+    ):
+        assert b"s3cr3t" not in head
+        assert b"Server: x\r\n" in head
+        assert left_out == [name.lower()]
+
+
+def test_what_only_looks_like_a_secret_is_kept() -> None:
+    names = (b"WWW-Authenticate", b"Proxy-Authenticate", b"X-Author", b":authority", b"Etag")
+    head, left_out = answer_head(Answered(401, "HTTP/1.1", tuple((n, b"x") for n in names), b""))
+    assert left_out == []
+    assert head.count(b": x\r\n") == len(names)
+
+
+def test_userinfo_leaves_values() -> None:
+    value = b"<https://me:pass@a.example/x>; rel=next, //u@b/, mailto:a@b.example, https://c/@d"
+    head, left_out = answer_head(Answered(200, "HTTP/1.1", ((b"Link", value),), b""))
+    expected = b"<https://a.example/x>; rel=next, //b/, mailto:a@b.example, https://c/@d"
+    assert b"Link: " + expected in head
+    assert left_out == ["userinfo in link"]
+
+
+def test_the_line_of_a_request() -> None:
+    asked = Asked("GET", ((b"host", b"other"), (b"Accept", b"*/*")))
+    head, _ = request_head(asked, "http://u:p@a.example:81/x?y=1#z")
+    assert head == b"GET /x?y=1 HTTP/1.1\r\nHost: a.example:81\r\nAccept: */*\r\n\r\n"
+
+
+def test_chunks_are_joined_and_say_so() -> None:
+    chunked = ((b"Transfer-Encoding", b"chunked"),)
+    head, left_out = answer_head(Answered(299, "h2", chunked, b""))
+    assert head == b"HTTP/1.1 299 \r\n\r\n"
+    assert left_out == ["transfer-encoding"]
+
+
+def test_instants_of_wrong_clocks() -> None:
+    assert date(1e300) == date(float("nan")) == date(0)
+    assert date(1_800_000_000.25) == "2027-01-15T08:00:00.250000Z"

@@ -1,0 +1,287 @@
+"""What the writer does on disks that are full or hang, and in folders that vanish."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.warc import writer as writers
+from scrapy_rep.warc.checking import ArchiveCheck, archive_at, check
+from scrapy_rep.warc.writer import Writer
+from tests.warc.archived import exchanges_in, files_in, manifest_of, records_in, warcio_checks
+from tests.warc.making import archive, exchange
+
+pytest.importorskip("warcio", reason="needs warcio")
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writers, "_RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(writers, "_LOOK_SECONDS", 0.0)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)],
+        capture_output=True,
+        check=False,
+    )
+    if mounted.returncode:
+        pytest.skip(f"nothing can be mounted here: {mounted.stderr.decode()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def checked(folder: Path) -> ArchiveCheck:
+    run = archive_at(folder)
+    assert run is not None
+    return check(run)
+
+
+def begun(folder: Path, told: list[str], **settings: Any) -> Writer:
+    return Writer(folder, {}, segment_octets=1 << 20, failed=told.append, **settings)
+
+
+def settled(writer: Writer, count: int) -> None:
+    """Wait until the thread has done so many exchanges more."""
+    give_up_at = time.monotonic() + 30
+    while writer._queued_octets:
+        assert time.monotonic() < give_up_at, count
+        time.sleep(0.001)
+
+
+def test_a_file_for_each_so_many_octets(tmp_path: Path) -> None:
+    writer = archive(tmp_path / "run", 12, segment_octets=1 << 12)
+    found = checked(tmp_path / "run")
+    assert (found.problems, found.missing) == ([], [])
+    assert len(files_in(tmp_path / "run")) > 2
+    assert found.counts["warcinfo"] == len(files_in(tmp_path / "run"))
+    assert found.counts["response"] == found.counts["metadata"] == 12
+    assert writer.record_count == found.counts.total()
+    assert warcio_checks(tmp_path / "run") == ""
+    assert (tmp_path / "latest").resolve() == (tmp_path / "run").resolve()
+    assert not (tmp_path / "run" / "reserve").exists()
+
+
+def test_a_full_disk(small_disk: Path) -> None:
+    """What is there is whole; the manifest tells what is not."""
+    told: list[str] = []
+    writer = begun(small_disk / "run", told)
+    for number in range(200):
+        writer.put(exchange(number, os.urandom(500)))
+    writer.close().result(timeout=60)
+    found = checked(small_disk / "run")
+    assert found.problems == []
+    assert found.missing == [f"{writer.failed_count} exchanges could not be archived"]
+    assert found.counts["response"] + writer.failed_count == 200
+    assert found.counts["response"] > 10
+    assert writer.failed_count > 100
+    assert len(told) == 1
+    assert "No space left" in told[0]
+    assert warcio_checks(small_disk / "run") == ""
+
+
+def test_a_disk_that_has_room_again(small_disk: Path) -> None:
+    told: list[str] = []
+    writer = begun(small_disk / "run", told)
+    for first in (0, 9, 18):
+        if first == 9:
+            with suppress(OSError), (small_disk / "ballast").open("wb") as file:
+                file.write(b"\0" * (1 << 16))
+        elif first == 18:
+            (small_disk / "ballast").unlink()
+        for number in range(first, first + 9):
+            writer.put(exchange(number))
+        settled(writer, 9)
+    writer.close().result(timeout=60)
+    hosts = [one["main"].uri for one in exchanges_in(small_disk / "run")]
+    assert hosts[:9] == [exchange(number).uri for number in range(9)]
+    assert hosts[-9:] == [exchange(number).uri for number in range(18, 27)]
+    assert len(hosts) + writer.failed_count == 27
+    assert writer.failed_count
+    assert checked(small_disk / "run").problems == []
+
+
+def test_a_short_write_leaves_whole_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a full disk, without a mount: the first write is short, the next one raises."""
+    told: list[str] = []
+    writer = begun(tmp_path / "run", told)
+    writer.put(exchange(1))
+    settled(writer, 1)
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda fd, octets: write(fd, octets[:100]))
+    writer.put(exchange(2))
+    settled(writer, 1)
+    monkeypatch.setattr(os, "write", write)
+    writer.put(exchange(3))
+    writer.close().result(timeout=60)
+    found = checked(tmp_path / "run")
+    assert found.problems == []
+    assert [one["main"].uri for one in exchanges_in(tmp_path / "run")] == [
+        exchange(1).uri,
+        exchange(3).uri,
+    ]
+    assert (writer.failed_count, len(told)) == (1, 1)
+
+
+def test_a_folder_that_vanishes(tmp_path: Path) -> None:
+    """What was in it counts as failed; what follows is in a new file."""
+    told: list[str] = []
+    writer = begun(tmp_path / "run", told)
+    for number in range(3):
+        writer.put(exchange(number))
+    settled(writer, 3)
+    shutil.rmtree(tmp_path / "run")
+    writer.put(exchange(3))
+    writer.close().result(timeout=60)
+    assert [one["main"].uri for one in exchanges_in(tmp_path / "run")] == [exchange(3).uri]
+    found = checked(tmp_path / "run")
+    assert (found.problems, found.missing) == ([], ["3 exchanges could not be archived"])
+    assert len(told) == 1
+    assert "vanished" in told[0]
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("in the way")
+    told: list[str] = []
+    writer = begun(tmp_path / "run", told)
+    writer.put(exchange())
+    writer.close().result(timeout=60)
+    assert (writer.failed_count, writer.record_count, len(told)) == (1, 0, 1)
+
+
+def test_a_disk_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for it, and memory is bounded: what does not fit is counted."""
+    goes_on = threading.Event()
+    write = os.write
+
+    def hang(descriptor: int, octets: bytes) -> int:
+        goes_on.wait(60)
+        return write(descriptor, octets)
+
+    monkeypatch.setattr(os, "write", hang)
+    told: list[str] = []
+    writer = begun(tmp_path / "run", told)
+    body = bytes(1 << 20)
+    began_at = time.monotonic()
+    for number in range(100):
+        writer.put(exchange(number, body))
+    assert time.monotonic() - began_at < 5
+    assert 30 < writer.failed_count < 50
+    assert told == ["the disk is too slow: too much waits to be written"]
+    goes_on.set()
+    writer.close().result(timeout=60)
+    found = checked(tmp_path / "run")
+    assert found.problems == []
+    assert found.counts["response"] + writer.failed_count == 100
+
+
+def test_what_cannot_be_a_record_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    writer = begun(tmp_path / "run", told)
+
+    def raise_at(*_: Any) -> None:
+        raise ValueError("odd")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(writers, "records_of", raise_at)
+        writer.put(exchange(1))
+        settled(writer, 1)
+    writer.put(exchange(2))
+    writer.close().result(timeout=60)
+    assert (writer.failed_count, told) == (1, ["ValueError: odd"])
+    assert [one["main"].uri for one in exchanges_in(tmp_path / "run")] == [exchange(2).uri]
+
+
+def test_others_read_it(tmp_path: Path) -> None:
+    """fastwarc, which parses by itself."""
+    fastwarc = pytest.importorskip("fastwarc.warc", reason="needs fastwarc")
+    archive(tmp_path / "run", 5, segment_octets=1 << 12)
+    ours = records_in(tmp_path / "run")
+    theirs = []
+    for path in files_in(tmp_path / "run"):
+        with path.open("rb") as file:
+            for record in fastwarc.ArchiveIterator(file, parse_http=False):
+                assert record.verify_block_digest()
+                theirs.append((record.headers["WARC-Type"], record.record_id))
+    assert theirs == [(one.kind, one.id) for one in ours]
+    for path in files_in(tmp_path / "run"):
+        with path.open("rb") as file:
+            kind = fastwarc.WarcRecordType.response
+            for record in fastwarc.ArchiveIterator(file, record_types=kind):
+                assert record.verify_payload_digest()
+                assert record.http_headers.status_code == 200
+                assert record.reader.read() == b"User-agent: *\nDisallow: /private\n"
+
+
+class TestVerify:
+    """A file that is cut, at whatever octet, or changed in one of its bits."""
+
+    def test_every_cut_is_seen(self, tmp_path: Path) -> None:
+        archive(tmp_path / "run", 1)
+        (path,) = files_in(tmp_path / "run")
+        whole = path.read_bytes()
+        for length in range(len(whole)):
+            path.write_bytes(whole[:length])
+            assert checked(tmp_path / "run").problems, length
+        for place in range(0, len(whole), 3):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+            assert checked(tmp_path / "run").problems, place
+        path.write_bytes(whole)
+        assert checked(tmp_path / "run").problems == []
+
+    def test_warcio_passes_a_file_that_is_cut_between_records(self, tmp_path: Path) -> None:
+        """So the manifest is needed."""
+        archive(tmp_path / "run", 3)
+        (path,) = files_in(tmp_path / "run")
+        whole = path.read_bytes()
+        path.write_bytes(whole[: whole.rindex(b"\x1f\x8b\x08")])
+        assert warcio_checks(tmp_path / "run") == ""
+        (problem, *_) = checked(tmp_path / "run").problems
+        assert "octets is" in problem
+
+    def test_what_is_missing_or_too_much(self, tmp_path: Path) -> None:
+        archive(tmp_path / "run", 8, segment_octets=1 << 12)
+        first, *rest = files_in(tmp_path / "run")
+        first.rename(tmp_path / "aside")
+        assert checked(tmp_path / "run").problems == [
+            f"{first.name}: the manifest names it, and it is missing"
+        ]
+        (tmp_path / "aside").rename(first)
+        other = rest[-1].with_name(rest[-1].name.replace("-0000", "-0001"))
+        other.write_bytes(first.read_bytes())
+        assert checked(tmp_path / "run").problems == [
+            f"{other.name}: the manifest does not name it"
+        ]
+
+    def test_an_archive_without_an_end(self, tmp_path: Path) -> None:
+        writer = begun(tmp_path / "run", [])
+        writer.put(exchange())
+        settled(writer, 1)
+        found = checked(tmp_path / "run")
+        assert found.problems == []
+        assert any("it was not finished; it holds 4 whole records" in one for one in found.missing)
+        assert any("no end" in one for one in found.missing)
+        (path,) = files_in(tmp_path / "run")
+        path.write_bytes(path.read_bytes()[:-40])
+        found = checked(tmp_path / "run")
+        assert any("after 3 whole records: it is cut" in one for one in found.missing)
+        assert manifest_of(tmp_path / "run")["end"] is None
+        writer.close().result(timeout=60)
