@@ -31,6 +31,7 @@ examples:
   scrapy rep collect domains.txt
   scrapy rep collect top-1m.csv --www both --scheme both
   zcat top.csv.gz | scrapy rep collect - --at-once 200
+  scrapy rep collect domains.txt --warc warc
   scrapy rep survey .scrapy/rep/robots.sqlite
 
 exit status: 0 all were asked; 2 wrong usage; 130 stopped, and the next call goes on"""
@@ -71,6 +72,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="where to note what is done (default: LIST.collect; none for standard input)",
     )
+    parser.add_argument(
+        "--warc",
+        metavar="FOLDER",
+        help="write every exchange as WARC too, each run into a folder of its own in this one "
+        "(default: REP_WARC_DIR)",
+    )
 
 
 def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> int:
@@ -89,6 +96,8 @@ def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> 
     ticker = Ticker(sys.stderr)
     ours = settings.copy()
     ours.set("REP_CONCURRENT_FETCHES", options.at_once, priority="cmdline")
+    if options.warc:
+        ours.set("REP_WARC_DIR", options.warc, priority="cmdline")
     ours.set("CONCURRENT_REQUESTS", max(options.at_once, 16), priority="cmdline")
 
     def tell(progress: Progress) -> None:

@@ -308,6 +308,15 @@ class TestWarc:
         assert len(found) == len(SMALL)
 
 
+def _zstd() -> Any:
+    """The module of Python 3.14, or what Scrapy brings before."""
+    try:
+        from compression import zstd  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        zstd = pytest.importorskip("backports.zstd")
+    return zstd
+
+
 class TestAnswers:
     @pytest.mark.parametrize(
         ("body", "joined"),
@@ -331,6 +340,7 @@ class TestAnswers:
         assert decoded(body, "utf-8") == body
         brotli = pytest.importorskip("brotli")
         assert decoded(brotli.compress(body), "br") == body
+        assert decoded(_zstd().compress(body), "zstd") == body
         with pytest.raises(UndecodableError):
             decoded(b"\x00\x01broken", "br")
         with pytest.raises(UndecodableError):

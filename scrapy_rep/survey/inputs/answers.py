@@ -81,7 +81,7 @@ def decoded(body: bytes, content_encoding: str) -> bytes:
         elif name == "br" and not _is_text(body):
             body = _unbrotlied(body)
         elif name == "zstd" and body.startswith(b"\x28\xb5\x2f\xfd"):
-            raise UndecodableError(name)
+            body = _unzstded(body)
     return body
 
 
@@ -112,3 +112,18 @@ def _unbrotlied(body: bytes) -> bytes:
         return b"".join(pieces)[:BODY_OCTETS]
     except Exception as error:
         raise UndecodableError(str(error)) from error
+
+
+def _unzstded(body: bytes) -> bytes:
+    try:
+        try:
+            from compression import zstd  # type: ignore[import-not-found,unused-ignore]
+        except ImportError:
+            from backports import zstd
+        decompressor = zstd.ZstdDecompressor()
+        found: bytes = decompressor.decompress(body, BODY_OCTETS)
+    except Exception as error:
+        raise UndecodableError(str(error)) from error
+    if not found and not decompressor.eof:
+        raise UndecodableError("it ends before anything of it can be read")
+    return found

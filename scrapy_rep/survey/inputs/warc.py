@@ -22,6 +22,7 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.survey.captures import Bad, Capture
 
+from . import own_warc as own
 from .answers import (
     BODY_OCTETS,
     UndecodableError,
@@ -41,6 +42,7 @@ _STATUS_LINE = re.compile(rb"HTTP/\S{1,10} +(\d{3})(?:[ \r\n]|\Z)")
 _END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
 _ROBOTS_TXT = re.compile(r"[a-zA-Z]{4,5}://[^/?#]*/robots\.txt")
 _PASSED_OVER = frozenset({"warcinfo", "request", "metadata"})
+_DAMAGE = (EOFError, OSError, zlib.error, ValueError)
 
 Fields = dict[str, str]
 """Header fields, names in lower case; of several with the same name the first."""
@@ -76,12 +78,51 @@ def _captures(buffered: Any) -> Iterator[Capture | Bad]:
     is_packed = buffered.peek(2)[:2] == _GZIP
     stream = gzip.GzipFile(fileobj=buffered) if is_packed else buffered
     try:
-        for fields, block in _records(stream):
-            found = _capture(fields, block)
-            if found is not None:
-                yield found
-    except (EOFError, OSError, zlib.error, ValueError):
+        yield from _said(_records(stream))
+    except _DAMAGE:
         yield Bad("damaged")
+
+
+def _said(records: Iterator[tuple[Fields, bytes]]) -> Iterator[Capture | Bad]:
+    """What records say; in our own archives, an answer counts as its metadata tells."""
+    held: tuple[Fields, bytes] | None = None
+    try:
+        for fields, block in records:
+            told = own.told_by(fields, block)
+            is_answer = told is None and _kind_of(fields) not in _PASSED_OVER
+            if held is not None and (is_answer or told is not None):
+                before, held = held, None
+                if told is not None and own.belong(before[0], fields):
+                    yield from own.capture_of(told, before, _body_of)
+                    continue
+                yield from _one(*before)
+            if told is not None:
+                yield from own.capture_of(told, None, _body_of)
+            elif is_answer:
+                held = fields, block
+    except _DAMAGE:
+        if held is not None:
+            yield from _one(*held)
+        raise
+    if held is not None:
+        yield from _one(*held)
+
+
+def _kind_of(fields: Fields) -> str:
+    return fields.get("warc-type", "").lower()
+
+
+def _one(fields: Fields, block: bytes) -> Iterator[Capture | Bad]:
+    found = _capture(fields, block)
+    if found is not None:
+        yield found
+
+
+def _body_of(place: own.Place, fields: Fields, block: bytes) -> Capture | Bad:
+    """The answer in a record, whatever its target."""
+    if _kind_of(fields) == "response":
+        return _response(place, block)
+    return Capture(*place, body=block[:BODY_OCTETS])
 
 
 def _records(stream: BinaryIO | gzip.GzipFile) -> Iterator[tuple[Fields, bytes]]:
@@ -141,7 +182,7 @@ def _fields(head: bytes) -> Fields:
 
 def _capture(fields: Fields, block: bytes) -> Capture | Bad | None:
     """What a record says; None for those that are passed over."""
-    kind = fields.get("warc-type", "").lower()
+    kind = _kind_of(fields)
     if kind in _PASSED_OVER:
         return None
     if kind not in ("response", "resource"):
@@ -163,7 +204,7 @@ def _capture(fields: Fields, block: bytes) -> Capture | Bad | None:
     return _response(place, block)
 
 
-def _response(place: tuple[str, str, int, str], block: bytes) -> Capture | Bad:
+def _response(place: own.Place, block: bytes) -> Capture | Bad:
     status = _STATUS_LINE.match(block)
     end = _END_OF_HEAD.search(block, 0, _HEAD_OCTETS)
     if status is None or end is None:

@@ -1,0 +1,167 @@
+"""``scrapy rep collect --warc``: the survey of the archive is that of the store."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.survey.captures import Bad, Capture
+from scrapy_rep.survey.inputs.tasks import tasks_of
+from scrapy_rep.survey.inputs.warc import captures_of_stream
+from tests.commands.calling import rep, rep_process
+from tests.faults.sites import Plan, Sites
+from tests.faults.table import FAULTS
+from tests.servers.handle import Answer, redirect
+from tests.survey.files import SMALL
+from tests.survey.inputs import record
+from tests.warc.archived import files_in, warcio_checks
+
+pytest.importorskip("warcio", reason="needs warcio")
+
+_LOOPS: dict[str, list[str]] = {
+    "asyncio": [],
+    "select": ["-s", "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"],
+    "reactorless": ["-s", "TWISTED_REACTOR_ENABLED=False"],
+}
+_TEXT = "User-agent: *\nDisallow: /x\n"
+_CACHED = (("Cache-Control", "max-age=600"), ("Content-Type", "Text/Plain; charset=utf-8"))
+
+
+def few() -> dict[str, Plan]:
+    """Files as they are and compressed, absent ones, and ones behind redirects and failures."""
+    answers: dict[str, Answer | list[Answer]] = {
+        host: Answer(body=body, headers=_CACHED) for host, body in SMALL.items()
+    }
+    answers |= {
+        "gzip": Answer(body=_TEXT, content_encoding="gzip"),
+        "br": Answer(body=_TEXT, content_encoding="br"),
+        "large": Answer(body=_TEXT + "# more\n" * 100_000),
+        "large when unpacked": Answer(body=_TEXT + "/y\n" * 300_000, content_encoding="gzip"),
+        "absent": Answer(status=404, body="<html>none</html>", headers=_CACHED),
+        "down": Answer(status=503, body=_TEXT, headers=_CACHED),
+        "down at first": [Answer(status=500), Answer(body=_TEXT)],
+        "cut": Answer(body=_TEXT * 9, fault="truncated_length"),
+        "broken": Answer(body=b"\x1f\x8bno", headers=(("Content-Encoding", "gzip"),)),
+        "loop": redirect("/robots.txt"),
+        "not modified": Answer(status=304),
+        "elsewhere": redirect("http://{gzip}/robots.txt"),
+    }
+    plans = {name: Plan({"/robots.txt": answer}) for name, answer in answers.items()}
+    moved = {"/robots.txt": redirect("/moved.txt"), "/moved.txt": Answer(body=_TEXT)}
+    plans["moved"] = Plan(moved)
+    plans["closed"] = Plan(is_open=False)
+    plans["nameless"] = Plan(host="no-such-name.invalid")
+    return plans
+
+
+def every() -> dict[str, Plan]:
+    """What can go wrong, by the table of faults."""
+    plans: dict[str, Plan] = {}
+    for name, fault in FAULTS.items():
+        plans[name] = fault.plan(f"{name} (second)")
+        if fault.other is not None:
+            plans[f"{name} (second)"] = fault.other
+    return plans
+
+
+def captures(*paths: Path) -> tuple[dict[tuple[str, str, int | None], Capture], Counter[str]]:
+    """By origin, and the reasons of what is none."""
+    found = [one for path in paths for task in tasks_of(path) for one in task.captures()]
+    bad = Counter(one.reason for one in found if isinstance(one, Bad))
+    kept = [one for one in found if isinstance(one, Capture)]
+    by_origin = {(one.scheme, one.host, one.port): one for one in kept}
+    assert len(by_origin) == len(kept), "each origin once"
+    return by_origin, bad
+
+
+def collected(
+    plans: Mapping[str, Plan], asked: Iterable[str], folder: Path, *options: str
+) -> tuple[Path, Path, set[int]]:
+    """A store, the folder of an archive, and the ports of those asked, after a run."""
+    store, warc = folder / "store.sqlite", folder / "warc"
+    with Sites(plans) as sites:
+        (folder / "list.txt").write_text("\n".join(sites.url(name) for name in asked))
+        ports = {sites.ports[name] for name in asked}
+        done = rep_process(
+            *["rep", "collect", folder / "list.txt", "--warc", warc, "--per-address", "0"],
+            *["-s", f"REP_STORE_PATH={store}", "-s", "REP_QUICK_RETRY_SECONDS=0.01"],
+            *["-s", "REP_FETCH_TIMEOUT_SECONDS=3", *options],
+        )
+        assert done.status == 0, done.err
+    assert rep("audit", "verify", warc / "latest").status == 0
+    return store, (warc / "latest").resolve(), ports
+
+
+def assert_same(store: Path, archive: Path, ports: Container[int]) -> int:
+    """How many origins are in both; all that were asked, but for failures of our own."""
+    ours, bad = captures(*files_in(archive))
+    theirs, bad_of_theirs = captures(store)
+    # The store keeps a file also for other origins that served it at the end of a redirect.
+    theirs = {origin: one for origin, one in theirs.items() if origin[2] in ports}
+    assert ours.keys() == theirs.keys()
+    for origin, one in ours.items():
+        other = theirs[origin]
+        body = one.body if one.is_file else other.body  # of an error, only the archive has it
+        assert replace(one, body=body) == other
+    assert bad == bad_of_theirs == Counter()
+    return len(theirs)
+
+
+@pytest.mark.parametrize("loop", _LOOPS)
+def test_the_survey_of_the_archive_is_that_of_the_store(loop: str, tmp_path: Path) -> None:
+    plans = few()
+    options = [*_LOOPS[loop], "--at-once", "1"]  # so that one file is there for another's redirect
+    store, archive, ports = collected(plans, plans, tmp_path, *options)
+    assert assert_same(store, archive, ports) == len(plans)
+    assert warcio_checks(archive) == ""
+    found = [
+        json.loads(rep("survey", *paths, "--json").out)["statistics"]
+        for paths in ([store], files_in(archive))
+    ]
+    assert found[0] == found[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", _LOOPS)
+def test_whatever_goes_wrong(loop: str, tmp_path: Path) -> None:
+    """Each fault of the table; what is our own failure is in neither of the two."""
+    options = [*_LOOPS[loop], "-s", "REP_REDIRECT_GUARD=public"]
+    assert assert_same(*collected(every(), FAULTS, tmp_path, *options)) > 50
+
+
+def told(**fields: str) -> list[Capture | Bad]:
+    """What a record says in which somebody wrote something else."""
+    usual = {
+        "rep-origin": "http://a.example",
+        "rep-file": "/robots.txt",
+        "rep-outcome": "200",
+        "rep-outcome-hops": "0",
+        "rep-outcome-uri": "http://a.example/robots.txt",
+        "rep-body-octets": "3",
+    }
+    written = {**usual, **{name.replace("_", "-"): value for name, value in fields.items()}}
+    block = "".join(f"{name}: {value}\r\n" for name, value in written.items()).encode()
+    answer = record("response", b"HTTP/1.1 200 OK\r\n\r\n#xyz", more="WARC-Record-ID: <x>\r\n")
+    metadata = record("metadata", block, more="WARC-Concurrent-To: <x>\r\n")
+    return [*captures_of_stream(BytesIO(answer + metadata))]
+
+
+def test_what_others_wrote_into_the_records() -> None:
+    (usual,) = told()
+    assert usual == Capture("a.example", "http", 80, "", 200, "", 0, False, body=b"#xy")
+    nine = "9" * 5000
+    for name, value in [("rep_outcome_hops", nine), ("rep_body_octets", nine), ("rep_hop", nine)]:
+        (found,) = told(**{name: value})
+        assert isinstance(found, Capture)
+    assert told(rep_outcome=nine) == told(rep_outcome="x") == [Bad("no-origin")]
+    assert told(rep_origin="//") == told(rep_origin="http://[") == [Bad("no-origin")]
+    assert told(rep_file="/x") == []
+    (down,) = told(rep_outcome="503")
+    assert isinstance(down, Capture)
+    assert (down.status, down.body) == (503, None)
