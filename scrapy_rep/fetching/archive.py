@@ -112,10 +112,11 @@ class Archive:
     def _facts(self) -> dict[str, str]:
         self._identity.settle()  # a spider may name itself anew until it is open
         header = self._identity.fetch_header or self._identity.header
+        policy = f"obey ({self._settings.rules.access.preset})"
         return {
             "software": f"{SOFTWARE}/{version('scrapy-rep')} (Scrapy {scrapy.__version__})",
             "operator": self._settings.warc_operator,
-            "robots": "obey",
+            "robots": "dry run" if self._settings.dry_run else policy,
             "http-header-user-agent": header,
             "isPartOf": self._folder.name,
         }
@@ -180,16 +181,18 @@ class Archive:
             origin, hops = course.way.origin, (*course.way.hops, *copy.hops)
             self._hold(course, _stored(origin, course.resource.path, copy, hops))
 
-    def end(self, course: Course, answer: Answer | None = None) -> None:
-        """Archive the last request of a course; `answer` is what was learnt, if that counts."""
+    def end(
+        self, course: Course, answer: Answer | None = None, known: Knowledge | None = None
+    ) -> None:
+        """Archive the last request of a course.
+
+        `answer` is what its exchange came to, and `known` what was learnt, if that counts.
+        """
         held, course.held = course.held, None
-        if answer is None:
+        if answer is None or known is None:
             course.is_over = True
         if held is not None:
-            learnt = None
-            if answer is not None:
-                learnt = Outcome(name_of(answer.event), time.time(), answer.hops)
-            self._put(held, learnt)
+            self._put(held, None if answer is None else _outcome(answer, known))
 
     def _hold(self, course: Course, archived: Exchange | Stored) -> str:
         before, course.held = course.held, archived
@@ -218,6 +221,17 @@ class Archive:
         purpose = Purpose(str(origin), path, (f"{origin}{path}",))
         event = "override"
         self._put(Stored(new_id(), purpose, now, now, event, event, body, "text/plain"))
+
+
+def _outcome(answer: Answer, known: Knowledge | None) -> Outcome:
+    """What an exchange came to; octets of another origin's copy are as old as that."""
+    at = time.time()
+    if known is not None and known.outage is not None:
+        at = known.outage.failed_at
+    elif known is not None and known.copy is not None:
+        copy = known.copy
+        at = copy.confirmed_at if answer.is_confirmation else copy.fetched_at
+    return Outcome(name_of(answer.event), at, answer.hops)
 
 
 def _purpose(course: Course) -> Purpose:

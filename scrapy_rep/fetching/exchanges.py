@@ -273,23 +273,23 @@ class Exchanges:
     async def _ask(
         self, key: Key, known: Knowledge, rules: PolicyOptions, held: Held, course: Course
     ) -> Knowledge:
-        origin = key.origin
         keep_alive = partial(self._keeper.keep_alive, held)
         self._heartbeat.add(keep_alive)
         is_kept = False
         try:
-            answer = await self._attempts(origin, known.copy, course)
+            answer = await self._attempts(key.origin, known.copy, course)
             if answer.event is Failure.LOCAL and is_closing(self._crawler):
                 raise NotNeededError("the crawl is closing")
             self._count(course.resource.access.format(answer.access_result.value))
             self._count(course.resource.event.format(name_of(answer.event)))
             # A failure of our own says nothing about the site, so others must not see it.
             is_kept = answer.event not in (Failure.LOCAL, Failure.GUARD)
-            if self._archive is not None and is_kept:
-                self._archive.end(course, answer)
             if not is_kept:
                 return self._learnt(known, answer, rules)
-            return await self._keep(key, known, answer, rules, held)
+            known = await self._keep(key, known, answer, rules, held)
+            if self._archive is not None:
+                self._archive.end(course, answer, known)
+            return known
         finally:
             self._heartbeat.drop(keep_alive)
             if not is_kept:

@@ -113,6 +113,7 @@ def assert_same(store: Path, archive: Path, ports: Container[int]) -> int:
     return len(theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", _LOOPS)
 def test_the_survey_of_the_archive_is_that_of_the_store(loop: str, tmp_path: Path) -> None:
     plans = few()
@@ -121,7 +122,7 @@ def test_the_survey_of_the_archive_is_that_of_the_store(loop: str, tmp_path: Pat
     assert assert_same(store, archive, ports) == len(plans)
     assert warcio_checks(archive) == ""
     found = [
-        json.loads(rep("survey", *paths, "--json").out)["statistics"]
+        json.loads(rep("survey", *paths, "--jobs", "1", "--json").out)["statistics"]
         for paths in ([store], files_in(archive))
     ]
     assert found[0] == found[1]

@@ -22,7 +22,7 @@ from tests.warc.test_writer import small_disk as small_disk  # noqa: PLC0414 - a
 pytest.importorskip("warcio", reason="needs warcio")
 
 FILE = "User-agent: *\nDisallow: /private\n# " + "".join(map(chr, range(97, 123))) * 40
-HOSTS = [f"127.0.1.{n}" for n in range(1, 61)]
+HOSTS = [f"127.0.1.{n}" for n in range(1, 36)]
 
 
 def urls_of(site: Site) -> list[str]:
@@ -92,6 +92,7 @@ def test_a_kill_at_any_moment(kills: int, tmp_path: Path) -> None:
         assert asked <= 30 or archived, "all but the last ones"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_folder_that_vanishes(loop: Loop, tmp_path: Path) -> None:
     """Before the first exchange: it is made again, and holds all that follows."""

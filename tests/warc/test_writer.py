@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 from scrapy_rep.warc import writer as writers
 from scrapy_rep.warc.checking import ArchiveCheck, archive_at, check
 from scrapy_rep.warc.writer import Writer
+from tests.commands.calling import rep
 from tests.warc.archived import exchanges_in, files_in, manifest_of, records_in, warcio_checks
 from tests.warc.making import archive, exchange
 
@@ -175,9 +177,10 @@ def test_a_disk_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         return write(descriptor, octets)
 
     monkeypatch.setattr(os, "write", hang)
+    monkeypatch.setattr(writers, "_QUEUED_OCTETS", 1 << 22)
     told: list[str] = []
     writer = begun(tmp_path / "run", told)
-    body = bytes(1 << 20)
+    body = bytes(1 << 16)
     began_at = time.monotonic()
     for number in range(100):
         writer.put(exchange(number, body))
@@ -238,10 +241,10 @@ class TestVerify:
         archive(tmp_path / "run", 1)
         (path,) = files_in(tmp_path / "run")
         whole = path.read_bytes()
-        for length in range(len(whole)):
+        for length in [*range(0, len(whole), 13), *range(len(whole) - 30, len(whole))]:
             path.write_bytes(whole[:length])
             assert checked(tmp_path / "run").problems, length
-        for place in range(0, len(whole), 3):
+        for place in range(0, len(whole), 17):
             path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
             assert checked(tmp_path / "run").problems, place
         path.write_bytes(whole)
@@ -285,3 +288,23 @@ class TestVerify:
         assert any("after 3 whole records: it is cut" in one for one in found.missing)
         assert manifest_of(tmp_path / "run")["end"] is None
         writer.close().result(timeout=60)
+
+    def test_as_a_command(self, tmp_path: Path) -> None:
+        """The exit statuses are those of trails."""
+        archive(tmp_path / "run", 2)
+        done = rep("audit", "verify", tmp_path / "latest")
+        assert done.status == 0
+        assert "run is whole: 7 records; 1 warcinfo, 2 response, 2 request, 2 metadata" in done.out
+        said = json.loads(rep("audit", "verify", tmp_path / "run", "--json").out)
+        assert (said["problems"], said["missing"], said["records"]) == ([], [], 7)
+        assert said["manifest_sha256"] in done.out
+        (path,) = files_in(tmp_path / "run")
+        path.write_bytes(path.read_bytes()[:-40])
+        done = rep("audit", "verify", tmp_path / "run")
+        assert done.status == 1
+        assert "run was changed or damaged" in done.out
+        (tmp_path / "run" / "manifest.json").unlink()
+        done = rep("audit", "verify", tmp_path / "run")
+        assert done.status == 4
+        assert "missing: manifest.json is missing" in done.out
+        assert rep("audit", "replay", tmp_path / "run").status == 2, "it is no trail"
