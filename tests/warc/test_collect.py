@@ -20,7 +20,7 @@ from tests.faults.table import FAULTS
 from tests.servers.handle import Answer, redirect
 from tests.survey.files import SMALL
 from tests.survey.inputs import record
-from tests.warc.archived import files_in, warcio_checks
+from tests.warc.archived import fastwarc_reads, files_in, records_in, warcio_checks
 
 pytest.importorskip("warcio", reason="needs warcio")
 
@@ -121,6 +121,7 @@ def test_the_survey_of_the_archive_is_that_of_the_store(loop: str, tmp_path: Pat
     store, archive, ports = collected(plans, plans, tmp_path, *options)
     assert assert_same(store, archive, ports) == len(plans)
     assert warcio_checks(archive) == ""
+    assert fastwarc_reads(archive) in (None, [one.id for one in records_in(archive)])
     found = [
         json.loads(rep("survey", *paths, "--jobs", "1", "--json").out)["statistics"]
         for paths in ([store], files_in(archive))

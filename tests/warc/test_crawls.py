@@ -28,6 +28,7 @@ from tests.warc.archived import (
     Found,
     archived,
     exchanges_in,
+    fastwarc_reads,
     files_in,
     manifest_of,
     records_in,
@@ -44,6 +45,7 @@ def assert_whole(folder: Path) -> Any:
     found = check(run)
     assert (found.problems, found.missing) == ([], [])
     assert warcio_checks(folder) == ""
+    assert fastwarc_reads(folder) in (None, [one.id for one in records_in(folder)])
     assert manifest_of(folder)["records"] == found.counts.total() == len(records_in(folder))
     return found
 
@@ -205,6 +207,51 @@ def test_the_trail_names_the_records(loop: Loop, tmp_path: Path) -> None:
     assert other["main"].uri == site.url("/.well-known/tdmrep.json")
     assert other["metadata"].told["rep-file"] == "/.well-known/tdmrep.json"
     assert other["main"].payload == tdmrep.encode()
+
+
+def _by(middleware: str, order: int = 300) -> dict[str, Any]:
+    return {"DOWNLOADER_MIDDLEWARES": {middleware: order}}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_no_fetch_is_made_up(loop: Loop, tmp_path: Path) -> None:
+    """What a middleware answers was not fetched, and what it refuses was not sent."""
+    with Site({"/robots.txt": Answer(body=FILE)}) as site:
+        answers = _by("tests.warc.middlewares.Answers")
+        _, answered = archived([site.url()], tmp_path, loop=loop, settings=answers)
+        refuses = _by("tests.faults.middlewares.Refuse")
+        result, refused = archived([site.url()], tmp_path, loop=loop, settings=refuses)
+        assert "/robots.txt" not in site.paths()
+    assert result.stats["rep/event/local"] == 1
+    for folder in (answered, refused):
+        assert_whole(folder)
+    (one,) = exchanges_in(answered)
+    assert [*one] == ["main", "resource", "metadata"]
+    assert (one["main"].payload, one["metadata"].told["rep-source"]) == (
+        b"# of ours\n",
+        "middleware",
+    )
+    assert one["main"].fields["Content-Type"] == "text/x"
+    assert exchanges_in(refused) == []
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_what_others_stop_and_what_takes_too_long(loop: Loop, tmp_path: Path) -> None:
+    stops = {"EXTENSIONS": {"tests.crawls.meddling.HtmlOnly": 1}}
+    hasty = {"REP_FETCH_TIMEOUT_SECONDS": 1, "RETRY_ENABLED": False}
+    with Site({"/robots.txt": [Answer(body=FILE), Answer(fault="hang")]}) as site:
+        _, stopped = archived([site.url()], tmp_path, loop=loop, settings=stops)
+        _, late = archived([site.url()], tmp_path, loop=loop, settings=hasty)
+    for folder in (stopped, late):
+        assert_whole(folder)
+    (one,) = exchanges_in(stopped)
+    assert one["main"].fields["WARC-Truncated"] == "unspecified"
+    assert one["metadata"].told["rep-event"] == "local"
+    assert "rep-outcome" not in one["metadata"].told, "it says nothing of the site"
+    (other,) = exchanges_in(late)
+    assert [*other] == ["main", "metadata"]
+    assert other["main"].told["rep-event"] == other["main"].told["rep-outcome"] == "timeout"
+    assert 900 < int(other["main"].told["fetchTimeMs"]) < 20_000
 
 
 SECRETS = ("s3cr3t", "passw0rd")
