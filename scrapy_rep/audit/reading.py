@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -25,6 +26,8 @@ LATEST = "latest"
 _SEGMENT = re.compile(r"([0-9]+)-([0-9]+)\.jsonl(\.gz)?")
 _LINE_OCTETS = 1 << 26  # no record is longer: the largest holds a body
 _MANIFEST_OCTETS = 1 << 26
+_NAMES_LOOKED_AT = 16  # a run's folder holds little else than segments
+_KIND_OCTETS = 64  # `t` comes first in a record
 
 
 class TrailError(Exception):
@@ -108,6 +111,23 @@ class SegmentFile:
             error = str(failure) or type(failure).__name__
         self.whole = Whole(octets, count, digest.hexdigest(), error)
 
+    def records_of(self, kind: str) -> Iterator[dict[str, Any] | None]:
+        """The records of a kind, in order; None for one that cannot be read, and for damage.
+
+        Of lines of other kinds only the beginning is looked at. A torn last line says nothing.
+        """
+        sought = b'"%b"' % kind.encode("ascii")
+        try:
+            with self._open() as file:
+                while raw := file.readline(_LINE_OCTETS):
+                    if sought not in raw[:_KIND_OCTETS] or not raw.endswith(b"\n"):
+                        continue
+                    record = _record(raw)
+                    if record is None or record["t"] == kind:
+                        yield record
+        except (OSError, EOFError, zlib.error):
+            yield None
+
     @contextmanager
     def _open(self) -> Iterator[IO[bytes]]:
         with self.path.open("rb") as file:
@@ -119,7 +139,7 @@ class SegmentFile:
 
 
 def _may_be_mark(raw: bytes) -> bool:
-    return b'"mark"' in raw[:64]
+    return b'"mark"' in raw[:_KIND_OCTETS]
 
 
 def _record(raw: bytes) -> dict[str, Any] | None:
@@ -188,6 +208,11 @@ class Run:
             if found.record is not None and not found.is_torn:
                 yield found.place, found.record
 
+    def records_of(self, kind: str) -> Iterator[dict[str, Any] | None]:
+        """The records of a kind in all segments, as `SegmentFile.records_of` tells them."""
+        for segment in self.segments:
+            yield from segment.records_of(kind)
+
     @cached_property
     def head(self) -> dict[str, Any]:
         """The first record of the first segment that has one; empty without one."""
@@ -197,6 +222,15 @@ class Run:
                     return found.record
                 break
         return {}
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder holds the trail of a run, by the first names in it."""
+    with suppress(OSError):
+        for one in islice(folder.iterdir(), _NAMES_LOOKED_AT):
+            if one.name == MANIFEST or _SEGMENT.fullmatch(one.name):
+                return True
+    return False
 
 
 def run_at(path: Path) -> Run:

@@ -29,9 +29,9 @@ SUMMARY = "say what many files say"
 DESCRIPTION = """\
 Read many robots.txt files, and tell what they say: facts, shares with their intervals, crawlers and
 what they may fetch. An INPUT is a folder of files named by their hosts, a file of JSON lines
-("host" and "body", "body_b64" or "body_base64"), a WARC file, or the store of crawls (SQLite).
-'survey merge' adds surveys up that were written with -o; 'survey diff' tells what changed between
-two."""
+("host" and "body", "body_b64" or "body_base64"), a WARC file, the store of crawls (SQLite), or
+their audit trail (a folder). 'survey merge' adds surveys up that were written with -o; 'survey
+diff' tells what changed between two."""
 EXAMPLES = """\
 examples:
   scrapy rep survey robots/ -o survey.html

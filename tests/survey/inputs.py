@@ -14,6 +14,7 @@ from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.protocol.access.events import Event
 from scrapy_rep.protocol.access.knowledge import Copy, Knowledge, Outage
 from scrapy_rep.protocol.access.origin import Origin
+from tests.audit.making import Judged
 
 Files = Iterable[tuple[str, bytes]]
 
@@ -106,6 +107,15 @@ def store(files: Files, at: Path) -> Path:
     return store_of((entry(host, 200, body) for host, body in files), at)
 
 
+def trail(files: Files, at: Path) -> Path:
+    """As the middleware of a crawl writes it, over several segments."""
+    crawl = Judged(at / "audit", REP_AUDIT_SEGMENT_OCTETS=1 << 16)
+    for host, body in files:
+        crawl.know(host, body)
+        crawl.judge([f"https://{host}/{n}" for n in range(100)])
+    return crawl.end().path
+
+
 KINDS: tuple[Callable[[Files, Path], Path], ...] = (
     folder,
     lines,
@@ -113,4 +123,5 @@ KINDS: tuple[Callable[[Files, Path], Path], ...] = (
     resources,
     warc,
     store,
+    trail,
 )

@@ -37,9 +37,12 @@ def date_of(text: str) -> str:
 
 
 def date_at(seconds: float) -> str:
-    """The same of POSIX seconds; empty where a wrong clock recorded them."""
+    """The same of POSIX seconds; empty where a wrong clock recorded them.
+
+    Trails hold three decimals, so that more would make two instants of one.
+    """
     try:
-        return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
+        return f"{datetime.fromtimestamp(round(seconds, 3), timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
     except (OverflowError, OSError, ValueError):
         return ""
 

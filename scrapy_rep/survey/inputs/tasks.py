@@ -11,11 +11,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from scrapy_rep.survey.captures import Bad, Capture
 
 from . import folders, json_lines, warc
+
+if TYPE_CHECKING:
+    from scrapy_rep.audit.reading import Run
 
 _AT_ONCE = 500  # files or lines a task
 _PIECE_OCTETS = 1 << 23  # of lines a task, roughly
@@ -35,7 +38,7 @@ class Task:
     Attributes:
         kind: of the input, a key of `READERS`.
         path: of the input.
-        part: which piece of it: names, lines, rows; None for all of it.
+        part: which piece of it: names, lines, rows, captures; None for all of it.
     """
 
     kind: str
@@ -63,7 +66,7 @@ def tasks_of(path: Path) -> Iterator[Task]:
 
 def _kind_of(path: Path) -> str:
     if path.is_dir():
-        return "folder"
+        return "trail" if _runs_at(path) else "folder"
     with path.open("rb") as file:
         head = file.read(_HEAD_OCTETS)
     if head.startswith(_SQLITE):
@@ -79,9 +82,36 @@ def _kind_of(path: Path) -> str:
     if not head or head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
         return "lines"
     raise InputError(
-        f"{path}: it is no folder, WARC file, store, or file of JSON lines; single files belong "
-        "into a folder, each named by its host"
+        f"{path}: it is no folder, trail, WARC file, store, or file of JSON lines; single files "
+        "belong into a folder, each named by its host"
     )
+
+
+def _runs_at(path: Path) -> list[Run]:
+    from scrapy_rep.audit.reading import TrailError
+
+    from . import trails
+
+    try:
+        return trails.runs_at(path)
+    except TrailError as error:
+        raise InputError(str(error)) from error
+
+
+def _of_trail(path: Path) -> Iterator[Task]:
+    """What counts of a trail is known once it has been read here, by one process."""
+    from . import trails
+
+    some: list[Capture | Bad] = []
+    octets = 0
+    for capture in trails.captures_in(_runs_at(path)):
+        some.append(capture)
+        octets += len(capture.body or b"") if isinstance(capture, Capture) else 0
+        if len(some) >= _AT_ONCE or octets >= _PIECE_OCTETS:
+            yield Task("trail", str(path), tuple(some))
+            some, octets = [], 0
+    if some:
+        yield Task("trail", str(path), tuple(some))
 
 
 def _of_folder(path: Path) -> Iterator[Task]:
@@ -143,11 +173,13 @@ _DIVIDERS: dict[str, Callable[[Path], Iterator[Task]]] = {
     "lines": _of_lines,
     "warc": _of_warc,
     "store": _of_store,
+    "trail": _of_trail,
 }
 READERS: dict[str, Callable[[Task], Iterator[Capture | Bad]]] = {
     "folder": lambda task: folders.captures_in(task.path, task.part),
     "lines": lambda task: json_lines.captures_in(task.part),
     "warc": lambda task: warc.captures_in(task.path),
     "store": lambda task: iter(_store_captures(task)),
+    "trail": lambda task: iter(task.part),
     "damage": lambda _: iter([Bad("damaged")]),
 }

@@ -1,0 +1,153 @@
+"""Audit trails: the last answer of each origin that a crawl judged by, with the octets judged.
+
+A trail has a record for every policy, so that an origin may be told of many times, by many runs.
+As in the store, what counts of an origin is the last answer that settled whether it has a file,
+and where there is none, the last failure. What no site said is passed over: the policies of the
+user, and those of requests that could wait no longer.
+
+Two passes over the trail: the first finds what counts, the second the octets of it. Lines of other
+kinds, most of a trail, are not parsed. Memory is about 800 octets an origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from scrapy_rep.audit import records
+from scrapy_rep.audit.reading import Run, is_run, runs_in
+from scrapy_rep.protocol.access.events import AccessResult
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
+from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.survey.captures import Bad, Capture
+from scrapy_rep.survey.facts import host_of
+
+from .answers import BODY_OCTETS, date_at, max_age_of, media_type_of
+
+_LOOKED_AT = 16  # of what is in a folder: one of runs holds nothing else
+_OF_SITES = ("network", "store")
+_SHA256 = "sha256:"
+
+_Origin = tuple[str, str, int | None]
+_Told = tuple[bool, float, Capture, bytes]
+"""Whether it settles that there is a file or none, when it came, what it says, and the digest."""
+
+
+def runs_at(folder: Path) -> list[Run]:
+    """The run in a folder, or the runs in a folder of them; none if it is neither.
+
+    Raises:
+        OSError: it cannot be read; TrailError: nor can a run.
+    """
+    if is_run(folder):
+        return [Run(folder)]
+    some = [*islice(folder.iterdir(), _LOOKED_AT)]
+    if any(one.is_dir() and is_run(one) for one in some):
+        return runs_in(folder)
+    return []
+
+
+def captures_in(runs: list[Run]) -> Iterator[Capture | Bad]:
+    """What the runs say of each origin; of several that hold the same octets one after another."""
+    told, bad_count = _told_by(runs)
+    by_digest: dict[bytes, list[_Origin]] = {}
+    for origin, (_, _, capture, digest) in told.items():
+        if digest:
+            by_digest.setdefault(digest, []).append(origin)
+        else:
+            yield capture
+    for record in chain.from_iterable(run.records_of(records.BODY) for run in runs):
+        body = _body(record or {}, by_digest)
+        if body is not None:
+            for origin in by_digest.pop(sha256(body).digest(), ()):
+                yield replace(told.pop(origin)[2], body=body[:BODY_OCTETS])
+    # What is left are files whose octets are in no run, or are others than their digest says.
+    for _ in range(bad_count + sum(map(len, by_digest.values()))):
+        yield Bad("damaged")
+
+
+def _told_by(runs: list[Run]) -> tuple[dict[_Origin, _Told], int]:
+    """What counts of each origin, and how many records and files of the trail are damaged."""
+    told: dict[_Origin, _Told] = {}
+    bad_count = 0
+    for record in chain.from_iterable(run.records_of(records.POLICY) for run in runs):
+        if record is not None and record.get("source") not in _OF_SITES:
+            continue
+        found = _told(record or {})
+        if found is None:
+            bad_count += 1
+            continue
+        origin = found[2].scheme, found[2].host, found[2].port
+        before = told.get(origin)
+        if before is None or found[:2] >= before[:2]:
+            told[origin] = found
+    return told, bad_count
+
+
+def _body(record: Mapping[str, Any], wanted: Container[bytes]) -> bytes | None:
+    """The octets of a body, if they are wanted; None too if they cannot be read."""
+    try:
+        is_wanted = bytes.fromhex(str(record["sha256"])) in wanted
+        return records.octets_of(record) if is_wanted else None
+    except (KeyError, ValueError):
+        return None
+
+
+def _told(record: Mapping[str, Any]) -> _Told | None:
+    """What a policy's record says; None if it cannot be one."""
+    try:
+        return _read(record)
+    except (AttributeError, InvalidUri, KeyError, TypeError, ValueError):
+        return None
+
+
+def _read(record: Mapping[str, Any]) -> _Told:
+    origin = Origin.of(record["origin"])
+    if origin is None:
+        raise ValueError(record["origin"])
+    event = str(record["event"])
+    at = float(record.get("fetched_at", 0.0))
+    final_uri, hop_count = _way(origin.robots_txt_uri, _steps(record))
+    is_settled = record["access_result"] != AccessResult.UNREACHABLE.value
+    digest = bytes.fromhex(str(record.get("body", _SHA256)).removeprefix(_SHA256))
+    capture = Capture(
+        origin.host,
+        origin.scheme,
+        origin.port,
+        date_at(at) if at else "",
+        int(event) if event.isdigit() else None,
+        "" if event.isdigit() else event,
+        hop_count,
+        host_of(final_uri) != host_of(origin.robots_txt_uri),
+        media_type_of(str(record.get("content_type", ""))),
+        max_age_of(str(record.get("cache_control", ""))),
+    )
+    return is_settled, at, capture, digest
+
+
+def _steps(record: Mapping[str, Any]) -> list[Any]:
+    """The requests for what a policy rests on; of a stale one not those that failed since."""
+    steps = [*record.get("hops", ())]
+    if not record.get("is_stale"):
+        return steps
+    until = max(float(record.get(name, 0.0)) for name in ("fetched_at", "confirmed_at"))
+    return [step for step in steps if step.get("at", 0.0) <= until]
+
+
+def _way(start: str, steps: list[Any]) -> tuple[str, int]:
+    """Where requests ended, and after how many redirects.
+
+    A record tells of all requests in order, retries too: one that no redirect led to is sent again,
+    or the first of another attempt.
+    """
+    uri, count, is_led = start, 0, False
+    for step in steps:
+        uri = str(step["uri"])
+        count = count + 1 if is_led else 0 if uri == start else count
+        is_led = step.get("status") in REDIRECT_STATUSES
+    return uri, count
