@@ -22,6 +22,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scrapy import signals
 from scrapy.utils.asyncio import run_in_thread
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import DeferredSemaphore
@@ -200,6 +201,9 @@ class Collection:
 
     async def _work(self, crawler: Crawler) -> None:
         addresses, downloader = Addresses(self.per_address), Downloader(crawler)
+        # Scrapy gives the connections that are idle at its end a second to close. Where the last
+        # one closes while that second ends, Twisted fails with AlreadyCalledError.
+        crawler.signals.connect(downloader.drop_idle, signals.spider_closed, weak=False)
         done_count = 0
         async for number, keys in as_they_come(self._works(crawler, addresses), self.at_once):
             if keys:

@@ -146,6 +146,22 @@ def test_connections_do_not_add_up(loop: str, tmp_path: Path) -> None:
     assert "Error" not in done.stderr
 
 
+@pytest.mark.slow
+def test_the_end_is_quiet(tmp_path: Path) -> None:
+    """Connections that close while Scrapy's time for that ends would be an error in Twisted."""
+    with Site({"/robots.txt": Answer(body="User-agent: *\n")}, address="0.0.0.0") as site:
+        (tmp_path / "list.txt").write_text(
+            "\n".join(site.url(host=f"127.0.0.{n}") for n in range(1, 9))
+        )
+        handlers = json.dumps({"http": "tests.commands.held_up.Handler"})
+        done = rep_process(
+            *["rep", "collect", tmp_path / "list.txt", "-s", f"DOWNLOAD_HANDLERS={handlers}"],
+            *_store(tmp_path),
+        )
+    assert done.status == 0, done.err
+    assert "Error" not in done.err
+
+
 class _Neighbours:
     """Sites on ports of one address; they know how many answers are under way at a time."""
 
