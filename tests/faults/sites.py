@@ -2,6 +2,9 @@
 
 with Sites({"one": Plan({"/robots.txt": Answer(status=503)}), "two": Plan({})}) as sites:
     ... sites.url("one", "/a") ... sites.paths("one") ...
+
+With `is_everywhere`, each is at every address 127.x.y.z, and is another site at each: with requests
+and sequences of its own, and redirects to others at the same address.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from tests.servers.handle import certificate
 from tests.servers.sending import reset
 from tests.servers.site import ScriptedSite, tls
 
+_HOME = "127.0.0.1"
 _PAGE = Answer(body="page")
 
 
@@ -51,9 +55,9 @@ class Plan:
 class Sites(ServerProcess):
     """The test's side."""
 
-    def __init__(self, plans: Mapping[str, Plan]) -> None:
+    def __init__(self, plans: Mapping[str, Plan], *, is_everywhere: bool = False) -> None:
         self._plans = plans
-        script = {
+        scripts = {
             name: {
                 **vars(plan),
                 "routes": to_json(plan.routes),
@@ -61,13 +65,17 @@ class Sites(ServerProcess):
             }
             for name, plan in plans.items()
         }
-        super().__init__("tests.faults.sites", script)
+        listens_at = "0.0.0.0" if is_everywhere else _HOME
+        super().__init__("tests.faults.sites", {"plans": scripts, "listens_at": listens_at})
         self.ports: dict[str, int] = self.hello
 
-    def url(self, name: str, path: str = "/") -> str:
-        """The URL of a path of a site."""
+    def url(self, name: str, path: str = "/", address: str = _HOME) -> str:
+        """The URL of a path of a site, the one at an address."""
         plan = self._plans[name]
-        return f"{'https' if plan.tls else plan.scheme}://{plan.host}:{self.ports[name]}{path}"
+        host = plan.host
+        if address != _HOME:
+            host = address if host == _HOME else f"{address.replace('.', '-')}.{host}"
+        return f"{'https' if plan.tls else plan.scheme}://{host}:{self.ports[name]}{path}"
 
     def forget(self) -> None:
         """Begin anew: every sequence at its first answer, and with no requests seen."""
@@ -78,6 +86,11 @@ class Sites(ServerProcess):
         paths: dict[str, list[str]] = self.ask("paths")
         return paths
 
+    def asked(self) -> dict[str, dict[str, int]]:
+        """How often every site was asked for its robots.txt, by its name and its address."""
+        asked: dict[str, dict[str, int]] = self.ask("asked")
+        return asked
+
 
 async def _greet(greeting: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with contextlib.suppress(OSError):
@@ -87,27 +100,73 @@ async def _greet(greeting: str, reader: asyncio.StreamReader, writer: asyncio.St
     writer.close()
 
 
+class _Everywhere:
+    """The sites by name and by the address that they are asked at."""
+
+    def __init__(self, script: Mapping[str, Any], ports: Mapping[str, int]) -> None:
+        self._routes = {name: from_json(plan["routes"]) for name, plan in script.items()}
+        self._ports = ports
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.sites: dict[str, dict[str, ScriptedSite]] = {name: {} for name in self._routes}
+
+    def site(self, name: str, address: str) -> ScriptedSite:
+        """A site; made when it is first asked for."""
+        if address not in self.sites[name]:
+            addresses = {one: f"http://{address}:{port}" for one, port in self._ports.items()}
+            addresses |= {
+                f"{one} with credentials": f"http://user:secret@{address}:{port}"
+                for one, port in self._ports.items()
+            }
+            routes = {
+                path: _located(sequence, addresses) for path, sequence in self._routes[name].items()
+            }
+            self.sites[name][address] = ScriptedSite(routes, Sequence([_PAGE]))
+        return self.sites[name][address]
+
+    def reply(self, question: str) -> Any:
+        """What the owner asks for."""
+        if question == "paths":
+            return {
+                name: [request.path for site in sites.values() for request in site._requests]
+                for name, sites in self.sites.items()
+            }
+        if question == "asked":
+            return {
+                name: {
+                    address: sum(request.path == "/robots.txt" for request in site._requests)
+                    for address, site in sites.items()
+                }
+                for name, sites in self.sites.items()
+            }
+        self.forget()
+        return True
+
+
 async def main() -> None:
     """Serve the plans on standard input until standard input ends."""
     lines = await questions()
     script = json.loads(await lines.readline())
-    sites: dict[str, ScriptedSite] = {}
+    plans = script["plans"]
     ports: dict[str, int] = {}
     servers = []
     refusing: list[socket.socket] = []
 
     async def serve(name: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        greeting, hangs_up = script[name]["greets"], script[name]["hangs_up"]
+        greeting, hangs_up = plans[name]["greets"], plans[name]["hangs_up"]
         if hangs_up:
             (reset if hangs_up == "reset" else asyncio.StreamWriter.close)(writer)
         elif greeting:
             await _greet(greeting, reader, writer)
         else:
-            await sites[name].serve(reader, writer)
+            address = writer.get_extra_info("sockname")[0]
+            await everywhere.site(name, address).serve(reader, writer)
 
-    for name, plan in script.items():
+    for name, plan in plans.items():
         listener = socket.socket()
-        listener.bind(("127.0.0.1", 0))
+        listener.bind((script["listens_at"], 0))
         ports[name] = listener.getsockname()[1]
         if plan["is_open"]:
             servers.append(
@@ -117,26 +176,9 @@ async def main() -> None:
             )
         else:  # bound, so that nobody else gets the port, and refused since nobody listens
             refusing.append(listener)
-    addresses = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
-    addresses |= {
-        f"{name} with credentials": f"http://user:secret@127.0.0.1:{port}"
-        for name, port in ports.items()
-    }
-
-    def reply(question: str) -> Any:
-        if question == "paths":
-            return {name: [request.path for request in s._requests] for name, s in sites.items()}
-        for name, plan in script.items():
-            routes = {
-                path: _located(sequence, addresses)
-                for path, sequence in from_json(plan["routes"]).items()
-            }
-            sites[name] = ScriptedSite(routes, Sequence([_PAGE]))
-        return True
-
-    reply("forget")
+    everywhere = _Everywhere(plans, ports)
     say(ports)
-    await answer_questions(lines, reply)
+    await answer_questions(lines, everywhere.reply)
 
 
 def _located(sequence: Sequence, addresses: Mapping[str, str]) -> Sequence:
