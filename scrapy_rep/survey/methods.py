@@ -23,6 +23,7 @@ from .measures import Least
 
 _EXAMPLES = 100
 _NAMES_AT_ONCE = 200  # of a set the last names count: a hostile file has 100,000, and rules for all
+_RULES = ("allow", "disallow")
 _FILE_OCTETS = 4 * PARSE_LIMIT_OCTETS  # methods without a limit read so much here
 
 Rules = tuple[list[str], list[str]]
@@ -67,8 +68,8 @@ def _last_name_counts(body: bytes) -> Sets:
     for key, value in _pairs(body):
         if key == "user-agent":
             names = [value] if has_rule else _with(names, value)
-        elif key in ("allow", "disallow"):
-            has_rule = True
+        else:
+            has_rule = has_rule or key in _RULES
             _add(sets, names, key, value)
     return sets
 
@@ -82,7 +83,7 @@ def _any_record_ends_a_run(body: bytes) -> Sets:
         if key == "user-agent":
             name = value.lower()
             names = _with(names, name) if previous == key else [name]
-        elif key in ("allow", "disallow"):
+        else:
             _add(sets, names, key, value)
         previous = key
     return sets
@@ -93,8 +94,11 @@ def _with(names: list[str], name: str) -> list[str]:
 
 
 def _add(sets: Sets, names: list[str], key: str, value: str) -> None:
+    """Note a record; a set without rules, such as with a Crawl-delay alone, is one too."""
     for name in names:
-        sets.setdefault(name, ([], []))[key == "allow"].append(value)
+        disallow, allow = sets.setdefault(name, ([], []))
+        if key in _RULES:
+            (allow if key == "allow" else disallow).append(value)
 
 
 METHODS: dict[str, Method] = {

@@ -108,6 +108,12 @@ class TestMethods:
         body = b"User-agent: GPTBot/1.0\nDisallow: /\n"
         assert self._classes(body, "http-archive") == {"gptbot": "none"}
 
+    @pytest.mark.parametrize("method", METHODS)
+    def test_a_group_without_rules_restricts_nothing(self, method: str) -> None:
+        """No study is said to read that otherwise: such a crawler does not fall back to `*`."""
+        body = b"User-agent: *\nDisallow: /\n\nUser-agent: GPTBot\nCrawl-delay: 1\n"
+        assert self._classes(body, method) == {"gptbot": "none"}
+
     def test_lone_carriage_returns(self) -> None:
         body = b"User-agent: GPTBot\rDisallow: /\r"
         assert self._classes(body, "common-crawl") == {"gptbot": "none"}
@@ -136,11 +142,14 @@ class TestMethods:
 
     @needs_shared
     def test_the_corpus(self) -> None:
-        """As many as others found, roughly: 18 and 9 % of the pairs of 48 names that they chose."""
+        """As many as others found, roughly: 18 and 9 % of the pairs of 48 names that they chose.
+
+        `benchmarks/methods.py` tells why, pair by pair.
+        """
         found = Differences()
         for host, body in corpus():
             found.add(host, compared(body, facts(body)))
         said = found.report()
         shares = {name: one["differing"] / one["pairs"] for name, one in said.items()}
-        assert 0.15 < shares["common-crawl"] < 0.30
-        assert 0.08 < shares["http-archive"] < 0.15
+        assert 0.18 < shares["common-crawl"] < 0.24
+        assert 0.08 < shares["http-archive"] < 0.10

@@ -1,0 +1,161 @@
+"""Why the methods of published studies class crawlers otherwise than RFC 9309: pairs by cause.
+
+::
+
+    python benchmarks/methods.py CORPUS.JSONL.GZ
+
+The corpus holds an object a line, with `host` and `body_b64`. A pair is a file and a known crawler
+that it names. The errors of a method are mended one after another. What a mend settles has that
+cause, or that one and those before it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import gzip
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from scrapy_rep.analysis.agents.crawlers import crawler_of
+from scrapy_rep.protocol.lines import clean
+from scrapy_rep.protocol.tokens import EVERYONE, is_everyone, is_product_token, token_of
+from scrapy_rep.survey.effect import NONE, Budget, class_of
+from scrapy_rep.survey.facts import facts
+from scrapy_rep.survey.methods import METHODS, Rules, Sets
+
+_FIRST_WORD = re.compile(r"[^\s/]*")
+
+Spell = Callable[[str, bool], str]
+"""How the value of a user-agent line, or a token, is looked up; for product tokens, and others."""
+
+Pairs = dict[tuple[str, str], str]
+"""The class by host and name."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("corpus", type=Path)
+    corpus = parser.parse_args().corpus
+    rows = map(json.loads, gzip.decompress(corpus.read_bytes()).splitlines())
+    files = [(row["host"], base64.b64decode(row["body_b64"])) for row in rows]
+    ours: Pairs = {}
+    for host, body in files:
+        named = facts(body).agents.items()
+        ours |= {(host, name): effect for name, effect in named if crawler_of(name)}
+    print(f"{len(ours):,} pairs, {len({name for _, name in ours})} crawlers")
+    for method, stages in _STAGES.items():
+        before = None
+        for cause, read, spell in stages:
+            found = _classes(files, ours, read, spell)
+            differing = {pair for pair, effect in found.items() if effect != ours[pair]}
+            gone = "" if before is None else f", {before - len(differing)} settled by that"
+            hosts = len({host for host, _ in differing})
+            print(f"{method}, {cause}: {len(differing)} in {hosts} files{gone}")
+            before = len(differing)
+
+
+def _classes(
+    files: list[tuple[str, bytes]],
+    ours: Pairs,
+    read: Callable[[bytes], Sets],
+    spell: Spell,
+) -> Pairs:
+    names: dict[str, list[str]] = {}
+    for host, name in ours:
+        names.setdefault(host, []).append(name)
+    found: Pairs = {}
+    for host, body in files:
+        if host in names:
+            sets, budget = read(body), Budget()
+            by_form = {is_token: _merged(sets, spell, is_token) for is_token in (True, False)}
+            for name in names[host]:
+                crawler, is_token = crawler_of(name), is_product_token(name)
+                token = crawler.token if crawler and crawler.name == name else name
+                merged = by_form[is_token]
+                rules = merged.get(spell(token, is_token), merged.get("*", ([], [])))
+                found[host, name] = class_of(*rules, budget) or NONE
+    return found
+
+
+def _merged(sets: Sets, spell: Spell, is_token: bool) -> Sets:
+    """The sets by names that are spelled alike."""
+    merged: Sets = {}
+    for name, (disallow, allow) in sets.items():
+        rules: Rules = merged.setdefault(spell(name, is_token), ([], []))
+        rules[0].extend(disallow)
+        rules[1].extend(allow)
+    return merged
+
+
+def _as_written(value: str, _: bool) -> str:
+    return value
+
+
+def _in_lower_case(value: str, _: bool) -> str:
+    return value.lower()
+
+
+def _name(value: str, is_token: bool) -> str:
+    """Whom a user-agent line names (RFC 9309, 2.2.1): a product token, or a first word."""
+    if is_everyone(value.encode("latin-1")):
+        return EVERYONE
+    word = _FIRST_WORD.match(value.lower())
+    return token_of(value.lower()) if is_token or word is None else word[0]
+
+
+def _grouped(pairs: Iterator[tuple[str, str]]) -> Sets:
+    """Rules by name, in the groups of RFC 9309: a user-agent line after a rule begins one."""
+    sets: Sets = {}
+    names: list[str] = []
+    has_rule = False
+    for key, value in pairs:
+        if key == "user-agent":
+            names = [value] if has_rule else [*names, value]
+            has_rule = False
+            for name in names:
+                sets.setdefault(name, ([], []))
+        elif key in ("allow", "disallow"):
+            has_rule = True
+            for name in names:
+                sets[name][key == "allow"].append(value)
+    return sets
+
+
+def _records(octets: bytes) -> Iterator[tuple[str, str]]:
+    for line in octets.decode("latin-1").split("\n"):
+        key, colon, value = line.partition("#")[0].partition(":")
+        if colon:
+            yield key.strip().lower(), value.strip()
+
+
+def _with_groups(body: bytes) -> Sets:
+    return _grouped(_records(body))
+
+
+def _with_lines(body: bytes) -> Sets:
+    """Lines, the byte order mark, UTF-16 and the parse limit too, as this project reads them."""
+    return _grouped(_records(clean(body)[0]))
+
+
+_CC, _HA = METHODS["common-crawl"].read, METHODS["http-archive"].read
+_STAGES: dict[str, list[tuple[str, Callable[[bytes], Sets], Spell]]] = {
+    "common-crawl": [
+        ("as it is", _CC, _as_written),
+        ("letter case mended", _CC, _in_lower_case),
+        ("names too", _CC, _name),
+        ("groups too", _with_groups, _name),
+        ("lines too", _with_lines, _name),
+    ],
+    "http-archive": [
+        ("as it is", _HA, _in_lower_case),
+        ("names mended", _HA, _name),
+        ("groups too", _with_lines, _name),
+    ],
+}
+
+
+if __name__ == "__main__":
+    main()
