@@ -9,6 +9,7 @@ import os
 import zlib
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,9 @@ from scrapy_rep.survey.facts import facts
 from scrapy_rep.survey.inputs import json_lines, warc
 from scrapy_rep.survey.inputs.answers import UndecodableError, date_at, decoded, unchunked
 from scrapy_rep.survey.inputs.tasks import InputError, Task, tasks_of
+from tests.shared import needs_shared
 from tests.survey import inputs
-from tests.survey.files import SMALL, captures
+from tests.survey.files import SMALL, captures, corpus
 
 
 def _captures(path: Path) -> list[Capture | Bad]:
@@ -50,6 +52,21 @@ def test_the_same_files_give_the_same(
 ) -> None:
     found = Aggregate.of(_captures(kind(SMALL.items(), tmp_path)), with_lint=True)
     assert _of_octets(found) == _of_octets(Aggregate.of(captures(), with_lint=True))
+
+
+@needs_shared
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", inputs.KINDS)
+def test_the_same_real_files_give_the_same(
+    kind: Callable[[inputs.Files, Path], Path], tmp_path: Path
+) -> None:
+    found = Aggregate.of(_captures(kind(corpus(), tmp_path)))
+    assert _of_octets(found) == _said_by_real_files()
+
+
+@cache
+def _said_by_real_files() -> dict[str, Any]:
+    return _of_octets(Aggregate.of(Capture(host, body=body) for host, body in corpus()))
 
 
 def _reasons(found: list[Capture | Bad]) -> Counter[str]:

@@ -61,6 +61,16 @@ def _rows(found: list[Capture]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["host"], row["port"]))
 
 
+def _differences(some: list[Capture], others: list[Capture]) -> list[str]:
+    rows = zip(_rows(some), _rows(others), strict=True)
+    return [
+        f"{one['port']}, {name}: {one[name]}, {other[name]}"
+        for one, other in rows
+        for name in one
+        if one[name] != other[name]
+    ]
+
+
 def _plans(names: tuple[str, ...]) -> dict[str, Plan]:
     plans = {}
     for name in names:
@@ -81,8 +91,9 @@ def test_what_the_store_of_the_crawls_says(names: tuple[str, ...], tmp_path: Pat
         for _ in range(2):
             audited([sites.url(name, "/free") for name in names], root, settings=settings)
             told, kept = _good(root, ports), _good(store, ports)
-            assert len(told) == len(names)
-            assert _rows(told) == _rows(_good(root / "latest", ports)) == _rows(kept)
+            assert len(told) >= len(names) - 1, "what our own guard refuses is no answer"
+            latest = _good(root / "latest", ports)
+            assert _differences(told, kept) == _differences(latest, kept) == []
             assert Aggregate.of(told).to_dict() == Aggregate.of(kept).to_dict()
 
 
@@ -115,7 +126,7 @@ def test_the_last_answer_of_an_origin_counts(tmp_path: Path) -> None:
         tmp_path / "1",
         *[_body(_OLD), _policy("a.example", 1.0, _OLD), _policy("b.example", 9.0, _OLD)],
         *[_policy("c.example", 1.0), _policy("own.example", 1.0, _OLD, source="override")],
-        _policy("late.example", 1.0, source="gave-up"),
+        *[_policy("late.example", 1.0, source="gave-up"), _policy("x.example", 1.0, event="guard")],
     )
     _trail(
         tmp_path / "2",

@@ -3,7 +3,7 @@
 A trail has a record for every policy, so that an origin may be told of many times, by many runs.
 As in the store, what counts of an origin is the last answer that settled whether it has a file,
 and where there is none, the last failure. What no site said is passed over: the policies of the
-user, and those of requests that could wait no longer.
+user, those of requests that could wait no longer, and failures of our own.
 
 Two passes over the trail: the first finds what counts, the second the octets of it. Lines of other
 kinds, most of a trail, are not parsed. Memory is about 800 octets an origin.
@@ -20,7 +20,7 @@ from typing import Any
 
 from scrapy_rep.audit import records
 from scrapy_rep.audit.reading import Run, is_run, runs_in
-from scrapy_rep.protocol.access.events import AccessResult
+from scrapy_rep.protocol.access.events import AccessResult, Failure
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
 from scrapy_rep.protocol.errors import InvalidUri
@@ -31,6 +31,7 @@ from .answers import BODY_OCTETS, date_at, max_age_of, media_type_of
 
 _LOOKED_AT = 16  # of what is in a folder: one of runs holds nothing else
 _OF_SITES = ("network", "store")
+_OWN_FAILURES = (Failure.LOCAL.value, Failure.GUARD.value)  # no store keeps these
 _SHA256 = "sha256:"
 
 _Origin = tuple[str, str, int | None]
@@ -76,7 +77,7 @@ def _told_by(runs: list[Run]) -> tuple[dict[_Origin, _Told], int]:
     told: dict[_Origin, _Told] = {}
     bad_count = 0
     for record in chain.from_iterable(run.records_of(records.POLICY) for run in runs):
-        if record is not None and record.get("source") not in _OF_SITES:
+        if record is not None and not _is_of_a_site(record):
             continue
         found = _told(record or {})
         if found is None:
@@ -87,6 +88,10 @@ def _told_by(runs: list[Run]) -> tuple[dict[_Origin, _Told], int]:
         if before is None or found[:2] >= before[:2]:
             told[origin] = found
     return told, bad_count
+
+
+def _is_of_a_site(record: Mapping[str, Any]) -> bool:
+    return record.get("source") in _OF_SITES and record.get("event") not in _OWN_FAILURES
 
 
 def _body(record: Mapping[str, Any], wanted: Container[bytes]) -> bytes | None:
