@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import zlib
 from collections.abc import Iterator
@@ -226,10 +227,9 @@ class Run:
 
 def is_run(folder: Path) -> bool:
     """Whether a folder holds the trail of a run, by the first names in it."""
-    with suppress(OSError):
-        for one in islice(folder.iterdir(), _NAMES_LOOKED_AT):
-            if one.name == MANIFEST or _SEGMENT.fullmatch(one.name):
-                return True
+    with suppress(OSError), os.scandir(folder) as entries:
+        names = [one.name for one in islice(entries, _NAMES_LOOKED_AT)]
+        return any(name == MANIFEST or _SEGMENT.fullmatch(name) for name in names)
     return False
 
 

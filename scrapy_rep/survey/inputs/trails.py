@@ -11,6 +11,7 @@ kinds, most of a trail, are not parsed. Memory is about 800 octets an origin.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
@@ -47,10 +48,9 @@ def runs_at(folder: Path) -> list[Run]:
     """
     if is_run(folder):
         return [Run(folder)]
-    some = [*islice(folder.iterdir(), _LOOKED_AT)]
-    if any(one.is_dir() and is_run(one) for one in some):
-        return runs_in(folder)
-    return []
+    with os.scandir(folder) as entries:
+        some = [Path(one.path) for one in islice(entries, _LOOKED_AT) if one.is_dir()]
+    return runs_in(folder) if any(map(is_run, some)) else []
 
 
 def captures_in(runs: list[Run]) -> Iterator[Capture | Bad]:
