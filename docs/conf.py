@@ -9,6 +9,7 @@ version = release = version_of("scrapy-rep")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 exclude_patterns = ["screens/*.txt"]
+html_extra_path = ["examples"]  # a report, as it is
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3

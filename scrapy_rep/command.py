@@ -22,6 +22,7 @@ SUBCOMMANDS = (
     "watch",
     "fleet",
     "audit",
+    "report",
     "collect",
     "survey",
 )
@@ -39,7 +40,7 @@ class _Help(HelpFormatter):
 
 
 class RepCommand(ScrapyCommand):
-    """``scrapy rep check|lint|format|diff|agents|cache|watch|fleet|audit|collect|survey``."""
+    """``scrapy rep check|lint|format|...``: one subcommand for each of `SUBCOMMANDS`."""
 
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
@@ -56,8 +57,9 @@ class RepCommand(ScrapyCommand):
         """What ``scrapy rep -h`` begins with."""
         return (
             "Test URLs against robots.txt, lint, rewrite, compare and watch such files, tell what "
-            "known crawlers may fetch, look into the store of answers and into audit trails, and "
-            "at crawls that several workers share; collect and survey many files. "
+            "known crawlers may fetch, look into the store of answers and into audit trails, "
+            "report on crawls, look at those that several workers share; collect and survey many "
+            "files. "
             "'scrapy rep lint -h' tells about lint, and so on."
         )
 

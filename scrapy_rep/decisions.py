@@ -11,7 +11,7 @@ Rules for the next author:
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -103,6 +103,9 @@ class Witness(Protocol):
 
     def sent_in_vain(self, origin: Origin, steps: Iterable[Step]) -> None:
         """Requests were sent for a robots.txt, and nothing was learnt from them."""
+
+    def visited(self, origin: Hashable, sent_at: float, left_by: float, seconds: float) -> None:
+        """An origin that asks for a delay was visited; see `Slots.listen_to_visits`."""
 
 
 class Decisions:

@@ -76,6 +76,8 @@ class RepMiddleware:
         exits.enter((lambda: Trail(crawler, settings)) if settings.audit_dir else None)
         exits.tokens_for = self._identity.tokens_for
         self._judged_by = exits.judged_by
+        if exits.witness is not None:
+            slots.listen_to_visits(exits.witness.visited)
         self.policies = Policies(crawler, settings, self._identity, slots, exits)
         slots.gate = self._gate = gate_of(crawler, settings, slots)
         self.pacing = Pacing(crawler, settings, slots)

@@ -425,6 +425,14 @@ SETTINGS = {
             "Who runs the crawl, as the first record of each WARC file tells it.",
         ),
         Setting(
+            "REP_REPORT",
+            "",
+            checks.path,
+            "The HTML file with a report of the crawl, which is written at its end from the trail "
+            "in REP_AUDIT_DIR; %(run)s in it stands for the name of the run, so that workers write "
+            "one each; empty for none.",
+        ),
+        Setting(
             "REP_TDMREP",
             False,
             checks.flag,

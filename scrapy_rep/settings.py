@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import Any
 
 from scrapy.settings import BaseSettings
@@ -85,6 +86,7 @@ class RepSettings:
     warc_dir: str
     warc_segment_octets: int
     warc_operator: str
+    report: str
     tdmrep: bool
 
     def rules_under(self, preset: str) -> PolicyOptions:
@@ -110,6 +112,7 @@ class RepSettings:
             raise ConfigurationError(
                 "REP_STORE = 'redis' needs REP_REDIS_URL, such as 'redis://localhost:6379/0'"
             )
+        _check_report(values["REP_REPORT"], values["REP_AUDIT_DIR"])
         built: dict[str, Any] = {
             "rules": rules_of(values),
             "overrides": named("REP_OVERRIDES", lambda: Overrides.of(values["REP_OVERRIDES"])),
@@ -139,6 +142,7 @@ class PageSettings:
     audit_query: str
     audit_segment_octets: int
     audit_on_failure: str
+    report: str
     tdmrep: bool
 
     @classmethod
@@ -151,8 +155,19 @@ class PageSettings:
         _refuse_misspelt_names(settings)
         names = {name: SETTINGS[setting_name(name)] for name in _names_of(cls)}
         values = {name: _checked(setting, settings) for name, setting in names.items()}
+        _check_report(values["report"], values["audit_dir"])
         overrides = named("REP_OVERRIDES", lambda: Overrides.of(values["overrides"]))
         return cls(**{**values, "overrides": overrides})
+
+
+def _check_report(report: str, audit_dir: str) -> None:
+    """See that a report can be made, before the crawl begins."""
+    if report and not audit_dir:
+        raise ConfigurationError(
+            "REP_REPORT needs REP_AUDIT_DIR, such as 'audit': a report is made of the audit trail"
+        )
+    if report and find_spec("jinja2") is None:
+        raise ConfigurationError("REP_REPORT needs Jinja: pip install 'scrapy-rep[report]'")
 
 
 def setting_name(name: str) -> str:

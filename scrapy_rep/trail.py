@@ -12,7 +12,7 @@ import os
 import platform
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import scrapy
-from scrapy.utils.asyncio import call_later
+from scrapy.utils.asyncio import call_later, run_in_thread
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import stats
@@ -37,6 +37,7 @@ from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.knowledge import Step
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.report.writing import write_report
 from scrapy_rep.setting_table import SETTINGS
 
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ class Trail:
         # Absolute: the working directory may change while the crawl runs.
         self._root = Path(os.path.expanduser(settings.audit_dir)).absolute()
         self.run = run_of(crawler)
+        report = settings.report.replace("%(run)s", self.run)
+        self._report = str(Path(report).absolute()) if report else ""
 
     def open(self) -> None:
         """Make the folder of the run, and write the first record."""
@@ -164,6 +167,16 @@ class Trail:
             digest,
             extra=self._journal.extra,
         )
+        if self._report:
+            error = await run_in_thread(write_report, writer.folder, Path(self._report))
+            if error:
+                logger.error(
+                    "The report of this crawl cannot be written: %s. Its trail is there all the "
+                    "same: scrapy rep report %s -o report.html",
+                    error,
+                    writer.folder,
+                    extra=self._journal.extra,
+                )
 
     # What the witness hears
 
@@ -239,6 +252,20 @@ class Trail:
                 "at": rounded(at),
                 "origin": str(origin),
                 "hops": self._hops(steps),
+            }
+            self._writer.put(line(held), at)
+
+    def visited(self, origin: Hashable, sent_at: float, left_by: float, seconds: float) -> None:
+        """Write when a request left for an origin that asks for a delay."""
+        at = time.time()
+        if self._writer.ready(at) is not None:
+            ago = at - time.monotonic()
+            held = {
+                "t": records.SENT,
+                "at": rounded(ago + sent_at),
+                "left_by": rounded(ago + left_by),
+                "origin": str(origin),
+                "kept_seconds": rounded(seconds),
             }
             self._writer.put(line(held), at)
 

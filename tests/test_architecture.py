@@ -46,6 +46,7 @@ _ROOMS: tuple[tuple[str, ...], ...] = (
     ("settings", "setting_table", "outcomes", "overrides", "checks", "hosts"),
     ("engine",),
     ("stats", "signals", "exceptions", "meta"),
+    ("report",),
     ("survey/jobs", "survey/spark"),
     ("survey/inputs", "survey/page"),
     ("survey",),

@@ -214,7 +214,7 @@ class TestFleet:
     ) -> None:
         out, err = start().communicate(timeout=150)
         assert err == ""
-        head, table, counts = re.split(r"^SITE .*\n|\n\n", out, flags=re.MULTILINE)
+        head, table, counts, trails = re.split(r"^SITE .*\n|\n\n", out, flags=re.MULTILINE)
         assert head == "3 workers crawl 11 sites; this takes some seconds\n"
         assert max(map(len, out.splitlines())) <= 80
         rows = {line.split()[0]: line for line in table.splitlines()}
@@ -226,11 +226,17 @@ class TestFleet:
         assert float(paced[1]) >= 0.475, "over all workers, as the site sees them"
         fetched = re.fullmatch(
             r"3 workers fetched (\d+) \+ (\d+) \+ (\d+) pages and dropped 28\.\n"
-            r"The servers saw 34 page requests, 0 of them disallowed\.\n",
+            r"The servers saw 34 page requests, 0 of them disallowed\.",
             counts,
         )
         assert fetched, counts
         assert sum(map(int, fetched.groups())) == 34
+        assert " ".join(trails.split()) == (
+            "Their audit trails, as one: - 62 requests were judged by robots.txt; 28 were "
+            "disallowed. None of these was sent: no request went out against a robots.txt. - 1 "
+            "origin asked for a delay between requests, and no request came sooner. - Each of the "
+            "3 trails is whole: every digest in it is right."
+        )
         self._assert_nothing_left(tmp_path)
 
     @needs_redis

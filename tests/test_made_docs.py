@@ -1,4 +1,4 @@
-"""docs/lint and docs/screens are what their scripts make of the code."""
+"""docs/lint, docs/screens and docs/examples are what their scripts make of the code."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _DOCS = Path(__file__).parents[1] / "docs"
     [
         ("make_lint.py", "lint", ".md"),
         pytest.param("make_screens.py", "screens", ".svg", marks=pytest.mark.slow),
+        pytest.param("make_report.py", "examples", ".html", marks=pytest.mark.slow),
     ],
 )
 def test_up_to_date(script: str, folder: str, suffix: str, tmp_path: Path) -> None:

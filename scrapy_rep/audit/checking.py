@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -49,13 +50,23 @@ class Check:
 
 def check(run: Run) -> Check:
     """Check a run. Reads it once; keeps a digest for each body, and numbers where some lack."""
-    return _Checker(run).result()
+    checking = Checking(run)
+    for _ in checking.records():
+        pass
+    return checking.outcome
 
 
-class _Checker:
+class Checking:
+    """A run that is checked while somebody reads it.
+
+    Attributes:
+        outcome: what was found; whole once `records` has come to its end.
+    """
+
     def __init__(self, run: Run) -> None:
+        """Take the run; nothing is read yet."""
         self._run = run
-        self._check = Check()
+        self.outcome = self._check = Check()
         self._spans: list[tuple[int, int, int]] = []  # first, last, how many
         self._bodies: set[str] = set()
         self._wanted: dict[str, Place] = {}
@@ -64,10 +75,11 @@ class _Checker:
         self._marked_line = 0
         self._name = ""
 
-    def result(self) -> Check:
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Every record of all segments, in order, once; what is none is passed over."""
         check = self._check
         for segment in self._run.segments:
-            self._segment(segment)
+            yield from self._segment(segment)
         for digest, place in self._wanted.items():
             if digest not in self._bodies:
                 # What was lost with a folder is told by its gap.
@@ -76,9 +88,8 @@ class _Checker:
         self._numbers()
         self._ending()
         self._manifest()
-        return check
 
-    def _segment(self, segment: SegmentFile) -> None:
+    def _segment(self, segment: SegmentFile) -> Iterator[dict[str, Any]]:
         check = self._check
         self._policies.clear()
         self._marked_line = 0
@@ -95,6 +106,7 @@ class _Checker:
             if last.place.line == 1:
                 self._first(last.place, last.record, segment)
             self._record(last)
+            yield last.record
         whole = segment.whole
         if whole is not None and whole.error:
             check.wrong(f"{segment.path.name}: it cannot be read to its end: {whole.error}")
@@ -121,9 +133,9 @@ class _Checker:
             read = _READERS.get(kind)
             if read is not None:
                 read(self, found, record)
-            elif kind not in (records.RUN, records.FETCH):
+            elif kind not in (records.RUN, records.FETCH, records.SENT):
                 self._check.wrong(f"{place}: no record is of the kind {kind!r}")
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             self._check.wrong(f"{place}: a record of kind {kind} cannot be so ({error!r})")
 
     def _mark(self, found: Found, record: dict[str, Any]) -> None:
@@ -264,11 +276,11 @@ class _Checker:
 
 
 _READERS: dict[str, Any] = {
-    records.MARK: _Checker._mark,  # noqa: SLF001
-    records.POLICY: _Checker._policy,  # noqa: SLF001
-    records.BODY: _Checker._body,  # noqa: SLF001
-    records.DECISION: _Checker._decision,  # noqa: SLF001
-    COUNT: _Checker._count,  # noqa: SLF001
-    records.GAP: _Checker._gap,  # noqa: SLF001
-    records.END: _Checker._ends,  # noqa: SLF001
-} | dict.fromkeys(NUMBERED - {records.DECISION}, _Checker._other)  # noqa: SLF001
+    records.MARK: Checking._mark,  # noqa: SLF001
+    records.POLICY: Checking._policy,  # noqa: SLF001
+    records.BODY: Checking._body,  # noqa: SLF001
+    records.DECISION: Checking._decision,  # noqa: SLF001
+    COUNT: Checking._count,  # noqa: SLF001
+    records.GAP: Checking._gap,  # noqa: SLF001
+    records.END: Checking._ends,  # noqa: SLF001
+} | dict.fromkeys(NUMBERED - {records.DECISION}, Checking._other)  # noqa: SLF001

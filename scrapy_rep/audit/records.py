@@ -16,7 +16,7 @@ VERSION = 1
 
 RUN, POLICY, BODY, DECISION, EXEMPT = "run", "policy", "body", "decision", "exempt"
 DROP, WITHHELD, FETCH, COUNT, GAP = "drop", "withheld", "fetch", "count", "gap"
-MARK, END = "mark", "end"
+MARK, END, SENT = "mark", "end", "sent"
 
 NUMBERED = frozenset({DECISION, EXEMPT, DROP, WITHHELD})
 """The kinds that have a number, `n`: 1, 2, 3 and so on in a run, without holes."""

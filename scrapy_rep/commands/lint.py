@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.analysis.findings import Finding
 
-    from .reports import Report
+    from .lint_words import Report
     from .terminal import Terminal
 
 SUMMARY = "find what is wrong with a file"
@@ -120,7 +120,7 @@ def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> 
 
 def _report_of(source: Source, choice: Choice, terminal: Terminal) -> Report:
     """What is reported about a file."""
-    from .reports import Report
+    from .lint_words import Report
 
     findings, suppressed = choice.kept(source.body, _findings(source))
     if choice.has_suppressions:
@@ -235,7 +235,7 @@ def _is_unreachable(source: Source) -> bool:
 def _write(
     form: str, options: argparse.Namespace, reports: list[Report], terminal: Terminal
 ) -> None:
-    from . import reports as forms
+    from . import lint_words as forms
 
     if form == "sarif":
         from .sarif import sarif

@@ -13,7 +13,7 @@ from scrapy_rep.analysis.checks.codes import Check, Code, Severity
 from scrapy_rep.analysis.checks.table import CHECKS
 from scrapy_rep.analysis.findings import Finding
 
-from .reports import EFFECT_WORDS, Report, line_of
+from .lint_words import EFFECT_WORDS, Report, line_of
 from .sources import STDIN_NAME, Source
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}

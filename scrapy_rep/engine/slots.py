@@ -72,6 +72,8 @@ class Slots:
         self._is_open = self._is_looking = False
         self._told_of_departures: list[Callable[[Request, float], None]] = []
         self._leaving: dict[Hashable, Request] = {}
+        self._told_of_visits: list[Callable[[Hashable, float, float, float], None]] = []
+        self._sent_at: dict[Request, float] = {}
         self._told_of_requests: list[tuple[Callable[[Request], None], ...]] = []
         self.gate: Gate | None = None
         self.place_for_others = lending.for_others
@@ -113,6 +115,14 @@ class Slots:
         ask for a delay are told of.
         """
         self._told_of_departures.append(listener)
+
+    def listen_to_visits(self, listener: Callable[[Hashable, float, float, float], None]) -> None:
+        """Have a function called with each ended visit of an origin that asks for a delay.
+
+        Given are the origin, when the request left at the earliest and at the latest (monotonic
+        seconds), and the delay that is kept there.
+        """
+        self._told_of_visits.append(listener)
 
     def listen_to_requests(
         self, reached: Callable[[Request], None], left: Callable[[Request], None]
@@ -186,6 +196,8 @@ class Slots:
             self._sent[request] = visits
             if self._told_of_departures:
                 self._leaving[visits.origin] = request
+            if self._told_of_visits:
+                self._sent_at[request] = time.monotonic()
             visits.let_go(request)
         if self._under_way.is_out(request):
             self._tell(self._under_way.come_back(request))
@@ -208,6 +220,12 @@ class Slots:
         visits = self._sent.pop(request, None)
         if visits is not None:
             visits.is_there(request)
+            sent_at = self._sent_at.pop(request, None)
+            if sent_at is not None:
+                # The record may count from a later visit: this one left before its answer came.
+                left_by = max(sent_at, min(visits.last_at, time.monotonic()))
+                for listener in self._told_of_visits:
+                    listener(visits.origin, sent_at, left_by, visits.seconds)
             if self._leaving.get(visits.origin) is request:
                 del self._leaving[visits.origin]
 

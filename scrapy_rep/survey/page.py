@@ -19,7 +19,7 @@ _ROWS = 50
 _CHANGES = 100
 _SAMPLES = 50
 _INPUTS = 20
-_WORDY = ("operator", "how it reads")
+_LONG = ("operator", "how it reads")
 _BOXED = ("p10", "p25", "p50", "p75", "p90")
 
 
@@ -47,7 +47,7 @@ def page(survey: Survey, agents: Sequence[str] | None = None, before: Survey | N
         methods=[*_samples(said.get("methods", {}))],
         definitions=[*found["definitions"].items()],
         classes=CLASSES,
-        wordy=_WORDY,
+        long=_LONG,
         software="Made by scrapy rep survey. Its counts add up in any order and any split.",
     )
     return page

@@ -45,7 +45,7 @@ def _page(before: Survey | None = None) -> str:
     return page(_survey(), None, before)
 
 
-class _Elements(HTMLParser):
+class Elements(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.found: list[tuple[str, dict[str, str | None]]] = []
@@ -56,7 +56,7 @@ class _Elements(HTMLParser):
 
 def test_nothing_in_it_runs_or_is_loaded() -> None:
     text = _page()
-    elements = _Elements()
+    elements = Elements()
     elements.feed(text)
     tags = {tag for tag, _ in elements.found}
     assert not tags & {"script", "img", "link", "iframe", "object", "embed", "form", "a", "base"}

@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
+from textwrap import wrap
 from types import FrameType
 from typing import Any
 
@@ -27,6 +28,7 @@ from demo.summary import Part, fleet_summary
 from demo.web import PACED_SITE, SITES, DemoWeb, Site
 
 WORKERS = 3
+AUDIT = "audit"
 OK, FAILED, UNAVAILABLE = 0, 1, 69
 _SIGNALLED = 128
 
@@ -125,6 +127,23 @@ def _run(signals: Signals) -> int:
             print(failure, file=sys.stderr)
             return FAILED
         print(_summary(web, workers.accounts()), flush=True)
+        return _report(folder / AUDIT)
+
+
+def _report(audit: Path) -> int:
+    """Have the trails of all workers read as one: what they decided, and whether that is proved."""
+    done = subprocess.run(  # noqa: S603 - its words are ours
+        [sys.executable, "-m", "scrapy", "rep", "report", str(audit)],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    words = [f"- {line}" for line in done.stdout.splitlines()]
+    lines = [wrapped for line in words for wrapped in wrap(line, 79, subsequent_indent="  ")]
+    print("\n".join(["", "Their audit trails, as one:", *lines]), flush=True)
+    if done.returncode:
+        print(done.stderr, file=sys.stderr)
+        return FAILED
     return OK
 
 
@@ -135,6 +154,7 @@ class Workers:
         self._folder = folder
         self._web = web
         self._environment = {**os.environ, "DEMO_REDIS_URL": url, "SCRAPY_PROJECT": "fleet"}
+        self._environment["DEMO_AUDIT_DIR"] = str(folder / AUDIT)
         self._environment.pop("SCRAPY_SETTINGS_MODULE", None)  # it would come before scrapy.cfg
         self._processes: list[subprocess.Popen[bytes]] = []
 

@@ -9,6 +9,9 @@ SCHEDULER = "scrapy_rep.RepRedisScheduler"
 
 SPIDER_MODULES = ["demo.fleet.spiders"]
 
+# Each worker writes down what it decides, for one report of them all.
+REP_AUDIT_DIR = os.environ["DEMO_AUDIT_DIR"]
+
 # The web is one for all workers, and runs elsewhere.
 EXTENSIONS = {}
 

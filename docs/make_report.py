@@ -1,0 +1,202 @@
+"""Writes docs/examples/example-report.html: the report of two crawls of the example project.
+
+::
+
+    python docs/make_report.py [FOLDER]
+
+The crawls are real. Their trails are then given other names, times and an order that do not change
+from one run to the next, so that the page stays the same: ports become hosts, each decision is one
+second after the one before, and each request took 20 ms.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "example_project"))
+
+from demo.web import PACED_SITE, SITES, DemoWeb, PagesWeb
+
+from scrapy_rep.audit import records
+from scrapy_rep.audit.reading import MANIFEST, Run, runs_in
+from scrapy_rep.audit.segment import Segment
+from scrapy_rep.report.making import report_of
+from scrapy_rep.report.page import page, write
+
+NAME = "example-report.html"
+
+_DOCS = Path(__file__).resolve().parent
+_PROJECT = _DOCS.parent / "example_project"
+_URLS = "MAKE_REPORT_URLS"
+_BEGAN = 1_767_268_800.0  # 2026-01-01, at noon
+_STEP_SECONDS, _REQUEST_SECONDS = 1.0, 0.02
+_SPIDERS = ("polite", "pages")
+
+
+class Polite(DemoWeb):
+    """The web of the first spider, and a site that asks for a delay."""
+
+    def __init__(self) -> None:
+        super().__init__((*SITES, PACED_SITE))
+        _tell_ports(self)
+
+
+class Pages(PagesWeb):
+    """The web of the second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        _tell_ports(self)
+
+
+def _tell_ports(web: DemoWeb) -> None:
+    Path(os.environ[_URLS]).write_text(json.dumps(web.urls), encoding="utf-8")
+
+
+def crawl(spider: str, folder: Path) -> dict[str, str]:
+    """Crawl, with a trail in a folder; the names of the sites, by what their URLs begin with."""
+    urls = folder / f"{spider}.json"
+    settings = {
+        "EXTENSIONS": json.dumps({f"make_report.{spider.title()}": 0}),
+        "REP_AUDIT_DIR": str(folder / spider),
+        "REP_QUICK_RETRY_SECONDS": "",
+    }
+    words = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
+    path = os.pathsep.join(map(str, (_DOCS, _DOCS.parent)))
+    subprocess.run(  # noqa: S603 - its words are ours
+        [sys.executable, "-m", "scrapy", "crawl", spider, *words],
+        cwd=_PROJECT,
+        env={**os.environ, "PYTHONPATH": path, _URLS: str(urls)},
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    found: dict[str, str] = json.loads(urls.read_text("utf-8"))
+    return {url: f"http://{name}.example" for name, url in found.items()}
+
+
+class Settled:
+    """A trail with names, times and an order that are always the same."""
+
+    def __init__(self, run: Run, names: Mapping[str, str], name: str, began_at: float) -> None:
+        self._names = names
+        self._name = name
+        self._began_at = began_at
+        self._digests: dict[str, str] = {}
+        held = [self._named(record) for _, record in run.records()]
+        self._by_kind = {
+            kind: [one for one in held if one["t"] == kind] for kind in {one["t"] for one in held}
+        }
+
+    def _named(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        text = json.dumps(record)
+        for url, name in self._names.items():
+            text = text.replace(url, name)
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def write(self, folder: Path) -> Run:
+        """Write it as a trail of its own."""
+        folder.mkdir()
+        segment = Segment(folder / "1-00001.jsonl")
+        for record in self._records():
+            segment.append(records.line(record))
+        end = self._end
+        segment.append(records.line(end))
+        mark = {"t": records.MARK, "n": end["n"], "at": end["at"], "lines": segment.lines}
+        segment.append(records.line({**mark, "sha256": segment.sha256}))
+        told = {"octets": segment.octets, "records": segment.lines, "sha256": segment.sha256}
+        segment.close()
+        segments = [{"name": segment.path.name, **told}]
+        held = {"v": 1, "run": self._name, "segments": segments, "gaps": 0, "end": end}
+        (folder / MANIFEST).write_text(json.dumps(held), encoding="ascii")
+        return Run(folder)
+
+    def _records(self) -> list[dict[str, Any]]:
+        (head,) = self._by_kind[records.RUN]
+        known = self._policies()
+        numbers = {policy["p"]: policy["new"] for policy in known}
+        numbered = [one for kind in sorted(records.NUMBERED) for one in self._by_kind.get(kind, [])]
+        for one in numbered:
+            one.pop("waited_seconds", None)
+            if "p" in one:
+                one["p"] = numbers[one["p"]]
+        numbered.sort(key=lambda one: json.dumps({**one, "n": 0, "at": 0}, sort_keys=True))
+        for n, one in enumerate(numbered, 1):
+            one.update(n=n, at=self._at(n))
+        software = {"scrapy_rep": "(of this documentation)"}
+        head["settings"]["REP_AUDIT_DIR"] = "audit"
+        first = {**head, "run": self._name, "at": self._began_at, "software": software}
+        kept = {policy["new"]: policy for policy in known}
+        policies = [
+            {key: value for key, value in {**kept[new], "p": new}.items() if key != "new"}
+            for new in sorted(kept)
+        ]
+        return [first, *self._bodies(), *policies, *self._sent(), *numbered]
+
+    def _at(self, n: int) -> float:
+        return self._began_at + n * _STEP_SECONDS
+
+    def _bodies(self) -> list[dict[str, Any]]:
+        bodies = [
+            {**one, "sha256": self._digests[one["sha256"]], "octets": len(one["text"].encode())}
+            for one in self._by_kind.get(records.BODY, [])
+        ]
+        return sorted(bodies, key=lambda one: str(one["sha256"]))
+
+    def _policies(self) -> list[dict[str, Any]]:
+        """All of them, with their new numbers; of each origin, the first tells of all."""
+        for one in self._by_kind.get(records.BODY, []):
+            self._digests[one["sha256"]] = sha256(one["text"].encode()).hexdigest()
+        found = self._by_kind[records.POLICY]
+        origins = sorted({one["origin"] for one in found})
+        for one in reversed(found):
+            one["new"] = origins.index(one["origin"]) + 1
+            one["fetched_at"] = self._began_at
+            for name in ("outage", "confirmed_at", "usable_until"):
+                one.pop(name, None)
+            if "body" in one:  # a file that names other sites has their new names in it
+                one["body"] = f"sha256:{self._digests[one['body'].removeprefix('sha256:')]}"
+            for hop in one.get("hops", ()):
+                hop.update(at=self._began_at, seconds=_REQUEST_SECONDS)
+        return [*reversed(found)]
+
+    def _sent(self) -> list[dict[str, Any]]:
+        """The visits keep the delay exactly: how much longer it took depends on the machine."""
+        found = self._by_kind.get(records.SENT, [])
+        at = self._began_at
+        for one in found:
+            at += one["kept_seconds"]
+            one.update(at=at, left_by=at)
+        return found
+
+    @property
+    def _end(self) -> dict[str, Any]:
+        (end,) = self._by_kind[records.END]
+        return {**end, "at": self._at(end["n"] + 1)}
+
+
+def make(folder: Path) -> None:
+    """Crawl, and write the page."""
+    with tempfile.TemporaryDirectory(prefix="make-report-") as name:
+        work = Path(name)
+        runs = []
+        for number, spider in enumerate(_SPIDERS):
+            names = crawl(spider, work)
+            (run,) = runs_in(work / spider)
+            began_at = _BEGAN + 60 * number
+            settled = Settled(run, names, f"20260101T120{number}00Z-{spider}", began_at)
+            runs.append(settled.write(work / f"{number}-{spider}"))
+        write(folder / NAME, page(report_of(runs)))
+
+
+if __name__ == "__main__":
+    make(Path(*(sys.argv[1:] or [_DOCS / "examples"])))

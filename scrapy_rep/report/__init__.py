@@ -1,0 +1,1 @@
+"""What crawls did, from their audit trails: first as numbers, then as a page for people."""

@@ -1,0 +1,91 @@
+"""What a report cannot show: what no trail can, and what these trails lack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from .values import CHANGED, WHOLE, RunFacts, Totals
+
+_ALWAYS = (
+    "A trail is what the crawler wrote down. No trail can show that the crawler told the truth.",
+    (
+        "Whoever can write the files can write other ones. That nobody did, the SHA-256 of "
+        "a manifest shows to those who have it from elsewhere: from the log of the crawl, a "
+        "timestamp, a signature."
+    ),
+    (
+        "Requests that do not pass through Scrapy's downloader, such as those that a spider or a "
+        "pipeline sends by itself, are in no trail."
+    ),
+    (
+        "Times are those of the crawler's clock. A site may see other gaps between requests than "
+        "the crawler: the network is in between."
+    ),
+)
+
+
+def limits_of(runs: Sequence[RunFacts], totals: Totals) -> Iterator[str]:
+    """Sentences, those of these trails first."""
+    for words, is_so in _OF_RUNS:
+        names = [run.run for run in runs if is_so(run)]
+        if names:
+            yield words.format(_these(names, runs))
+    known = {run.run for run in runs}
+    for run in runs:
+        if run.previous and run.previous not in known:
+            yield (
+                f"{run.run} went on with the queue of {run.previous}, which is not in this report."
+            )
+    if totals.lost:
+        yield (
+            f"{totals.lost:,} records could not be written. What they would have told is unknown, "
+            "but for the counts in the table of gaps."
+        )
+    if len(runs) > 1:
+        yield (
+            "The trails were written by several crawls. Their clocks are taken as they are; if "
+            "these differ, so do gaps between requests of different crawls."
+        )
+    yield from _ALWAYS
+
+
+def _these(names: Sequence[str], runs: Sequence[RunFacts]) -> str:
+    if len(runs) == 1:
+        return "this trail"
+    some = ", ".join(names[:_NAMED])
+    return f"{some} and {len(names) - _NAMED:,} more" if len(names) > _NAMED else some
+
+
+_NAMED = 5
+
+_OF_RUNS: tuple[tuple[str, Callable[[RunFacts], bool]], ...] = (
+    ("What contradicts itself proves nothing: {}.", lambda run: run.state == CHANGED),
+    (
+        "Nothing is known of what came after the last record: {}.",
+        lambda run: run.ended is None,
+    ),
+    (
+        (
+            "The crawl was not told to obey robots.txt (ROBOTSTXT_OBEY was off), so its requests "
+            "were neither judged nor written down: {}."
+        ),
+        lambda run: run.settings.get("ROBOTSTXT_OBEY") is False,
+    ),
+    (
+        (
+            "Allowed decisions are told as numbers (REP_AUDIT_ALLOWED = 'count'): their URLs are "
+            "not known, and their times only roughly: {}."
+        ),
+        lambda run: run.is_counted,
+    ),
+    (
+        "The queries of URLs are left out, so what they decided cannot be judged again: {}.",
+        lambda run: (
+            run.redacted_from is not None or run.settings.get("REP_AUDIT_QUERY") in ("hash", "drop")
+        ),
+    ),
+    (
+        "The lines after the last mark are covered by no digest: {}.",
+        lambda run: run.unmarked > 0 and run.state != WHOLE,
+    ),
+)

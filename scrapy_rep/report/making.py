@@ -1,0 +1,260 @@
+"""From the trails of crawls to their report."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from scrapy_rep.audit.checking import Check, Checking
+from scrapy_rep.audit.reading import Run as Trail
+from scrapy_rep.audit.reading import TrailError, run_at, runs_in
+
+from .counting import Counting, Record, Run
+from .limits import limits_of
+from .tallies import Gaps, Tally
+from .values import (
+    CHANGED,
+    INCOMPLETE,
+    WHOLE,
+    Decided,
+    Exemption,
+    OriginFacts,
+    Paced,
+    Report,
+    Row,
+    Rows,
+    Ruled,
+    RunFacts,
+    Totals,
+    Withheld,
+)
+
+_SCRAPYS_PARSER = "scrapy.robotstxt.ProtegoRobotParser"  # the default, which ours replaces
+_PATHS = ("_DIR", "_PATH")  # a report is given away, and tells nothing of the machine
+_TOLD = 20  # problems of a run
+_ORDER = {"robots-txt-itself": 2, "scheme": 1}  # what needs a look comes first
+_NOT_SENT = frozenset({"dropped", "aborted"})
+
+
+def trails_at(paths: Sequence[Path]) -> list[Trail]:
+    """The trails in some folders, each once: of runs, or of folders that hold runs.
+
+    Raises:
+        TrailError: one of them holds none.
+    """
+    found: dict[Path, Trail] = {}
+    for path in paths:
+        try:
+            trails = [run_at(path)]
+        except TrailError:
+            trails = runs_in(path)
+            if not trails:
+                raise
+        for trail in trails:
+            found.setdefault(trail.path.resolve(), trail)
+    return list(found.values())
+
+
+def report_of(trails: Sequence[Trail]) -> Report:
+    """The report of some trails: reads each once, all of them side by side.
+
+    Memory is bounded: that of the origins, rules and exemptions that matter most, and for each
+    trail what its check needs.
+    """
+    whole = Counting()
+    checks = [Checking(trail) for trail in trails]
+    runs = [Run() for _ in trails]
+    streams = [_timed(number, check, runs) for number, check in enumerate(checks)]
+    for _, number, record in heapq.merge(*streams, key=lambda one: one[:2]):
+        whole.hear(runs[number], record)
+    facts = tuple(
+        _run_facts(*one) for one in zip(trails, runs, (c.outcome for c in checks), strict=True)
+    )
+    return _made(whole, tuple(sorted(facts, key=lambda one: (one.began_at or 0.0, one.run))))
+
+
+def _timed(number: int, checking: Checking, runs: list[Run]) -> Iterator[tuple[float, int, Record]]:
+    """The records of a run with a time that never goes back."""
+    latest = 0.0
+    for record in checking.records():
+        at = record.get("at")
+        if isinstance(at, (int, float)) and at > latest:
+            latest = float(at)
+        yield latest, number, record
+    runs[number].ended_at = latest or None
+
+
+def _run_facts(trail: Trail, run: Run, check: Check) -> RunFacts:
+    head = trail.head
+    settings = head.get("settings")
+    manifest = trail.manifest or {}
+    before = manifest.get("redacted_from")
+    state = CHANGED if check.problems else INCOMPLETE if check.missing else WHOLE
+    began = head.get("at")
+    return RunFacts(
+        run=trail.name,
+        spider=str(head.get("spider") or ""),
+        user_agent=str(head.get("user_agent") or ""),
+        tokens=tuple(map(str, _listed(head.get("tokens")))),
+        software={str(name): str(of) for name, of in _mapped(head.get("software")).items()},
+        settings={
+            name: of
+            for name, of in _mapped(settings).items()
+            if name != "REP_REPORT" and not str(name).endswith(_PATHS) and of != _SCRAPYS_PARSER
+        },
+        began_at=float(began) if isinstance(began, (int, float)) else None,
+        ended_at=run.ended_at,
+        ended=None if run.end is None else str(run.end.get("reason")),
+        state=state,
+        last_n=check.last_n,
+        records=check.record_count,
+        problems=tuple(check.problems[:_TOLD]),
+        missing=tuple(check.missing[:_TOLD]),
+        unmarked=check.unmarked,
+        manifest_sha256=trail.manifest_sha256,
+        previous=None if head.get("previous") is None else str(head["previous"]),
+        redacted_from=None if not isinstance(before, dict) else str(before.get("manifest_sha256")),
+        is_counted=run.is_counted,
+    )
+
+
+def _mapped(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else ()
+
+
+def _made(whole: Counting, runs: tuple[RunFacts, ...]) -> Report:
+    totals = _totals(whole)
+    gaps = Rows(tuple(whole.gaps), whole.gap_count, 0)
+    exemptions = _exemptions(whole)
+    return Report(
+        runs=runs,
+        totals=totals,
+        decided=tuple(
+            Decided(outcome, allowed, reason, by, count)
+            for (outcome, allowed, reason, by), count in sorted(
+                whole.decided.items(), key=lambda one: (-one[1], one[0])
+            )
+        ),
+        times=whole.timeline.times(),
+        exemptions=exemptions,
+        origins=_origins(whole),
+        fetches=whole.fetching.fetches(),
+        rules=_rules(whole),
+        paces=_paces(whole, runs),
+        withheld=_withheld(whole),
+        gaps=gaps,
+        limits=tuple(limits_of(runs, totals)),
+    )
+
+
+def _totals(whole: Counting) -> Totals:
+    allowed = held_back = went_on = redirected = 0
+    for (outcome, is_allowed, _, occasion), count in whole.decided.items():
+        allowed += count if is_allowed else 0
+        held_back += count if not is_allowed and outcome in _NOT_SENT else 0
+        went_on += count if not is_allowed and outcome not in _NOT_SENT else 0
+        redirected += count if occasion == "redirect" else 0
+    return Totals(
+        judged=allowed + held_back + went_on,
+        allowed=allowed,
+        disallowed=held_back + went_on,
+        held_back=held_back,
+        went_on=went_on,
+        dropped_later=whole.dropped_later,
+        exempt=dict(sorted(whole.exempt.items())),
+        withheld=whole.withheld_count,
+        lost=whole.lost,
+        stale=whole.stale,
+        redirected=redirected,
+    )
+
+
+def _rows(rows: list[Row], tally: Tally[Any, Any]) -> Rows[Row]:
+    return Rows(tuple(rows), tally.key_count, tally.dropped_weight)
+
+
+def _exemptions(whole: Counting) -> Rows[Exemption]:
+    rows = [
+        Exemption(why, origin, one.count, one.url)
+        for (why, origin), one in whole.exemptions.held.items()
+    ]
+    rows.sort(key=lambda row: (_ORDER.get(row.why, 0), -row.count, row.origin))
+    return _rows(rows, whole.exemptions)
+
+
+def _origins(whole: Counting) -> Rows[OriginFacts]:
+    rows = []
+    for name, one in whole.origins.held.items():
+        known = one.known
+        rows.append(
+            OriginFacts(
+                origin=name,
+                judged=one.judged,
+                held_back=one.held_back,
+                went_on=one.went_on,
+                exempt=one.exempt,
+                stale=one.stale,
+                event=known.event if known else "",
+                access_result=known.access_result if known else "",
+                meaning=known.meaning if known else "",
+                source=known.source if known else "",
+                requests=one.requests,
+                redirects=known.redirects if known else 0,
+                age_seconds=None if one.age is None else round(one.age, 3),
+                crawl_delay=known.crawl_delay if known else None,
+            )
+        )
+    rows.sort(key=lambda row: (-row.went_on, -row.held_back, -row.judged, row.origin))
+    return _rows(rows, whole.origins)
+
+
+def _rules(whole: Counting) -> Rows[Ruled]:
+    rows = [Ruled(*key, one.count, one.url) for key, one in whole.rules.held.items()]
+    rows.sort(key=lambda row: (row.allowed, -row.count, row.origin, row.line))
+    return _rows(rows, whole.rules)
+
+
+def _withheld(whole: Counting) -> Rows[Withheld]:
+    rows = [Withheld(*key, one.count, one.url) for key, one in whole.withheld.held.items()]
+    rows.sort(key=lambda row: (-row.count, row.because, row.what))
+    return _rows(rows, whole.withheld)
+
+
+def _paces(whole: Counting, runs: Sequence[RunFacts]) -> Rows[Paced]:
+    ignored = any(run.settings.get("REP_CRAWL_DELAY_EXCESS") == "ignore" for run in runs)
+    rows = []
+    for name, one in whole.origins.held.items():
+        asked = one.known.crawl_delay if one.known else None
+        if not asked and one.gaps is None:
+            continue
+        gaps = one.gaps or Gaps()
+        gaps.finish()
+        rows.append(
+            Paced(
+                origin=name,
+                asked_seconds=asked,
+                kept_seconds=gaps.kept_seconds,
+                visits=gaps.visits,
+                least_seconds=gaps.least,
+                too_soon=gaps.too_soon,
+                word=_pace_word(gaps, is_ignored=ignored),
+            )
+        )
+    rows.sort(key=lambda row: (-row.too_soon, row.least_seconds is None, row.origin))
+    return Rows(tuple(rows), len(rows), 0)
+
+
+def _pace_word(gaps: Gaps, *, is_ignored: bool) -> str:
+    if gaps.too_soon:
+        return "not-kept"
+    if gaps.least is not None:
+        return "kept"
+    if gaps.visits:
+        return "one-visit"
+    return "ignored" if is_ignored else "no-visit"

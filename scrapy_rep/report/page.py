@@ -1,0 +1,182 @@
+"""A report as one page of HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from scrapy_rep.reporting.pages import environment
+
+from .cells import Table
+from .charts import columns, plot
+from .tables import tables_of
+from .values import Report
+from .words import BAD, GOOD, NOTE, verdict, when
+
+_WORDS = {GOOD: "OK:", NOTE: "Note:", BAD: "Wrong:"}
+_DOTS = 200
+_NAMED = 3
+
+
+def page(report: Report) -> str:
+    """The page.
+
+    Raises:
+        ImportError: Jinja is not installed.
+    """
+    template = environment("scrapy_rep.report").get_template("report.html")
+    text: str = template.render(
+        title=_title(report),
+        subtitle=_subtitle(report),
+        tiles=[*_tiles(report)],
+        verdict=[(kind, _WORDS[kind], sentence) for kind, sentence in verdict(report)],
+        sections=[*_sections(report)],
+    )
+    return text
+
+
+def write(path: Path, text: str) -> None:
+    """Write a page, all of it or nothing.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    made = path.with_name(f".{path.name}.part")
+    try:
+        made.write_text(text, encoding="utf-8")
+        made.replace(path)
+    except OSError:
+        made.unlink(missing_ok=True)
+        raise
+
+
+def _title(report: Report) -> str:
+    spiders = sorted({run.spider for run in report.runs if run.spider})
+    named = f" of {', '.join(spiders[:_NAMED])}" if spiders else ""
+    crawls = "a crawl" if len(report.runs) == 1 else f"{len(report.runs):,} crawls"
+    return f"Robots.txt report: {crawls}{named}"
+
+
+def _tiles(report: Report) -> Iterator[tuple[str, str]]:
+    totals = report.totals
+    for name, number in (
+        ("requests judged", totals.judged),
+        ("held back", totals.held_back),
+        ("sent though disallowed", totals.went_on),
+        ("not judged", sum(totals.exempt.values())),
+        ("withheld by pages", totals.withheld),
+        ("requests for robots.txt", report.fetches.requests),
+        ("origins", report.origins.of),
+    ):
+        yield name, f"{number:,}"
+
+
+def _subtitle(report: Report) -> str:
+    began = min((run.began_at for run in report.runs if run.began_at is not None), default=None)
+    ended = max((run.ended_at for run in report.runs if run.ended_at is not None), default=None)
+    tokens = sorted({token for run in report.runs for token in run.tokens})
+    who = "They asked" if len(report.runs) > 1 else "It asked"
+    asked = f" {who} as {', '.join(tokens)}." if tokens else ""
+    return f"{when(began)} to {when(ended)} UTC.{asked}"
+
+
+def _sections(report: Report) -> list[dict[str, Any]]:
+    tables = tables_of(report)
+    found = [_section(*about, tables.get(about[0], [])) for about in _ABOUT]
+    for section in found:
+        if section["name"] == "decisions":
+            section["times"] = columns(report.times)
+            section["key"] = ["allowed", "held back", "not judged"] if section["times"] else []
+        elif section["name"] == "pace":
+            section["plot"] = plot(report.paces.rows[:_DOTS])
+        elif section["name"] == "limits":
+            section["points"] = report.limits
+    return [one for one in found if one["tables"] or one["name"] in _ALWAYS]
+
+
+def _section(name: str, title: str, sentence: str, tables: list[Table]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "title": title,
+        "sentence": sentence if tables or name not in _NOTHING else _NOTHING[name],
+        "tables": tables,
+        "times": None,
+        "plot": None,
+        "key": [],
+        "points": [],
+    }
+
+
+_ABOUT = (
+    ("runs", "Who, and when", "Of whom this report is, and how they crawled."),
+    (
+        "decisions",
+        "Decisions",
+        (
+            "Each request is judged by the robots.txt of its origin before it goes on. This is "
+            "what came out, over time and by what decided."
+        ),
+    ),
+    (
+        "exemptions",
+        "Exemptions",
+        (
+            "Where robots.txt had no say, or not the last word. Each is a choice of those who run "
+            "the crawl, except for what no robots.txt governs."
+        ),
+    ),
+    (
+        "origins",
+        "Origins",
+        (
+            "The sites, by what was held back there. The age is that of the copy of robots.txt "
+            "when it decided, at most; by RFC 9309, 2.4, it should not be more than 24 hours."
+        ),
+    ),
+    (
+        "fetches",
+        "Fetches of robots.txt",
+        (
+            "The requests that were sent for the files themselves, each redirect and each retry "
+            "counted, and what came of them."
+        ),
+    ),
+    (
+        "rules",
+        "Rules that decided",
+        (
+            "The lines of robots.txt files that decided, those that forbid first, each with one of "
+            "the URLs."
+        ),
+    ),
+    (
+        "pace",
+        "Pace",
+        (
+            "Origins that ask for a delay between requests, and the least time that lay between "
+            "two. A dot is an origin; below the line, requests came sooner than the site asked."
+        ),
+    ),
+    (
+        "withheld",
+        "Withheld",
+        (
+            "Requests and items that the pages or the preferences of a site withheld, and the "
+            "statement that decided."
+        ),
+    ),
+    (
+        "gaps",
+        "Gaps",
+        "Records that could not be written, because a disk was full, for one.",
+    ),
+    ("limits", "What this cannot show", "What is not in the trails, or not provable by them."),
+)
+_NOTHING = {
+    "exemptions": "There are none: robots.txt had the last word on every request.",
+    "pace": "No origin asked for a delay between requests.",
+    "withheld": "Nothing was withheld.",
+    "gaps": "There are none: everything was written.",
+}
+_ALWAYS = frozenset({"exemptions", "pace", "withheld", "gaps", "limits"})

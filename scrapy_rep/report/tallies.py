@@ -1,0 +1,182 @@
+"""Counts in bounded memory: rows by key, moments in time, and gaps between visits."""
+
+from __future__ import annotations
+
+import math
+from bisect import insort
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+from .values import Moment, Times
+
+Key = TypeVar("Key", bound=Hashable)
+Held = TypeVar("Held")
+
+_KEYS = 50_000
+_MOMENTS = 120
+# Each is a multiple of the one before.
+_SPANS = (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 14_400, 43_200, 86_400, 604_800)
+_LATEST = 1e11  # later than any clock; what is beyond is damage
+_BUFFERED = 8  # visits of an origin, which are told in the order of their answers
+
+
+class Tally(Generic[Key, Held]):
+    """What is held of each key; of too many keys, the half that matters least is dropped.
+
+    Attributes:
+        held: by key.
+        dropped_keys: how many were dropped; one that came back counts again.
+        dropped_weight: the sum of what these weighed.
+    """
+
+    def __init__(
+        self, make: Callable[[], Held], weight: Callable[[Held], int], limit: int = _KEYS
+    ) -> None:
+        """Take how a new one is made, and what it weighs."""
+        self._make = make
+        self._weight = weight
+        self._limit = limit
+        self.held: dict[Key, Held] = {}
+        self.dropped_keys = 0
+        self.dropped_weight = 0
+
+    def of(self, key: Key) -> Held:
+        """What is held of a key. O(1), amortised."""
+        found = self.held.get(key)
+        if found is None:
+            if len(self.held) >= self._limit:
+                self._drop()
+            found = self.held[key] = self._make()
+        return found
+
+    def _drop(self) -> None:
+        lightest = sorted(self.held, key=lambda key: self._weight(self.held[key]))
+        for key in lightest[: len(lightest) // 2]:
+            self.dropped_weight += self._weight(self.held.pop(key))
+            self.dropped_keys += 1
+
+    @property
+    def key_count(self) -> int:
+        """How many keys there were, at least."""
+        return max(len(self.held), self._limit if self.dropped_keys else 0)
+
+
+class Timeline:
+    """Counts over time, in at most 120 moments: these grow longer as time goes on."""
+
+    def __init__(self) -> None:
+        self._width = 0
+        self._seconds: float = _SPANS[0]
+        self._counts: dict[int, list[int]] = {}
+        self._first = self._last = 0
+
+    def at(self, instant: float) -> list[int]:
+        """The counts of the moment of an instant: five, in the order of `Moment`; to be changed.
+
+        Raises:
+            ValueError: it is no instant.
+        """
+        if not 0 <= instant < _LATEST:
+            raise ValueError(f"{instant} is no instant")
+        number = int(instant // self._seconds)
+        found = self._counts.get(number)
+        if found is None:
+            if self._counts:
+                self._first, self._last = min(self._first, number), max(self._last, number)
+            else:
+                self._first = self._last = number
+            found = self._counts[number] = [0, 0, 0, 0, 0]
+            if self._last - self._first >= _MOMENTS:
+                self._widen()
+                return self.at(instant)
+        return found
+
+    def _widen(self) -> None:
+        while self._last - self._first >= _MOMENTS:
+            self._width += 1
+            more = self._width - len(_SPANS) + 1
+            wider = _SPANS[-1] * 2**more if more > 0 else _SPANS[self._width]
+            factor = round(wider / self._seconds)
+            before, self._counts = self._counts, {}
+            for number, counts in before.items():
+                into = self._counts.setdefault(number // factor, [0, 0, 0, 0, 0])
+                into[:] = map(sum, zip(into, counts, strict=True))
+            self._seconds = wider
+            self._first, self._last = self._first // factor, self._last // factor
+
+    def times(self) -> Times:
+        """The moments in which there was anything."""
+        moments = tuple(
+            Moment(number * self._seconds, *counts)
+            for number, counts in sorted(self._counts.items())
+            if any(counts)
+        )
+        return Times(self._seconds, moments)
+
+
+class Gaps:
+    """The gaps between the visits of one origin, of all runs together.
+
+    Attributes:
+        visits: how many there were.
+        least: the least time that can have passed between two; None under two.
+        kept_seconds: the least delay that a crawl meant to keep; None if it is not known.
+        too_soon: how many visits came sooner after the one before than was asked.
+    """
+
+    __slots__ = ("_buffer", "_left_by", "kept_seconds", "least", "too_soon", "visits")
+
+    def __init__(self) -> None:
+        self.visits = 0
+        self.least: float | None = None
+        self.kept_seconds: float | None = None
+        self.too_soon = 0
+        self._buffer: list[tuple[float, float, float]] = []
+        self._left_by = -math.inf
+
+    def add(self, at: float, left_by: float, kept: float, asked: float) -> None:
+        """A visit left not before `at` and not after `left_by`; `asked` is the delay it was owed.
+
+        Visits are told when they end, so perhaps not in the order in which they began.
+        """
+        self.visits += 1
+        known = self.kept_seconds
+        self.kept_seconds = kept if known is None else min(known, kept)
+        insort(self._buffer, (at, left_by, asked))
+        if len(self._buffer) > _BUFFERED:
+            self._take(*self._buffer.pop(0))
+
+    def _take(self, at: float, left_by: float, asked: float) -> None:
+        if self._left_by > -math.inf:
+            gap = round(max(0.0, at - self._left_by), 3)
+            self.least = gap if self.least is None else min(self.least, gap)
+            self.too_soon += gap < asked - _ROUNDING_SECONDS
+        self._left_by = max(self._left_by, left_by)
+
+    def finish(self) -> None:
+        """Count what still waits for its order."""
+        while self._buffer:
+            self._take(*self._buffer.pop(0))
+
+
+_ROUNDING_SECONDS = 0.0021  # both ends are told in whole milliseconds
+
+
+class Seen:
+    """Which numbers came before, a bit each."""
+
+    _MOST = 1 << 27
+
+    def __init__(self) -> None:
+        self._bits = bytearray()
+
+    def is_new(self, number: int) -> bool:
+        """Whether a number comes for the first time; what is no sound number always does."""
+        if not 0 <= number < self._MOST:
+            return True
+        place, bit = number >> 3, 1 << (number & 7)
+        if place >= len(self._bits):
+            self._bits.extend(bytes(max(place + 1 - len(self._bits), len(self._bits), 64)))
+        is_new = not self._bits[place] & bit
+        self._bits[place] |= bit
+        return is_new

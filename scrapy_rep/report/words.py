@@ -1,0 +1,141 @@
+"""The verdict of a report in sentences, for terminals and for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timezone
+
+from .values import CHANGED, INCOMPLETE, WHOLE, Report, RunFacts
+
+GOOD, NOTE, BAD = "good", "note", "bad"
+
+
+def verdict(report: Report) -> Iterator[tuple[str, str]]:
+    """What was asked for and what came of it, with how it looks: `GOOD`, `NOTE` or `BAD`."""
+    yield _judged(report)
+    totals = report.totals
+    if totals.dropped_later:
+        yield (
+            NOTE,
+            (
+                f"{_requests(totals.dropped_later)} that had passed came to nothing: a browser was "
+                "redirected to a URL that is not allowed."
+            ),
+        )
+    exempt = totals.exempt.get("dont_obey", 0)
+    if exempt:
+        yield (
+            NOTE,
+            (
+                f"{_requests(exempt)} went out without being judged: the crawl exempted "
+                f"{'it' if exempt == 1 else 'them'} (dont_obey_robotstxt)."
+            ),
+        )
+    overridden = sum(row.count for row in report.exemptions.rows if row.why == "overridden")
+    if overridden:
+        yield (
+            NOTE,
+            (
+                f"{_requests(overridden)} went out because the operator's settings say so, and not "
+                "the site (REP_OVERRIDES or REP_POLICY_OVERRIDES)."
+            ),
+        )
+    yield from _paces(report)
+    yield _standing(report)
+
+
+def _judged(report: Report) -> tuple[str, str]:
+    totals = report.totals
+    if not totals.judged:
+        off = any(run.settings.get("ROBOTSTXT_OBEY") is False for run in report.runs)
+        why = ": the crawl was not told to obey it" if off else ""
+        return NOTE, f"No request was judged by robots.txt{why}."
+    judged = f"{_requests(totals.judged)} {_were(totals.judged)} judged by robots.txt"
+    if not totals.disallowed:
+        return GOOD, f"{judged}, and none was disallowed."
+    told = f"{judged}; {totals.disallowed:,} {_were(totals.disallowed)} disallowed"
+    if not totals.went_on:
+        return GOOD, f"{told}. None of these was sent: no request went out against a robots.txt."
+    is_dry = any(row.why == "dry-run" for row in report.exemptions.rows)
+    dry = " The crawl was a dry run (REP_DRY_RUN)." if is_dry else ""
+    return BAD, f"{told}, and {totals.went_on:,} of these went out all the same.{dry}"
+
+
+def _paces(report: Report) -> Iterator[tuple[str, str]]:
+    words = [row.word for row in report.paces.rows]
+    asking = sum(row.asked_seconds is not None for row in report.paces.rows)
+    too_fast = words.count("not-kept")
+    if too_fast:
+        yield (
+            BAD,
+            (
+                f"{_origins(asking or len(words))} asked for a delay; {too_fast:,} of these had "
+                "requests sooner than that."
+            ),
+        )
+    elif words.count("kept"):
+        yield (
+            GOOD,
+            (
+                f"{_origins(asking or len(words))} asked for a delay between requests, and no "
+                "request came sooner."
+            ),
+        )
+
+
+def _standing(report: Report) -> tuple[str, str]:
+    states = [run.state for run in report.runs]
+    if len(states) == 1:
+        (run,) = report.runs
+        if run.state == WHOLE:
+            return GOOD, "The trail is whole: every digest, number and total in it is right."
+        if run.state == CHANGED:
+            return BAD, f"The trail was changed or damaged, so it proves nothing: {_first(run)}"
+        return NOTE, f"The trail is not complete: {_first(run)}"
+    changed, incomplete = states.count(CHANGED), states.count(INCOMPLETE)
+    if not changed and not incomplete:
+        return GOOD, f"Each of the {len(states):,} trails is whole: every digest in it is right."
+    parts = [
+        *([f"{changed:,} were changed or damaged and prove nothing"] if changed else []),
+        *([f"{incomplete:,} are not complete"] if incomplete else []),
+    ]
+    return BAD if changed else NOTE, f"Of {len(states):,} trails, {' and '.join(parts)}."
+
+
+def _first(run: RunFacts) -> str:
+    told = run.problems or run.missing
+    more = f" (and {len(told) - 1:,} more)" if len(told) > 1 else ""
+    return f"{told[0]}{more}." if told else ""
+
+
+def _requests(count: int) -> str:
+    return f"{count:,} request{'' if count == 1 else 's'}"
+
+
+def _origins(count: int) -> str:
+    return f"{count:,} origin{'' if count == 1 else 's'}"
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
+def when(instant: float | None, *, is_short: bool = False) -> str:
+    """An instant in UTC; a dash if it is not known."""
+    if instant is None:
+        return "-"
+    try:
+        found = datetime.fromtimestamp(instant, timezone.utc)
+    except (OverflowError, OSError, ValueError):
+        return f"{instant:g}"
+    return f"{found:%H:%M:%S}" if is_short else f"{found:%Y-%m-%d %H:%M:%S}"
+
+
+def span(seconds: float | None) -> str:
+    """A length of time; a dash if it is not known."""
+    if seconds is None:
+        return "-"
+    for unit, name in ((86_400.0, "d"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:,.1f} {name}"
+    return f"{seconds:,.3g} s"

@@ -1,0 +1,128 @@
+"""REP_REPORT: a page at the end of a crawl, in every loop, and what happens where none can be."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_rep import ConfigurationError
+from scrapy_rep.settings import PageSettings, RepSettings
+from tests.audit.crawled import audited
+from tests.commands.calling import rep
+from tests.crawling import LOOPS, Loop
+from tests.servers.handle import Answer, Site, redirect
+
+pytest.importorskip("jinja2", reason="needs Jinja")
+
+FILE = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.2\n"
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_report_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
+    """Its numbers are those of the server's log; the page is of its own run."""
+    with Site({"/robots.txt": redirect("/r"), "/r": Answer(body=FILE)}) as site:
+        urls = [site.url(path) for path in ("/a", "/b", "/c", "/private/x")]
+        wanted = {"REP_REPORT": str(tmp_path / "report-%(run)s.html")}
+        result, run = audited(urls, tmp_path / "audit", loop=loop, settings=wanted)
+        pages = [path for path in site.paths() if path not in ("/robots.txt", "/r")]
+        gaps = [after - before for before, after in pairwise(_times(site))]
+    text = (tmp_path / f"report-{run.name}.html").read_text(encoding="utf-8")
+    assert "4 requests were judged by robots.txt; 1 was disallowed. None of these was sent" in text
+    assert run.manifest_sha256 in text
+    assert run.manifest_sha256 in result.log
+    assert str(tmp_path) not in text, "it is given away"
+    done = rep("report", run.path, "--json")
+    assert done.status == 0
+    found = json.loads(done.out)
+    assert found["totals"]["allowed"] == len(pages) == 3
+    assert found["fetches"]["statuses"] == {"200": 1, "301": 1}
+    (pace,) = found["paces"]["rows"]
+    assert (pace["asked_seconds"], pace["visits"], pace["word"]) == (0.2, 3, "kept")
+    assert 0.2 <= pace["least_seconds"] <= min(gaps) + 0.02
+    assert [path.name for path in tmp_path.iterdir() if path.suffix == ".part"] == []
+
+
+def _times(site: Site) -> list[float]:
+    return [seen.at for seen in site.requests() if seen.path not in ("/robots.txt", "/r")]
+
+
+def test_it_disturbs_nothing(tmp_path: Path) -> None:
+    """A folder that is not there: one error, and the crawl ends as it would have."""
+    with Site({"/robots.txt": Answer(body=FILE)}) as site:
+        wanted = {"REP_REPORT": str(tmp_path / "none" / "report.html")}
+        result, run = audited([site.url("/a")], tmp_path, settings=wanted)
+    assert result.finish_reason == "finished"
+    assert result.stats["log_count/ERROR"] == 1
+    assert "The report of this crawl cannot be written" in result.log
+    assert rep("report", run.path).status == 0
+
+
+def test_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in (RepSettings, PageSettings):
+        with pytest.raises(ConfigurationError, match="REP_REPORT needs REP_AUDIT_DIR"):
+            kind.of(Settings({"REP_REPORT": "r.html"}))
+        wanted = Settings({"REP_REPORT": "r.html", "REP_AUDIT_DIR": "audit"})
+        assert kind.of(wanted).report == "r.html"
+        with monkeypatch.context() as patch:
+            patch.setattr("scrapy_rep.settings.find_spec", lambda _: None)
+            with pytest.raises(ConfigurationError, match=re.escape("scrapy-rep[report]")):
+                kind.of(wanted)
+
+
+class TestCommand:
+    @pytest.fixture
+    def run(self, tmp_path: Path) -> Path:
+        from tests.report.making import Made
+
+        made = Made(tmp_path)
+        made.forbid("https://a.example/x", made.policy("https://a.example"))
+        return made.end().path
+
+    def test_words(self, run: Path) -> None:
+        done = rep("report", run)
+        assert done.status == 0
+        assert done.out.splitlines() == [
+            (
+                "1 request was judged by robots.txt; 1 was disallowed. None of these was sent: no "
+                "request went out against a robots.txt."
+            ),
+            "The trail is whole: every digest, number and total in it is right.",
+        ]
+
+    def test_a_page(self, run: Path, tmp_path: Path) -> None:
+        page = tmp_path / "report.html"
+        done = rep("report", run, "-o", page)
+        assert (done.status, page.read_text("utf-8")[:15]) == (0, "<!doctype html>")
+        assert done.out.splitlines()[-1] == f"{page}: written"
+        assert rep("report", run, "-o", tmp_path / "none" / "x.html").status == 2
+
+    def test_numbers(self, run: Path) -> None:
+        found = json.loads(rep("report", run, "--json").out)
+        assert (found["v"], found["state"], found["totals"]["held_back"]) == (1, "whole", 1)
+        assert found["rules"]["rows"][0]["url"] == "https://a.example/x"
+
+    def test_statuses(self, run: Path, tmp_path: Path) -> None:
+        (run / "manifest.json").write_text("{}")
+        done = rep("report", run)
+        assert (done.status, "wrong: The trail was changed" in done.out) == (1, True)
+        killed = tmp_path / "killed"
+        killed.mkdir()
+        (killed / "1-00001.jsonl").write_text('{"t":"run","v":1,"run":"killed","segment":1}\n')
+        done = rep("report", killed)
+        assert (done.status, "note: The trail is not complete" in done.out) == (4, True)
+        assert rep("report", tmp_path / "nowhere").status == 2
+        (tmp_path / "empty").mkdir()
+        assert rep("report", tmp_path / "empty").status == 2
+
+    def test_without_jinja(self, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "jinja2", None)
+        monkeypatch.setattr("scrapy_rep.commands.report.find_spec", lambda _: None)
+        done = rep("report", run, "-o", "x.html")
+        assert (done.status, "scrapy-rep[report]" in done.err) == (2, True)
+        assert rep("report", run).status == 0, "words need none"

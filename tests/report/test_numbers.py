@@ -1,0 +1,348 @@
+"""The numbers of made trails, exactly."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.audit.reading import TrailError
+from scrapy_rep.report import tallies
+from scrapy_rep.report.counting import MOST_SECONDS, origin_of
+from scrapy_rep.report.making import report_of, trails_at
+from scrapy_rep.report.tallies import Gaps, Seen, Tally, Timeline
+from scrapy_rep.report.values import (
+    Chain,
+    Decided,
+    Exemption,
+    Moment,
+    Paced,
+    Report,
+    Ruled,
+    Withheld,
+)
+from scrapy_rep.report.words import verdict
+from scrapy_rep.setting_table import SETTINGS
+from tests.report.making import BEGAN, Made
+
+A, B, SLOW = "https://a.example", "https://b.example", "https://slow.example"
+
+
+def _hop(origin: str, path: str, at: float, **facts: object) -> dict[str, object]:
+    return {"uri": f"{origin}{path}", "at": BEGAN + at, "source": "network", **facts}
+
+
+def _small(root: Path) -> Report:
+    made = Made(root)
+    moved = [
+        _hop(A, "/robots.txt", 0.0, status=301, location="/r", seconds=0.5, octets=0),
+        _hop(A, "/r", 0.5, status=200, seconds=0.1, octets=70),
+    ]
+    a = made.policy(A, hops=moved, fetched_at=BEGAN + 1)
+    down = _hop(B, "/robots.txt", 0.0, failure="timeout", seconds=10.0)
+    b = made.policy(
+        B, event="timeout", access_result="unreachable", meaning="disallow", hops=[down]
+    )
+    made.now += 10
+    made.decide(f"{A}/2", a)
+    made.decide(f"{A}/1", a, by="redirect")
+    made.forbid(f"{A}/x/2", a)
+    made.forbid(f"{A}/x/1", a, by="queue-filter")
+    made.decide(f"{B}/y", b, allowed=False, reason="UNREACHABLE")
+    made.now += 2
+    made.exempt(f"{A}/secret")
+    made.exempt("data:,x", "scheme")
+    made.withhold(f"{A}/page2")
+    made.withhold(f"{A}/page1")
+    made.put("fetch", at=made.now, origin=B, hops=[_hop(B, "/robots.txt", 11.0, failure="reset")])
+    return report_of([made.end()])
+
+
+def test_decisions(tmp_path: Path) -> None:
+    found = _small(tmp_path)
+    totals = found.totals
+    assert (totals.judged, totals.allowed, totals.disallowed) == (5, 2, 3)
+    assert (totals.held_back, totals.went_on, totals.redirected) == (3, 0, 1)
+    assert totals.exempt == {"dont_obey": 1, "scheme": 1}
+    assert (totals.withheld, totals.lost, totals.stale, totals.dropped_later) == (2, 0, 0, 0)
+    assert found.decided == (
+        Decided("dropped", False, "RULE", "queue-filter", 1),
+        Decided("dropped", False, "RULE", "request", 1),
+        Decided("dropped", False, "UNREACHABLE", "request", 1),
+        Decided("passed", True, "NO_RULE_MATCHES", "redirect", 1),
+        Decided("passed", True, "NO_RULE_MATCHES", "request", 1),
+    )
+    assert found.times.seconds == 1
+    assert found.times.moments == (
+        Moment(BEGAN + 10, 2, 3, 0, 0, 0),
+        Moment(BEGAN + 12, 0, 0, 0, 2, 0),
+    )
+
+
+def test_sites(tmp_path: Path) -> None:
+    found = _small(tmp_path)
+    assert found.rules.rows == (Ruled(A, 2, "Disallow: /x", "*", False, 2, f"{A}/x/1"),)
+    assert found.exemptions.rows == (
+        Exemption("dont_obey", A, 1, f"{A}/secret"),
+        Exemption("scheme", "data:", 1, "data:,x"),
+    )
+    first, second = found.origins.rows
+    assert (first.origin, first.judged, first.held_back, first.exempt) == (A, 4, 2, 1)
+    assert (first.requests, first.redirects, first.age_seconds) == (2, 1, 9.0)
+    assert (second.origin, second.event, second.access_result) == (B, "timeout", "unreachable")
+    assert second.requests == 2
+    assert found.withheld.rows == (
+        Withheld("request", "nofollow", "nofollow by meta 1", "withheld", 2, f"{A}/page1"),
+    )
+
+
+def test_fetches(tmp_path: Path) -> None:
+    found = _small(tmp_path).fetches
+    assert (found.requests, found.in_vain, found.octets) == (4, 1, 70)
+    assert found.statuses == {"200": 1, "301": 1}
+    assert found.failures == {"timeout": 1, "reset": 1}
+    assert found.redirects == {"0": 1, "1": 1}
+    assert found.policies == {"network": 2}
+    assert found.milliseconds["least"] == 100
+    assert found.milliseconds["most"] == 10_000
+    assert found.chains.rows == (
+        Chain(A, (f"{A}/robots.txt", f"{A}/r"), ("301", "200"), (True, True), 1),
+    )
+
+
+def test_a_fetch_is_counted_once(tmp_path: Path) -> None:
+    """A renewed policy tells the way to its copy again, and so does a later segment."""
+    made = Made(tmp_path)
+    first, renewed = (
+        _hop(A, "/robots.txt", 1.0, status=200),
+        _hop(A, "/robots.txt", 50.0, status=304),
+    )
+    old = _hop(A, "/robots.txt", -500.0, status=200)
+    known = {"uri": f"{B}/robots.txt", "at": BEGAN + 1, "status": 200, "source": "store"}
+    made.policy(A, hops=[old, first])
+    made.policy(A, hops=[old, first, renewed])
+    made.put("policy", p=1, origin=A, source="network", event="200", meaning="rules", hops=[first])
+    made.policy(B, source="store", hops=[_hop(B, "/robots.txt", 2.0, status=200)])
+    made.policy(
+        SLOW,
+        hops=[_hop(SLOW, "/robots.txt", 3.0, status=302, location=f"{B}/robots.txt"), known],
+    )
+    found = report_of([made.end()]).fetches
+    assert found.statuses == {"200": 1, "304": 1, "302": 1}
+    assert found.requests == 3
+    assert found.policies == {"network": 3, "store": 1}
+    assert found.chains.rows[0].asked == (True, False)
+
+
+def test_verdicts(tmp_path: Path) -> None:
+    def said(made: Made) -> str:
+        return " ".join(f"{kind}: {words}" for kind, words in verdict(report_of([made.end()])))
+
+    made = Made(tmp_path, "fine")
+    made.decide(f"{A}/1", made.policy(A))
+    assert said(made).startswith("good: 1 request was judged by robots.txt, and none was")
+    made = Made(tmp_path, "dry", REP_DRY_RUN=True)
+    made.forbid(f"{A}/x", made.policy(A), outcome="would-drop")
+    made.exempt(f"{A}/y")
+    words = said(made)
+    assert "bad: 1 request was judged by robots.txt; 1 was disallowed, and 1 of these" in words
+    assert "a dry run (REP_DRY_RUN)" in words
+    assert "note: 1 request went out without being judged" in words
+    made = Made(tmp_path, "off", ROBOTSTXT_OBEY=False)
+    assert "note: No request was judged by robots.txt: the crawl was not told" in said(made)
+
+
+def test_what_was_exempted_by_the_settings(tmp_path: Path) -> None:
+    made = Made(tmp_path, REP_CRAWL_DELAY_EXCESS="ignore")
+    made.decide(f"{B}/1", made.policy(B, source="override", hops=None), reason="OVERRIDDEN")
+    slow = made.policy(SLOW, crawl_delay=MOST_SECONDS + 1)
+    made.decide(f"{SLOW}/1", slow)
+    made.forbid(f"{SLOW}/x", slow, by="browser", outcome="slipped")
+    found = report_of([made.end()])
+    assert {(one.why, one.origin): one.count for one in found.exemptions.rows} == {
+        ("overridden", B): 1,
+        ("delay-ignored", SLOW): 2,
+        ("slipped", SLOW): 1,
+    }
+    assert found.totals.went_on == 1
+    assert SETTINGS["REP_CRAWL_DELAY_MAX_SECONDS"].default == MOST_SECONDS
+
+
+def test_pace(tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    made.policy(A, crawl_delay=2.0)
+    for at, left_by in ((0.0, 0.1), (4.2, 4.3), (2.1, 2.15)):  # told as their answers came
+        made.send(A, at, left_by, 2.0)
+    made.policy(B, crawl_delay=5.0)
+    for at in (0.0, 1.0, 7.0):
+        made.send(B, at, at, 1.0)
+    made.policy(SLOW, crawl_delay=9.0)
+    found = report_of([made.end()])
+    assert found.paces.rows == (
+        Paced(B, 5.0, 1.0, 3, 1.0, 1, "not-kept"),
+        Paced(A, 2.0, 2.0, 3, 2.0, 0, "kept"),
+        Paced(SLOW, 9.0, None, 0, None, 0, "no-visit"),
+    )
+    assert any("1 of these had requests sooner" in words for _, words in verdict(found))
+
+
+def test_pace_of_several_workers(tmp_path: Path) -> None:
+    """Each worker kept the delay; together they did not."""
+    runs = []
+    for name, times in (("one", (0.0, 4.0)), ("two", (1.0, 6.0))):
+        made = Made(tmp_path, name)
+        made.policy(A, crawl_delay=2.0)
+        for at in times:
+            made.now = BEGAN + at
+            made.send(A, at, at, 2.0)
+        runs.append(made.end())
+    assert [report_of([run]).paces.rows[0].word for run in runs] == ["kept", "kept"]
+    (row,) = report_of(runs).paces.rows
+    assert (row.visits, row.least_seconds, row.too_soon) == (4, 1.0, 1)
+    assert {run.run for run in report_of(trails_at([tmp_path])).runs} == {"one", "two"}
+
+
+def test_several_runs_add_up(tmp_path: Path) -> None:
+    for name in ("one", "two", "three"):
+        made = Made(tmp_path, name)
+        p = made.policy(A)
+        made.decide(f"{A}/1", p)
+        made.forbid(f"{A}/x", p)
+        made.end()
+    (tmp_path / "latest").symlink_to("two")
+    found = report_of(trails_at([tmp_path, tmp_path / "two", tmp_path / "latest"]))
+    assert [run.run for run in found.runs] == ["one", "three", "two"]
+    assert (found.totals.judged, found.totals.held_back) == (6, 3)
+    assert found.rules.rows[0].count == 3
+    assert found.origins.rows[0].requests == 1, "one instant: the same request in three trails"
+    assert any("several crawls" in limit for limit in found.limits)
+
+
+class TestStates:
+    def test_whole(self, tmp_path: Path) -> None:
+        found = _small(tmp_path)
+        assert found.state == "whole"
+        (run,) = found.runs
+        assert (run.ended, run.last_n, run.problems, run.missing) == ("finished", 9, (), ())
+        assert (run.spider, run.tokens, run.user_agent) == ("made", ("MadeBot",), "MadeBot/1.0")
+        assert len(run.manifest_sha256) == 64
+        assert json.loads(json.dumps(found.as_dict()))["totals"]["judged"] == 5
+
+    def test_without_an_end(self, tmp_path: Path) -> None:
+        made = Made(tmp_path)
+        made.decide(f"{A}/1", made.policy(A))
+        found = report_of(trails_at([made.folder]))
+        assert (found.state, found.runs[0].ended) == ("incomplete", None)
+        assert found.totals.judged == 1
+        assert any("after the last record" in limit for limit in found.limits)
+        made.end()
+
+    def test_changed(self, tmp_path: Path) -> None:
+        _small(tmp_path)
+        (path,) = (tmp_path / "run-1").glob("*.gz")
+        octets = gzip.decompress(path.read_bytes())
+        path.write_bytes(gzip.compress(octets.replace(b'"allowed":false', b'"allowed":true', 1)))
+        found = report_of(trails_at([tmp_path]))
+        assert found.state == "changed"
+        assert found.runs[0].problems
+        assert any("proves nothing" in words for _, words in verdict(found))
+
+    def test_a_gap(self, tmp_path: Path) -> None:
+        made = Made(tmp_path)
+        made.decide(f"{A}/1", made.policy(A))
+        made.writer.lose(2, "disallowed", BEGAN + 1)
+        made.n = 2
+        made.now += 10
+        made.decide(f"{A}/3", 1)
+        found = report_of([made.end()])
+        assert (found.totals.lost, found.totals.judged, found.state) == (1, 2, "incomplete")
+        (gap,) = found.gaps.rows
+        assert (gap.from_n, gap.to_n, gap.count) == (2, 2, 1)
+
+    def test_none(self, tmp_path: Path) -> None:
+        with pytest.raises(TrailError, match="no trail"):
+            trails_at([tmp_path])
+
+    @pytest.mark.parametrize("value", ["null", '"x"', "1e999", "-5", "[]", "{}", str(10**40)])
+    def test_records_that_cannot_be(self, tmp_path: Path, value: str) -> None:
+        """Whatever stands in a trail, there is a report, and it says what it is worth."""
+        _small(tmp_path)
+        (path,) = (tmp_path / "run-1").glob("*.gz")
+        lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+        broken = []
+        for text in lines:
+            record = json.loads(text)
+            broken.append(text)
+            for key in record:
+                if key != "t":
+                    held = json.dumps({**record, key: "?"}).replace('"?"', value)
+                    broken.append(held)
+        path.write_bytes(gzip.compress("\n".join(broken).encode()))
+        found = report_of(trails_at([tmp_path]))
+        assert found.state == "changed"
+        assert json.dumps(found.as_dict(), default=str)
+
+
+class TestMemory:
+    def test_a_tally_keeps_what_matters(self) -> None:
+        tally: Tally[int, list[int]] = Tally(lambda: [0], lambda held: held[0], 100)
+        for number in range(1000):
+            tally.of(number)[0] += 1 + 1000 * (number % 100 == 0)
+        assert len(tally.held) <= 100
+        assert set(range(0, 1000, 100)) <= tally.held.keys()
+        assert tally.key_count == 100
+        held = sum(one[0] for one in tally.held.values())
+        assert held + tally.dropped_weight == 1000 + 10_000
+
+    def test_a_timeline_grows_coarser(self) -> None:
+        line = Timeline()
+        for number in range(100_000):
+            line.at(BEGAN + number * 37.0)[number % 5] += 1
+        times = line.times()
+        assert len(times.moments) <= 121
+        assert sum(one.allowed + one.stale + one.exempt for one in times.moments) == 60_000
+        assert times.seconds == 43_200
+        assert all(one.at % times.seconds == 0 for one in times.moments)
+        for instant in (-1.0, 1e12, float("nan"), float("inf")):
+            with pytest.raises(ValueError, match="no instant"):
+                line.at(instant)
+        line.at(0.0)[0] += 1
+        line.at(9e10)[0] += 1
+        assert len(line.times().moments) <= 121
+
+    def test_numbers_that_came_before(self) -> None:
+        seen = Seen()
+        assert [seen.is_new(n) for n in (1, 9, 1, 100_000, 100_000, 0)] == [
+            *(True, True, False, True, False, True)
+        ]
+        assert seen.is_new(-1)
+        assert seen.is_new(1 << 60)
+
+    def test_gaps_of_one(self) -> None:
+        gaps = Gaps()
+        gaps.add(1.0, 1.0, 5.0, 5.0)
+        gaps.finish()
+        assert (gaps.least, gaps.too_soon, gaps.visits) == (None, 0, 1)
+
+    def test_the_buffer_is_longer_than_what_may_be_told_late(self) -> None:
+        gaps = Gaps()
+        late = list(range(tallies._BUFFERED))
+        for at in [*late[1:], late[0], *range(len(late), 40)]:
+            gaps.add(float(at), float(at), 1.0, 1.0)
+        gaps.finish()
+        assert (gaps.least, gaps.too_soon) == (1.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("url", "origin"),
+    [
+        ("https://a.example:8080/x?y#z", "https://a.example:8080"),
+        ("https://a.example?y", "https://a.example"),
+        ("data:,x", "data:"),
+        ("", ":"),
+    ],
+)
+def test_origins_of_urls(url: str, origin: str) -> None:
+    assert origin_of(url) == origin

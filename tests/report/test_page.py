@@ -1,0 +1,175 @@
+"""The page of a report: what it shows, that nothing in it runs, and how a browser takes it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.report.making import report_of
+from scrapy_rep.report.values import Report
+from tests.crawling import REPOSITORY
+from tests.others.browsers import CHROMIUM
+from tests.report.making import BEGAN, HOSTILE, Made, hostile_urls
+from tests.survey.test_page import Elements
+
+pytest.importorskip("jinja2", reason="needs Jinja")
+
+
+def _page(report: Report) -> str:
+    from scrapy_rep.report.page import page
+
+    return page(report)
+
+
+def made_of_all(root: Path) -> Report:
+    """Something in every section, and hostile text wherever a site or a spider may put it."""
+    made = Made(root, REP_DRY_RUN=True, REP_OVERRIDES={HOSTILE: HOSTILE})
+    for number, url in enumerate(hostile_urls()):
+        made.now += 7.0
+        origin = url.rpartition("/")[0][:300]
+        hops = [
+            {"uri": url, "at": made.now, "status": 301, "location": url, "source": "network"},
+            {"uri": url + "/", "at": made.now, "failure": HOSTILE, "source": "network"},
+        ]
+        p = made.policy(origin, event=HOSTILE, hops=hops, crawl_delay=0.5 + number, is_stale=True)
+        made.decide(url, p)
+        made.forbid(url, p, rule=f"Disallow: {url}", group=HOSTILE)
+        made.forbid(url, p, outcome="would-drop", reason=HOSTILE)
+        made.exempt(url)
+        made.withhold(url, f"noai by {url}")
+        for turn in range(3):
+            at = made.now - BEGAN + turn * (0.4 + number)
+            made.send(origin, at, at, 0.5)
+    made.writer.lose(made.n + 1, "disallowed", made.now)
+    made.n += 1
+    made.now += 10
+    return report_of([made.end(HOSTILE)])
+
+
+def test_nothing_in_it_runs_or_is_loaded(tmp_path: Path) -> None:
+    text = _page(made_of_all(tmp_path))
+    elements = Elements()
+    elements.feed(text)
+    tags = {tag for tag, _ in elements.found}
+    assert not tags & {"script", "img", "link", "iframe", "object", "embed", "form", "a", "base"}
+    assert not tags & {"math", "input", "button", "video", "audio", "animate", "use", "image"}
+    for tag, attributes in elements.found:
+        assert not [n for n in attributes if n.startswith("on") or n in ("src", "href", "style")]
+        assert tag != "meta" or attributes.get("http-equiv") in (None, "Content-Security-Policy")
+    assert "default-src 'none'; style-src 'unsafe-inline'" in text
+    assert "url(" not in text
+    assert "@import" not in text
+    assert text.count("</style>") == 1
+    assert "&lt;script&gt;" in text
+    assert not re.search("[\u202e\x1b\x00]", text)
+
+
+def test_what_it_shows(tmp_path: Path) -> None:
+    text = _page(made_of_all(tmp_path))
+    for words in (
+        *["Robots.txt report: a crawl of made", "Verdict", "Wrong:", "Note:"],
+        *["150 requests were judged by robots.txt; 100 were disallowed, and 50 of these went out"],
+        *["50 requests went out without being judged", "The trail is not complete"],
+        *["Who, and when", "MadeBot/1.0", "Decisions over time, as numbers"],
+        *["Redirects", "Rules that decided", "requests came too soon"],
+        *["What this cannot show", "the trail was closed"],
+    ):
+        assert words in text, words
+    ids = re.findall(r'id="([^"]*)"', text)
+    assert len(ids) == len(set(ids))
+    assert "No origin asked" not in text
+
+
+def test_a_crawl_without_anything(tmp_path: Path) -> None:
+    text = _page(report_of([Made(tmp_path).end()]))
+    for words in (
+        "No request was judged by robots.txt.",
+        "The trail is whole",
+        "There are none: robots.txt had the last word",
+        "No origin asked for a delay",
+        "Nothing was withheld",
+        "everything was written",
+    ):
+        assert words in text, words
+
+
+def test_tables_stop(tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    for number in range(250):
+        origin = f"https://h{number}.example"
+        made.forbid(f"{origin}/x", made.policy(origin))
+    text = _page(report_of([made.end()]))
+    assert text.count("200 of 250 rows. For all: scrapy rep report run-1 --json") == 2
+    assert text.count("https://h99.example") == 0
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_decisions(tmp_path: Path) -> None:
+    """Under 300 kB, whatever the trail holds."""
+    made = Made(tmp_path)
+    policies = {}
+    for number in range(100_000):
+        made.now += 0.7
+        host = number % 3000
+        origin = f"https://www.department-{host}.example-of-a-long-name.org"
+        if host not in policies:
+            hops = [
+                {"uri": f"{origin}/robots.txt", "at": made.now, "status": 301, "location": "/r"},
+                {"uri": f"{origin}/moved/robots.txt", "at": made.now, "status": 200},
+            ]
+            hops = [{**hop, "source": "network"} for hop in hops]
+            policies[host] = made.policy(origin, hops=hops, crawl_delay=host % 10 + 1.0)
+        url = f"{origin}/articles/2026/{number}/{'a-title-of-many-words-' * 4}?session={number}"
+        if number % 3 == 0:
+            made.forbid(url, policies[host], rule=f"Disallow: /articles/2026/*/{host}/*?session=")
+        elif number % 50 == 1:
+            made.exempt(url)
+        elif number % 50 == 2:
+            made.withhold(
+                url, f"train-ai=n by Content-Usage, line 3 of {origin}/robots.txt: {host}"
+            )
+        else:
+            made.decide(url, policies[host])
+        if number % 2:
+            made.send(origin, made.now - BEGAN, made.now - BEGAN + 0.1, host % 10 + 1.0)
+    report = report_of([made.end()])
+    assert report.totals.judged > 90_000
+    text = _page(report)
+    assert len(text.encode()) < 300_000, "octets"
+    assert "200 of 3,000 rows" in text
+    assert len(report.times.moments) > 50
+
+
+_MISSING = [n for n in ("playwright", "axe_playwright_python") if find_spec(n) is None]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CHROMIUM, reason="no Chromium is installed")
+@pytest.mark.skipif(bool(_MISSING), reason=f"needs {_MISSING}")
+def test_in_chromium(tmp_path: Path) -> None:
+    """As people see it: light and dark, on paper, on a telephone, with a screen reader."""
+    path = tmp_path / "page.html"
+    path.write_text(_page(made_of_all(tmp_path)), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.survey.browser", CHROMIUM, str(path)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert len(found) == 4
+    for seen in found:
+        assert seen["events"] == [path.as_uri()]
+        assert seen["violations"] == []
+        assert seen["content_width"] <= seen["width"]
+        assert seen["paper_octets"] > 10_000
+        is_light = seen["scheme"] == "light"
+        assert seen["ground"] == ("rgb(255, 255, 255)" if is_light else "rgb(21, 23, 26)")
