@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ from scrapy_rep.reporting.pages import environment
 from .cells import Table
 from .charts import columns, plot
 from .tables import tables_of
-from .values import Report
+from .values import Report, Rows
 from .words import BAD, GOOD, NOTE, verdict, when
 
 _WORDS = {GOOD: "OK:", NOTE: "Note:", BAD: "Wrong:"}
 _DOTS = 200
+_OCTETS = 290_000  # that a mail takes without a thought; if it has to be, with fewer rows
+_ROWS = (200, 150, 100, 50, 20)
 _NAMED = 3
 
 
@@ -26,14 +29,41 @@ def page(report: Report) -> str:
         ImportError: Jinja is not installed.
     """
     template = environment("scrapy_rep.report").get_template("report.html")
+    text = ""
+    for rows in _ROWS:
+        text = _rendered(template, report, rows)
+        if len(text.encode("utf-8", "surrogatepass")) <= _OCTETS:
+            break
+    return text
+
+
+def _rendered(template: Any, report: Report, rows: int) -> str:
     text: str = template.render(
         title=_title(report),
         subtitle=_subtitle(report),
         tiles=[*_tiles(report)],
         verdict=[(kind, _WORDS[kind], sentence) for kind, sentence in verdict(report)],
-        sections=[*_sections(report)],
+        sections=[*_sections(_first_rows(report, rows))],
     )
     return text
+
+
+def _first_rows(report: Report, count: int) -> Report:
+    """A report with so many rows in each table; of how many, it still tells."""
+
+    def first(rows: Rows[Any]) -> Rows[Any]:
+        return replace(rows, rows=rows.rows[:count])
+
+    return replace(
+        report,
+        exemptions=first(report.exemptions),
+        origins=first(report.origins),
+        rules=first(report.rules),
+        paces=first(report.paces),
+        withheld=first(report.withheld),
+        gaps=first(report.gaps),
+        fetches=replace(report.fetches, chains=first(report.fetches.chains)),
+    )
 
 
 def write(path: Path, text: str) -> None:

@@ -20,7 +20,7 @@ PIECES = (
     *("javascript:alert(4)", "{{7*7}}", "{% raw %}", "--><!--", "</table></main>"),
     *("<iframe src=//evil.example>", "<base href=//evil.example>", "&lt;b&gt;", "\u202etxt.exe"),
     *("\x1b[31m", "\x00", "<form action=//evil.example>", "' onclick='alert(5)", "`${1}`"),
-    *("<meta http-equiv=refresh content=0;url=//evil.example>", "a" * 3000, "/x" * 400),
+    *("<meta http-equiv=refresh content=0;url=//evil.example>", "a" * 3000, "\ud800"),
     *("<details open ontoggle=alert(6)>", "<math><mi xlink:href=//evil.example>", "😀" * 90),
 )
 

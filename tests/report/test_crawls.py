@@ -58,7 +58,7 @@ def test_it_disturbs_nothing(tmp_path: Path) -> None:
         wanted = {"REP_REPORT": str(tmp_path / "none" / "report.html")}
         result, run = audited([site.url("/a")], tmp_path, settings=wanted)
     assert result.finish_reason == "finished"
-    assert result.stats["log_count/ERROR"] == 1
+    assert result.log.count("] ERROR: ") == 1
     assert "The report of this crawl cannot be written" in result.log
     assert rep("report", run.path).status == 0
 
