@@ -117,7 +117,9 @@ def _sections(report: Report) -> list[dict[str, Any]]:
     for section in found:
         if section["name"] == "decisions":
             section["times"] = columns(report.times)
-            section["key"] = ["allowed", "held back", "not judged"] if section["times"] else []
+            against = ["sent though disallowed"] if report.totals.went_on else []
+            key = ["allowed", "held back", "not judged", *against]
+            section["key"] = key if section["times"] else []
         elif section["name"] == "pace":
             section["plot"] = plot(report.paces.rows[:_DOTS])
         elif section["name"] == "limits":
