@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from scrapy import Request
+from scrapy.core.downloader import Downloader
+from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 from twisted.internet.error import ConnectionDone, ConnectionLost
@@ -114,6 +116,57 @@ class TestCarrying:
                 run(fetch)
         else:
             assert run(fetch).url == URI
+
+    @pytest.mark.parametrize("is_subclass", [False, True])
+    def test_only_a_handler_that_is_known_to_keep_the_time_gets_no_second_timer(
+        self, is_subclass: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class Another(HTTP11DownloadHandler):
+            pass
+
+        async def answer(request: Request) -> Response:
+            tasks.append(asyncio.current_task())
+            return Response(URI)
+
+        async def fetch() -> None:
+            await handlers.download_request_async(request := ours(0.01))
+            tasks.append(asyncio.current_task())
+            assert request.meta[MARK].response.url == URI
+
+        tasks: list[Any] = []
+        handler: Any = (Another if is_subclass else HTTP11DownloadHandler).__new__(
+            Another if is_subclass else HTTP11DownloadHandler
+        )
+        handler._pool = None
+        handlers = Handlers(handler, answer)
+        wires_of(handlers)
+        run(fetch)
+        assert (tasks[0] is tasks[1]) is not is_subclass
+
+    def test_an_answer_is_kept_with_headers_of_its_own(self) -> None:
+        response = Response(URI, headers={"Content-Encoding": "gzip"}, flags=["one"])
+
+        async def answer(request: Request) -> Response:
+            return response
+
+        handlers = Handlers(answer=answer)
+        wires_of(handlers)
+        request = ours()
+        assert run(lambda: handlers.download_request_async(request)) is response
+        del response.headers["Content-Encoding"]
+        response.flags.append("two")
+        kept = request.meta[MARK].response
+        assert kept.headers.getlist("Content-Encoding") == [b"gzip"]
+        assert kept.flags == ["one"]
+
+    def test_another_downloader_may_answer_without_a_handler(self) -> None:
+        handlers = Handlers()
+        assert not wires_of(handlers).sees_answers
+        crawler = get_crawler()
+        downloader = Downloader.__new__(Downloader)
+        downloader.handlers = Handlers()  # type: ignore[assignment]
+        crawler.engine = SimpleNamespace(downloader=downloader)  # type: ignore[assignment]
+        assert Wires.of(crawler).sees_answers
 
     def test_another_handler_for_ftp_is_asked(self) -> None:
         async def answer(request: Request) -> Response:

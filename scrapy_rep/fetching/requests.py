@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -73,9 +72,12 @@ class Requests:
         handlers: dict[object, Callable[..., None]] = {
             signals.headers_received: self._headers_received,
             signals.bytes_received: self._bytes_received,
-            signals.response_downloaded: self._response_downloaded,
         }
         self._listening = Listening(crawler, handlers)
+        # Where `Wires` does not see the answers. Pages have this signal as well, and pay for it.
+        self._listening_to_answers = Listening(
+            crawler, {**handlers, signals.response_downloaded: self._response_downloaded}
+        )
         slots.listen_to_requests(self._reached, self._downloads.left)
 
     async def whole_answer(
@@ -135,7 +137,8 @@ class Requests:
         uri = request.url
         self._wires = Wires.of(self._crawler)
         try:
-            with self._listening.on():
+            is_seen = self._wires.sees_answers
+            with (self._listening if is_seen else self._listening_to_answers).on():
                 response = await self._downloads.answer_to(request, course)
             course.user_agent = _user_agent(response.request or request)
         except CancelledError:  # Twisted's, which is an Exception
@@ -216,9 +219,7 @@ class Requests:
     def _response_downloaded(self, response: Response, request: Request) -> None:
         transfer = request.meta.get(MARK)
         if isinstance(transfer, Transfer):
-            # Of its own: Scrapy's decompression empties the Content-Encoding of the original, and
-            # a truncated body would look complete.
-            transfer.response = _with_own_headers(response)
+            transfer.came(response)
 
 
 def _step(uri: str, transfer: Transfer, event: Event, response: Response | None) -> Step:
@@ -240,15 +241,6 @@ def _step(uri: str, transfer: Transfer, event: Event, response: Response | None)
 
 def _seconds_since(instant: float | None) -> float | None:
     return None if instant is None else max(time.time() - instant, 0.0)
-
-
-def _with_own_headers(response: Response) -> Response:
-    """A copy of an answer; `Response.copy` would read every header anew."""
-    made = copy(response)
-    headers = Headers(encoding=response.headers.encoding)
-    dict.update(headers, {name: list(values) for name, values in dict.items(response.headers)})
-    made.headers, made.flags = headers, list(response.flags)
-    return made
 
 
 def _rescued(transfer: Transfer, error: Exception) -> Response:

@@ -17,9 +17,11 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Generator, Iterator
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import ResponseDataLossError
+from scrapy.http import Headers
 
 from scrapy_rep.protocol.access.endings import Ending
 
@@ -27,7 +29,7 @@ from .connection import Connection
 
 if TYPE_CHECKING:
     from scrapy import Request
-    from scrapy.http import Headers, Response
+    from scrapy.http import Response
 
 
 MARK = "rep_fetch"
@@ -139,6 +141,17 @@ class Transfer:
         self.has_head = True
         self._handler_tells_end = body_length is not None
         self._is_encoded = bool(_encodings(headers))
+
+    def came(self, response: Response) -> None:
+        """The answer has come, and has not passed a middleware yet.
+
+        Its copy has headers of its own: Scrapy's decompression empties the Content-Encoding of the
+        original, and a truncated body would look complete.
+        """
+        self.response = made = copy(response)  # `Response.copy` would read every header anew
+        headers = Headers(encoding=response.headers.encoding)
+        dict.update(headers, {name: list(values) for name, values in dict.items(response.headers)})
+        made.headers, made.flags = headers, list(response.flags)
 
     def has_enough_after(self, data: bytes) -> bool:
         """Whether nothing more is needed once these octets have come.

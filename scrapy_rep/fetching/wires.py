@@ -12,11 +12,11 @@ that lacks one of the attributes counts as an unknown handler.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any
 
+from scrapy.core.downloader import Downloader
 from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 from twisted.web._newclient import HTTP11ClientProtocol
@@ -43,12 +43,17 @@ Download = Callable[["Request"], Awaitable["Response"]]
 
 
 class Wires:
-    """The way of a crawl's robots.txt requests through its download handlers."""
+    """The way of a crawl's robots.txt requests through its download handlers.
+
+    Attributes:
+        sees_answers: whether each answer passes here before it passes any middleware.
+    """
 
     def __init__(self, crawler: Crawler, handlers: Any) -> None:
         self._crawler = crawler
         self._handlers = handlers
-        self._watched: set[str] = set()
+        self.sees_answers = False
+        self._watched: dict[str, bool] = {}  # whether the handler of a scheme keeps the time itself
         self._awaited: Counter[str] = Counter()
         self._speaking: Connection | None = None
 
@@ -62,6 +67,8 @@ class Wires:
             wires = cls(crawler, handlers)
             if hasattr(handlers, "download_request_async"):
                 wires._take_over(handlers)
+                # Another DOWNLOADER may answer without a handler.
+                wires.sees_answers = type(engine.downloader) is Downloader
         return wires
 
     def _take_over(self, handlers: Any) -> None:
@@ -82,37 +89,36 @@ class Wires:
             connection.head_came(transfer.limit_octets)
 
     async def _carry(self, request: Request, download: Download) -> Response:
-        """Download a request; one of ours ends in time, even if its handler keeps no time."""
+        """Download a request; keep the answer to one of ours as it came."""
         transfer = Transfer.of(request)
         if transfer is None:
             return await download(request)
+        response = await self._in_time(request, transfer, download)
+        transfer.came(response)
+        return response
+
+    async def _in_time(self, request: Request, transfer: Transfer, download: Download) -> Response:
+        """Download a request of ours, which ends in time even if its handler keeps no time."""
         scheme = request.url.partition(":")[0]
         handler = self._handler(scheme)
         if scheme == "ftp" and ftp.is_built_in(handler):
             return await ftp.retrieve(request, self._crawler.settings, transfer.limit_octets)
-        seconds = float(request.meta["download_timeout"]) + _SLACK_SECONDS
         with self._awaiting(request.url, transfer):
+            if self._watched.get(scheme):
+                return await download(request)
+            seconds = float(request.meta["download_timeout"]) + _SLACK_SECONDS
             return await within(seconds, _as_coroutine(download(request)))
 
-    @contextmanager
-    def _awaiting(self, url: str, transfer: Transfer) -> Iterator[None]:
+    def _awaiting(self, url: str, transfer: Transfer) -> _Awaiting:
         """Mark a URL as awaited, so that the connections of either library know the transfer."""
-        token = _carrying.set(transfer)
-        self._awaited[url] += 1
-        try:
-            yield
-        finally:
-            self._awaited[url] -= 1
-            if not self._awaited[url]:
-                del self._awaited[url]
-            _carrying.reset(token)
+        return _Awaiting(self._awaited, url, transfer)
 
     def _handler(self, scheme: str) -> Any:
         """The handler for the URLs of a scheme, watched from now on."""
         find = getattr(self._handlers, "_get_handler", None)
         handler = find(scheme) if find is not None else None
         if handler is not None and scheme not in self._watched:
-            self._watched.add(scheme)
+            self._watched[scheme] = _keeps_time(handler)
             pool = getattr(handler, "_pool", None)
             if hasattr(pool, "_factory"):
                 self._watch_twisted(pool)
@@ -211,6 +217,39 @@ class Wires:
         protocol.eof_received = eof_received
         protocol.connection_lost = connection_lost
         return protocol
+
+
+class _Awaiting:
+    """While a URL is awaited."""
+
+    __slots__ = ("_awaited", "_token", "_transfer", "_url")
+
+    def __init__(self, awaited: Counter[str], url: str, transfer: Transfer) -> None:
+        self._awaited = awaited
+        self._url = url
+        self._transfer = transfer
+
+    def __enter__(self) -> None:
+        self._token: Token[Transfer | None] = _carrying.set(self._transfer)
+        self._awaited[self._url] += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._awaited[self._url] -= 1
+        if not self._awaited[self._url]:
+            del self._awaited[self._url]
+        _carrying.reset(self._token)
+
+
+def _keeps_time(handler: Any) -> bool:
+    """Whether a handler is known to end each request in time: Scrapy's usual one, by a timer.
+
+    A timer and a task of ours would be a second pair for each file.
+    """
+    if not hasattr(handler, "_pool"):
+        return False  # and its module may not be there: it needs a reactor
+    from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
+
+    return type(handler) is HTTP11DownloadHandler
 
 
 async def _as_coroutine(download: Awaitable[Response]) -> Response:
