@@ -26,7 +26,9 @@ from scrapy_rep.protocol.access.origin import Origin
 from .entry import Entry, key_of
 
 MAGIC = b"REP\x02"
+_SMALL_OCTETS, _SMALL_WBITS, _SMALL_MEMORY = 1 << 12, 12, 5
 _FRAME = struct.Struct(">4sII")  # magic, CRC-32 of what follows it, octets of the header
+_ENCODER = json.JSONEncoder(separators=(",", ":"))  # `json.dumps` would make one for each record
 _BODY_LIMIT_OCTETS = 1 << 26  # no record of ours holds more; a tampered one might
 
 
@@ -38,8 +40,8 @@ def encode(entry: Entry) -> bytes:
         "copy": None if copy is None else _copy_header(copy),
         "outage": None if outage is None else _outage_header(outage),
     }
-    payload = json.dumps(header, separators=(",", ":")).encode("ascii")
-    body = zlib.compress(copy.body) if copy is not None and copy.body else b""
+    payload = _ENCODER.encode(header).encode("ascii")
+    body = _deflated(copy.body) if copy is not None and copy.body else b""
     crc = zlib.crc32(body, zlib.crc32(payload))
     return _FRAME.pack(MAGIC, crc, len(payload)) + payload + body
 
@@ -58,6 +60,14 @@ def decode(octets: bytes, origin: Origin) -> Entry | None:
         zlib.error,
     ):
         return None
+
+
+def _deflated(body: bytes) -> bytes:
+    """A body, deflated; a small one with a window of its size, so that little memory is cleared."""
+    if len(body) > _SMALL_OCTETS:
+        return zlib.compress(body)
+    deflater = zlib.compressobj(wbits=_SMALL_WBITS, memLevel=_SMALL_MEMORY)
+    return deflater.compress(body) + deflater.flush()
 
 
 def _decode(octets: bytes, origin: Origin) -> Entry | None:

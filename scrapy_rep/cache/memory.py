@@ -164,7 +164,7 @@ class MemoryStore:
             kept = _Kept(entry.changed_at, encode(entry), self._versions_with(entry, found))
             self._records.put(entry.origin, kept, kept.octets)
         if lease is not None:
-            self.release(lease)
+            del self._leases[lease.origin]
         return done(True)
 
     def versions(self, origin: Origin) -> Future[list[Copy]]:
