@@ -6,33 +6,39 @@ from scrapy_rep.queue.turns import Later, Turns
 
 
 class Item:
-    def __init__(self) -> None:
+    def __init__(self, name: str = "") -> None:
+        self.name = name
         self.due_at: float | None = None
+        self.rank: int | None = None
 
 
 class TestTurns:
     def test_the_least_active_come_first_and_equals_in_turn(self) -> None:
-        turns: Turns[str] = Turns()
+        turns: Turns[Item] = Turns()
         for name, active in (("a", 1), ("b", 0), ("c", 0), ("d", 2)):
-            turns.put(name, active)
+            turns.put(Item(name), active)
         order = []
         while (first := turns.first()) is not None:
-            order.append(first)
+            order.append(first.name)
             turns.drop(first)
         assert order == ["b", "c", "a", "d"]
         assert turns.least_active is None
 
     def test_to_put_again_changes_the_rank_or_nothing(self) -> None:
-        turns: Turns[str] = Turns()
-        turns.put("a", 0)
-        turns.put("b", 0)
-        turns.put("a", 0)
-        assert turns.first() == "a"
-        turns.put("a", 3)
-        assert (turns.first(), turns.least_active, len(turns)) == ("b", 0, 2)
-        turns.drop("b")
-        turns.drop("b")
-        assert (turns.first(), turns.least_active, len(turns)) == ("a", 3, 1)
+        turns: Turns[Item] = Turns()
+        a, b = Item(), Item()
+        turns.put(a, 0)
+        turns.put(b, 0)
+        turns.put(a, 0)
+        assert turns.first() is a
+        turns.put(a, 3)
+        assert (turns.first(), turns.least_active, len(turns)) == (b, 0, 2)
+        turns.drop(b)
+        turns.drop(b)
+        assert (turns.first(), turns.least_active, len(turns)) == (a, 3, 1)
+        turns.drop(a)
+        turns.put(a, 0)
+        assert (turns.first(), turns.least_active, len(turns)) == (a, 0, 1)
 
 
 class TestLater:

@@ -46,9 +46,10 @@ class SlotLanes:
         lane_count: how many lanes there are.
         first: the ready lane whose turn it is; None if no lane is ready.
         due_at: the time that the slot waits for, if it waits for one; see `Later`.
+        rank: how active it is, if it has its turn; see `Turns`.
     """
 
-    __slots__ = ("_others", "due_at", "first", "key", "lane_count")
+    __slots__ = ("_others", "due_at", "first", "key", "lane_count", "rank")
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -56,6 +57,7 @@ class SlotLanes:
         self.first: Lane | None = None
         self._others: deque[Lane] | None = None  # most slots have one lane, and need no deque
         self.due_at: float | None = None
+        self.rank: int | None = None
 
     def put(self, lane: Lane) -> None:
         """Put a lane behind those that are ready."""
@@ -76,6 +78,9 @@ class Lanes:
 
     Attributes:
         count: how many requests there are in all lanes.
+        begins_with: returns the lane of the URLs that begin like this, if that has been seen.
+        named: returns the lane of a name, if there is one.
+        slot: returns the lanes of a slot by its key; None if it has none.
     """
 
     def __init__(self) -> None:
@@ -83,18 +88,10 @@ class Lanes:
         self._by_name: dict[str, Lane] = {}
         self._by_base: dict[str, Lane] = {}
         self._slots: dict[str, SlotLanes] = {}
-
-    def begins_with(self, base: str) -> Lane | None:
-        """The lane of the URLs that begin like this, if that has been seen."""
-        return self._by_base.get(base)
-
-    def named(self, name: str) -> Lane | None:
-        """The lane of a name."""
-        return self._by_name.get(name)
-
-    def slot(self, key: str) -> SlotLanes | None:
-        """The lanes of a slot; None if it has none."""
-        return self._slots.get(key)
+        # Of each request, so without another call between.
+        self.begins_with = self._by_base.get
+        self.named = self._by_name.get
+        self.slot = self._slots.get
 
     def __iter__(self) -> Iterator[Lane]:
         return iter(self._by_name.values())

@@ -6,7 +6,14 @@ import heapq
 from collections import OrderedDict
 from typing import Generic, Protocol, TypeVar
 
-Item = TypeVar("Item")
+
+class Ranked(Protocol):
+    """An item that can have a turn; it keeps how active it is, None while it has no turn."""
+
+    rank: int | None
+
+
+Item = TypeVar("Item", bound=Ranked)
 
 
 class Turns(Generic[Item]):
@@ -18,19 +25,17 @@ class Turns(Generic[Item]):
 
     def __init__(self) -> None:
         self._by_active: dict[int, OrderedDict[Item, None]] = {}
-        self._active: dict[Item, int] = {}
 
     def __len__(self) -> int:
-        return len(self._active)
+        return sum(map(len, self._by_active.values()))
 
     def put(self, item: Item, active_count: int) -> None:
         """Put an item behind all that are as active; one that is among them already stays there."""
-        before = self._active.get(item)
-        if before == active_count:
+        if item.rank == active_count:
             return
-        if before is not None:
+        if item.rank is not None:
             self.drop(item)
-        self._active[item] = active_count
+        item.rank = active_count
         peers = self._by_active.get(active_count)
         if peers is None:
             peers = self._by_active[active_count] = OrderedDict()
@@ -38,13 +43,13 @@ class Turns(Generic[Item]):
 
     def drop(self, item: Item) -> None:
         """Remove an item, if it is there."""
-        active_count = self._active.pop(item, None)
-        if active_count is None:
+        if item.rank is None:
             return
-        peers = self._by_active[active_count]
+        peers = self._by_active[item.rank]
         del peers[item]
         if not peers:
-            del self._by_active[active_count]
+            del self._by_active[item.rank]
+        item.rank = None
 
     @property
     def least_active(self) -> int | None:

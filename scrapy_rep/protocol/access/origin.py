@@ -45,7 +45,8 @@ class Origin:
         Raises:
             InvalidUri: the scheme is judged, but there is no host, or no port in 1..65535.
         """
-        is_odd = _ODD.search(uri) is not None
+        # What is printable holds none of these but blanks; that is known much sooner.
+        is_odd = not (uri.isprintable() and uri == uri.strip(" ")) and _ODD.search(uri) is not None
         plain = None if is_odd else _PLAIN.match(uri)
         if plain is not None:
             scheme, host, digits = plain.groups()
