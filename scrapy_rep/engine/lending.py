@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from .downloader import Downloader
@@ -40,8 +40,6 @@ class Lending:
         finally:
             self._lent.discard(origin)
 
-    @contextmanager
-    def one_more(self) -> Iterator[None]:
+    def one_more(self) -> AbstractContextManager[None]:
         """Let the downloader take one more request, so that one of ours takes no other's place."""
-        with self._downloader.one_place_more():
-            yield
+        return self._downloader.one_place_more()

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from concurrent.futures import Future
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
@@ -17,6 +17,7 @@ from twisted.python.failure import Failure
 
 if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
+    from typing_extensions import Self
 
 Value = TypeVar("Value")
 
@@ -147,7 +148,8 @@ class Stopwatch:
 
     def stop(self) -> None:
         """Stop."""
-        self._seconds, self._since = self.seconds, None
+        if self._since is not None:
+            self._seconds, self._since = self.seconds, None
 
 
 class Places:
@@ -162,27 +164,25 @@ class Places:
         self._free = count
         self._queue: deque[Deferred[None]] = deque()
 
-    @asynccontextmanager
-    async def one(self) -> AsyncIterator[Place]:
-        """Wait for a place, and hold it."""
+    def one(self) -> Place:
+        """A place, to be held by `async with`, which waits for it."""
+        return Place(self)
+
+    async def _wait(self) -> None:
+        """Take a place once there is one."""
         if self._free > 0:
             self._free -= 1
-        else:
-            turn: Deferred[None] = Deferred()
-            self._queue.append(turn)
-            try:
-                await maybe_deferred_to_future(turn)
-            except BaseException:
-                if turn in self._queue:
-                    self._queue.remove(turn)
-                else:  # it had been given a place when it was cancelled
-                    self._leave()
-                raise
-        place = Place(self)
+            return
+        turn: Deferred[None] = Deferred()
+        self._queue.append(turn)
         try:
-            yield place
-        finally:
-            place.lend()
+            await maybe_deferred_to_future(turn)
+        except BaseException:
+            if turn in self._queue:
+                self._queue.remove(turn)
+            else:  # it had been given a place when it was cancelled
+                self._leave()
+            raise
 
     def _leave(self) -> None:
         """Give the place to the first that waits."""
@@ -204,6 +204,13 @@ class Place:
     def __init__(self, places: Places) -> None:
         self._places = places
         self._is_lent = False
+
+    async def __aenter__(self) -> Self:
+        await self._places._wait()  # noqa: SLF001
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.lend()
 
     def lend(self) -> None:
         """Let others use it."""

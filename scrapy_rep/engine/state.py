@@ -17,7 +17,10 @@ def is_closing(crawler: Crawler) -> bool:
 
     A download that begins after the engine's last one fails inside the engine.
     """
-    engine: Any = crawler.engine
+    return _is_closing(crawler.engine)
+
+
+def _is_closing(engine: Any) -> bool:
     if engine is None or engine.spider is None:
         return True
     slot = getattr(engine, "_slot", None)
@@ -60,9 +63,9 @@ def wake(crawler: Crawler) -> None:
 
     Where the private attribute for this is missing, the engine's own timer does so every 5 seconds.
     """
-    slot = getattr(crawler.engine, "_slot", None)
-    nextcall = getattr(slot, "nextcall", None)
-    if nextcall is not None and not is_closing(crawler):
+    engine: Any = crawler.engine  # looked up once: it is a descriptor's code
+    nextcall = getattr(getattr(engine, "_slot", None), "nextcall", None)
+    if nextcall is not None and not _is_closing(engine):
         nextcall.schedule()
 
 

@@ -49,8 +49,9 @@ class Asker:
         path: str = ROBOTS_TXT_PATH,
     ) -> Key:
         """The key of an origin's file, fetched on behalf of a request with this meta."""
-        expected = self._identity.fetch_header or self._identity.header
-        sent = expected if self._sent is None else self._sent
+        sent = self._sent
+        if sent is None:
+            sent = self._identity.fetch_header or self._identity.header
         return Key.under(origin, sent, self._variant(origin, meta or {}), path)
 
     def key_as_sent(self, key: Key, user_agent: str | None) -> Key:

@@ -31,7 +31,8 @@ class Carried(NamedTuple):
         """
         if request is None:
             return NOTHING
-        meta = {key: request.meta[key] for key in keys if key in request.meta}
+        theirs = request.meta
+        meta = {key: theirs[key] for key in keys if key in theirs}
         credentials = request.headers.get(_PROXY_AUTHORIZATION) if meta.get(_PROXY) else None
         return cls(meta, {_PROXY_AUTHORIZATION: credentials} if credentials else {})
 

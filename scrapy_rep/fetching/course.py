@@ -167,6 +167,8 @@ class Course:
         nothing can stop the request.
         """
         before, self.part = self.part, part
+        if before is part:
+            return
         self._parts.move(before, part)
         if part is None or part in _QUEUES:
             self.asked.stop()
@@ -174,9 +176,9 @@ class Course:
             self.asked.start()
         if part is Part.SLOT:
             self.queued.start()
-        else:
+        elif before is Part.SLOT:
             self.queued.stop()
-        if self.place is not None and before is not part:
+        if self.place is not None:
             if part in _LENDING:
                 self.place.lend()
             elif before in _LENDING:

@@ -99,7 +99,8 @@ class Downloads:
         Raises:
             IgnoreRequest: it did not come in time.
         """
-        gate, origin = self._slots.gate, Origin.of(request.url)
+        gate = self._slots.gate
+        origin = None if gate is None else Origin.of(request.url)
         if gate is None or origin is None:
             return
         seconds, is_awaited = self._slots.told_delay(origin, origin.host), course.is_awaited

@@ -266,6 +266,8 @@ class Exchanges:
         self, origin: Origin, known: Knowledge, rules: PolicyOptions, *, is_refresh: bool
     ) -> bool:
         """Whether the stored copy is usable without fetching; for a refresh, it must be fresh."""
+        if known.copy is None and known.outage is None:
+            return False
         known = believable(known, time.time(), rules.limits)
         act = self.standing(origin, known, rules).act
         return act is Act.USE or (act is Act.REFRESH and not is_refresh)

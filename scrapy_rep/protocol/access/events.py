@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 
 from scrapy_rep.protocol.errors import ConfigurationError
 
@@ -93,6 +94,7 @@ def name_of(event: Event) -> str:
     return event.value if isinstance(event, Failure) else str(event)
 
 
+@lru_cache(maxsize=1 << 10)  # asked several times of each answer; there are no more events
 def access_result(event: Event) -> AccessResult:
     """Which of the RFC's access results an event is."""
     for name in _narrow_to_wide(event):
@@ -158,7 +160,7 @@ class AccessPolicy:
 
     def meaning(self, event: Event) -> Meaning:
         """What the event means: by the narrowest override, otherwise by the preset's row."""
-        overridden = self.override(event)
+        overridden = self.override(event) if self.overrides else None
         if overridden is not None:
             return overridden
         return next(PRESETS[self.preset][name] for name in _narrow_to_wide(event) if name in _ROWS)
