@@ -14,6 +14,10 @@ _ALWAYS = (
         "timestamp, a signature."
     ),
     (
+        "What was let through may not have been sent all the same: another part of the crawl may "
+        "have dropped it."
+    ),
+    (
         "Requests that do not pass through Scrapy's downloader, such as those that a spider or a "
         "pipeline sends by itself, are in no trail."
     ),

@@ -17,10 +17,10 @@ _RUN_HEAD = (
     *("User-Agent", "software", "SHA-256 of the manifest"),
 )
 _OUTCOMES = {
-    "passed": "sent",
+    "passed": "let through",
     "dropped": "held back",
     "aborted": "held back in a browser",
-    "would-drop": "sent: a dry run",
+    "would-drop": "let through: a dry run",
     "slipped": "sent by a browser",
 }
 _OCCASIONS = {
