@@ -62,9 +62,13 @@ def new_id() -> str:
 
 
 def date(at: float) -> str:
-    """An instant as records write it; those that no calendar holds, as its first one."""
+    """An instant as records write it; those that no calendar holds, as its first one.
+
+    To three decimals, as trails have it and as surveys read stores: else one of 2,000 would have
+    another second there.
+    """
     try:
-        found = datetime.fromtimestamp(at, timezone.utc)
+        found = datetime.fromtimestamp(round(at, 3), timezone.utc)
     except (OverflowError, OSError, ValueError):
         found = datetime.fromtimestamp(0, timezone.utc)
     return f"{found:%Y-%m-%dT%H:%M:%S.%f}Z"

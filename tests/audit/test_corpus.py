@@ -37,7 +37,7 @@ def test_all_are_confirmed(tmp_path: Path) -> None:
             },
             timeout_seconds=500,
             verdicts_path=str(SHARED / "corpus" / "verdicts.jsonl.gz"),
-            hosts=1200,
+            hosts=500,
             proxy=replay.proxy_url,
         )
         requested = Counter(replay.requested())

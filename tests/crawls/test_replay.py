@@ -20,7 +20,7 @@ def as_asked(url: str) -> str:
 
 
 @needs_shared
-@pytest.mark.parametrize("hosts", [150, pytest.param(1200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("hosts", [150, pytest.param(600, marks=pytest.mark.slow)])
 def test_pages_fetched_are_exactly_those_allowed(hosts: int) -> None:
     assert SHARED is not None
     rows = list(verdicts(SHARED / "corpus" / "verdicts.jsonl.gz", hosts))

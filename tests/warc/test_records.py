@@ -107,3 +107,4 @@ def test_chunks_are_joined_and_say_so() -> None:
 def test_instants_of_wrong_clocks() -> None:
     assert date(1e300) == date(float("nan")) == date(0)
     assert date(1_800_000_000.25) == "2027-01-15T08:00:00.250000Z"
+    assert date(1_800_000_000.9997) == "2027-01-15T08:00:01.000000Z", "as trails have it"
