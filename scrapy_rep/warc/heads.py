@@ -16,12 +16,14 @@ from scrapy_rep.audit.addresses import bare
 from .exchanges import Answered, Asked, Headers
 
 # Authorization, Proxy-Authorization, Cookie, Set-Cookie, and what products name alike:
-# X-Api-Key, X-Auth-Token, X-Amz-Security-Token, ...
+# X-Api-Key, X-Auth-Token, X-Amz-Security-Token, Ocp-Apim-Subscription-Key, X-Jwt-Assertion, ...
+# The keys of caches are none.
 _SECRET = re.compile(
-    rb"auth(?!enticate\Z|ority\Z|or\Z)|cookie|token|secret|api-?key|passw|session|credential",
+    rb"auth(?!enticate\Z|ority\Z|or\Z)|cookie|token|secret|apikey|passw|pwd|session|credential|jwt"
+    rb"|bearer|signature|(?<![a-z])(?<!cache-)(?<!surrogate-)key(?![a-z])",
     re.IGNORECASE,
 )
-_USERINFO = re.compile(rb"//[^/?#\s@\"'<>]*@")
+_USERINFO = re.compile(rb"//[^/?#\s\"<>]*@")  # up to the last @: a password may hold one
 _LINE_ENDS = re.compile(rb"[\r\n]+")
 _FRAMING = frozenset({b"transfer-encoding"})  # the chunks are joined
 _HTTP1 = frozenset({"HTTP/1.0", "HTTP/1.1"})

@@ -35,6 +35,7 @@ _QUEUED_OCTETS = (
     1 << 26
 )  # of bodies that wait to be written; a disk that hangs takes no more memory
 _RECORD_OCTETS = 2000  # what an exchange without a body takes, roughly
+_FIELD_OCTETS = 150  # of memory that a field of a head takes besides its octets
 _RETRY_SECONDS = 5.0
 _LOOK_SECONDS = 1.0  # how often the file is looked at, which may vanish
 _RESERVE_OCTETS = 1 << 14  # kept to be freed at the end, so that a full disk takes the manifest
@@ -101,7 +102,7 @@ class Writer:
 
     def put(self, archived: Archived, outcome: Outcome | None = None) -> None:
         """Have an exchange written; it is counted as failed if too much waits to be written."""
-        octets = _RECORD_OCTETS + _body_octets(archived)
+        octets = _RECORD_OCTETS + _octets_of(archived)
         with self._lock:
             is_full = self._queued_octets + octets > _QUEUED_OCTETS
             if not is_full:
@@ -260,7 +261,12 @@ class Writer:
             self._failed(why)
 
 
-def _body_octets(archived: Archived) -> int:
+def _octets_of(archived: Archived) -> int:
+    """What sites may make as long as they like: bodies and heads."""
     if not isinstance(archived, Exchange):
         return len(archived.body or b"")
-    return 0 if archived.answered is None else len(archived.answered.body)
+    answered = archived.answered
+    if answered is None:
+        return 0
+    heads = sum(len(name) + len(value) + _FIELD_OCTETS for name, value in answered.headers)
+    return len(answered.body) + heads

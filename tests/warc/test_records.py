@@ -62,6 +62,8 @@ def test_whatever_comes_is_a_sequence_of_records(one: Exchange) -> None:
     [
         *["Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "Set-Cookie2"],
         *["X-Api-Key", "APIKEY", "X-Auth-Token", "X-Amz-Security-Token", "X-Session-Id"],
+        *["Ocp-Apim-Subscription-Key", "api_key", "X-Access-Key", "X-Functions-Key", "X-Pwd"],
+        *["X-Goog-Iap-Jwt-Assertion", "X-Signature"],
     ],
 )
 def test_secrets_are_left_out(name: str) -> None:
@@ -77,7 +79,8 @@ def test_secrets_are_left_out(name: str) -> None:
 
 
 def test_what_only_looks_like_a_secret_is_kept() -> None:
-    names = (b"WWW-Authenticate", b"Proxy-Authenticate", b"X-Author", b":authority", b"Etag")
+    names = [b"WWW-Authenticate", b"Proxy-Authenticate", b"X-Author", b":authority", b"Etag"]
+    names += [b"Surrogate-Key", b"Cache-Key", b"Keep-Alive"]
     head, left_out = answer_head(Answered(401, "HTTP/1.1", tuple((n, b"x") for n in names), b""))
     assert left_out == []
     assert head.count(b": x\r\n") == len(names)
@@ -89,6 +92,13 @@ def test_userinfo_leaves_values() -> None:
     expected = b"<https://a.example/x>; rel=next, //b/, mailto:a@b.example, https://c/@d"
     assert b"Link: " + expected in head
     assert left_out == ["userinfo in link"]
+
+
+@pytest.mark.parametrize("userinfo", [b"me:pa@ss", b"me:it's", b"me:@@'@", b"me"])
+def test_userinfo_leaves_to_its_last_octet(userinfo: bytes) -> None:
+    pair = (b"Location", b"https://" + userinfo + b"@a.example/x@y")
+    head, _ = answer_head(Answered(302, "HTTP/1.1", (pair,), b""))
+    assert b"Location: https://a.example/x@y\r\n" in head
 
 
 def test_the_line_of_a_request() -> None:

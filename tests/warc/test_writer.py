@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,28 @@ def test_a_disk_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     found = checked(tmp_path / "run")
     assert found.problems == []
     assert found.counts["response"] + writer.failed_count == 100
+
+
+def test_heads_take_memory_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_on = threading.Event()
+    write = os.write
+
+    def hang(descriptor: int, octets: bytes) -> int:
+        goes_on.wait(60)
+        return write(descriptor, octets)
+
+    monkeypatch.setattr(os, "write", hang)
+    monkeypatch.setattr(writers, "_QUEUED_OCTETS", 1 << 22)
+    writer = begun(tmp_path / "run", [])
+    fields = tuple((b"X-%d" % number, bytes(100)) for number in range(1 << 10))
+    one = exchange(0, b"")
+    assert one.answered is not None
+    long = replace(one, answered=replace(one.answered, headers=fields))
+    for _ in range(100):
+        writer.put(long)
+    assert writer.failed_count > 60
+    goes_on.set()
+    writer.close().result(timeout=60)
 
 
 def test_what_cannot_be_a_record_ends_nothing(
