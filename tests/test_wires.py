@@ -168,6 +168,21 @@ class TestCarrying:
         crawler.engine = SimpleNamespace(downloader=downloader)  # type: ignore[assignment]
         assert Wires.of(crawler).sees_answers
 
+    def test_whoever_takes_our_place_may_answer_without_us(self) -> None:
+        async def answer(request: Request) -> Response:
+            return Response(URI)
+
+        crawler = get_crawler()
+        downloader = Downloader.__new__(Downloader)
+        handlers: Any = Handlers()
+        downloader.handlers = handlers
+        crawler.engine = SimpleNamespace(downloader=downloader)  # type: ignore[assignment]
+        wires = Wires.of(crawler)
+        assert wires.sees_answers
+        handlers.download_request_async = answer
+        assert Wires.of(crawler) is wires
+        assert not wires.sees_answers
+
     def test_another_handler_for_ftp_is_asked(self) -> None:
         async def answer(request: Request) -> Response:
             return Response(request.url)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +77,7 @@ class Requests:
         self._listening = Listening(crawler, handlers)
         # Where `Wires` does not see the answers. Pages have this signal as well, and pay for it.
         self._listening_to_answers = Listening(
-            crawler, {**handlers, signals.response_downloaded: self._response_downloaded}
+            crawler, {signals.response_downloaded: self._response_downloaded}
         )
         slots.listen_to_requests(self._reached, self._downloads.left)
 
@@ -138,7 +139,10 @@ class Requests:
         self._wires = Wires.of(self._crawler)
         try:
             is_seen = self._wires.sees_answers
-            with (self._listening if is_seen else self._listening_to_answers).on():
+            with (
+                self._listening.on(),
+                nullcontext() if is_seen else self._listening_to_answers.on(),
+            ):
                 response = await self._downloads.answer_to(request, course)
             course.user_agent = _user_agent(response.request or request)
         except CancelledError:  # Twisted's, which is an Exception

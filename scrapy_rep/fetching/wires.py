@@ -43,16 +43,12 @@ Download = Callable[["Request"], Awaitable["Response"]]
 
 
 class Wires:
-    """The way of a crawl's robots.txt requests through its download handlers.
-
-    Attributes:
-        sees_answers: whether each answer passes here before it passes any middleware.
-    """
+    """The way of a crawl's robots.txt requests through its download handlers."""
 
     def __init__(self, crawler: Crawler, handlers: Any) -> None:
         self._crawler = crawler
         self._handlers = handlers
-        self.sees_answers = False
+        self._entrance: Any = None  # what we put in the place of the handlers' own
         self._watched: dict[str, bool] = {}  # whether the handler of a scheme keeps the time itself
         self._awaited: Counter[str] = Counter()
         self._speaking: Connection | None = None
@@ -67,9 +63,19 @@ class Wires:
             wires = cls(crawler, handlers)
             if hasattr(handlers, "download_request_async"):
                 wires._take_over(handlers)
-                # Another DOWNLOADER may answer without a handler.
-                wires.sees_answers = type(engine.downloader) is Downloader
         return wires
+
+    @property
+    def sees_answers(self) -> bool:
+        """Whether each answer passes here last before it passes a middleware.
+
+        Another DOWNLOADER may answer without a handler, and whoever took our place may answer
+        without us.
+        """
+        engine: Any = self._crawler.engine
+        entrance = getattr(self._handlers, "download_request_async", None)
+        is_ours = entrance is not None and entrance is self._entrance
+        return is_ours and type(engine.downloader) is Downloader
 
     def _take_over(self, handlers: Any) -> None:
         download: Download = handlers.download_request_async
@@ -79,7 +85,7 @@ class Wires:
             is_ours = MARK in request.meta
             return self._carry(request, download) if is_ours else download(request)
 
-        handlers.download_request_async = carry
+        handlers.download_request_async = self._entrance = carry
         handlers.rep_wires = self
 
     def note_head(self, transfer: Transfer) -> None:
