@@ -135,7 +135,7 @@ class Checking:
                 read(self, found, record)
             elif kind not in (records.RUN, records.FETCH, records.SENT):
                 self._check.wrong(f"{place}: no record is of the kind {kind!r}")
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             self._check.wrong(f"{place}: a record of kind {kind} cannot be so ({error!r})")
 
     def _mark(self, found: Found, record: dict[str, Any]) -> None:
@@ -164,6 +164,8 @@ class Checking:
         self._bodies.add(str(record["sha256"]))
 
     def _decision(self, found: Found, record: dict[str, Any]) -> None:
+        if not isinstance(record["allowed"], bool):
+            raise TypeError("allowed is neither true nor false")
         kind = records.ALLOWED if record["allowed"] else records.DISALLOWED
         self._one(found, record, kind)
 
@@ -191,12 +193,17 @@ class Checking:
             self._check.wrong(f"{found.place}: policy {record['p']} is missing in this segment")
 
     def _count(self, found: Found, record: dict[str, Any]) -> None:
-        self._span(int(record["first_n"]), int(record["last_n"]), int(record["count"]))
-        self._check.counts[records.ALLOWED] += int(record["count"])
+        count = int(record["count"])
+        if count < 1 or record["allowed"] is not True:
+            raise ValueError("only decisions that allow are counted, and at least one")
+        self._span(int(record["first_n"]), int(record["last_n"]), count)
+        self._check.counts[records.ALLOWED] += count
         self._needs(found, record)
 
     def _gap(self, found: Found, record: dict[str, Any]) -> None:
         lost = Counter({kind: int(record.get(kind, 0)) for kind in OUTCOMES})
+        if min(lost.values()) < 0:
+            raise ValueError("less than nothing was lost")
         self._span(int(record["from_n"]), int(record["to_n"]), lost.total())
         self._check.lost += lost
         self._check.missing.append(

@@ -9,8 +9,9 @@ import gzip
 import json
 import os
 import re
+import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +30,9 @@ _LINE_OCTETS = 1 << 26  # no record is longer: the largest holds a body
 _MANIFEST_OCTETS = 1 << 26
 _NAMES_LOOKED_AT = 16  # a run's folder holds little else than segments
 _KIND_OCTETS = 64  # `t` comes first in a record
+_LARGEST = sys.float_info.max  # a Crawl-delay may have 300 digits
+# What may be no such number. Texts hold the like: their records are read with more care.
+_ODD_NUMBER = re.compile(rb"[0-9]{99}|[0-9][eE][+-]?[0-9]{2}|NaN|Infinity")
 
 
 class TrailError(Exception):
@@ -145,10 +149,29 @@ def _may_be_mark(raw: bytes) -> bool:
 
 def _record(raw: bytes) -> dict[str, Any] | None:
     with suppress(ValueError, RecursionError):
-        found = json.loads(raw)
+        found = json.loads(raw) if _ODD_NUMBER.search(raw) is None else _carefully(raw)
         if isinstance(found, dict) and isinstance(found.get("t"), str):
             return found
     return None
+
+
+def _carefully(raw: bytes) -> Any:
+    """The value of a line, of which each number can be calculated with.
+
+    Raises:
+        ValueError: one of them cannot: it is larger than any float, and JSON has no infinity.
+    """
+    return json.loads(raw, parse_int=_number(int), parse_float=_number(float), parse_constant=int)
+
+
+def _number(kind: Callable[[str], float]) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        found = kind(text)
+        if not abs(found) <= _LARGEST:
+            raise ValueError(f"{text[:9]}... is too large")
+        return found
+
+    return read
 
 
 class Run:

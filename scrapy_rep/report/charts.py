@@ -12,6 +12,7 @@ from .words import when
 _HEIGHT = 100
 _COLOURS = ("one", "two", "alarm", "three")
 _DAY_SECONDS = 86_400
+_MOST_SECONDS = 1e9  # a site may ask for 300 digits of them
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 380, 10, 250
 
 
@@ -59,7 +60,7 @@ def _span_words(seconds: float) -> str:
 def plot(paces: Sequence[Paced]) -> dict[str, Any] | None:
     """The delay asked for against the least one kept, a dot an origin; None without a dot."""
     dots = [
-        (asked, row.least_seconds, row.word)
+        (min(asked, _MOST_SECONDS), min(row.least_seconds, _MOST_SECONDS), row.word)
         for row in paces
         if row.least_seconds is not None and (asked := row.asked_seconds or row.kept_seconds)
     ]

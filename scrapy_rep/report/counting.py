@@ -1,7 +1,7 @@
 """The numbers of trails, counted while they are read: once, and in bounded memory.
 
-A record may be damaged or made up. What is no sound record counts for nothing here; the check of
-the trail tells of it.
+A record may be damaged or made up. What cannot be counted is told as a problem of its trail, which
+proves nothing then.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ Record = Mapping[str, Any]
 
 _TEXT_CHARACTERS = 200  # of what sites wrote, or spiders asked for
 _GAPS = 10_000
+_MOST = 1 << 53  # of decisions that one record counts
 _LETS_OUT = frozenset({"passed", "would-drop", "slipped"})
+_OUTCOMES = _LETS_OUT | {"dropped", "aborted"}
 _WENT_ON = {"would-drop": "dry-run", "slipped": "slipped", "passed": "passed"}
 
 MOST_SECONDS = 300.0
@@ -95,6 +97,7 @@ class Run:
         self.last_at: float | None = None
         self.ended_at: float | None = None
         self.end: Record | None = None
+        self.uncounted: Counter[str] = Counter()  # records that say nothing, by kind
 
 
 class Counting:
@@ -126,8 +129,8 @@ class Counting:
             return
         try:
             reader(self, run, record)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-            return  # the check of the trail tells of it
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
+            run.uncounted[record["t"]] += 1
 
     def _begins(self, run: Run, record: Record) -> None:
         run.name = str(record.get("run", ""))
@@ -136,6 +139,8 @@ class Counting:
         run.is_counted = settings.get("REP_AUDIT_ALLOWED") == "count"
         run.ignores_excess = settings.get("REP_CRAWL_DELAY_EXCESS") == "ignore"
         run.most_seconds = float(settings.get("REP_CRAWL_DELAY_MAX_SECONDS", MOST_SECONDS))
+        if "at" not in record:
+            return
         run.last_at = float(record["at"])
         if not run.began_at:
             run.began_at = run.last_at - 1.0  # the first fetch may begin before the trail
@@ -163,6 +168,10 @@ class Counting:
     def _decide(self, run: Run, record: Record, count: int, at: float) -> None:
         allowed, reason = bool(record["allowed"]), str(record["reason"])
         outcome = str(record.get("outcome", "passed"))
+        if outcome not in _OUTCOMES or not isinstance(record["allowed"], bool):
+            raise ValueError("it is not known what came of it")
+        if not 0 < count <= _MOST:
+            raise ValueError(f"{count} is no count")
         place = ALLOWED if allowed else WENT_ON if outcome in _LETS_OUT else HELD_BACK
         moment = self.timeline.at(at)
         moment[place] += count
@@ -239,6 +248,8 @@ class Counting:
 
     def _gap(self, run: Run, record: Record) -> None:
         count = sum(int(record.get(kind, 0)) for kind in records.OUTCOMES)
+        if not 0 <= count <= _MOST:
+            raise ValueError(f"{count} is no count")
         self.lost += count
         self.gap_count += 1
         if len(self.gaps) < _GAPS:

@@ -91,7 +91,8 @@ def _run_facts(trail: Trail, run: Run, check: Check) -> RunFacts:
     settings = head.get("settings")
     manifest = trail.manifest or {}
     before = manifest.get("redacted_from")
-    state = CHANGED if check.problems else INCOMPLETE if check.missing else WHOLE
+    problems = [*_uncounted(run), *check.problems]
+    state = CHANGED if problems else INCOMPLETE if check.missing else WHOLE
     began = head.get("at")
     return RunFacts(
         run=trail.name,
@@ -110,7 +111,7 @@ def _run_facts(trail: Trail, run: Run, check: Check) -> RunFacts:
         state=state,
         last_n=check.last_n,
         records=check.record_count,
-        problems=tuple(check.problems[:_TOLD]),
+        problems=tuple(problems[:_TOLD]),
         missing=tuple(check.missing[:_TOLD]),
         unmarked=check.unmarked,
         manifest_sha256=trail.manifest_sha256,
@@ -118,6 +119,12 @@ def _run_facts(trail: Trail, run: Run, check: Check) -> RunFacts:
         redacted_from=None if not isinstance(before, dict) else str(before.get("manifest_sha256")),
         is_counted=run.is_counted,
     )
+
+
+def _uncounted(run: Run) -> Iterator[str]:
+    """What is in no number of the report: a sum of the rest would look like one of all."""
+    for kind, count in sorted(run.uncounted.items()):
+        yield f"{count:,} records of kind {kind} cannot be read, and are in no number here"
 
 
 def _mapped(value: Any) -> Mapping[str, Any]:

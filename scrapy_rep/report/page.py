@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import secrets
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from scrapy_rep.reporting.pages import environment
 from .cells import Table
 from .charts import columns, plot
 from .tables import tables_of
-from .values import Report, Rows
+from .values import WHOLE, Report, Rows
 from .words import BAD, GOOD, NOTE, verdict, when
 
 _WORDS = {GOOD: "OK:", NOTE: "Note:", BAD: "Wrong:"}
@@ -72,11 +74,12 @@ def write(path: Path, text: str) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    made = path.with_name(f".{path.name}.part")
+    # Of this crawl alone: several may end at once, and write the same page.
+    made = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
         made.write_text(text, encoding="utf-8")
         made.replace(path)
-    except OSError:
+    except BaseException:
         made.unlink(missing_ok=True)
         raise
 
@@ -113,7 +116,8 @@ def _subtitle(report: Report) -> str:
 
 def _sections(report: Report) -> list[dict[str, Any]]:
     tables = tables_of(report)
-    found = [_section(*about, tables.get(about[0], [])) for about in _ABOUT]
+    nothing = _NOTHING if report.state == WHOLE else _NOTHING_KNOWN
+    found = [_section(*about, tables.get(about[0], []), nothing) for about in _ABOUT]
     for section in found:
         if section["name"] == "decisions":
             section["times"] = columns(report.times)
@@ -127,11 +131,13 @@ def _sections(report: Report) -> list[dict[str, Any]]:
     return [one for one in found if one["tables"] or one["name"] in _ALWAYS]
 
 
-def _section(name: str, title: str, sentence: str, tables: list[Table]) -> dict[str, Any]:
+def _section(
+    name: str, title: str, sentence: str, tables: list[Table], nothing: Mapping[str, str]
+) -> dict[str, Any]:
     return {
         "name": name,
         "title": title,
-        "sentence": sentence if tables or name not in _NOTHING else _NOTHING[name],
+        "sentence": sentence if tables else nothing.get(name, sentence),
         "tables": tables,
         "times": None,
         "plot": None,
@@ -210,5 +216,11 @@ _NOTHING = {
     "pace": "No origin asked for a delay between requests.",
     "withheld": "Nothing was withheld.",
     "gaps": "There are none: everything was written.",
+}
+_NOTHING_KNOWN = {
+    "exemptions": "The trail tells of none. It is not whole, so there may have been some.",
+    "pace": "The trail tells of no origin that asked for a delay between requests.",
+    "withheld": "The trail tells of nothing that was withheld.",
+    "gaps": "The trail tells of none. It is not whole: see its flaws.",
 }
 _ALWAYS = frozenset({"exemptions", "pace", "withheld", "gaps", "limits"})

@@ -47,18 +47,25 @@ def verdict(report: Report) -> Iterator[tuple[str, str]]:
 def _judged(report: Report) -> tuple[str, str]:
     totals = report.totals
     if not totals.judged:
-        off = any(run.settings.get("ROBOTSTXT_OBEY") is False for run in report.runs)
-        why = ": the crawl was not told to obey it" if off else ""
+        why = ": the crawl was not told to obey it" if _is_off(report) else ""
         return NOTE, f"No request was judged by robots.txt{why}."
     judged = f"{_requests(totals.judged)} {_were(totals.judged)} judged by robots.txt"
+    good = GOOD if report.state == WHOLE else NOTE  # what a trail lacks may be what is bad
     if not totals.disallowed:
-        return GOOD, f"{judged}, and none was disallowed."
+        return good, f"{judged}, and none was disallowed."
     told = f"{judged}; {totals.disallowed:,} {_were(totals.disallowed)} disallowed"
     if not totals.went_on:
-        return GOOD, f"{told}. None of these was sent: no request went out against a robots.txt."
+        is_all = good == GOOD and not totals.exempt.get("dont_obey") and not _is_off(report)
+        more = ": no request went out against a robots.txt" if is_all else ""
+        return good, f"{told}. None of these was sent{more}."
     is_dry = any(row.why == "dry-run" for row in report.exemptions.rows)
     dry = " The crawl was a dry run (REP_DRY_RUN)." if is_dry else ""
     return BAD, f"{told}, and {totals.went_on:,} of these went out all the same.{dry}"
+
+
+def _is_off(report: Report) -> bool:
+    """Whether a crawl judged nothing."""
+    return any(run.settings.get("ROBOTSTXT_OBEY") is False for run in report.runs)
 
 
 def _paces(report: Report) -> Iterator[tuple[str, str]]:

@@ -199,3 +199,9 @@ def test_a_folder_of_hosts_is_no_trail(tmp_path: Path) -> None:
     (path / "folder").mkdir()
     assert {task.kind for task in tasks_of(path)} == {"folder"}
     assert {task.kind for task in tasks_of(inputs.trail(SMALL.items(), tmp_path))} == {"trail"}
+
+
+@pytest.mark.parametrize("name", ["fetched_at", "confirmed_at"])
+def test_a_time_that_no_float_holds_is_damage(name: str, tmp_path: Path) -> None:
+    record = {**_policy("a.example", 1.0, _OLD), "is_stale": True, name: 10**400}
+    assert _told(record) is None

@@ -107,7 +107,7 @@ def _told(record: Mapping[str, Any]) -> _Told | None:
     """What a policy's record says; None if it cannot be one."""
     try:
         return _read(record)
-    except (AttributeError, InvalidUri, KeyError, TypeError, ValueError):
+    except (AttributeError, InvalidUri, KeyError, OverflowError, TypeError, ValueError):
         return None
 
 

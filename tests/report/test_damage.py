@@ -1,0 +1,136 @@
+"""Trails that are damaged or made up, with right digests: what no number holds is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.audit.checking import check
+from scrapy_rep.audit.reading import Run
+from scrapy_rep.report.making import report_of
+from scrapy_rep.report.page import page, write
+from scrapy_rep.report.values import CHANGED, WHOLE, Report
+from scrapy_rep.report.words import BAD, GOOD, verdict
+from tests.report.making import BEGAN, Made
+
+A = "https://a.example"
+HUGE, NAN, ENDLESS = 10**400, float("nan"), float("inf")
+
+
+def _decision(**facts: object) -> Callable[[Made], None]:
+    def build(made: Made) -> None:
+        made.decide(f"{A}/", made.policy(A), **facts)
+
+    return build
+
+
+def _record(kind: str, **facts: object) -> Callable[[Made], None]:
+    return lambda made: made.put(kind, **facts)
+
+
+def _hop(**facts: object) -> Callable[[Made], None]:
+    hop = {"uri": A, "at": BEGAN, "source": "network", **facts}
+    return lambda made: made.put("fetch", at=BEGAN, origin=A, hops=[hop])
+
+
+def _everything_of(report: Report) -> None:
+    """Have all that is made of a report made; JSON without infinities."""
+    json.dumps(report.as_dict(), allow_nan=False)
+    page(report).encode()
+
+
+DAMAGE = {
+    "a time that no float holds": _record("drop", n=1, at=HUGE),
+    "a time without end": _record("sent", at=ENDLESS, left_by=1, origin=A, kept_seconds=1),
+    "a time that is no number": _record("sent", at=NAN, left_by=1, origin=A, kept_seconds=1),
+    "a delay without end": lambda made: made.policy(A, crawl_delay=ENDLESS),
+    "a decision before all time": _decision(at=-5),
+    "a decision at no time": _decision(at="noon"),
+    "a decision of text": _decision(allowed="false", outcome="dropped"),
+    "an unknown outcome": _decision(allowed=False, outcome="banana"),
+    "a count below nothing": _record(
+        "count", allowed=True, reason="X", count=-5, first_n=1, last_n=1
+    ),
+    "a count of what is forbidden": _record(
+        "count", allowed=False, reason="X", count=1, first_n=1, last_n=1
+    ),
+    "a gap below nothing": _record(
+        "gap", from_n=1, to_n=1, allowed=-1, from_at=1.0, to_at=1.0, error=""
+    ),
+    "a status of text": _hop(status="fine"),
+    "a hop of text": _record("fetch", at=BEGAN, origin=A, hops=["x"]),
+    "settings of another shape": _record("run", v=1, run="run-1", at=1.0, settings=[1]),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_what_cannot_be_counted_is_told(name: str, tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    DAMAGE[name](made)
+    report = report_of([made.end()])
+    _everything_of(report)
+    assert report.state == CHANGED
+    assert report.runs[0].problems
+    assert [*verdict(report)][-1][0] == BAD
+
+
+@pytest.mark.parametrize(
+    "name", ["a time that no float holds", "a decision of text", "a count below nothing"]
+)
+def test_the_check_of_the_trail_tells_of_it_too(name: str, tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    DAMAGE[name](made)
+    assert not check(made.end()).is_sound
+
+
+def test_a_site_that_asks_for_a_delay_of_300_digits(tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    made.policy(A, crawl_delay=float("9" * 308))
+    for at in (0, 300):
+        made.send(A, at, at, 300.0)
+    report = report_of([made.end()])
+    _everything_of(report)
+    assert report.state == "whole"
+    assert report.paces.rows[0].word == "not-kept"
+
+
+def _with_a_ban(root: Path) -> Made:
+    made = Made(root)
+    made.forbid(f"{A}/x", made.policy(A))
+    return made
+
+
+def test_a_trail_that_is_not_whole_is_no_proof_of_good_conduct(tmp_path: Path) -> None:
+    made = _with_a_ban(tmp_path)
+    made.writer.close("").result(20)
+    for file in made.folder.glob("*.json*"):
+        if file.name == "manifest.json":
+            file.unlink()
+    report = report_of([Run(made.folder)])
+    assert report.state != WHOLE
+    assert GOOD not in {kind for kind, _ in verdict(report)}
+    text = page(report)
+    for claim in ("no request went out", "everything was written", "had the last word on every"):
+        assert claim not in text, claim
+
+
+@pytest.mark.parametrize("settings", [{}, {"ROBOTSTXT_OBEY": False}])
+def test_what_was_not_judged_is_not_vouched_for(settings: dict[str, bool], tmp_path: Path) -> None:
+    made = _with_a_ban(tmp_path)
+    if not settings:
+        made.exempt(f"{A}/secret")
+    other = Made(tmp_path, "run-2", **settings)
+    report = report_of([made.end(), other.end()])
+    assert report.state == WHOLE
+    told = " ".join(sentence for _, sentence in verdict(report))
+    assert "None of these was sent." in told
+    assert "no request went out" not in told
+
+
+def test_a_page_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UnicodeEncodeError):
+        write(tmp_path / "report.html", "\ud800")
+    assert not [*tmp_path.iterdir()]
