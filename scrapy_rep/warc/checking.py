@@ -11,7 +11,7 @@ import re
 import zlib
 from base64 import b32encode
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha1, sha256
@@ -101,8 +101,12 @@ def check(run: ArchiveRun) -> ArchiveCheck:
         for one in (segments if isinstance(segments, list) else [])
         if isinstance(one, dict)
     }
+    # A file is finished, then named: a kill may fall in between, once.
+    unnamed = max((path.name for path in run.files if path.name not in told), default="")
+    last = unnamed if not _has_end(run.manifest) and unnamed > max(told, default="") else ""
     for path in run.files:
-        _check_file(path, told.pop(path.name, None), run.manifest, found)
+        may_be_unnamed = run.manifest is None or path.name == last or path.name.endswith(OPEN)
+        _check_file(path, told.pop(path.name, None), found, may_be_unnamed=may_be_unnamed)
     for name in told:
         found.wrong(f"{name}: the manifest names it, and it is missing")
     _check_manifest(run, found)
@@ -110,7 +114,7 @@ def check(run: ArchiveRun) -> ArchiveCheck:
 
 
 def _check_file(
-    path: Path, told: dict[str, Any] | None, manifest: dict[str, Any] | None, found: ArchiveCheck
+    path: Path, told: dict[str, Any] | None, found: ArchiveCheck, *, may_be_unnamed: bool
 ) -> None:
     digest = sha256()
     octets = records = 0
@@ -125,8 +129,7 @@ def _check_file(
     except (DamagedError, OSError) as error:
         damage = f"{path.name}: after {records} whole records: {error}"
     if told is None:
-        is_open = path.name.endswith(OPEN)
-        if manifest is None or is_open:
+        if may_be_unnamed:
             lack = damage or f"{path.name}: it was not finished; it holds {records} whole records"
             found.missing.append(lack)
         else:
@@ -145,16 +148,19 @@ def _check_manifest(run: ArchiveRun, found: ArchiveCheck) -> None:
     if manifest is None:
         found.missing.append("manifest.json is missing, or is none")
         return
-    end = manifest.get("end")
-    if not isinstance(end, dict):
+    if not _has_end(manifest):
         found.missing.append("the archive has no end: the crawl was killed, or goes on")
     failed = manifest.get("failed")
     if failed:
         found.missing.append(f"{failed} exchanges could not be archived")
-    if isinstance(end, dict) and not found.problems:
+    if _has_end(manifest) and not found.problems:
         total = found.counts.total()
         if manifest.get("records") != total:
             found.wrong(f"{manifest.get('records')} records by the manifest, and {total} are there")
+
+
+def _has_end(manifest: Mapping[str, Any] | None) -> bool:
+    return manifest is not None and isinstance(manifest.get("end"), dict)
 
 
 def _members(file: BinaryIO) -> Iterator[tuple[bytes, str]]:

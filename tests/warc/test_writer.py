@@ -297,6 +297,21 @@ class TestVerify:
             f"{other.name}: the manifest does not name it"
         ]
 
+    @pytest.mark.parametrize("extra", [1, 2])
+    def test_the_file_that_was_finished_as_the_crawl_was_killed(
+        self, extra: int, tmp_path: Path
+    ) -> None:
+        """One may be whole and not named yet; no second one."""
+        archive(tmp_path / "run", 8, segment_octets=1 << 12)
+        path = tmp_path / "run" / "manifest.json"
+        manifest = json.loads(path.read_text())
+        names = [one["name"] for one in manifest["segments"][-extra:]]
+        del manifest["segments"][-extra:]
+        path.write_text(json.dumps({**manifest, "end": None}))
+        found = checked(tmp_path / "run")
+        assert found.missing[0].startswith(f"{names[-1]}: it was not finished; it holds")
+        assert found.problems == [f"{name}: the manifest does not name it" for name in names[:-1]]
+
     def test_an_archive_without_an_end(self, tmp_path: Path) -> None:
         writer = begun(tmp_path / "run", [])
         writer.put(exchange())
