@@ -43,7 +43,7 @@ def cells_of(
 
 def note_of(rows: Rows[Row], report: Report) -> str:
     """How many rows there are, if not all are shown, and where the others are."""
-    if rows.of <= min(SHOWN_ROWS, len(rows.rows)):
+    if not rows.missing and rows.of <= min(SHOWN_ROWS, len(rows.rows)):
         return ""
     names = " ".join(run.run for run in report.runs[:_RUNS_NAMED])
     more = " ..." if len(report.runs) > _RUNS_NAMED else ""

@@ -60,7 +60,14 @@ class Origin:
     def weight(self) -> int:
         """How much it matters: what was not simply allowed matters most."""
         delayed = self.gaps is not None
-        return self.judged + 1000 * (self.held_back + self.went_on + self.exempt + delayed)
+        special = self.held_back + self.went_on + self.exempt + delayed
+        too_soon = 0 if self.gaps is None else self.gaps.too_soon
+        return self.judged + 1000 * special + 1_000_000 * too_soon
+
+    @property
+    def count(self) -> int:
+        """How many decisions and exemptions it stands for."""
+        return self.judged + self.exempt
 
 
 class Sample:
@@ -110,7 +117,9 @@ class Counting:
         self.timeline = Timeline()
         self.fetching = Fetching()
         self.exemptions: Tally[tuple[str, str], Sample] = Tally(Sample, lambda one: one.weight)
-        self.origins: Tally[str, Origin] = Tally(Origin, lambda one: one.weight)
+        self.origins: Tally[str, Origin] = Tally(
+            Origin, lambda one: one.weight, count=lambda one: one.count
+        )
         self.rules: Tally[tuple[str, int, str, str, bool], Sample] = Tally(
             Sample, lambda one: one.weight
         )

@@ -9,10 +9,11 @@ from typing import Any
 
 from scrapy_rep.survey.measures import Distribution
 
-from .tallies import Seen, Tally
+from .tallies import Counts, Seen, Tally
 from .values import Chain, Fetches, Rows
 
 _NETWORK = "network"
+_OTHERS = "others"
 _HOPS = 8  # of a chain: no fetch follows more
 _URI_CHARACTERS = 160
 _QUANTILES = {"least": 0, "half": 50, "nine in ten": 90, "most": 100}
@@ -45,9 +46,9 @@ class Known:
         return cls(
             str(record["origin"])[:_URI_CHARACTERS],
             str(record["event"])[:_URI_CHARACTERS],
-            str(record.get("access_result") or ""),
-            str(record["meaning"]),
-            str(record.get("source", "")),
+            str(record.get("access_result") or "")[:_URI_CHARACTERS],
+            str(record["meaning"])[:_URI_CHARACTERS],
+            str(record.get("source", ""))[:_URI_CHARACTERS],
             bool(record.get("is_stale")),
             None if fetched_at is None else float(fetched_at),
             None if delay is None else float(delay),
@@ -73,9 +74,9 @@ class Fetching:
 
     def __init__(self) -> None:
         self._seen: dict[str, Seen] = {}
-        self._policies: Counter[str] = Counter()
-        self._statuses: Counter[str] = Counter()
-        self._failures: Counter[str] = Counter()
+        self._policies: Counts[str] = Counts(_OTHERS)
+        self._statuses: Counts[str] = Counts(_OTHERS, 1000)
+        self._failures: Counts[str] = Counts(_OTHERS)
         self._redirects: Counter[int] = Counter()
         self._requests = self._in_vain = self._octets = 0
         self._times = Distribution()
@@ -92,7 +93,7 @@ class Fetching:
         is_looked_up = len(self._seen) < _RUNS or run in self._seen
         if is_looked_up and not self._seen.setdefault(run, Seen()).is_new(int(record["p"])):
             return ()
-        self._policies[known.source or "unknown"] += 1
+        self._policies.add(known.source or "unknown")
         if known.source != _NETWORK:
             return ()  # what stands there was asked by another crawl, or by none
         hops = [hop for hop in record.get("hops") or () if float(hop.get("at", 0.0)) > since]
@@ -115,9 +116,9 @@ class Fetching:
         for hop in asked:
             self._requests += 1
             if "status" in hop:
-                self._statuses[str(int(hop["status"]))] += 1
+                self._statuses.add(str(int(hop["status"])))
             elif "failure" in hop:
-                self._failures[str(hop["failure"])] += 1
+                self._failures.add(str(hop["failure"])[:_URI_CHARACTERS])
             self._octets += max(0, int(hop.get("octets") or 0))
             if "seconds" in hop:
                 self._times.add(max(0, round(float(hop["seconds"]) * 1000)))
@@ -138,17 +139,17 @@ class Fetching:
             for (origin, uris), way in sorted(self._ways.held.items())
         ]
         return Fetches(
-            policies=dict(sorted(self._policies.items())),
+            policies=dict(sorted(self._policies.of.items())),
             requests=self._requests,
             in_vain=self._in_vain,
-            statuses=dict(sorted(self._statuses.items())),
-            failures=dict(self._failures.most_common()),
+            statuses=dict(sorted(self._statuses.of.items())),
+            failures=dict(sorted(self._failures.of.items(), key=lambda one: (-one[1], one[0]))),
             redirects={str(count): of for count, of in sorted(self._redirects.items())},
             octets=self._octets,
             milliseconds={name: times.quantile(percent) for name, percent in _QUANTILES.items()}
             if times.count
             else {},
-            chains=Rows(tuple(chains), self._ways.key_count, self._ways.dropped_weight),
+            chains=Rows(tuple(chains), self._ways.key_count, self._ways.dropped_records),
         )
 
 

@@ -183,7 +183,7 @@ def _totals(whole: Counting) -> Totals:
 
 
 def _rows(rows: list[Row], tally: Tally[Any, Any]) -> Rows[Row]:
-    return Rows(tuple(rows), tally.key_count, tally.dropped_weight)
+    return Rows(tuple(rows), tally.key_count, tally.dropped_records)
 
 
 def _exemptions(whole: Counting) -> Rows[Exemption]:
@@ -254,7 +254,7 @@ def _paces(whole: Counting, runs: Sequence[RunFacts]) -> Rows[Paced]:
             )
         )
     rows.sort(key=lambda row: (-row.too_soon, row.least_seconds is None, row.origin))
-    return Rows(tuple(rows), len(rows), 0)
+    return Rows(tuple(rows), len(rows), whole.origins.dropped_records)
 
 
 def _pace_word(gaps: Gaps, *, is_ignored: bool) -> str:

@@ -102,7 +102,8 @@ def _tiles(report: Report) -> Iterator[tuple[str, str]]:
         ("requests for robots.txt", report.fetches.requests),
         ("origins", report.origins.of),
     ):
-        yield name, f"{number:,}"
+        is_least = name == "origins" and report.origins.missing
+        yield name, f"at least {number:,}" if is_least else f"{number:,}"
 
 
 def _subtitle(report: Report) -> str:

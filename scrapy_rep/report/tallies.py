@@ -26,19 +26,24 @@ class Tally(Generic[Key, Held]):
     Attributes:
         held: by key.
         dropped_keys: how many were dropped; one that came back counts again.
-        dropped_weight: the sum of what these weighed.
+        dropped_records: how many records these stood for.
     """
 
     def __init__(
-        self, make: Callable[[], Held], weight: Callable[[Held], int], limit: int = _KEYS
+        self,
+        make: Callable[[], Held],
+        weight: Callable[[Held], int],
+        limit: int = _KEYS,
+        count: Callable[[Held], int] | None = None,
     ) -> None:
-        """Take how a new one is made, and what it weighs."""
+        """Take how a new one is made, what it weighs, and, if that is another, its count."""
+        self._count = weight if count is None else count
         self._make = make
         self._weight = weight
         self._limit = limit
         self.held: dict[Key, Held] = {}
         self.dropped_keys = 0
-        self.dropped_weight = 0
+        self.dropped_records = 0
 
     def of(self, key: Key) -> Held:
         """What is held of a key. O(1), amortised."""
@@ -52,13 +57,33 @@ class Tally(Generic[Key, Held]):
     def _drop(self) -> None:
         lightest = sorted(self.held, key=lambda key: self._weight(self.held[key]))
         for key in lightest[: len(lightest) // 2]:
-            self.dropped_weight += self._weight(self.held.pop(key))
+            self.dropped_records += self._count(self.held.pop(key))
             self.dropped_keys += 1
 
     @property
     def key_count(self) -> int:
         """How many keys there were, at least."""
         return max(len(self.held), self._limit if self.dropped_keys else 0)
+
+
+class Counts(Generic[Key]):
+    """Counts by key; of too many keys, those that come late are counted as one.
+
+    Attributes:
+        of: by key.
+    """
+
+    def __init__(self, others: Key, limit: int = 200) -> None:
+        """Take the key under which the late ones are counted."""
+        self._others = others
+        self._limit = limit
+        self.of: dict[Key, int] = {}
+
+    def add(self, key: Key, count: int = 1) -> None:
+        """Count so many more."""
+        if key not in self.of and len(self.of) >= self._limit:
+            key = self._others
+        self.of[key] = self.of.get(key, 0) + count
 
 
 class Timeline:

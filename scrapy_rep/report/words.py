@@ -32,12 +32,13 @@ def verdict(report: Report) -> Iterator[tuple[str, str]]:
             ),
         )
     overridden = sum(row.count for row in report.exemptions.rows if row.why == "overridden")
+    least = "At least " if report.exemptions.missing else ""
     if overridden:
         yield (
             NOTE,
             (
-                f"{_requests(overridden)} went out because the operator's settings say so, and not "
-                "the site (REP_OVERRIDES or REP_POLICY_OVERRIDES)."
+                f"{least}{_requests(overridden)} went out because the operator's settings say so, "
+                "and not the site (REP_OVERRIDES or REP_POLICY_OVERRIDES)."
             ),
         )
     yield from _paces(report)
@@ -78,6 +79,14 @@ def _paces(report: Report) -> Iterator[tuple[str, str]]:
             (
                 f"{_origins(asking or len(words))} asked for a delay; {too_fast:,} of these had "
                 "requests sooner than that."
+            ),
+        )
+    elif words.count("kept") and report.paces.missing:
+        yield (
+            NOTE,
+            (
+                f"{_origins(asking or len(words))} or more asked for a delay. No request is known "
+                "to have come sooner, but there were more origins than this report could hold."
             ),
         )
     elif words.count("kept"):

@@ -10,6 +10,7 @@ import pytest
 
 from scrapy_rep.audit.checking import check
 from scrapy_rep.audit.reading import Run
+from scrapy_rep.report import tallies
 from scrapy_rep.report.making import report_of
 from scrapy_rep.report.page import page, write
 from scrapy_rep.report.values import CHANGED, WHOLE, Report
@@ -134,3 +135,56 @@ def test_a_page_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(UnicodeEncodeError):
         write(tmp_path / "report.html", "\ud800")
     assert not [*tmp_path.iterdir()]
+
+
+def test_many_words_take_bounded_memory_and_room(tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    hops = [
+        {"uri": A, "at": BEGAN + n, "source": "network", "failure": f"f{n}" * 100}
+        for n in range(3000)
+    ]
+    made.policy(A, hops=hops, meaning="m" * 9999)
+    for number in range(300):
+        made.policy(A, source=f"{number}" + "s" * 9999)
+    report = report_of([made.end()])
+    assert sum(report.fetches.failures.values()) == 3000
+    assert sum(report.fetches.policies.values()) == 301
+    assert len(report.fetches.failures) == len(report.fetches.policies) == 201
+    assert len(page(report)) < 100_000
+
+
+def test_more_origins_than_memory_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tallies.Tally.__init__, "__defaults__", (20, None))
+    made = Made(tmp_path)
+    for number in range(100):
+        origin = f"https://h{number}.example"
+        p = made.policy(origin, crawl_delay=5.0)
+        made.decide(origin, p, reason="OVERRIDDEN")
+        fast = number == 0
+        for at in range(0, 200, 1 if fast else 10):
+            made.send(origin, at, at, 5.0)
+    report = report_of([made.end()])
+    assert report.totals.judged == 100
+    assert report.origins.missing + sum(row.judged for row in report.origins.rows) == 100
+    assert report.paces.missing
+    assert report.paces.rows[0].word == "not-kept", "the origin that matters most was dropped"
+    told = " ".join(sentence for _, sentence in verdict(report))
+    assert "At least" in told
+    text = page(report)
+    assert "at least 20" in text
+    assert "were dropped" in text
+
+
+def test_paces_that_were_dropped_are_not_vouched_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tallies.Tally.__init__, "__defaults__", (20, None))
+    made = Made(tmp_path)
+    for number in range(50):
+        origin = f"https://h{number}.example"
+        made.decide(origin, made.policy(origin, crawl_delay=5.0))
+        for at in range(0, 100, 10):
+            made.send(origin, at, at, 5.0)
+    told = [*verdict(report_of([made.end()]))]
+    assert not [words for kind, words in told if kind == GOOD and "no request came sooner" in words]
+    assert [words for kind, words in told if "or more asked for a delay" in words]

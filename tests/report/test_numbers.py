@@ -294,7 +294,7 @@ class TestMemory:
         assert set(range(0, 1000, 100)) <= tally.held.keys()
         assert tally.key_count == 100
         held = sum(one[0] for one in tally.held.values())
-        assert held + tally.dropped_weight == 1000 + 10_000
+        assert held + tally.dropped_records == 1000 + 10_000
 
     def test_a_timeline_grows_coarser(self) -> None:
         line = Timeline()
