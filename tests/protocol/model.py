@@ -70,6 +70,7 @@ class Text:
     query: int
 
     @classmethod
+    @lru_cache(maxsize=1024)
     def of(cls, path: bytes) -> Text:
         text = normal(path)
         places: dict[int, int] = {}
@@ -96,7 +97,9 @@ class Text:
                 reached = escaped | (reached & self.places.get(meant[0], 0) & self.query) << 1
             else:
                 reached = (reached & self.places.get(item, 0)) << 1
-        return reached != 0
+            if not reached:
+                return False  # most rules end here, at their second octet
+        return True
 
 
 def matches(pattern: bytes, path: bytes) -> bool:
