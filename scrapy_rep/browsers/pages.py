@@ -7,7 +7,7 @@ hook finds the crawl by the page: several crawls of a process do not mix.
 The hook does not see redirects that the browser follows, other pages that a page opens, and service
 workers. A route of the browser context watches pages and workers; the protocol of Chromium's
 developer tools watches redirects. Redirects that cannot be stopped, in other browsers or in frames
-of other sites, are counted.
+of other sites, are counted. A page of Chromium whose redirects cannot be watched fetches nothing.
 
 Nothing of Playwright is imported: its objects are passed in.
 """
@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import Request, signals
 from scrapy.utils.misc import load_object
@@ -45,6 +45,7 @@ _BLANK = "about:blank"
 _WATCH_SECONDS = 10.0  # a browser that takes longer to set this up is broken
 _ABORTED = "blockedbyclient"
 _BLOCKED = "BlockedByClient"  # the same to Chromium; "Aborted" would be taken for a download
+_ELSEWHERE = "only available in Chromium"  # what Playwright says of sessions in other browsers
 
 
 @dataclass(eq=False, slots=True)
@@ -80,6 +81,7 @@ _REFUSALS: WeakKeyDictionary[Request, Verdict] = WeakKeyDictionary()
 _PAGES: WeakKeyDictionary[Any, _Visit] = WeakKeyDictionary()
 _JUDGES: WeakKeyDictionary[Any, BrowserJudge | None] = WeakKeyDictionary()  # by context
 _WATCHED: WeakKeyDictionary[Any, asyncio.Future[None]] = WeakKeyDictionary()  # contexts and pages
+_UNWATCHED: WeakSet[Any] = WeakSet()  # pages of Chromium whose redirects nobody sees
 _TASKS: set[asyncio.Future[Any]] = set()
 
 
@@ -162,6 +164,8 @@ async def _is_refused(request: Any) -> bool:
     if judge is None:
         return False
     judge.is_asked = True
+    if page in _UNWATCHED:
+        return True
     if visit is not None and request.is_navigation_request() and frame.parent_frame is None:
         is_expected, visit.is_due = visit.expects(request.url), False
         if is_expected:
@@ -214,9 +218,11 @@ async def _watch_context(context: Any, judge: BrowserJudge) -> None:
 
 
 async def _route(judge: BrowserJudge, route: Any, request: Any) -> None:
-    refusal = await judge.refusal(request.url) if judge.is_asked else None
+    is_refused = judge.is_asked and (
+        _is_unwatched(request) or await judge.refusal(request.url) is not None
+    )
     with suppress(Exception):  # the page may be gone
-        await (route.fallback() if refusal is None else route.abort(_ABORTED))
+        await (route.abort(_ABORTED) if is_refused else route.fallback())
 
 
 def _look_at(judge: BrowserJudge, request: Any) -> None:
@@ -230,7 +236,10 @@ def _look_at(judge: BrowserJudge, request: Any) -> None:
 
 
 async def _watch_redirects(page: Any, judge: BrowserJudge) -> None:
-    """Judge the redirects of a page; other browsers than Chromium cannot stop them."""
+    """Judge the redirects of a page; other browsers than Chromium cannot stop them.
+
+    Where Chromium should, and fails, the page is let fetch nothing: a redirect would pass unjudged.
+    """
     try:
         session = await page.context.new_cdp_session(page)
         info = await session.send("Target.getTargetInfo")
@@ -241,7 +250,15 @@ async def _watch_redirects(page: Any, judge: BrowserJudge) -> None:
         )
         await session.send("Fetch.enable", {"patterns": [{"urlPattern": "*"}]})
     except Exception as error:  # noqa: BLE001 - Playwright's, or that of a browser
-        logger.debug("Redirects of a browser's pages cannot be stopped: %s", error)
+        if _ELSEWHERE in str(error) or page.is_closed():
+            logger.debug("Redirects of a browser's page cannot be stopped: %s", error)
+            return
+        _UNWATCHED.add(page)
+        logger.warning(
+            "Redirects of a browser's page cannot be judged, so all that it requests is aborted: "
+            "%s",
+            error,
+        )
 
 
 async def _let_on(
@@ -261,6 +278,12 @@ async def _let_on(
         if visit is not None and is_document and event.get("frameId") == main_frame:
             visit.refusal = refusal
         await session.send("Fetch.failRequest", {**answer, "errorReason": _BLOCKED})
+
+
+def _is_unwatched(request: Any) -> bool:
+    with suppress(Exception):  # a service worker's request has no page
+        return request.frame.page in _UNWATCHED
+    return False
 
 
 def _user_agent(page: Any) -> str:

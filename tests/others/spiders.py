@@ -85,6 +85,23 @@ class QuickBrowserSpider(BrowserSpider):
         return {"url": response.url, "status": response.status}
 
 
+class UnwatchedSpider(BrowserSpider):
+    """Has a Chromium that opens no session of its developer tools.
+
+    Args:
+        why: what Playwright says.
+    """
+
+    def __init__(self, why: str, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        from playwright.async_api import BrowserContext, Error
+
+        async def refuse(*_: Any) -> None:
+            raise Error(why)
+
+        BrowserContext.new_cdp_session = refuse  # type: ignore[assignment,method-assign]
+
+
 class SamePageSpider(BrowserSpider):
     """Has one page ask for one URL after the other."""
 

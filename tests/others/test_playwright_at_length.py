@@ -258,6 +258,30 @@ def test_a_loop_in_another_thread() -> None:
     assert result.stats["threads"] == 1
 
 
+@pytest.mark.parametrize(
+    ("why", "is_led", "level"),
+    [
+        ("Target crashed", False, "WARNING"),
+        # Another browser: there, it is counted, as the documentation says.
+        ("CDP session is only available in Chromium", True, "DEBUG"),
+    ],
+)
+def test_redirects_that_nobody_can_watch(why: str, is_led: bool, level: str) -> None:
+    with Site({"/robots.txt": RULES, "/top": redirect("/private", 302)}) as site:
+        result = crawl(
+            "tests.others.spiders:UnwatchedSpider",
+            settings=PLAYWRIGHT,
+            urls=[site.url("/top")],
+            meta={},
+            why=why,
+        )
+        assert ("/private" in asked(site)) is is_led
+        assert ("/top" in asked(site)) is is_led
+    [told] = [line for line in result.log.splitlines() if why in line]
+    assert f"{level}: Redirects of a browser's page cannot" in told
+    assert result.stats.get("rep/browser/slipped", 0) == int(is_led)
+
+
 def test_one_page_for_several_requests() -> None:
     routes = {"/robots.txt": RULES, "/page": PAGE, "/second": html('<img src="/private/2.png">')}
     with Site(routes) as site:
