@@ -5,6 +5,9 @@ Advice is about one place; whether it is safe depends on the file around it:
 - Below the last rule of a group the next user-agent line begins another group. Without that rule
   both become one, so the rule gives way to an empty ``Disallow:``. That holds too where all rules
   of a group have a finding: users follow all the advice they get.
+- A user-agent line that is added at the end of the file would join a group that has no rules.
+- Of several records of one name in a group the first may be the one that counts, and the author may
+  have meant several groups: then none of them moves.
 - A rule that is shorter may lose against another one that it beats now.
 - Of a file beyond the parse limit more is read once something above is gone.
 
@@ -36,6 +39,10 @@ _EMPTY = b"Disallow:"
 _KEEP_ONE = (
     "write an empty 'Disallow:' in its place: without any rule, the group would become one with "
     "the next"
+)
+_OWN_GROUPS = (
+    "write an empty 'Disallow:' above the next user-agent line if each of these crawlers is to "
+    "have a record of its own; else let one stand, below the user-agent lines"
 )
 _UNCUT = "; more of the file is read then, for it is larger than the parse limit"
 
@@ -104,7 +111,7 @@ class _Mender:
     def _of_file(self) -> dict[Code, Callable[[Finding], tuple[Edit, ...]]]:
         return {
             **dict.fromkeys((Code.BOM, Code.UTF16, Code.CR_ONLY), _octets),
-            Code.NO_STAR: _group_for_all,
+            Code.NO_STAR: self._group_for_all,
             Code.BLANK_LINE_INSIDE: self._without_blank_lines,
             Code.NUL: self._without_nul,
         }
@@ -186,8 +193,17 @@ class _Mender:
         line = self._lines.get(finding.line)
         return (Edit(Place.AT, finding.line, line.octets if line else b""),)
 
-    def _below_agents(self, _: Finding, line: Line) -> tuple[Edit, ...]:
-        last = self._block_of[line.number].agents[-1]
+    def _group_for_all(self, _: Finding) -> tuple[Edit, ...]:
+        texts = [b"", b"User-agent: *", _EMPTY]
+        if not self._outlined.blocks[-1].rules:
+            texts.insert(0, _EMPTY)
+        return tuple(Edit(Place.END, 0, text) for text in texts)
+
+    def _below_agents(self, _: Finding, line: Line) -> Mend | tuple[Edit, ...]:
+        block = self._block_of[line.number]
+        if any(other.name == line.name and other is not line for other in block.others):
+            return Mend(_OWN_GROUPS, Effect.CHANGES)
+        last = block.agents[-1]
         return Edit(Place.AT, line.number), Edit(Place.BELOW, last.number, line.octets)
 
     # Wildcards: fewer octets, and so less specific.
@@ -219,10 +235,6 @@ class _Mender:
 
 def _octets(_: Finding) -> tuple[Edit, ...]:
     return (Edit(Place.FILE),)
-
-
-def _group_for_all(_: Finding) -> tuple[Edit, ...]:
-    return tuple(Edit(Place.END, 0, text) for text in (b"", b"User-agent: *", _EMPTY))
 
 
 def _without_line(_: Finding, line: Line) -> tuple[Edit, ...]:

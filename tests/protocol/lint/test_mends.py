@@ -75,6 +75,41 @@ class TestLastRule:
         assert _one(body, Code.BLOCKS_ROBOTS).effect is Effect.CHANGES
 
 
+class TestLastGroup:
+    """Without any rule, it would take in the user-agent line that is added below it."""
+
+    def test_a_group_for_all(self) -> None:
+        body = "User-agent: a\nCrawl-delay: 5\n"
+        new = _followed(body, Code.NO_STAR)
+        assert new == f"{body}Disallow:\n\nUser-agent: *\nDisallow:\n"
+        prove(body.encode(), new.encode(), URI)
+
+    def test_below_a_group_with_rules(self) -> None:
+        body = "User-agent: a\nDisallow: /x\n"
+        assert _followed(body, Code.NO_STAR) == f"{body}\nUser-agent: *\nDisallow:\n"
+
+
+class TestRecordsOfOneName:
+    """The first of a group's delays counts, so none may move past another."""
+
+    def test_none_moves(self) -> None:
+        body = (
+            b"User-agent: a\nCrawl-delay: 60\nUser-agent: b\nCrawl-delay: 40\n"
+            b"User-agent: c\nCrawl-delay: 30\n"
+        )
+        found = [one for one in lint(body, URI) if one.code is Code.RECORD_SPLITS_GROUP]
+        assert [one.line for one in found] == [2, 4]
+        assert {one.effect for one in found} == {Effect.CHANGES}
+        assert all(one.mend.startswith("write an empty 'Disallow:' above the") for one in found)
+        prove(body, fixed(body, URI)[0], URI)
+
+    def test_others_move(self) -> None:
+        body = "User-agent: a\nCrawl-delay: 60\nUser-agent: b\nRequest-rate: 1/5\n"
+        new = _followed(body, Code.RECORD_SPLITS_GROUP)
+        assert new.startswith("User-agent: a\nUser-agent: b\nCrawl-delay: 60\n")
+        prove(body.encode(), new.encode(), URI)
+
+
 class TestLength:
     """A rule that is shorter may lose."""
 
