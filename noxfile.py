@@ -60,6 +60,15 @@ def tests(session: nox.Session, scrapy: str) -> None:
     session.run("pytest", "-n", "4", "--dist", "loadfile", *session.posargs)
 
 
+@nox.session(python=_PYTHONS)
+@nox.parametrize("scrapy", list(_SCRAPIES))
+def matrix(session: nox.Session, scrapy: str) -> None:
+    """A cell of the matrix in a few minutes: what depends on Scrapy, and all of the pure core."""
+    session.install(".[test]", *_SCRAPIES[scrapy])
+    arguments = session.posargs or [*_DEPENDENT, "tests/protocol"]
+    session.run("pytest", "-n", "4", "--dist", "loadfile", *arguments)
+
+
 @nox.session(python=_OLDEST[0])
 def oldest(session: nox.Session) -> None:
     """The oldest pair, with the tests that depend on either; what CI runs besides the newest."""

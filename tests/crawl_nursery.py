@@ -1,4 +1,4 @@
-"""What every crawl loads: Scrapy, its default components and ours. Crawls are forked from it.
+"""What crawls and commands load: Scrapy, its default components and ours. They are forked from it.
 
 No reactor: each crawl installs its own.
 """
@@ -13,6 +13,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
+from scrapy_rep.command import SUBCOMMANDS
+
 _COMPONENTS = (
     "DOWNLOADER_MIDDLEWARES_BASE",
     "DOWNLOAD_HANDLERS_BASE",
@@ -20,6 +22,9 @@ _COMPONENTS = (
     "SPIDER_MIDDLEWARES_BASE",
 )
 _MODULES = (
+    "scrapy.cmdline",
+    "scrapy.crawler",
+    "scrapy.core.engine",
     "scrapy.core.downloader.handlers._aiohttp",
     "scrapy.pqueues",
     "scrapy_rep.addon",
@@ -45,6 +50,8 @@ def _load() -> None:
     for module in _MODULES:
         with suppress(ImportError):
             import_module(module)
+    for subcommand in SUBCOMMANDS:
+        import_module(f"scrapy_rep.commands.{subcommand}")
     if "twisted.internet.reactor" in sys.modules:
         raise AssertionError("a reactor was installed before any crawl chose one")
 

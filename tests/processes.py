@@ -1,6 +1,6 @@
 """Processes of tests, each a fork of one that has loaded Scrapy and the tests' servers once.
 
-A new interpreter would spend more time on imports than most crawls take.
+A new interpreter would spend more time on imports than most crawls and calls of ``scrapy`` take.
 """
 
 from __future__ import annotations
@@ -8,9 +8,11 @@ from __future__ import annotations
 import functools
 import multiprocessing
 import os
+import resource
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from multiprocessing.context import ForkServerContext
@@ -79,14 +81,85 @@ def start_crawl(folder: Path, environment: Mapping[str, str] | None = None) -> F
 
 
 def _crawl(folder: Path, environment: dict[str, str]) -> None:
-    os.chdir(REPOSITORY)
-    os.environ.clear()
-    os.environ.update(environment)
+    _move(REPOSITORY, environment)
     # Streams go to a file: a pipe that nobody reads would stop the crawl when it is full.
     with (folder / "streams").open("wb") as streams:
         for descriptor in (1, 2):
             os.dup2(streams.fileno(), descriptor)
     sys.exit(import_module("tests.crawl_runner").main(folder))
+
+
+class Scrapy:
+    """A call of ``scrapy`` in a process of its own, with files as its streams.
+
+    Args:
+        arguments: those of the command line, without ``scrapy``.
+        stdin: what it reads.
+        environment: all of its variables; those of this process, without proxies, if None.
+        folder: where it runs.
+        most_files: how many it may have open; as many as this process, if None.
+    """
+
+    def __init__(
+        self,
+        *arguments: object,
+        stdin: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+        folder: Path = REPOSITORY,
+        most_files: int | None = None,
+    ) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="scrapy-")
+        self._streams = Path(self._folder.name)
+        (self._streams / "0").write_bytes(stdin)
+        self.process = Forked(
+            *(_call, self._streams, [str(argument) for argument in arguments], folder),
+            *(dict(without_proxies() if environment is None else environment), most_files),
+        )
+
+    def end(self, timeout: float = 120) -> subprocess.CompletedProcess[bytes]:
+        """Wait for its end; what came of it.
+
+        Raises:
+            subprocess.TimeoutExpired: it did not end, in so many seconds, and was killed.
+        """
+        try:
+            status = self.process.wait(timeout)
+            out, err = ((self._streams / name).read_bytes() for name in "12")
+            return subprocess.CompletedProcess("scrapy", status, out, err)
+        finally:
+            self.process.kill()
+            self.process.wait()
+            self._folder.cleanup()
+
+
+def _call(
+    streams: Path,
+    arguments: list[str],
+    folder: Path,
+    environment: dict[str, str],
+    most_files: int | None,
+) -> None:
+    multiprocessing.current_process().daemon = False  # it may start processes of its own
+    _move(folder, environment)
+    if most_files is not None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
+    for descriptor, (name, mode, way) in enumerate(
+        (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_WRONLY), ("stderr", "w", os.O_WRONLY))
+    ):
+        opened = os.open(streams / str(descriptor), way | os.O_CREAT, 0o600)
+        os.dup2(opened, descriptor)
+        os.close(opened)
+        # As an interpreter opens them in a UTF-8 locale.
+        stream = open(descriptor, mode, encoding="utf-8", closefd=False)
+        setattr(sys, name, stream)
+    sys.argv = ["scrapy", *arguments]
+    import_module("scrapy.cmdline").execute()
+
+
+def _move(folder: Path, environment: dict[str, str]) -> None:
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
 
 
 @functools.cache

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
@@ -16,7 +14,7 @@ from scrapy.cmdline import ScrapyArgumentParser
 from scrapy.settings import Settings
 
 from scrapy_rep.command import RepCommand
-from tests.crawling import REPOSITORY
+from tests.processes import Scrapy, without_proxies
 
 
 @dataclass(frozen=True)
@@ -81,14 +79,8 @@ def rep_process(
     *arguments: object, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> Done:
     """A call as users make it, in a process of its own and outside of a project."""
-    inherited = {name: value for name, value in os.environ.items() if "_proxy" not in name.lower()}
-    done = subprocess.run(
-        [sys.executable, "-m", "scrapy", *map(str, arguments)],
-        cwd=REPOSITORY,
-        env={**inherited, **(environment or {})},
-        input=stdin,
-        capture_output=True,
-        timeout=120,
-        check=False,
+    call = Scrapy(
+        *arguments, stdin=stdin, environment={**without_proxies(), **(environment or {})}
     )
+    done = call.end()
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
