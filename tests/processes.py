@@ -150,9 +150,10 @@ def _call(
         os.dup2(opened, descriptor)
         os.close(opened)
         # As an interpreter opens them in a UTF-8 locale.
-        stream = open(descriptor, mode, encoding="utf-8", closefd=False)
+        stream = open(descriptor, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)
     sys.argv = ["scrapy", *arguments]
+    sys.path.insert(0, str(folder))  # as `python -m` does
     import_module("scrapy.cmdline").execute()
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import Scrapy
 from tests.redis_server import needs_redis
 
 ROOT = Path(__file__).parent.parent
@@ -27,20 +28,11 @@ def project_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def crawl(spider: str, *options: str) -> str:
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    done = subprocess.run(
-        [sys.executable, "-m", "scrapy", "crawl", spider, *options],
-        cwd=PROJECT,
-        env=os.environ | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = Scrapy("crawl", spider, *options, environment=os.environ, folder=PROJECT).end(60)
     assert done.returncode == 0, done.stderr
-    assert "ERROR" not in done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout
+    assert b"ERROR" not in done.stderr
+    assert b"Traceback" not in done.stderr
+    return done.stdout.decode()
 
 
 # What the summary says of each site: access result, pages allowed and dropped; then the details.

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import random
 import sqlite3
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from multiprocessing import Pipe
 from pathlib import Path
 
 import pytest
 
 from scrapy_rep.cache.sqlite import SqliteStore
-from tests.cache.workers import LIMIT_OCTETS, ORIGINS, number_in, origin_of
-from tests.crawling import REPOSITORY, Crawl, crawl
+from tests.cache.workers import LIMIT_OCTETS, ORIGINS, fetch, number_in, origin_of, write
+from tests.crawling import Crawl, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.processes import Forked
 from tests.servers.handle import Answer, Site
 
 _ROUNDS = 6
@@ -27,11 +27,6 @@ _FETCHERS = 8
 _FETCHED = 500
 _CRAWLS = 4
 _HOSTS = 25
-
-
-def start(*arguments: object) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.cache.workers", *map(str, arguments)]
-    return subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE)
 
 
 def acknowledged(log: Path) -> list[int]:
@@ -67,23 +62,24 @@ def wait_until_each_has_written(logs: Sequence[Path], counts: Sequence[int]) -> 
 def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     path, lots = tmp_path / "robots.sqlite", random.Random(9)
     logs = [tmp_path / f"log-{writer}" for writer in range(_WRITERS)]
-    writers = [start("write", path, log, writer, 1) for writer, log in enumerate(logs)]
+    until, end = Pipe(duplex=False)
+    writers = [Forked(write, path, log, writer, 1, until) for writer, log in enumerate(logs)]
     try:
         for round_number in range(_ROUNDS):
             wait_until_each_has_written(logs, [len(acknowledged(log)) + 5 for log in logs])
             time.sleep(lots.uniform(0, 0.2))
             victim = round_number % _WRITERS
             writers[victim].kill()
-            writers[victim].communicate()
+            writers[victim].wait(60)
             assert check(path, logs) > 0
             assert all(w.poll() is None for n, w in enumerate(writers) if n != victim)
             first = max(acknowledged(logs[victim])) + 1
-            writers[victim] = start("write", path, logs[victim], victim, first)
+            writers[victim] = Forked(write, path, logs[victim], victim, first, until)
         wait_until_each_has_written(logs, [len(acknowledged(log)) for log in logs])
     finally:
-        for writer in writers:
-            writer.communicate()  # standard input ends, and with it the writer
-    assert [writer.returncode for writer in writers] == [0] * _WRITERS
+        end.close()  # and with it ends each writer
+        codes = [writer.wait(60) for writer in writers]
+    assert codes == [0] * _WRITERS
     assert check(path, logs) == _WRITERS * ORIGINS
     assert list(tmp_path.glob("*.damaged-*")) == []
 
@@ -96,10 +92,8 @@ def test_eight_processes_fetch_each_origin_once(
     is_redis = kind == "redis"
     place = request.getfixturevalue("redis_server").url if is_redis else tmp_path / "robots.sqlite"
     log = tmp_path / "log"
-    processes = [start("fetch", place, log, seed, _FETCHED) for seed in range(_FETCHERS)]
-    for process in processes:
-        process.communicate(timeout=120)
-    assert [process.returncode for process in processes] == [0] * _FETCHERS
+    processes = [Forked(fetch, str(place), log, seed, _FETCHED) for seed in range(_FETCHERS)]
+    assert [process.wait(120) for process in processes] == [0] * _FETCHERS
     fetched = Counter(log.read_text().split())
     assert len(fetched) == _FETCHED
     assert fetched.total() == _FETCHED

@@ -1,9 +1,9 @@
-"""Processes that share one store: ``python -m tests.cache.workers <what> <file> <log> ...``.
+"""What processes do that share one store.
 
-``write`` writes entries, and reads those of others, until it is killed or its standard input ends;
-every entry that was acknowledged becomes a line of its log. ``fetch`` gets a policy for every
-origin in the way of `fetching.exchanges`, with a line of the common log in the place of a fetch; in
-the place of a file it takes the URL of a Redis.
+`write` writes entries, and reads those of others, until it is killed or nobody holds the other end
+of its pipe; every entry that was acknowledged becomes a line of its log. `fetch` gets a policy for
+every origin in the way of `fetching.exchanges`, with a line of the common log in the place of a
+fetch; in the place of a file it takes the URL of a Redis.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-import select
-import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from scrapy_rep.cache.base import Found, Leased, Store
@@ -53,12 +52,13 @@ def number_in(entry: Entry) -> int:
     return int(number)
 
 
-def write(path: Path, log: int, writer: int, first: int) -> None:
+def write(path: Path, log_path: Path, writer: int, first: int, until: Connection) -> None:
     """Write, acknowledge, and look at what others wrote."""
+    log = _log(log_path)
     store = SqliteStore(path, LIMIT_OCTETS)
     lots = random.Random()
     number = first
-    while not select.select([sys.stdin], [], [], 0)[0]:
+    while not until.poll():
         origin = origin_of(writer, number)
         entry = file_entry(origin, at=float(number), body=body_for(origin, number))
         store.commit(entry, None).result()
@@ -70,8 +70,9 @@ def write(path: Path, log: int, writer: int, first: int) -> None:
     store.close()
 
 
-def fetch(place: str, log: int, seed: int, count: int) -> None:
+def fetch(place: str, log_path: Path, seed: int, count: int) -> None:
     """Come to a policy for every origin, in an order of one's own."""
+    log = _log(log_path)
     origins = [Origin("http", f"h{number}", 80) for number in range(count)]
     random.Random(seed).shuffle(origins)
     with ExitStack() as undo:
@@ -107,15 +108,5 @@ def _settle(store: Store, origin: Origin, ask: Callable[[], object]) -> None:
     store.commit(Entry(origin, known), claim.lease).result()
 
 
-def main() -> None:
-    """See the module."""
-    what, path, log_path, first, second = sys.argv[1:]
-    log = os.open(log_path, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
-    if what == "fetch":
-        fetch(path, log, int(first), int(second))
-    else:
-        write(Path(path), log, int(first), int(second))
-
-
-if __name__ == "__main__":
-    main()
+def _log(path: Path) -> int:
+    return os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY)

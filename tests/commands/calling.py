@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import sys
 from argparse import Namespace
@@ -59,15 +60,21 @@ def rep(
         return Done(status, out.written, err.written)
 
 
-def _status(arguments: list[str], settings: Settings) -> int:
+@functools.cache  # the options of all subcommands take longer than most calls
+def _parser() -> ScrapyArgumentParser:
     command = RepCommand()
-    command.settings = settings
     parser = ScrapyArgumentParser(
         usage=f"scrapy rep {command.syntax()}", conflict_handler="resolve"
     )
     command.add_options(parser)
+    return parser
+
+
+def _status(arguments: list[str], settings: Settings) -> int:
+    command = RepCommand()
+    command.settings = settings
     try:
-        options, rest = parser.parse_known_args(arguments, Namespace())
+        options, rest = _parser().parse_known_args(arguments, Namespace())
         command.process_options(rest, options)
         command.run(rest, options)
     except SystemExit as leaving:
@@ -79,8 +86,6 @@ def rep_process(
     *arguments: object, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> Done:
     """A call as users make it, in a process of its own and outside of a project."""
-    call = Scrapy(
-        *arguments, stdin=stdin, environment={**without_proxies(), **(environment or {})}
-    )
+    call = Scrapy(*arguments, stdin=stdin, environment={**without_proxies(), **(environment or {})})
     done = call.end()
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())

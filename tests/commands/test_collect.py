@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -21,7 +19,7 @@ from scrapy_rep.commands.running import CommandError
 from scrapy_rep.survey.captures import Capture
 from scrapy_rep.survey.inputs.tasks import tasks_of
 from tests.commands.calling import rep, rep_process
-from tests.crawling import REPOSITORY
+from tests.processes import Scrapy
 from tests.servers.handle import Answer, Site, free_port
 
 _LOOPS = {
@@ -120,9 +118,6 @@ def test_each_is_asked_once(loop: str, tmp_path: Path) -> None:
     assert {one.status for one in captures} == {200, 404, None}
 
 
-_FEW_FILES = 'ulimit -n 150; exec "$0" -m scrapy "$@"'
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", _LOOPS)
 def test_connections_do_not_add_up(loop: str, tmp_path: Path) -> None:
@@ -130,20 +125,14 @@ def test_connections_do_not_add_up(loop: str, tmp_path: Path) -> None:
     with Site({"/robots.txt": Answer(body="User-agent: *\n")}, address="0.0.0.0") as site:
         urls = [site.url(host=f"127.0.{n // 250}.{1 + n % 250}") for n in range(300)]
         (tmp_path / "list.txt").write_text("\n".join(urls))
-        arguments = ["rep", "collect", str(tmp_path / "list.txt"), "--at-once", "16"]
-        done = subprocess.run(
-            ["sh", "-c", _FEW_FILES, sys.executable, *arguments, *_LOOPS[loop], *_store(tmp_path)],
-            cwd=REPOSITORY,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        arguments = ["rep", "collect", tmp_path / "list.txt", "--at-once", "16"]
+        call = Scrapy(*arguments, *_LOOPS[loop], *_store(tmp_path), most_files=150)
+        done = call.end()
         assert done.returncode == 0, done.stderr
         assert len(site.requests()) == 300
-    counts = dict(line.rsplit(maxsplit=1) for line in done.stdout.splitlines())
+    counts = dict(line.rsplit(maxsplit=1) for line in done.stdout.decode().splitlines())
     assert counts["successful"] == "300", done.stdout
-    assert "Error" not in done.stderr
+    assert b"Error" not in done.stderr
 
 
 @pytest.mark.slow
@@ -229,20 +218,15 @@ def test_stopped_and_resumed(tmp_path: Path) -> None:
         (tmp_path / "list.txt").write_text("\n".join(urls))
         arguments = ["rep", "collect", str(tmp_path / "list.txt"), "--at-once", "8"]
         for _ in range(2):
-            with subprocess.Popen(
-                [sys.executable, "-m", "scrapy", *arguments, *_store(tmp_path)],
-                cwd=REPOSITORY,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            ) as process:
-                before = len(site.requests())
-                while len(site.requests()) < before + 60:
-                    assert process.poll() is None
-                    time.sleep(0.1)
-                process.send_signal(signal.SIGINT)
-                _, err = process.communicate(timeout=60)
-            assert process.returncode == 130, err
-            assert b"the next call goes on" in err
+            before = len(site.requests())
+            call = Scrapy(*arguments, *_store(tmp_path))
+            while len(site.requests()) < before + 60:
+                assert call.process.poll() is None, call.end().stderr
+                time.sleep(0.1)
+            call.process.send_signal(signal.SIGINT)
+            stopped = call.end(60)
+            assert stopped.returncode == 130, stopped.stderr
+            assert b"the next call goes on" in stopped.stderr
             found = json.loads((tmp_path / "list.txt.collect").read_text())
             assert 0 < found["done"] + len(found["beyond"]) < 600
         done = rep_process(*arguments, *_store(tmp_path))

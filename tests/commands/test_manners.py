@@ -16,7 +16,7 @@ from scrapy_rep.command import SUBCOMMANDS
 from scrapy_rep.commands.terminal import harmless
 from tests.commands.calling import rep
 from tests.commands.terminals import ENVIRONMENT, on_terminal
-from tests.crawling import REPOSITORY
+from tests.processes import REPOSITORY, Scrapy
 from tests.servers.handle import Answer, Site
 
 # Colours, titles, the bell, the cursor, C1 and turned text: a terminal obeys all of them.
@@ -342,15 +342,7 @@ class TestTerminal:
 def _process(
     *arguments: object, stdin: bytes = b"", folder: Path = REPOSITORY
 ) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", "rep", *map(str, arguments)],
-        cwd=folder,
-        env={**ENVIRONMENT, "PYTHONPATH": str(REPOSITORY)},
-        input=stdin,
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
+    return Scrapy("rep", *arguments, stdin=stdin, environment=ENVIRONMENT, folder=folder).end()
 
 
 def _shell(call: str, folder: Path) -> subprocess.CompletedProcess[bytes]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.processes import Scrapy
 from tests.servers.handle import Answer, Site
 
 _LOOP_SETTINGS = {
@@ -36,27 +35,20 @@ def test_an_unreachable_robots_txt_is_told_at_once(
     command: str, loop: Loop, tmp_path: Path
 ) -> None:
     """A crawl would keep the request for half a minute, to ask again."""
-    arguments = [sys.executable, "-m", "scrapy", *_COMMANDS[command], *_LOOP_SETTINGS[loop]]
+    arguments = [*_COMMANDS[command], *_LOOP_SETTINGS[loop]]
     for name, value in _SETTINGS.items():
         arguments += ["-s", f"{name}={value}"]
     with Site({"/robots.txt": Answer(status=503)}) as site:
         began = time.monotonic()
-        result = subprocess.run(
-            [*arguments, site.url("/a")],
-            cwd=tmp_path,
-            env={**os.environ, "HOME": str(tmp_path)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        environment = {**os.environ, "HOME": str(tmp_path)}
+        call = Scrapy(*arguments, site.url("/a"), environment=environment, folder=tmp_path)
+        result = call.end(60)
         assert time.monotonic() - began < 20
         assert set(site.paths()) == {"/robots.txt"}
-    assert "robots.txt is unreachable (503, 1 in a row)" in result.stderr
-    assert "Traceback" not in result.stderr, result.stderr
+    assert b"robots.txt is unreachable (503, 1 in a row)" in result.stderr
+    assert b"Traceback" not in result.stderr, result.stderr
     if command == "shell":
-        assert "('response', None)" in result.stdout
+        assert b"('response', None)" in result.stdout
 
 
 def test_a_crawl_says_how_long_requests_are_kept() -> None:

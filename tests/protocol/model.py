@@ -17,15 +17,17 @@ _CHARACTERS |= set(b":/?#[]@!$&'()+,;=*")
 # they mean; octets are 0 and more.
 _WILD, _END, _SLASH, _MARK = -1, -2, -3, -4
 _EITHER = {_SLASH: (b"%2F", b"/"), _MARK: (b"%3F", b"?")}
+_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 
 
+@lru_cache(maxsize=4096)
 def normal(octets: bytes) -> bytes:
     """A path, or the part of a rule's path between wildcards, as its normal form writes it."""
     found = b""
     in_query = False
     at = 0
     while at < len(octets):
-        escape = re.match(rb"%[0-9A-Fa-f]{2}", octets[at : at + 3])
+        escape = _ESCAPE.match(octets, at) if octets[at] in b"%" else None
         octet = int(escape[0][1:], 16) if escape else octets[at]
         at += 3 if escape else 1
         divides = octet in b"/?" and escape is not None and not in_query
@@ -70,7 +72,7 @@ class Text:
     query: int
 
     @classmethod
-    @lru_cache(maxsize=1024)
+    @lru_cache(maxsize=4096)
     def of(cls, path: bytes) -> Text:
         text = normal(path)
         places: dict[int, int] = {}
@@ -107,6 +109,7 @@ def matches(pattern: bytes, path: bytes) -> bool:
     return pattern[:1] in (b"/", b"*") and Text.of(path).fits(normal_rule(pattern))
 
 
+@lru_cache(maxsize=4096)
 def octets_of(items: tuple[int, ...]) -> int:
     """How specific a rule's path is."""
     return sum(len(_EITHER[item][0]) if item in _EITHER else 1 for item in items)
