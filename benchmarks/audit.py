@@ -6,13 +6,15 @@
 decisions only counted. Sides take turns; figures are minima. *encode* compares the line that is put
 together for each decision with the encoders of the standard library. *size* writes decisions on
 URLs of many origins in turn, as a broad crawl does, a third of them dropped, and prints octets a
-decision (as packed), CPU seconds to write, to verify and to judge again. `--large` adds 10 million.
+decision (as packed), CPU seconds to write, to verify and to judge again, and the most memory that
+the process took until then. `--large` adds 10 million.
 """
 
 from __future__ import annotations
 
 import gc
 import json
+import resource
 import sys
 import tempfile
 import time
@@ -164,8 +166,8 @@ def encode() -> None:
 
 def size(*, is_large: bool) -> None:
     """Octets, and seconds to write, to verify and to judge again."""
-    print("| decisions | octets packed | a decision | write s | verify s | replay s |")
-    print("| ---: | ---: | ---: | ---: | ---: | ---: |")
+    print("| decisions | octets packed | a decision | write s | verify s | replay s | MB |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |", flush=True)
     for count in (1_000, 100_000, *([10_000_000] if is_large else [])):
         with tempfile.TemporaryDirectory() as folder:
             crawl = Crawl(folder, min(count, _ORIGINS))
@@ -180,10 +182,17 @@ def size(*, is_large: bool) -> None:
             verified_at = time.process_time()
             words = {outcome.word for _, outcome, _ in Replayer(run).outcomes()}
             assert words == {"confirmed"}, words
+            replayed = time.process_time() - verified_at
             print(
                 f"| {count:,} | {octets:,} | {octets / count:.1f} | {written:.2f} "
-                f"| {verified_at - began:.2f} | {time.process_time() - verified_at:.2f} |"
+                f"| {verified_at - began:.2f} | {replayed:.2f} | {_most_memory():.0f} |",
+                flush=True,
             )
+
+
+def _most_memory() -> float:
+    """The most megabytes (RSS) that this process took so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
 
 
 def main() -> None:

@@ -2,11 +2,15 @@
 
 ::
 
-    python benchmarks/methods.py CORPUS.JSONL.GZ
+    python benchmarks/methods.py CORPUS.JSONL.GZ [--lists]
 
 The corpus holds an object a line, with `host` and `body_b64`. A pair is a file and a known crawler
 that it names. The errors of a method are mended one after another. What a mend settles has that
 cause, or that one and those before it.
+
+An earlier count of the same files looked for at most 48 crawlers, which are not known any more.
+`--lists` (needs SciPy) tells what lists of known crawlers can come to that make as many pairs: the
+least and the most, by integer programming.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import base64
 import gzip
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -26,6 +31,9 @@ from scrapy_rep.survey.effect import NONE, Budget, class_of
 from scrapy_rep.survey.facts import facts
 from scrapy_rep.survey.methods import METHODS, Rules, Sets
 
+# What an earlier count found with a list of crawlers that is not known any more.
+_EARLIER = {"pairs": 1598, "common-crawl, as it is": 284, "http-archive, as it is": 146}
+_LONGEST_LIST = 48
 _FIRST_WORD = re.compile(r"[^\s/]*")
 
 Spell = Callable[[str, bool], str]
@@ -38,7 +46,9 @@ Pairs = dict[tuple[str, str], str]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", type=Path)
-    corpus = parser.parse_args().corpus
+    parser.add_argument("--lists", action="store_true")
+    options = parser.parse_args()
+    corpus = options.corpus
     rows = map(json.loads, gzip.decompress(corpus.read_bytes()).splitlines())
     files = [(row["host"], base64.b64decode(row["body_b64"])) for row in rows]
     ours: Pairs = {}
@@ -46,6 +56,7 @@ def main() -> None:
         named = facts(body).agents.items()
         ours |= {(host, name): effect for name, effect in named if crawler_of(name)}
     print(f"{len(ours):,} pairs, {len({name for _, name in ours})} crawlers")
+    counts = {"pairs": Counter(name for _, name in ours)}
     for method, stages in _STAGES.items():
         before = None
         for cause, read, spell in stages:
@@ -55,6 +66,40 @@ def main() -> None:
             hosts = len({host for host, _ in differing})
             print(f"{method}, {cause}: {len(differing)} in {hosts} files{gone}")
             before = len(differing)
+            counts[f"{method}, {cause}"] = Counter(name for _, name in differing)
+    if options.lists:
+        _tell_of_lists(counts)
+
+
+def _tell_of_lists(counts: dict[str, Counter[str]]) -> None:
+    """What lists of crawlers come to that agree with more and more of the earlier count."""
+    wanted: dict[str, int] = {}
+    for name, figure in _EARLIER.items():
+        wanted[name] = figure
+        print(f"lists of at most {_LONGEST_LIST} crawlers with {wanted}:")
+        for other in counts.keys() - wanted.keys():
+            least, most = (_extreme(counts, wanted, other, sign) for sign in (1, -1))
+            print(f"  {other}: {least} to {most}")
+
+
+def _extreme(
+    counts: dict[str, Counter[str]], wanted: dict[str, int], sought: str, sign: int
+) -> int:
+    """The least (`sign` is 1) or the greatest (-1) figure that a list can have."""
+    import numpy as np
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    names = list(counts["pairs"])
+    rows = [[counts[figure][name] for name in names] for figure in wanted] + [[1] * len(names)]
+    found = milp(
+        sign * np.array([counts[sought][name] for name in names]),
+        constraints=LinearConstraint(
+            np.array(rows), [*wanted.values(), 0], [*wanted.values(), _LONGEST_LIST]
+        ),
+        integrality=np.ones(len(names)),
+        bounds=Bounds(0, 1),
+    )
+    return round(sign * found.fun)
 
 
 def _classes(

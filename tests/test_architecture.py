@@ -47,6 +47,7 @@ _ROOMS: tuple[tuple[str, ...], ...] = (
     ("engine",),
     ("stats", "signals", "exceptions", "meta"),
     ("report",),
+    ("survey/common_crawl",),
     ("survey/jobs", "survey/spark"),
     ("survey/inputs", "survey/page"),
     ("survey",),

@@ -23,7 +23,7 @@ from tests.survey import inputs
 from tests.survey.files import SMALL, corpus
 
 _PACKAGE = Path(scrapy_rep.__file__).parent
-_WHY_NOT = (
+WHY_NOT = (
     "PySpark is not installed"
     if find_spec("pyspark") is None
     else "no Java is installed"
@@ -62,7 +62,7 @@ def _spark(*arguments: object, at: Path) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(bool(_WHY_NOT), reason=_WHY_NOT)
+@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 class TestLocalSpark:
     def test_lines(self, tmp_path: Path) -> None:
         """The corpus if it is there, otherwise the small files many times."""
