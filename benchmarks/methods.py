@@ -99,7 +99,7 @@ def _extreme(
         integrality=np.ones(len(names)),
         bounds=Bounds(0, 1),
     )
-    return round(sign * found.fun)
+    return int(sign * found.fun + 0.5)
 
 
 def _classes(

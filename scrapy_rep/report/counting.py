@@ -13,12 +13,14 @@ from typing import Any
 from scrapy_rep.audit import records
 
 from .fetching import Fetching, Known
-from .tallies import Gaps, Tally, Timeline
+from .tallies import Counts, Gaps, Tally, Timeline
 from .values import Lost
 
 Record = Mapping[str, Any]
 
 _TEXT_CHARACTERS = 200  # of what sites wrote, or spiders asked for
+_OTHERS = "others"
+_KINDS = 1000  # of decisions; those of a crawl are some dozens
 _GAPS = 10_000
 _MOST = 1 << 53  # of decisions that one record counts
 _LETS_OUT = frozenset({"passed", "would-drop", "slipped"})
@@ -112,7 +114,7 @@ class Counting:
 
     def __init__(self) -> None:
         self.decided: Counter[tuple[str, bool, str, str]] = Counter()
-        self.exempt: Counter[str] = Counter()
+        self.exempt: Counts[str] = Counts(_OTHERS)
         self.dropped_later = self.stale = 0
         self.timeline = Timeline()
         self.fetching = Fetching()
@@ -142,7 +144,7 @@ class Counting:
             run.uncounted[record["t"]] += 1
 
     def _begins(self, run: Run, record: Record) -> None:
-        run.name = str(record.get("run", ""))
+        run.name = _text(record.get("run", ""))
         run.policies.clear()  # each segment repeats those that it needs
         settings = record.get("settings") or {}
         run.is_counted = settings.get("REP_AUDIT_ALLOWED") == "count"
@@ -175,7 +177,7 @@ class Counting:
         self._decide(run, record, int(record["count"]), run.last_at or 0.0)
 
     def _decide(self, run: Run, record: Record, count: int, at: float) -> None:
-        allowed, reason = bool(record["allowed"]), str(record["reason"])
+        allowed, reason = bool(record["allowed"]), _text(record["reason"])
         outcome = str(record.get("outcome", "passed"))
         if outcome not in _OUTCOMES or not isinstance(record["allowed"], bool):
             raise ValueError("it is not known what came of it")
@@ -184,7 +186,10 @@ class Counting:
         place = ALLOWED if allowed else WENT_ON if outcome in _LETS_OUT else HELD_BACK
         moment = self.timeline.at(at)
         moment[place] += count
-        self.decided[outcome, allowed, reason, str(record.get("by", "request"))] += count
+        key = (outcome, allowed, reason, _text(record.get("by", "request")))
+        if key not in self.decided and len(self.decided) >= _KINDS:
+            key = (outcome, allowed, _OTHERS, _OTHERS)
+        self.decided[key] += count
         url = _text(record.get("url", ""))
         known = run.policies.get(record.get("p"))
         name = known.origin if known is not None else origin_of(url)
@@ -198,8 +203,13 @@ class Counting:
             origin.went_on += count
             self._exempted(_WENT_ON[outcome], name, url, count)
         if "line" in record:
-            key = (name, int(record["line"]), _text(record["rule"]), _text(record.get("group", "")))
-            self.rules.of((*key, allowed)).add(url, count)
+            rule = (
+                name,
+                int(record["line"]),
+                _text(record["rule"]),
+                _text(record.get("group", "")),
+            )
+            self.rules.of((*rule, allowed)).add(url, count)
         if allowed and reason == _OVERRIDDEN:
             self._exempted("overridden", name, url, count)
         if known is not None and known.is_over(run.most_seconds) and run.ignores_excess:
@@ -221,9 +231,9 @@ class Counting:
 
     def _exempt(self, run: Run, record: Record) -> None:
         at = run.last_at = float(record["at"])
-        why, url = str(record["why"]), _text(record["url"])
+        why, url = _text(record["why"]), _text(record["url"])
         self.timeline.at(at)[EXEMPT] += 1
-        self.exempt[why] += 1
+        self.exempt.add(why)
         name = origin_of(url)
         self._exempted(why, name, url, 1)
         if name.startswith("http"):
@@ -237,10 +247,10 @@ class Counting:
         run.last_at = float(record["at"])
         because = record["because"]
         key = (
-            str(record["what"]),
+            _text(record["what"]),
             _text(because.get("name") or ""),
             _text(because.get("text") or ""),
-            str(record["outcome"]),
+            _text(record["outcome"]),
         )
         self.withheld.of(key).add(_text(record["page"]))
         self.withheld_count += 1

@@ -17,7 +17,6 @@ _OTHERS = "others"
 _HOPS = 8  # of a chain: no fetch follows more
 _URI_CHARACTERS = 160
 _QUANTILES = {"least": 0, "half": 50, "nine in ten": 90, "most": 100}
-_RUNS = 1000  # beyond so many, policies that a later segment repeats may count twice
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class Fetching:
     """The numbers of all requests for robots.txt files."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, Seen] = {}
+        self._seen = Seen()
         self._policies: Counts[str] = Counts(_OTHERS)
         self._statuses: Counts[str] = Counts(_OTHERS, 1000)
         self._failures: Counts[str] = Counts(_OTHERS)
@@ -90,8 +89,7 @@ class Fetching:
         A renewed policy tells the way to the copy that it rests on, too: `since` is when the last
         request was sent that is counted already.
         """
-        is_looked_up = len(self._seen) < _RUNS or run in self._seen
-        if is_looked_up and not self._seen.setdefault(run, Seen()).is_new(int(record["p"])):
+        if not self._seen.is_new(run, int(record["p"])):
             return ()
         self._policies.add(known.source or "unknown")
         if known.source != _NETWORK:

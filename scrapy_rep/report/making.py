@@ -174,7 +174,7 @@ def _totals(whole: Counting) -> Totals:
         held_back=held_back,
         went_on=went_on,
         dropped_later=whole.dropped_later,
-        exempt=dict(sorted(whole.exempt.items())),
+        exempt=dict(sorted(whole.exempt.of.items())),
         withheld=whole.withheld_count,
         lost=whole.lost,
         stale=whole.stale,

@@ -188,20 +188,28 @@ _ROUNDING_SECONDS = 0.0021  # both ends are told in whole milliseconds
 
 
 class Seen:
-    """Which numbers came before, a bit each."""
+    """Which numbers came before, a bit each, by what they belong to; 22 MB at most.
 
-    _MOST = 1 << 27
+    The numbers of a trail follow each other. Those that are made up may lie far apart, so only the
+    pages that are needed are kept, and of these so many.
+    """
+
+    _PAGE_BITS = 12
+    _PAGES = 1 << 15  # 134 million numbers that follow each other
 
     def __init__(self) -> None:
-        self._bits = bytearray()
+        self._pages: dict[tuple[str, int], bytearray] = {}
 
-    def is_new(self, number: int) -> bool:
-        """Whether a number comes for the first time; what is no sound number always does."""
-        if not 0 <= number < self._MOST:
-            return True
+    def is_new(self, name: str, number: int) -> bool:
+        """Whether a number comes for the first time; what finds no room always does."""
+        key = name, number >> self._PAGE_BITS
+        page = self._pages.get(key)
+        if page is None:
+            if len(self._pages) >= self._PAGES:
+                return True
+            page = self._pages[key] = bytearray(1 << self._PAGE_BITS >> 3)
+        number &= (1 << self._PAGE_BITS) - 1
         place, bit = number >> 3, 1 << (number & 7)
-        if place >= len(self._bits):
-            self._bits.extend(bytes(max(place + 1 - len(self._bits), len(self._bits), 64)))
-        is_new = not self._bits[place] & bit
-        self._bits[place] |= bit
+        is_new = not page[place] & bit
+        page[place] |= bit
         return is_new

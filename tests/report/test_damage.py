@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -151,6 +152,33 @@ def test_many_words_take_bounded_memory_and_room(tmp_path: Path) -> None:
     assert sum(report.fetches.policies.values()) == 301
     assert len(report.fetches.failures) == len(report.fetches.policies) == 201
     assert len(page(report)) < 100_000
+
+
+def test_numbers_far_apart_take_bounded_memory(tmp_path: Path) -> None:
+    """Each name of a run used to take 16 MB."""
+    made = Made(tmp_path)
+    for number in range(2000):
+        if number % 50 == 0:
+            made.put("run", v=1, run=f"{number}" + "n" * 9999, at=BEGAN)
+        made.put("policy", p=(1 << 27) - 1 - (number << 12), origin=A, event="200", hops=[])
+    trail = made.end()
+    tracemalloc.start()
+    report_of([trail])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6  # of these, 67 MB stand ready for a manifest
+
+
+def test_words_of_decisions_take_bounded_memory(tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    for number in range(3000):
+        made.decide(f"{A}/", None, reason=f"{number}" + "r" * 999, by=f"{number}")
+        made.exempt(f"{A}/", f"{number}" + "w" * 999)
+    report = report_of([made.end()])
+    assert report.totals.judged == sum(one.count for one in report.decided) == 3000
+    assert sum(report.totals.exempt.values()) == 3000
+    assert (len(report.decided), len(report.totals.exempt)) == (1001, 201)
+    assert max(len(one.reason) for one in report.decided) == 200
 
 
 def test_more_origins_than_memory_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

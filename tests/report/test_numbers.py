@@ -314,11 +314,13 @@ class TestMemory:
 
     def test_numbers_that_came_before(self) -> None:
         seen = Seen()
-        assert [seen.is_new(n) for n in (1, 9, 1, 100_000, 100_000, 0)] == [
+        assert [seen.is_new("a", n) for n in (1, 9, 1, 100_000, 100_000, 0)] == [
             *(True, True, False, True, False, True)
         ]
-        assert seen.is_new(-1)
-        assert seen.is_new(1 << 60)
+        assert [seen.is_new("b", n) for n in (1, -1, 1 << 60, -1)] == [True, True, True, False]
+        pages = [seen.is_new("c", n << 12) for n in range(1 << 15)]
+        assert all(pages)
+        assert [seen.is_new("c", n) for n in (1 << 26, 1 << 30, 1 << 30)] == [False, True, True]
 
     def test_gaps_of_one(self) -> None:
         gaps = Gaps()
