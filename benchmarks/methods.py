@@ -99,7 +99,8 @@ def _extreme(
         integrality=np.ones(len(names)),
         bounds=Bounds(0, 1),
     )
-    return int(sign * found.fun + 0.5)
+    least: float = sign * found.fun
+    return round(least)
 
 
 def _classes(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -276,10 +276,19 @@ class Checking:
         if manifest.get("run") != self._name:
             check.wrong(f"the manifest is of the run {manifest.get('run')}, not of {self._name}")
         if self._end is not None:
-            for name in there.keys() - told.keys():
-                check.wrong(f"{name}: the manifest does not name it")
-            if manifest.get("end") != self._end:
-                check.wrong("the manifest tells of another end than the trail")
+            self._manifest_end(manifest.get("end"), there.keys() - told.keys())
+
+    def _manifest_end(self, end: Any, unnamed: Iterable[str]) -> None:
+        """Compare the end of the manifest, which is written last, with that of the trail."""
+        if not isinstance(end, dict):
+            self._check.missing.append(
+                "the manifest was not finished: the crawl was killed as it ended, or is ending"
+            )
+            return
+        for name in unnamed:
+            self._check.wrong(f"{name}: the manifest does not name it")
+        if end != self._end:
+            self._check.wrong("the manifest tells of another end than the trail")
 
 
 _READERS: dict[str, Any] = {

@@ -5,6 +5,7 @@ A trail may be damaged, or made up: what is no record is told as a `Damage`, and
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
@@ -37,6 +38,10 @@ _ODD_NUMBER = re.compile(rb"[0-9]{99}|[0-9][eE][+-]?[0-9]{2}|NaN|Infinity")
 
 class TrailError(Exception):
     """There is no trail, or it cannot be read at all."""
+
+
+class UnreadableError(TrailError):
+    """A folder cannot be read, so that nobody knows what is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,11 @@ class SegmentFile:
         return self.path.name.removesuffix(".gz")
 
     def lines(self) -> Iterator[Found]:
-        """Every line, in order; memory is that of the longest."""
+        """Every line, in order; memory is that of the longest.
+
+        Raises:
+            TrailError: too many files are open, which says nothing of this one.
+        """
         digest, octets, count, error = sha256(), 0, 0, ""
         try:
             with self._open() as file:
@@ -113,6 +122,11 @@ class SegmentFile:
                     octets += len(raw)
                     count += 1
         except (OSError, EOFError, zlib.error) as failure:
+            if getattr(failure, "errno", None) in (errno.EMFILE, errno.ENFILE):
+                raise TrailError(
+                    f"{self.path}: too many files are open (ulimit -n): give fewer runs that were "
+                    "written at the same time"
+                ) from failure
             error = str(failure) or type(failure).__name__
         self.whole = Whole(octets, count, digest.hexdigest(), error)
 
@@ -135,6 +149,10 @@ class SegmentFile:
 
     @contextmanager
     def _open(self) -> Iterator[IO[bytes]]:
+        if not self.is_packed and not self.path.exists():
+            # The crawl that writes it has packed it since the folder was listed.
+            packed = self.path.with_name(self.path.name + ".gz")
+            self.path, self.is_packed = (packed, True) if packed.exists() else (self.path, False)
         with self.path.open("rb") as file:
             if not self.is_packed:
                 yield file
@@ -175,7 +193,15 @@ def _number(kind: Callable[[str], float]) -> Callable[[str], float]:
 
 
 class Run:
-    """The trail of one run."""
+    """The trail of one run; the crawl may still write it.
+
+    Attributes:
+        path: its folder.
+        manifest: what the manifest says; None if it is missing or no manifest.
+        manifest_sha256: the digest of the manifest, which a log or a signature names; empty without
+            one.
+        segments: its files, in order.
+    """
 
     def __init__(self, path: Path) -> None:
         """Take the folder.
@@ -184,14 +210,16 @@ class Run:
             TrailError: it holds no trail.
         """
         self.path = path
+        # Before the folder is listed: what the manifest names is there then.
+        self.manifest, self.manifest_sha256 = _manifest_in(path)
         try:
-            names = sorted(one.name for one in path.iterdir())
+            names = {one.name for one in path.iterdir()}
         except OSError as error:
-            raise TrailError(f"{path}: {error.strerror or error}") from error
+            raise UnreadableError(f"{path}: {error.strerror or error}") from error
         self.segments = [
             SegmentFile(path / name, int(found[2]))
             for name in names
-            if (found := _SEGMENT.fullmatch(name)) is not None
+            if (found := _SEGMENT.fullmatch(name)) is not None and f"{name}.gz" not in names
         ]
         # By number: a process that was forked has another id, but goes on with the numbers.
         self.segments.sort(key=lambda one: (one.number, one.path.name))
@@ -202,24 +230,6 @@ class Run:
     def name(self) -> str:
         """The name of the run."""
         return str(self.head.get("run") or self.path.resolve().name)
-
-    @cached_property
-    def manifest(self) -> dict[str, Any] | None:
-        """What the manifest says; None if it is missing or no manifest."""
-        with suppress(OSError, ValueError, RecursionError):
-            with (self.path / MANIFEST).open("rb") as file:
-                found = json.loads(file.read(_MANIFEST_OCTETS))
-            if isinstance(found, dict) and isinstance(found.get("segments"), list):
-                return found
-        return None
-
-    @property
-    def manifest_sha256(self) -> str:
-        """The digest of the manifest, which a log or a signature names; empty without one."""
-        try:
-            return sha256((self.path / MANIFEST).read_bytes()).hexdigest()
-        except OSError:
-            return ""
 
     def lines(self) -> Iterator[Found]:
         """Every line of all segments, in order."""
@@ -248,6 +258,17 @@ class Run:
         return {}
 
 
+def _manifest_in(folder: Path) -> tuple[dict[str, Any] | None, str]:
+    with suppress(OSError):
+        octets = (folder / MANIFEST).read_bytes()
+        with suppress(ValueError, RecursionError):
+            found = json.loads(octets[:_MANIFEST_OCTETS])
+            if isinstance(found, dict) and isinstance(found.get("segments"), list):
+                return found, sha256(octets).hexdigest()
+        return None, sha256(octets).hexdigest()
+    return None, ""
+
+
 def is_run(folder: Path) -> bool:
     """Whether a folder holds the trail of a run, by the first names in it."""
     with suppress(OSError), os.scandir(folder) as entries:
@@ -269,18 +290,30 @@ def run_at(path: Path) -> Run:
     return Run(path.resolve())  # `latest` may name another run soon
 
 
-def runs_in(root: Path) -> list[Run]:
-    """The runs in a folder, by the time at which they began.
+def runs_in(root: Path, passed_over: Callable[[TrailError], None] | None = None) -> list[Run]:
+    """The runs in a folder, by the time at which they began; links to runs are runs too.
+
+    `passed_over` is told of those that cannot be read.
 
     Raises:
-        TrailError: the folder cannot be read.
+        TrailError: the folder cannot be read, or without `passed_over` one of the runs.
     """
     try:
-        folders = sorted(one for one in root.iterdir() if one.is_dir() and not one.is_symlink())
-    except OSError as error:
-        raise TrailError(f"{root}: {error.strerror or error}") from error
-    found = []
-    for folder in folders:
-        with suppress(TrailError):
-            found.append(Run(folder))
-    return found
+        folders = sorted(one for one in root.iterdir() if one.is_dir() and one.name != LATEST)
+        by_place = {one.resolve(): one for one in folders if not one.name.startswith(".")}
+    except (OSError, RuntimeError) as error:
+        raise UnreadableError(f"{root}: {error}") from error
+    runs = (_run_in(folder, passed_over) for folder in by_place.values())
+    return [run for run in runs if run is not None]
+
+
+def _run_in(folder: Path, passed_over: Callable[[TrailError], None] | None) -> Run | None:
+    try:
+        return Run(folder)
+    except UnreadableError as error:
+        if passed_over is None:
+            raise
+        passed_over(error)
+    except TrailError:
+        pass  # something else is in there
+    return None

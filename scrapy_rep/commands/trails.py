@@ -12,7 +12,7 @@ from scrapy import Request
 from scrapy_rep.audit import records
 from scrapy_rep.audit.addresses import Query, redaction
 from scrapy_rep.audit.checking import Check, check
-from scrapy_rep.audit.reading import Run, runs_in
+from scrapy_rep.audit.reading import Run, TrailError, runs_in
 from scrapy_rep.protocol.lines import clean
 from scrapy_rep.protocol.verdict import shown
 
@@ -30,17 +30,20 @@ _BODIES_OCTETS = 1 << 28
 
 def list_runs(root: Path, terminal: Terminal, *, as_json: bool) -> int:
     """A line for each run; reads only their beginnings and ends."""
-    rows = [_row(run) for run in runs_in(root)]
+    unreadable: list[TrailError] = []
+    rows = [_row(run) for run in runs_in(root, unreadable.append)]
+    for error in unreadable:
+        terminal.complain(f"left out: {error}")
     if not rows:
         terminal.complain(f"{root}: no trail is here")
         return FOUND
     if as_json:
         for row in rows:
             terminal.line(json.dumps(row))
-        return OK
+        return UNSETTLED if unreadable else OK
     heads = ("run", "spider", "began", "allowed", "disallowed", "exempt", "state")
     terminal.table([heads, *(tuple(_cell(row[name]) for name in heads) for row in rows)])
-    return OK
+    return UNSETTLED if unreadable else OK
 
 
 def _row(run: Run) -> dict[str, Any]:

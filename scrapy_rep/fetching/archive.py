@@ -2,16 +2,19 @@
 
 An exchange is archived when the next one of its course begins, or when the course ends: only then
 is it known whether it was the last, and what was learnt. So a course holds one answer more.
+
+Nothing that fails in here reaches the fetch: it counts as an exchange that could not be archived.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import scrapy
 from scrapy import signals
@@ -58,6 +61,27 @@ _KNOWN_OCTETS = 1 << 22
 _KNOWN_COST = 200
 _CONDITIONS = (b"If-None-Match", b"If-Modified-Since")
 
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+_Method = Callable[Concatenate["Archive", _Given], _Result]
+
+
+def _guarded(otherwise: _Result) -> Callable[[_Method[_Given, _Result]], _Method[_Given, _Result]]:
+    """Have a method count what it raises as a failure, and return something else then."""
+
+    def of(method: _Method[_Given, _Result]) -> _Method[_Given, _Result]:
+        @wraps(method)
+        def call(archive: Archive, /, *given: _Given.args, **named: _Given.kwargs) -> _Result:
+            try:
+                return method(archive, *given, **named)
+            except Exception as error:  # noqa: BLE001 - no verdict depends on the archive
+                archive._lose(f"{type(error).__name__}: {error}")  # noqa: SLF001 - as a method
+                return otherwise
+
+        return call
+
+    return of
+
 
 class Archive:
     """The archive of one crawl."""
@@ -79,6 +103,7 @@ class Archive:
         self._journal = Journal(crawler)
         self._opened: Writer | None = None
         self._is_closed = False
+        self._lost_count = 0  # without a writer
         # Absolute: the working directory may change while the crawl runs.
         self._folder = Path(settings.warc_dir).absolute() / run_of(crawler)
         # What is archived in this run, so that it is not told again whenever the store is read.
@@ -121,6 +146,14 @@ class Archive:
             "isPartOf": self._folder.name,
         }
 
+    def _lose(self, why: str) -> None:
+        if self._opened is not None:
+            self._opened.fail(why)
+            return
+        self._lost_count += 1
+        if self._lost_count == 1:
+            self._failed(why)
+
     def _failed(self, error: str) -> None:
         logger.warning(
             "The archive in %s cannot be written: %s. The crawl goes on; the manifest of the "
@@ -135,6 +168,7 @@ class Archive:
         """Write the end of the archive."""
         self._is_closed = True
         if self._opened is None:
+            self._journal.count(stats.WARC_FAILED, self._lost_count)
             return
         writer, self._opened = self._opened, None
         try:
@@ -142,10 +176,11 @@ class Archive:
         except TimeoutError:
             self._failed("the disk does not answer")
         self._journal.count(stats.WARC_RECORDS, writer.record_count)
-        self._journal.count(stats.WARC_FAILED, writer.failed_count)
+        self._journal.count(stats.WARC_FAILED, writer.failed_count + self._lost_count)
 
     # What exchanges tell
 
+    @_guarded("")
     def saw(self, course: Course, step: Step, transfer: Transfer, response: Response | None) -> str:
         """Archive a request that is done, and return the id of its record; empty for none.
 
@@ -175,12 +210,14 @@ class Archive:
         )
         return self._hold(course, exchange)
 
+    @_guarded(None)
     def repeats(self, course: Course, copy: Copy) -> None:
         """Archive what an exchange took from the copy of another origin, to which it was led."""
         if course.way is not None:
             origin, hops = course.way.origin, (*course.way.hops, *copy.hops)
             self._hold(course, _stored(origin, course.resource.path, copy, hops))
 
+    @_guarded(None)
     def end(
         self, course: Course, answer: Answer | None = None, known: Knowledge | None = None
     ) -> None:
@@ -202,6 +239,7 @@ class Archive:
             self.end(course)
         return archived.id
 
+    @_guarded(None)
     def knows(self, origin: Origin, path: str, known: Knowledge, *, is_fetched: bool) -> None:
         """Archive what the store knows of a file, unless this run fetched or archived it."""
         told = known.copy or known.outage
@@ -215,6 +253,7 @@ class Archive:
             stored = _stored(origin, path, told, told.hops)
             self._put(stored, Outcome(stored.event, at, told.hops))
 
+    @_guarded(None)
     def overridden(self, origin: Origin, path: str, body: bytes | None) -> None:
         """Archive the file that the user sets for an origin; None if there is none."""
         now = time.time()

@@ -61,23 +61,39 @@ def report_of(trails: Sequence[Trail]) -> Report:
     """The report of some trails: reads each once, all of them side by side.
 
     Memory is bounded: that of the origins, rules and exemptions that matter most, and for each
-    trail what its check needs.
+    trail what its check needs. Open at a time are the files of trails that were written at the same
+    time.
+
+    Raises:
+        TrailError: these are too many.
     """
     whole = Counting()
     checks = [Checking(trail) for trail in trails]
     runs = [Run() for _ in trails]
-    streams = [_timed(number, check, runs) for number, check in enumerate(checks)]
+    streams = [
+        _timed(number, _began_at(trail), check, runs)
+        for number, (trail, check) in enumerate(zip(trails, checks, strict=True))
+    ]
     for _, number, record in heapq.merge(*streams, key=lambda one: one[:2]):
-        whole.hear(runs[number], record)
+        if record is not None:
+            whole.hear(runs[number], record)
     facts = tuple(
         _run_facts(*one) for one in zip(trails, runs, (c.outcome for c in checks), strict=True)
     )
     return _made(whole, tuple(sorted(facts, key=lambda one: (one.began_at or 0.0, one.run))))
 
 
-def _timed(number: int, checking: Checking, runs: list[Run]) -> Iterator[tuple[float, int, Record]]:
-    """The records of a run with a time that never goes back."""
-    latest = 0.0
+def _began_at(trail: Trail) -> float:
+    at = trail.head.get("at")
+    return float(at) if isinstance(at, (int, float)) else 0.0
+
+
+def _timed(
+    number: int, began_at: float, checking: Checking, runs: list[Run]
+) -> Iterator[tuple[float, int, Record | None]]:
+    """The records of a run with a time that never goes back; nothing is open before the first."""
+    latest = began_at
+    yield latest, number, None
     for record in checking.records():
         at = record.get("at")
         if isinstance(at, (int, float)) and at > latest:

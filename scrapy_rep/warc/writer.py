@@ -108,7 +108,7 @@ class Writer:
             if not is_full:
                 self._queued_octets += octets
         if is_full:
-            self._fail("the disk is too slow: too much waits to be written")
+            self.fail("the disk is too slow: too much waits to be written")
         else:
             self._jobs.put(_Job(archived, outcome, octets))
 
@@ -121,8 +121,9 @@ class Writer:
     # In the thread
 
     def _work(self) -> None:
-        self._write_to_file(b"", 0)  # so that a crawl without exchanges says so
-        self._link()
+        with suppress(Exception):
+            self._write_to_file(b"", 0)  # so that a crawl without exchanges says so
+            self._link()
         while isinstance(job := self._jobs.get(), _Job):
             self._do(job)
         try:
@@ -134,7 +135,7 @@ class Writer:
         try:
             self._write(job)
         except Exception as error:  # noqa: BLE001 - what cannot be a record ends no thread
-            self._fail(f"{type(error).__name__}: {error}")
+            self.fail(f"{type(error).__name__}: {error}")
         finally:
             with self._lock:
                 self._queued_octets -= job.octets
@@ -249,7 +250,8 @@ class Writer:
                 part.unlink()
             self._tell(str(error))
 
-    def _fail(self, why: str) -> None:
+    def fail(self, why: str) -> None:
+        """Count an exchange that could not be archived."""
         with self._lock:
             self.failed_count += 1
         self._tell(why)

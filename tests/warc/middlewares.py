@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from scrapy import Request
 from scrapy.http import Response, TextResponse
+
+from scrapy_rep.fetching import archive
 
 
 class Answers:
@@ -13,3 +17,15 @@ class Answers:
         if not request.url.endswith("/robots.txt"):
             return None
         return TextResponse(request.url, headers={"Content-Type": "text/x"}, body=b"# of ours\n")
+
+
+class Breaks:
+    """An extension that has every part of the archive raise, as an error in it would."""
+
+    def __init__(self) -> None:
+        for name in ("_purpose", "_stored", "_outcome"):
+            setattr(archive, name, self._raise)
+
+    @staticmethod
+    def _raise(*_: Any) -> Any:
+        raise LookupError("odd")

@@ -63,6 +63,32 @@ def test_a_full_disk_changes_nothing(loop: Loop, small_disk: Path, tmp_path: Pat
     assert result.log.count("The archive in ") == 1, "one warning"
 
 
+@pytest.mark.parametrize("loop", LOOPS)
+def test_an_error_in_the_archive_changes_nothing(loop: Loop, tmp_path: Path) -> None:
+    settings = {
+        **ADDON,
+        "REP_WARC_DIR": str(tmp_path / "warc"),
+        "REP_STORE": "sqlite",
+        "REP_STORE_PATH": str(tmp_path / "robots.sqlite"),
+        "EXTENSIONS": {"tests.warc.middlewares.Breaks": 1},
+    }
+    with Site({"/robots.txt": Answer(body=FILE)}, address="0.0.0.0") as site:
+        urls = urls_of(site)[:8]
+        for fetched in (4, 0):  # the second crawl goes by the store
+            result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+            assert result.exit_code == 0, result.error
+            assert result.finish_reason == "finished"
+            assert result.stats["robotstxt/forbidden"] == 4
+            assert [item["status"] for item in result.items if "error" not in item] == [200] * 4
+            assert result.stats.get("robotstxt/response_count", 0) == fetched
+            assert result.stats["rep/warc/failed"] == 4
+            assert result.log.count("The archive in ") == 1, "one warning"
+            assert "LookupError: odd" in result.log
+            run = archive_at(tmp_path / "warc" / "latest")
+            assert run is not None
+            assert "4 exchanges could not be archived" in check(run).missing
+
+
 @pytest.mark.parametrize("kills", [1, pytest.param(9, marks=pytest.mark.slow)])
 def test_a_kill_at_any_moment(kills: int, tmp_path: Path) -> None:
     """What is in the file is whole but for its end, and the archive says that it has none."""

@@ -1,0 +1,197 @@
+"""Trails that are still written while they are read, links to them, and what cannot be read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.audit.checking import check
+from scrapy_rep.audit.reading import MANIFEST, Run, TrailError, UnreadableError, run_at, runs_in
+from scrapy_rep.report.making import report_of, trails_at
+from scrapy_rep.report.values import INCOMPLETE
+from tests.audit.making import Judged
+from tests.commands.calling import rep
+from tests.report import making
+from tests.report.making import BEGAN, Made
+
+
+def _run(root: Path, name: str = "run-1") -> Run:
+    made = Made(root, name)
+    made.decide("https://a.example/", made.policy("https://a.example"))
+    return made.end()
+
+
+class TestWhileItIsWritten:
+    def test_a_segment_that_is_packed_meanwhile(self, tmp_path: Path) -> None:
+        path = _run(tmp_path).path
+        (packed,) = path.glob("*.jsonl.gz")
+        plain = packed.with_suffix("")
+        plain.write_bytes(gzip.decompress(packed.read_bytes()))
+        packed.unlink()
+        run = Run(path)
+        packed.write_bytes(gzip.compress(plain.read_bytes()))
+        plain.unlink()
+        assert check(run).problems == []
+
+    def test_a_segment_that_is_there_in_both_forms(self, tmp_path: Path) -> None:
+        path = _run(tmp_path).path
+        (packed,) = path.glob("*.jsonl.gz")
+        packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
+        found = check(Run(path))
+        assert (found.problems, found.missing) == ([], [])
+
+    def test_a_manifest_that_is_not_finished(self, tmp_path: Path) -> None:
+        """It is written after the end of the trail: by a kill in between nobody lied."""
+        path = _run(tmp_path).path
+        held = json.loads((path / MANIFEST).read_bytes())
+        (path / MANIFEST).write_text(json.dumps({**held, "end": None, "segments": []}))
+        found = check(Run(path))
+        assert found.problems == []
+        assert "killed as it ended" in " ".join(found.missing)
+        assert report_of([Run(path)]).state == INCOMPLETE
+
+    @pytest.mark.slow
+    def test_reports_on_a_crawl_that_goes_on(self, tmp_path: Path) -> None:
+        """Segments are packed and the manifest is replaced at any moment: nothing is wrong."""
+        crawl = Judged(tmp_path, REP_AUDIT_SEGMENT_OCTETS=1 << 12)
+        crawl.know("a.example")
+        is_over = threading.Event()
+
+        def work() -> None:
+            for number in range(6000):
+                crawl.judge([f"https://a.example/{number}"])
+            is_over.set()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        reports = 0
+        while not is_over.is_set() or not reports:
+            report = report_of(trails_at([tmp_path]))
+            assert report.runs[0].problems == ()
+            reports += 1
+        thread.join()
+        found = check(crawl.end())
+        assert (found.problems, found.missing, found.last_n) == ([], [], 6000)
+
+
+class TestLinks:
+    def test_a_run_that_is_a_link(self, tmp_path: Path) -> None:
+        """Somebody has moved it to another disk."""
+        root = tmp_path / "audit"
+        _run(root)
+        _run(tmp_path / "away", "run-0")
+        (root / "run-0").symlink_to(tmp_path / "away" / "run-0", target_is_directory=True)
+        (root / "latest").symlink_to("run-1", target_is_directory=True)
+        (root / "again").symlink_to("run-1", target_is_directory=True)
+        assert sorted(run.name for run in runs_in(root)) == ["run-0", "run-1"]
+        assert len(report_of(trails_at([root])).runs) == 2
+
+    def test_links_that_lead_nowhere(self, tmp_path: Path) -> None:
+        _run(tmp_path)
+        (tmp_path / "loop").symlink_to("loop")
+        (tmp_path / "gone").symlink_to("nothing")
+        (tmp_path / "latest").symlink_to("gone")
+        assert [run.name for run in runs_in(tmp_path)] == ["run-1"]
+        assert run_at(tmp_path / "latest").name == "run-1"
+
+    def test_a_crawl_does_not_write_where_latest_led(self, tmp_path: Path) -> None:
+        away = _run(tmp_path / "away").path
+        before = sorted((one.name, one.stat().st_mtime_ns) for one in away.iterdir())
+        root = tmp_path / "audit"
+        root.mkdir()
+        (root / "latest").symlink_to(away, target_is_directory=True)
+        run = Judged(root).end()
+        assert (root / "latest").resolve() == run.path.resolve()
+        assert sorted((one.name, one.stat().st_mtime_ns) for one in away.iterdir()) == before
+
+    def test_latest_is_a_folder_of_somebody(self, tmp_path: Path) -> None:
+        (tmp_path / "latest").mkdir()
+        (tmp_path / "latest" / "mine").touch()
+        run = Judged(tmp_path).end()
+        assert check(run).problems == []
+        assert (tmp_path / "latest" / "mine").exists()
+        assert [one.path for one in runs_in(tmp_path)] == [run.path]
+
+
+class TestUnreadable:
+    @pytest.fixture
+    def root(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """Two runs, and no right to list one of them; root would have it, so it is taken here."""
+        _run(tmp_path)
+        _run(tmp_path, "run-2")
+        listed = Path.iterdir
+
+        def iterdir(path: Path) -> object:
+            if path.name == "run-2":
+                raise PermissionError(13, "Permission denied")
+            return listed(path)
+
+        monkeypatch.setattr(Path, "iterdir", iterdir)
+        return tmp_path
+
+    def test_it_is_told(self, root: Path) -> None:
+        with pytest.raises(UnreadableError, match="run-2: Permission denied"):
+            runs_in(root)
+        with pytest.raises(TrailError, match="run-2: Permission denied"):
+            trails_at([root])
+        told: list[TrailError] = []
+        assert [run.name for run in runs_in(root, told.append)] == ["run-1"]
+        assert len(told) == 1
+
+    def test_commands(self, root: Path) -> None:
+        shown = rep("audit", "list", root)
+        assert shown.status == 4
+        assert "run-1" in shown.out
+        assert "run-2: Permission denied" in shown.err
+
+
+def test_two_crawls_of_one_process(tmp_path: Path) -> None:
+    crawls = [Judged(tmp_path) for _ in range(2)]
+    for crawl in crawls:
+        crawl.know("a.example")
+    for number in range(200):
+        crawls[number % 2].judge([f"https://a.example/{number}"])
+    for crawl in crawls:
+        found = check(crawl.end())
+        assert (found.problems, found.missing, found.last_n) == ([], [], 100)
+    assert len(runs_in(tmp_path)) == 2
+
+
+@pytest.mark.slow
+class TestManyRuns:
+    """A report reads side by side what was written side by side, and no more."""
+
+    @pytest.fixture(autouse=True)
+    def few_files(self) -> Iterator[None]:
+        resource = pytest.importorskip("resource")
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (100, before[1]))
+        yield
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+    def _runs(self, root: Path, apart: float, monkeypatch: pytest.MonkeyPatch) -> None:
+        for number in range(150):
+            monkeypatch.setattr(making, "BEGAN", BEGAN + apart * number)
+            made = Made(root, f"run-{number:03}")
+            p = made.policy("https://a.example")
+            for _ in range(2):
+                made.now += 5
+                made.decide("https://a.example/", p)
+            made.end()
+
+    def test_one_after_another(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._runs(tmp_path, 10.0, monkeypatch)
+        report = report_of(trails_at([tmp_path]))
+        assert report.totals.judged == 300
+        assert {one.state for one in report.runs} == {"whole"}
+
+    def test_too_many_at_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It says so, and calls no trail damaged."""
+        self._runs(tmp_path, 0.01, monkeypatch)
+        with pytest.raises(TrailError, match="too many files are open"):
+            report_of(trails_at([tmp_path]))
