@@ -189,6 +189,9 @@ class TestHandlers:
             ({"download_timeout": None}, TIMEOUT_SECONDS),
             ({"download_timeout": "soon"}, TIMEOUT_SECONDS),
             ({"download_timeout": [7]}, TIMEOUT_SECONDS),
+            ({"download_timeout": -7}, TIMEOUT_SECONDS),
+            ({"download_timeout": float("nan")}, TIMEOUT_SECONDS),
+            ({"download_timeout": float("inf")}, TIMEOUT_SECONDS),
         ],
     )
     def test_each_has_its_time_and_a_second(self, meta: dict[str, Any], seconds: float) -> None:

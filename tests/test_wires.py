@@ -143,6 +143,21 @@ class TestCarrying:
         run(fetch)
         assert (tasks[0] is tasks[1]) is not is_subclass
 
+    @pytest.mark.parametrize(
+        "seconds", [None, 0, -1, "soon", [7], float("nan"), float("inf"), "not there"]
+    )
+    def test_without_a_time_a_handler_has_the_one_of_the_download(self, seconds: Any) -> None:
+        async def answer(request: Request) -> Response:
+            return Response(URI)
+
+        handlers = Handlers(answer=answer)
+        wires_of(handlers)
+        request = ours()
+        request.meta["download_timeout"] = seconds
+        if seconds == "not there":
+            del request.meta["download_timeout"]
+        assert run(lambda: handlers.download_request_async(request)).url == URI
+
     def test_an_answer_is_kept_with_headers_of_its_own(self) -> None:
         response = Response(URI, headers={"Content-Encoding": "gzip"}, flags=["one"])
 

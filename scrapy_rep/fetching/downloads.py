@@ -25,6 +25,7 @@ from scrapy_rep.protocol.access.origin import Origin
 
 from .course import Course, Part
 from .transfer import MARK, Transfer
+from .wires import timeout_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -164,12 +165,8 @@ class Downloads:
             )
 
     def _timeout_seconds(self, request: Request) -> float:
-        """The handler's time limit; a middleware may have written anything into the meta."""
-        usual = self._settings.fetch_timeout_seconds
-        try:
-            return float(request.meta.get("download_timeout") or usual)
-        except (TypeError, ValueError):
-            return usual
+        """The handler's time limit."""
+        return timeout_of(request) or self._settings.fetch_timeout_seconds
 
     def _look_at_queued(self, download: _Download, *, is_new: bool) -> None:
         course, request = download.course, download.request

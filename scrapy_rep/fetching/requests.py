@@ -136,9 +136,9 @@ class Requests:
         if is_closing(self._crawler):
             raise IgnoreRequest("the crawl is closing")
         uri = request.url
-        self._wires = Wires.of(self._crawler)
+        wires = self._wires = Wires.of(self._crawler)
+        is_seen = wires.sees_answers
         try:
-            is_seen = self._wires.sees_answers
             with (
                 self._listening.on(),
                 nullcontext() if is_seen else self._listening_to_answers.on(),
@@ -161,7 +161,15 @@ class Requests:
         response.headers.pop(REMARK, None)  # only we may set it
         if transfer.remark:
             response.headers[REMARK] = transfer.remark
-        return response, body, transfer.ending(response)
+        is_unseen = is_seen and transfer.is_unanswered and not self._is_at(wires)
+        return response, body, Ending.UNKNOWN if is_unseen else transfer.ending(response)
+
+    def _is_at(self, wires: Wires) -> bool:
+        """Whether answers still pass at these wires; a middleware may have changed the handlers.
+
+        An answer that nobody saw as it came may be cut short: Scrapy decompresses what is there.
+        """
+        return Wires.of(self._crawler) is wires and wires.sees_answers
 
     def _request(self, uri: str, headers: dict[str, Any], course: Course) -> Request:
         carried = course.carried

@@ -128,6 +128,11 @@ class Transfer:
         self._is_full = False
 
     @property
+    def is_unanswered(self) -> bool:
+        """Whether its request was sent and no answer of a handler was seen."""
+        return self.sent_at is not None and self.response is None
+
+    @property
     def is_stopped(self) -> bool:
         """Whether the transfer was stopped because enough came."""
         return self._is_stopped

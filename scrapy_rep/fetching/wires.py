@@ -11,6 +11,7 @@ that lacks one of the attributes counts as an unknown handler.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar, Token
@@ -112,8 +113,10 @@ class Wires:
         with self._awaiting(request.url, transfer):
             if self._watched.get(scheme):
                 return await download(request)
-            seconds = float(request.meta["download_timeout"]) + _SLACK_SECONDS
-            return await within(seconds, _as_coroutine(download(request)))
+            seconds = timeout_of(request)
+            if seconds is None:
+                return await download(request)  # the download's own limit stands above this one
+            return await within(seconds + _SLACK_SECONDS, _as_coroutine(download(request)))
 
     def _awaiting(self, url: str, transfer: Transfer) -> _Awaiting:
         """Mark a URL as awaited, so that the connections of either library know the transfer."""
@@ -223,6 +226,19 @@ class Wires:
         protocol.eof_received = eof_received
         protocol.connection_lost = connection_lost
         return protocol
+
+
+def timeout_of(request: Request) -> float | None:
+    """The time that a request gives its handler; None if it names none.
+
+    A middleware may have written anything there, or have removed it. Handlers read no number, or 0,
+    as their default or as no limit.
+    """
+    try:
+        seconds = float(request.meta.get("download_timeout") or 0)
+    except (TypeError, ValueError):
+        return None
+    return seconds if 0 < seconds < math.inf else None
 
 
 class _Awaiting:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from scrapy import Request, signals
+from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Headers, Response
@@ -63,6 +64,50 @@ class LogsInWithOurMeta:
     def process_response(self, request: Request, response: Response) -> Any:
         login = response.headers.get(b"X-Login")
         return request.replace(url=login.decode()) if login else response
+
+
+class TakesThePlace:
+    """A downloader middleware that sets download handlers up when it is first asked.
+
+    Theirs go past the entrance that is there, or are other objects.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self.is_set_up = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> None:
+        if self.is_set_up:
+            return
+        self.is_set_up = True
+        downloader: Any = self.crawler.engine.downloader
+        if self.crawler.settings.getbool("MEDDLING_OTHER_HANDLERS"):
+            downloader.handlers = DownloadHandlers(self.crawler)
+            return
+        handlers = downloader.handlers
+        past_all = DownloadHandlers.download_request_async
+        handlers.download_request_async = lambda request: past_all(handlers, request)
+
+
+class WritesTimeout:
+    """A downloader middleware that writes a time limit into the meta, or removes it."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.seconds = crawler.settings["MEDDLING_TIMEOUT"]
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> None:
+        if self.seconds == "none there":
+            request.meta.pop("download_timeout", None)
+        else:
+            request.meta["download_timeout"] = self.seconds
 
 
 class RaisingParser:

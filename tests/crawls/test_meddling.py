@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from tests.crawling import LOOPS, Loop, crawl
@@ -42,6 +44,46 @@ def test_whoever_takes_our_meta_is_judged_all_the_same() -> None:
             result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/private/x")])
             assert site.paths() == ["/robots.txt"], result.log
         assert other.paths() == ["/robots.txt"]
+
+
+@pytest.mark.parametrize("other_handlers", [False, True])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_whoever_changes_the_handlers_under_way_hides_no_cut(
+    loop: Loop, other_handlers: bool
+) -> None:
+    """Scrapy decompresses what is there: without the answer as it came, it would look whole."""
+    packed = gzip.compress(RULES.octets + b"# more\n" * 100, 0)
+    coding = (("Content-Encoding", "gzip"),)
+    settings = {
+        **ADDON,
+        "DOWNLOADER_MIDDLEWARES": {f"{HERE}.TakesThePlace": 950},
+        "MEDDLING_OTHER_HANDLERS": other_handlers,
+    }
+    with (
+        Site({"/robots.txt": Answer(body=packed[:20], headers=coding)}) as cut,
+        Site({"/robots.txt": Answer(body=packed, headers=coding)}) as whole,
+    ):
+        urls = [cut.url("/private/x")]
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        assert set(cut.paths()) == {"/robots.txt"}, result.log
+        assert result.stats["rep/event/truncated"] == 1
+        urls = [whole.url("/private/x"), whole.url("/a")]
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        assert whole.paths() == ["/robots.txt", "/robots.txt", "/a"], result.log
+
+
+@pytest.mark.parametrize("seconds", ["none there", None, 0])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_middleware_leaves_the_time_to_the_handler(loop: Loop, seconds: float | None) -> None:
+    with Site({"/robots.txt": RULES}) as site:
+        settings = {
+            **ADDON,
+            "DOWNLOADER_MIDDLEWARES": {f"{HERE}.WritesTimeout": 950},
+            "MEDDLING_TIMEOUT": seconds,
+        }
+        urls = [site.url("/private/x"), site.url("/a")]
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        assert site.paths() == ["/robots.txt", "/a"], result.log
 
 
 @pytest.mark.parametrize("policy", ["rfc9309", "lenient"])
