@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 from weakref import WeakSet
@@ -32,13 +33,15 @@ _TYPE = re.compile(rb"[!#$%&'+.^_`|~0-9a-z-]+/[!#$%&'+.^_`|~0-9a-z-]+")  # "*/*"
 _PAGE_FIELDS = (X_ROBOTS_TAG, ROBOTS_TAG)
 _CUT = frozenset(["dataloss", "partial"])  # as Scrapy flags what it did not get whole
 _XHTML = "{http://www.w3.org/1999/xhtml}"
-_WITH_REL = XPath("descendant::a[@rel]|descendant::area[@rel]")
+_WITH_REL = XPath("descendant::a/@rel/..|descendant::area/@rel/..")
 _TARGETS = XPath("descendant::a/@href|descendant::area/@href", smart_strings=False)
 # References that resolving only puts behind what it knows, and URLs that it leaves alone: nothing
 # to escape, no dot segments, no empty query. Most are of these kinds, and cost one look.
-_PLAIN = r"(?:[A-Za-z0-9_~+,:@!()-]|%[0-9A-Fa-f]{2})"
-_QUERY = r"(?:\?(?:[A-Za-z0-9/_~.+,:@=&!()-]|%[0-9A-Fa-f]{2})+)?"
-_SEGMENT = rf"{_PLAIN}(?:{_PLAIN}|\.)*"
+_PLAIN = "A-Za-z0-9_~+,:@!()-"
+_ESCAPED = "%[0-9A-Fa-f]{2}"
+# Runs of plain characters with escapes between: an alternative for each character takes longer.
+_QUERY = rf"(?:\?(?=.)[{_PLAIN}/.=&]*(?:{_ESCAPED}[{_PLAIN}/.=&]*)*)?"
+_SEGMENT = rf"(?:[{_PLAIN}]|{_ESCAPED})[{_PLAIN}.]*(?:{_ESCAPED}[{_PLAIN}.]*)*"
 _PLAIN_PATH = rf"(?:/{_SEGMENT})*/?{_QUERY}"
 _PLAIN_ROOTED = re.compile(rf"(?=/){_PLAIN_PATH}")
 _PLAIN_RELATIVE = re.compile(rf"(?![^/?]*:){_SEGMENT}{_PLAIN_PATH}")
@@ -90,14 +93,16 @@ def metas_of(response: Response) -> list[Meta]:
     root = _root(response)
     if root is None:
         return []
-    in_head = _InHead(root)
+    head = next(_elements(root, "head"), None)
+    in_head = _InHead(head)
     found = []
     for one in _elements(root, "meta"):
         name, property_name, http_equiv = one.get("name"), None, None
         if not name:
             property_name, http_equiv = one.get("property"), one.get("http-equiv")
         if name or property_name or http_equiv:
-            content, line, is_in_head = one.get("content"), one.sourceline or 0, one in in_head
+            is_in_head = head is not None and (one.getparent() is head or one in in_head)
+            content, line = one.get("content"), one.sourceline or 0
             found.append(Meta(name, content, line, is_in_head, property_name, http_equiv))
     return found
 
@@ -156,20 +161,34 @@ class Resolver:
     def __init__(self, response: Response) -> None:
         self._response = response
         self._encoding = response.encoding if isinstance(response, TextResponse) else "utf-8"
-        self._origin = self._resolved("/").removesuffix("/")
-        self._folder = self._resolved(".")
-        self._page = self._resolved("")
+
+    @cached_property
+    def _origin(self) -> str:
+        return self._resolved("/").removesuffix("/")
+
+    @cached_property
+    def _folder(self) -> str:
+        return self._resolved(".")
+
+    @cached_property
+    def _page(self) -> str:
+        return self._resolved("")
 
     def __call__(self, reference: str) -> str:
         """The URL; empty if it is none, which nobody can ask for."""
         plain = reference.partition("#")[0]
-        if not plain or plain.startswith(_NO_PAGE):
-            return self._page if not plain else ""
-        if _PLAIN_ROOTED.fullmatch(plain):
-            return self._origin + plain
-        if _PLAIN_RELATIVE.fullmatch(plain):
+        if not plain:
+            return self._page
+        if plain.startswith("/"):
+            if _PLAIN_ROOTED.fullmatch(plain):
+                return self._origin + plain
+        elif _PLAIN_URL.fullmatch(plain):
+            return plain
+        elif plain.startswith(_NO_PAGE):
+            return ""
+        elif _PLAIN_RELATIVE.fullmatch(plain):
             return self._folder + plain
-        return plain if _PLAIN_URL.fullmatch(plain) else self._resolved(reference)
+        return self._resolved(reference)
 
     def _resolved(self, reference: str) -> str:
         try:
@@ -224,20 +243,16 @@ def _elements(root: _Element, *tags: str) -> Iterator[_Element]:
 
 
 class _InHead:
-    """The meta elements of a page's head; walked only if one stands deeper than usual."""
+    """The elements of a page's head, walked only if a meta element stands deeper than usual."""
 
-    def __init__(self, root: _Element) -> None:
-        self._head = next(_elements(root, "head"), None)
+    def __init__(self, head: _Element | None) -> None:
+        self._head = head
         self._all: set[_Element] | None = None
 
-    def __contains__(self, meta: _Element) -> bool:
-        if self._head is None:
-            return False
-        if meta.getparent() is self._head:
-            return True
+    def __contains__(self, element: _Element) -> bool:
         if self._all is None:
-            self._all = {*self._head.iter()}
-        return meta in self._all
+            self._all = set() if self._head is None else {*self._head.iter()}
+        return element in self._all
 
 
 def _links(root: _Element, *tags: str) -> Iterator[PageLink]:

@@ -83,13 +83,12 @@ def page_rules(
     key = tokens, only_head
     rules = reading.rules.get(key)
     if rules is None:
-        is_html = elements.is_html(response)
         rules = page_rules_of(
             elements.page_fields_of(response),
-            _metas(response, reading) if is_html else (),
+            _metas(response, reading),
             tokens,
             only_head=only_head,
-            is_cut=is_html and elements.is_cut(response),
+            is_cut=elements.is_cut(response) and elements.is_html(response),
         )
         if len(reading.rules) >= _RULES_KEPT:
             reading.rules.clear()

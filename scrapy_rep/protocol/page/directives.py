@@ -39,12 +39,13 @@ _VALUED = re.compile(
 _NO_WORD = re.compile(r"no[\s_-]+([a-z]+)", re.ASCII)
 _SEPARATORS = re.compile(r"[;|/+&]")
 _AFTER_VALUE = re.compile(r"[;|&]")
-_EVERYONE = frozenset(["", "*", "robots", "x-robots-tag"])
+EVERYBODY = frozenset(["", "*", "robots", "x-robots-tag"])
+"""The names that speak to every crawler."""
 
 
 def is_everyone(name: str) -> bool:
     """Whether the name of a field's line or of an element speaks to every crawler."""
-    return lowered(name) in _EVERYONE
+    return lowered(name) in EVERYBODY
 
 
 class Line:

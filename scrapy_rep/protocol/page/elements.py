@@ -83,14 +83,22 @@ def refused_urls(
     """
     refused = {*map(resolve, {*refusing})}
     tails = {*map(_tail, refused)}
-    for target in Counter(targets) - Counter(refusing):
-        if _tail(target) in tails or not _PLAIN.fullmatch(target):
+    others = Counter(targets)
+    others.subtract(refusing)
+    for target, count in others.items():
+        if count > 0 and (_tail(target) in tails or not _PLAIN.fullmatch(target)):
             refused.discard(resolve(target))
     return frozenset(filter(None, refused))
 
 
-# A reference whose end no resolution changes: no escapes, no other host, no query alone.
-_PLAIN = re.compile(r"(?!\?|//)[A-Za-z0-9/_~?=&+,.-]*[A-Za-z0-9_~=&+,-](?:#[A-Za-z0-9_-]*)?")
+# A reference whose end no resolution changes: no escapes, no host without a path, no other scheme,
+# no query alone, and no dots at the end of its path.
+_PLAIN = re.compile(
+    r"(?:https?://[A-Za-z0-9.-]+(?=/)|(?!\?|//|[^/?#]*:))"
+    r"[A-Za-z0-9/_~=&+,.:!()-]*[A-Za-z0-9/_~=&+,()-]"
+    r"(?:\?[A-Za-z0-9/_~?=&+,.:!()-]*[A-Za-z0-9/_~=&+,()-])?"
+    r"(?:#[A-Za-z0-9_-]*)?"
+)
 
 
 def _tail(url: str) -> str:

@@ -7,9 +7,9 @@ stands. So the memory of a page is bounded, whatever it says. Linear in what is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 from scrapy_rep.protocol.fields.sources import (
     Problem,
@@ -30,7 +30,7 @@ from scrapy_rep.protocol.fields.structured import (
 )
 from scrapy_rep.protocol.tokens import Names, ProductTokens, names_of
 
-from .directives import Directive, Line, is_everyone
+from .directives import EVERYBODY, Directive, Line, is_everyone
 from .elements import Meta
 from .words import RULES, SPELLINGS, UNAVAILABLE_AFTER, VALUED, WORDS, Value, lowered
 
@@ -156,7 +156,7 @@ _NO_FIELDS: Fields = {}
 
 def page_rules_of(
     fields: Fields = _NO_FIELDS,
-    metas: Iterable[Meta] = (),
+    metas: Sequence[Meta] = (),
     product_tokens: ProductTokens = (),
     *,
     only_head: bool = False,
@@ -177,11 +177,12 @@ def page_rules_of(
         InvalidProductToken: a token holds what no user-agent line could name.
     """
     tokens = product_tokens if isinstance(product_tokens, str) else tuple(product_tokens)
+    in_fields, remarks = _said_by_fields(fields, tokens)
+    if not metas and not is_cut:
+        return PageRules(in_fields, remarks, now)
     reading = _Reading(names_of(tokens))
-    for number, line in enumerate(fields.get(X_ROBOTS_TAG, ()), start=1):
-        reading.line(Source("X-Robots-Tag", number), text_of(line))
-    if fields.get(ROBOTS_TAG):
-        reading.robots_tag(fields[ROBOTS_TAG])
+    reading.found = {rule.name: rule for rule in in_fields}
+    reading.remarks.extend(remarks)
     number = 0
     for meta in metas:
         if meta.in_head or not only_head:
@@ -189,6 +190,41 @@ def page_rules_of(
     if is_cut:
         reading.remarks.add(Problem.CUT_BODY, Source("page"))
     return PageRules(tuple(reading.found.values()), tuple(reading.remarks.kept), now)
+
+
+_Said = tuple[tuple[PageRule, ...], tuple[Remark, ...]]
+
+
+def _said_by_fields(fields: Fields, tokens: str | tuple[str, ...]) -> _Said:
+    """The rules of fields. A site sends the same lines with each page: short ones are kept."""
+    tagged, listed = tuple(fields.get(X_ROBOTS_TAG, ())), tuple(fields.get(ROBOTS_TAG, ()))
+    octets = sum(map(len, tagged + listed))
+    is_short = octets <= _KEPT_OCTETS and len(tagged) + len(listed) <= _KEPT_LINES
+    return (_said_before if is_short else _said_by)(tagged, listed, tokens)
+
+
+def _said_by(
+    tagged: tuple[bytes, ...], listed: tuple[bytes, ...], tokens: str | tuple[str, ...]
+) -> _Said:
+    """The rules of the lines of X-Robots-Tag and of Robots-Tag, and what is unusual there."""
+    reading = _Reading(names_of(tokens))
+    for number, line in enumerate(tagged, start=1):
+        reading.line(Source("X-Robots-Tag", number), text_of(line))
+    if listed:
+        reading.robots_tag(listed)
+    return tuple(reading.found.values()), tuple(reading.remarks.kept)
+
+
+# At most some 5 MB, of lines that were made to be unusual throughout.
+_KEPT_LINES = 8
+_KEPT_OCTETS = 500
+_said_before = lru_cache(maxsize=256)(_said_by)
+
+
+@lru_cache(maxsize=64)
+def _beginnings(names: Names) -> tuple[str, ...]:
+    """How the subject of every element starts that speaks to a crawler, in lower case."""
+    return (*filter(None, EVERYBODY), *(opening.decode("ascii") for opening in names.openings))
 
 
 class _Reading:
@@ -202,6 +238,7 @@ class _Reading:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._openings = names.openings
+        self._beginnings = _beginnings(names)
         self.found: dict[str, PageRule] = {}
         self.remarks = Remarks()
 
@@ -227,7 +264,9 @@ class _Reading:
     def meta(self, meta: Meta, number: int) -> bool:
         """Take an element; whether it speaks to this crawler."""
         subject = meta.subject
-        if not subject or not (is_everyone(subject) or self._names_us(subject)):
+        if not subject or not subject.lower().startswith(self._beginnings):  # as nearly all
+            return False
+        if not (is_everyone(subject) or self._names_us(subject)):
             return False
         source = Source("meta", number, meta.line)
         if not meta.is_named:
