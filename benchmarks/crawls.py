@@ -1,6 +1,6 @@
 """Whole crawls on loopback: CPU time per page with ours, with Scrapy's own, and with neither.
 
-    python benchmarks/crawls.py [--runs 7] [--small] [--shapes a b c] [--sides NAME ...]
+    python benchmarks/crawls.py [--runs 7] [--minutes N] [--small] [--shapes a b c] [--sides ...]
     python benchmarks/crawls.py --profile 'ours, memory' --shapes c
 
 The site is a process of its own: its CPU is not counted, nor is what a crawl takes until its engine
@@ -11,8 +11,9 @@ another order in each run; sqlite begins with an empty file. The tables hold
   pages, in microseconds: minimum and median of the runs;
 * *pages/s*: by the wall clock, the best of the runs and the median;
 * ratios of these minima and bests, which are what counts: other work on the machine makes all
-  figures worse, and minima least. In brackets, the median of the ratios within each round of turns,
-  which says more where the machine is never quiet;
+  figures worse, and minima least. In brackets, the quartiles of the ratios within each round of
+  turns: their median says more where the machine is never quiet, and where the first and the last
+  are far from each other, it was too noisy to rank by;
 * *set-up*: CPU before the engine starts, in milliseconds, the least.
 
 Pages are small and nothing is extracted from them, so that all that is left is what a framework
@@ -66,6 +67,10 @@ COLUMNS = (
     *("pages/s", "median", "/ off", "/ Scrapy's", "set-up ms"),
 )
 SHOWN = 60
+
+
+Found = dict[str, list[dict[str, Any]]]
+"""What the crawls of a shape cost, by side."""
 
 
 @dataclass(frozen=True)
@@ -280,35 +285,47 @@ def measure(side: str, shape: Shape, port: int) -> dict[str, Any]:
     return found
 
 
-def compare(name: str, shape: Shape, sides: list[str], runs: int) -> None:
-    """Print the table of a shape."""
-    found: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}
+def compare(shapes: dict[str, Shape], sides: list[str], runs: int, minutes: float) -> None:
+    """Measure so many rounds, or as many as fit into the minutes, and print a table per shape.
+
+    Each round has all shapes: when time is up, all have as many runs.
+    """
+    found: dict[str, Found] = {name: {side: [] for side in sides} for name in shapes}
+    began, longest = time.monotonic(), 0.0
     with site() as port:
         for run in range(runs):
+            round_began = time.monotonic()
+            if run and round_began + longest - began > minutes * 60:
+                break
             turn = run % len(sides)
-            for side in sides[turn:] + sides[:turn]:
-                found[side].append(measure(side, shape, port))
+            for name, shape in shapes.items():
+                for side in sides[turn:] + sides[:turn]:
+                    found[name][side].append(measure(side, shape, port))
+            longest = max(longest, time.monotonic() - round_began)
+            print(f"round {run + 1}: {time.monotonic() - round_began:.0f} s", file=sys.stderr)
+    for name, shape in shapes.items():
+        _show(name, shape, found[name])
+
+
+def _show(name: str, shape: Shape, found: Found) -> None:
+    """Print the table of a shape."""
+    runs = len(next(iter(found.values())))
     print(f"\n({name}) {shape.origins:,} origins x {shape.pages:,} pages, {runs} runs each\n")
     print("| | " + " | ".join(COLUMNS) + " |")
     print("| --- |" + " ---: |" * len(COLUMNS))
-    for side in sides:
+    for side, measured in found.items():
         cells = [
             *_cells(found, side, "cpu", 1e6 / shape.urls),
             *_cells(found, side, "seconds", shape.urls, is_rate=True),
-            f"{min(one['set_up_cpu'] for one in found[side]) * 1e3:.0f}",
+            f"{min(one['set_up_cpu'] for one in measured) * 1e3:.0f}",
         ]
         print(f"| {side} | " + " | ".join(cells) + " |", flush=True)
 
 
 def _cells(
-    found: dict[str, list[dict[str, Any]]],
-    side: str,
-    name: str,
-    factor: float,
-    *,
-    is_rate: bool = False,
+    found: Found, side: str, name: str, factor: float, *, is_rate: bool = False
 ) -> Iterator[str]:
-    """Best and median of a figure; the ratio of bests to both bases; the median ratio of rounds."""
+    """Best and median of a figure; the ratio of bests to both bases; those within rounds."""
 
     def shown(seconds: float) -> float:
         return factor / seconds if is_rate else factor * seconds
@@ -318,18 +335,21 @@ def _cells(
     yield f"{best(figures[side]):.0f}"
     yield f"{statistics.median(figures[side]):.0f}"
     for base in (OFF, OWN):
-        if base not in figures:
+        if base not in figures or base == side:
             yield "-"
             continue
         pairs = zip(figures[side], figures[base], strict=True)
-        median = statistics.median(one / other for one, other in pairs)
-        yield f"{best(figures[side]) / best(figures[base]):.2f} ({median:.2f})"
+        ratios = [one / other for one, other in pairs]
+        low, median, high = statistics.quantiles(ratios * 2, n=4)  # twice, as one has no quartiles
+        ratio = best(figures[side]) / best(figures[base])
+        yield f"{ratio:.3f} ({low:.2f} {median:.2f} {high:.2f})"
 
 
 def main() -> None:
     """Serve, crawl, profile, or measure and print the tables."""
     parser = argparse.ArgumentParser(description="CPU time per page of whole crawls.")
     parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--minutes", type=float, default=120.0, help="start no round beyond these")
     parser.add_argument("--small", action="store_true", help=f"a {SMALL}th of each shape")
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
     parser.add_argument("--sides", nargs="+", choices=SIDES, default=list(SIDES))
@@ -344,17 +364,19 @@ def main() -> None:
         side, origins, pages, port = json.loads(options.crawl)
         print(json.dumps(crawl(side, Shape(origins, pages), port)))
         return
-    for name in options.shapes:
-        shape = SHAPES[name]
-        if options.small:
-            many = max(1, shape.origins // SMALL)
-            shape = Shape(many, shape.urls // SMALL // many)
-        if options.profile is None:
-            compare(name, shape, options.sides, options.runs)
-        else:
-            with site() as port:
-                crawl(options.profile, shape, port, is_profiled=True)
-            return  # a process can start one crawl
+    shapes = {name: _size(SHAPES[name], is_small=options.small) for name in options.shapes}
+    if options.profile is None:
+        compare(shapes, options.sides, options.runs, options.minutes)
+        return
+    with site() as port:  # a process can start one crawl
+        crawl(options.profile, shapes[options.shapes[0]], port, is_profiled=True)
+
+
+def _size(shape: Shape, *, is_small: bool) -> Shape:
+    if not is_small:
+        return shape
+    many = max(1, shape.origins // SMALL)
+    return Shape(many, shape.urls // SMALL // many)
 
 
 if __name__ == "__main__":
