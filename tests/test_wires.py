@@ -17,6 +17,7 @@ from scrapy.utils.test import get_crawler
 from twisted.internet.error import ConnectionDone, ConnectionLost
 from twisted.python.failure import Failure
 from twisted.web._newclient import HTTP11ClientProtocol
+from twisted.web.client import URI as URI_OF_TWISTED
 
 from scrapy_rep.fetching import wires as module
 from scrapy_rep.fetching.connection import HEAD_OCTETS, Connection, OversizedAnswerError
@@ -25,6 +26,18 @@ from scrapy_rep.fetching.wires import Wires
 from scrapy_rep.protocol.access.endings import Ending
 
 URI = "https://example.com/robots.txt"
+TARGETS = [
+    *[
+        URI,
+        "http://h",
+        "http://h/",
+        "http://h?a",
+        "http://h?a=/b",
+        "http://h/a/",
+        "http://h/a;b/c;d",
+    ],
+    *["http://h/a?b=/c", "http://h:8080/.well-known/tdmrep.json", "http://h/a?b?c/d/"],
+]
 LIMIT = 1000
 
 
@@ -234,6 +247,14 @@ class Protocol(HTTP11ClientProtocol):
         self.told.append(reason.type)
 
 
+def asked(uri: bytes | None) -> Any:
+    """A request as Twisted's client makes it, which may not know its whole URI."""
+    if uri is None:
+        return SimpleNamespace(absoluteURI=None, uri=b"*")
+    parsed = URI_OF_TWISTED.fromBytes(uri)
+    return SimpleNamespace(absoluteURI=parsed.toBytes(), uri=parsed.originForm)
+
+
 class TestTwisted:
     @staticmethod
     def watched(protocol: Any) -> tuple[Wires, Any]:
@@ -255,7 +276,7 @@ class TestTwisted:
         transfer = Transfer(LIMIT)
         protocol.receive = lambda: wires.note_head(transfer)
         with wires._awaiting(URI, transfer):
-            assert protocol.request(SimpleNamespace(absoluteURI=URI.encode())) == "asked"
+            assert protocol.request(asked(URI.encode())) == "asked"
         protocol.dataReceived(b"#" * HEAD_OCTETS)
         connection = transfer.connection
         assert connection is not None
@@ -271,11 +292,28 @@ class TestTwisted:
         protocol.connectionLost(self.fail(ConnectionDone()))
         assert len(protocol.told) == 5, "it is over"
 
+    @pytest.mark.parametrize("target", [*TARGETS, "http://h/a%20b/c.txt"])
+    @pytest.mark.parametrize("has_proxy", [False, True])
+    def test_which_requests_are_ours(self, target: str, has_proxy: bool) -> None:
+        """Also those whose target ends in no name, or has another form for a proxy."""
+        wires, _ = self.watched(Protocol())
+        request = asked(target.encode())
+        if has_proxy:
+            request.uri = request.absoluteURI
+        assert not wires._is_awaited(request)
+        with wires._awaiting("http://other/x", Transfer(LIMIT)):
+            assert not wires._is_awaited(request)
+            with wires._awaiting(target, Transfer(LIMIT)):
+                assert wires._is_awaited(request)
+        assert not wires._ends
+        assert not wires._awaited
+
     def test_pages_have_none(self) -> None:
         wires, protocol = self.watched(Protocol())
-        for uri in (b"https://example.com/", None):
-            protocol.request(SimpleNamespace(absoluteURI=uri))
-            protocol.dataReceived(b"#" * 2 * HEAD_OCTETS)
+        with wires._awaiting(URI, Transfer(LIMIT)):
+            for uri in (b"https://example.com/", b"https://other.example/robots.txt", None):
+                protocol.request(asked(uri))
+                protocol.dataReceived(b"#" * 2 * HEAD_OCTETS)
         wires.note_head(Transfer(LIMIT))
         assert "abort" not in protocol.told
 

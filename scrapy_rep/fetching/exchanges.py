@@ -21,11 +21,12 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy_rep import stats
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.memory import Lru
+from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.loops import Places, Running, Ticks, sleep
 from scrapy_rep.engine.state import is_closing, wake, would_end_but_for
 from scrapy_rep.protocol.access.clocks import believable
@@ -98,6 +99,8 @@ class Exchanges:
         self, crawler: Crawler, settings: RepSettings, identity: Identity, slots: Slots
     ) -> None:
         self._crawler = crawler
+        self._journal = Journal(crawler)
+        self._count = self._journal.count
         self._settings = settings
         self._archive = Archive.of(crawler, settings, identity)
         self._fetcher = Fetcher(crawler, settings, identity, slots, self._archive)
@@ -220,7 +223,7 @@ class Exchanges:
             key.origin,
             self._settings.unreachable_wait_seconds,
             course.part.value if course.part else "nothing",
-            extra=self._extra,
+            extra=self._journal.extra,
         )
         answer = Answer(Failure.LOCAL, hops=(key.uri,), steps=tuple(course.steps))
         return self._learnt(self._keeper.peek(key), answer, rules)
@@ -386,13 +389,6 @@ class Exchanges:
             )
             known = learn(self._keeper.peek(target_key), theirs, time.time(), rules.limits)
             await self._keeper.commit(Entry(target_key, known))
-
-    def _count(self, name: str) -> None:
-        self._crawler.stats.inc_value(name)
-
-    @property
-    def _extra(self) -> dict[str, Any]:
-        return {"spider": self._crawler.spider}
 
 
 def _wanted_seconds(known: Knowledge, *, is_refresh: bool) -> float:

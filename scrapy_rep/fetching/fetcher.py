@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 from scrapy.exceptions import NotSupported
@@ -24,7 +24,7 @@ from scrapy_rep import stats
 from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.loops import within
 from scrapy_rep.hosts import site_of
-from scrapy_rep.protocol.access.events import NOT_MODIFIED, Failure, name_of
+from scrapy_rep.protocol.access.events import NOT_MODIFIED, Event, Failure, name_of
 from scrapy_rep.protocol.access.guard import Guard, is_public_address
 from scrapy_rep.protocol.access.knowledge import Answer, Copy, Step
 from scrapy_rep.protocol.access.origin import Origin
@@ -82,7 +82,6 @@ class Fetcher:
         course.user_agent = None
         before = course.asked.seconds
         answer = await self._follow(origin, copy, known, course)
-        answer = replace(answer, user_agent=course.user_agent, steps=tuple(course.steps))
         seconds = course.asked.seconds - before
         if seconds > _SLOW_SECONDS:
             logger.warning(
@@ -121,9 +120,9 @@ class Fetcher:
             except CancelledError:  # Twisted's, which is an Exception
                 raise
             except Exception as error:  # noqa: BLE001 - every failure is an event: see `failures`
-                return Answer(self._failure(uri, error, file.exceptions), hops=tuple(hops))
+                return _answer(course, self._failure(uri, error, file.exceptions), hops)
             if self._is_led_astray(origin, uri, response):
-                return Answer(Failure.GUARD, hops=tuple(hops))
+                return _answer(course, Failure.GUARD, hops)
             step = next_hop(
                 hops,
                 response.status,
@@ -136,23 +135,18 @@ class Fetcher:
                 refusal = await self._refusal(origin, uri) or await _unjudged(uri, course)
                 if refusal is not None:
                     course.steps.append(Step(uri or step, refusal))
-                    return Answer(refusal, hops=(*hops, uri or step))
+                    return _answer(course, refusal, (*hops, uri or step))
                 found = known(uri)
                 if found is not None:
                     course.steps.extend(_copied(found))
                     if self._archive is not None:
                         self._archive.repeats(course, found)
-                    return _same_answer(found, hops)
+                    return _answer(course, found.event, (*hops, *found.hops), repeats=found)
                 continue
             self._journal.count(file.responses)
             self._journal.count(file.status.format(response.status))
-            return Answer(
-                event=step,
-                body=body,
-                hops=tuple(hops),
-                headers=headers_of(response),
-                confirms=is_conditional,
-            )
+            headers = headers_of(response)
+            return _answer(course, step, hops, body=body, headers=headers, confirms=is_conditional)
 
     async def _hop(
         self, uri: str, copy: Copy | None, course: Course
@@ -261,5 +255,7 @@ def _copied(copy: Copy) -> list[Step]:
     return [replace(step, is_copied=True) for step in steps]
 
 
-def _same_answer(copy: Copy, hops: list[str]) -> Answer:
-    return Answer(copy.event, hops=(*hops, *copy.hops), repeats=copy)
+def _answer(course: Course, event: Event, hops: Sequence[str], **facts: Any) -> Answer:
+    """An answer to what was sent in a course so far, made at once: replacing its facts costs."""
+    sent = tuple(course.steps)
+    return Answer(event, hops=tuple(hops), user_agent=course.user_agent, steps=sent, **facts)

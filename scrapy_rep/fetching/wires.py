@@ -15,7 +15,7 @@ import math
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar, Token
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy.core.downloader import Downloader
 from twisted.internet.error import ConnectionDone
@@ -41,6 +41,7 @@ _carrying: ContextVar[Transfer | None] = ContextVar("carrying", default=None)
 _OF_AIOHTTP = ("set_response_params", "data_received", "eof_received", "connection_lost")
 
 Download = Callable[["Request"], Awaitable["Response"]]
+_Counted = TypeVar("_Counted")
 
 
 class Wires:
@@ -52,6 +53,7 @@ class Wires:
         self._entrance: Any = None  # what we put in the place of the handlers' own
         self._watched: dict[str, bool] = {}  # whether the handler of a scheme keeps the time itself
         self._awaited: Counter[str] = Counter()
+        self._ends: Counter[bytes] = Counter()  # of what is awaited, by the end of its URL
         self._speaking: Connection | None = None
 
     @classmethod
@@ -120,7 +122,7 @@ class Wires:
 
     def _awaiting(self, url: str, transfer: Transfer) -> _Awaiting:
         """Mark a URL as awaited, so that the connections of either library know the transfer."""
-        return _Awaiting(self._awaited, url, transfer)
+        return _Awaiting(self._awaited, self._ends, url, transfer)
 
     def _handler(self, scheme: str) -> Any:
         """The handler for the URLs of a scheme, watched from now on."""
@@ -156,8 +158,7 @@ class Wires:
         ask, receive, lose = watched.request, watched.dataReceived, watched.connectionLost
 
         def request(asked: Any) -> Any:
-            uri = (asked.absoluteURI or b"").decode("latin-1") if self._awaited else ""
-            connection.begin(HEAD_OCTETS if uri in self._awaited else None)
+            connection.begin(HEAD_OCTETS if self._is_awaited(asked) else None)
             return ask(asked)
 
         def data_received(data: bytes) -> None:
@@ -181,6 +182,16 @@ class Wires:
         watched.dataReceived = data_received
         watched.connectionLost = connection_lost
         return watched
+
+    def _is_awaited(self, asked: Any) -> bool:
+        """Whether a request of Twisted's client is one of ours.
+
+        Twisted puts its URI together from parts, which takes longer than all else here. Most
+        requests are pages, whose targets end otherwise than those of ours.
+        """
+        if not asked.uri.endswith((*self._ends,)):
+            return False
+        return (asked.absoluteURI or b"").decode("latin-1") in self._awaited
 
     def _watch_aiohttp(self, connector: Any) -> None:
         build = connector._factory  # noqa: SLF001
@@ -244,22 +255,39 @@ def timeout_of(request: Request) -> float | None:
 class _Awaiting:
     """While a URL is awaited."""
 
-    __slots__ = ("_awaited", "_token", "_transfer", "_url")
+    __slots__ = ("_awaited", "_end", "_ends", "_token", "_transfer", "_url")
 
-    def __init__(self, awaited: Counter[str], url: str, transfer: Transfer) -> None:
+    def __init__(
+        self, awaited: Counter[str], ends: Counter[bytes], url: str, transfer: Transfer
+    ) -> None:
         self._awaited = awaited
+        self._ends = ends
         self._url = url
+        self._end = _end_of(url)
         self._transfer = transfer
 
     def __enter__(self) -> None:
         self._token: Token[Transfer | None] = _carrying.set(self._transfer)
         self._awaited[self._url] += 1
+        self._ends[self._end] += 1
 
     def __exit__(self, *_: object) -> None:
-        self._awaited[self._url] -= 1
-        if not self._awaited[self._url]:
-            del self._awaited[self._url]
+        _count_down(self._awaited, self._url)
+        _count_down(self._ends, self._end)
         _carrying.reset(self._token)
+
+
+def _count_down(counts: Counter[_Counted], one: _Counted) -> None:
+    counts[one] -= 1
+    if not counts[one]:
+        del counts[one]
+
+
+def _end_of(url: str) -> bytes:
+    """What the target of a request for a URL ends with, in whichever form; empty for any end."""
+    bare = url.partition("#")[0]
+    path_at = bare.find("/", bare.find("//") + 2)
+    return b"" if path_at < 0 else bare[path_at:].rpartition("/")[2].encode()
 
 
 def _keeps_time(handler: Any) -> bool:
