@@ -81,6 +81,7 @@ def page_rules(
     only_head = _scope_of(response) == HEAD if meta is None else meta == HEAD
     reading = _reading_of(response)
     key = tokens, only_head
+    read_at = time.time() if now is None else now
     rules = reading.rules.get(key)
     if rules is None:
         rules = page_rules_of(
@@ -89,11 +90,13 @@ def page_rules(
             tokens,
             only_head=only_head,
             is_cut=elements.is_cut(response) and elements.is_html(response),
+            now=read_at,
         )
         if len(reading.rules) >= _RULES_KEPT:
             reading.rules.clear()
         reading.rules[key] = rules
-    return PageRules(rules.rules, rules.remarks, time.time() if now is None else now)
+        return rules
+    return PageRules(rules.rules, rules.remarks, read_at)
 
 
 def usage_of(

@@ -109,11 +109,14 @@ class Line:
 
     def _is_rule(self, text: str) -> bool:
         return bool(
-            _VALUED.match(text) or _known(text) is not None or any(map(_is_word, _pieces(text)))
+            _known(text) is not None or _VALUED.match(text) or any(map(_is_word, _pieces(text)))
         )
 
     def _segment(self, segment: str, following: str) -> tuple[list[Directive], bool]:
         """The rules of a segment without a name, and whether the next one was a part of it."""
+        plain = WORDS.get(lowered(segment))
+        if plain is not None:
+            return [(rule, True) for rule in plain], False
         valued = _VALUED.match(segment)
         if valued:
             name = SPELLINGS[lowered(valued[1])]
@@ -126,8 +129,7 @@ class Line:
             return self._with_value(name, value)[0], False
         known = _known(segment)
         if known is not None:
-            if lowered(segment) not in WORDS:
-                self._remarks.add(Problem.UNUSUAL_SPELLING, self._source, segment)
+            self._remarks.add(Problem.UNUSUAL_SPELLING, self._source, segment)
             return [(rule, True) for rule in known], False
         return self._words(segment), False
 

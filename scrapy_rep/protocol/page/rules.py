@@ -209,7 +209,7 @@ def _said_by(
     """The rules of the lines of X-Robots-Tag and of Robots-Tag, and what is unusual there."""
     reading = _Reading(names_of(tokens))
     for number, line in enumerate(tagged, start=1):
-        reading.line(Source("X-Robots-Tag", number), text_of(line))
+        reading.line(_line_of_field(number), text_of(line))
     if listed:
         reading.robots_tag(listed)
     return tuple(reading.found.values()), tuple(reading.remarks.kept)
@@ -219,6 +219,11 @@ def _said_by(
 _KEPT_LINES = 8
 _KEPT_OCTETS = 500
 _said_before = lru_cache(maxsize=256)(_said_by)
+
+
+@lru_cache(maxsize=16)
+def _line_of_field(number: int) -> Source:
+    return Source("X-Robots-Tag", number)
 
 
 @lru_cache(maxsize=64)
