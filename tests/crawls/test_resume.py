@@ -18,7 +18,7 @@ from tests.crawls.settings import ADDON
 from tests.crawls.test_pace import SCRAPY_QUEUE, asks
 from tests.faults.test_closing import assert_clean, log_of, started, wait_for
 from tests.servers.handle import Answer, Site
-from tests.servers.hosts import Hosts
+from tests.servers.hosts import Hosts, address
 
 LINKS = "tests.crawls.links_spider:LinksSpider"
 RESUMED = "tests.faults.spiders:ResumedSpider"
@@ -243,8 +243,35 @@ def test_links_stopped_and_resumed(
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_links_of_one_page(loop: Loop, tmp_path: Path) -> None:
-    with Hosts(20, links=80) as hosts:
+    """So many that what is on disk is looked at, and pushed to, while robots.txt are fetched."""
+    with Hosts(100, links=600) as hosts:
         links_crawled(tmp_path, loop, hosts, [], OURS)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", LOOPS)
+def test_damage_costs_the_requests_of_one_host(loop: Loop, tmp_path: Path) -> None:
+    """A kill or a full disk has left octets in the files of one host that nobody can read."""
+    with Hosts(8, links=80, page_seconds=0.02) as hosts:
+        links = LinksCrawl(tmp_path, loop, hosts, CONCURRENT_REQUESTS=4)
+        links.run(TERM, 20, OURS)
+        folder = tmp_path / "job" / "requests.queue"
+        damaged = max((path for path in folder.glob("*/*") if path.is_file()), key=_size)
+        octets = damaged.read_bytes()
+        damaged.write_bytes(octets[:4] + b"?" * (len(octets) - 8) + octets[-4:])
+        result = links.finish(OURS)
+        assert_clean(result.log)
+        pages = hosts.pages()
+        lost = {f"/page/{number}" for number in range(80)} - {path for _, path in pages}
+        assert len(pages) == len(set(pages)) == 80 - len(lost)
+        (host,) = {int(path.rpartition("/")[2]) % 8 for path in lost}
+        assert f"_{address(host)}_" in damaged.parent.name, "nobody else's"
+    assert result.stats["rep/queue/damaged"] == 1
+    assert result.stats["rep/queue/lost"] == len(lost)
 
 
 @pytest.mark.slow
