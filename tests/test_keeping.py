@@ -260,6 +260,26 @@ def test_stores_that_users_wrote_before(loop: Loop, name: str, warnings: int) ->
     assert result.exit_code == 0, result.error
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_lease_that_a_wrong_clock_made_holds_nobody_up(loop: Loop, tmp_path: Path) -> None:
+    """It would have held its origin for 50 minutes, with no word in the log."""
+    path = tmp_path / "robots.sqlite"
+    settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
+    with Site({"/robots.txt": Answer(body=_OLD)}) as site:
+        key = usual_key(Origin.of(site.url()))
+        store = SqliteStore(path, 1 << 30, clock=lambda: time.time() + 3000)
+        claim = store.claim(key, seconds=15.0, fresh_seconds=0.0).result()
+        assert isinstance(claim, Leased)
+        store.close()
+        urls = [site.url("/a"), site.url("/old")]
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        assert site.paths() == ["/robots.txt", "/a"]
+    assert result.finish_reason == "finished"
+    assert result.stats["elapsed_time_seconds"] < 60
+    assert "rep/store/lease_waited" not in result.stats
+
+
 def test_an_outage_that_a_wrong_clock_recorded_is_over(tmp_path: Path) -> None:
     """It would have held for 20 hours, in this crawl and in all others."""
     path = tmp_path / "robots.sqlite"

@@ -13,6 +13,7 @@ from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
 from tests.servers.handle import Answer, Site, free_port, redirect
 
+_BREADTH_FIRST = {"SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"}
 PAGES = ["/a", "/b", "/c"]
 RULES = Answer(body="User-agent: *\nDisallow: /a\n")
 
@@ -229,6 +230,32 @@ def test_a_large_file_is_read_in_a_thread_for_each_crawler(
         assert sorted(site.paths()) == [*pages, "/robots.txt"], result.log
     read = {name: number for name, number in result.stats.items() if name.endswith("here")}
     assert read == {f"test/rules/{where}": count, f"test/pace/{where}": count}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", LOOPS)
+def test_large_files_of_many_sites_are_read_once(loop: Loop) -> None:
+    """And leave the policies of small ones in memory: 50 of them were evicted 195 times once."""
+    rules = "".join(f"Disallow: /{number:06}/private/pages/of/mine\n" for number in range(13_000))
+    large = Answer(body=f"User-agent: *\nDisallow: /x\n{rules}")
+    with (
+        Site({"/robots.txt": large}, address="0.0.0.0") as site,
+        Site({"/robots.txt": RULES}, address="0.0.0.0") as small,
+    ):
+        hosts = [f"127.0.2.{number}" for number in range(1, 51)]
+        homes = [one.url("", host) for host in hosts for one in (site, small)]
+        result = crawl(
+            "tests.crawls.fair_spider:FairSpider",
+            loop=loop,
+            settings={**ADDON, **_BREADTH_FIRST, "LOG_LEVEL": "INFO"},
+            homes=homes,
+            pages=4,
+        )
+        for one in (site, small):
+            assert one.paths().count("/robots.txt") == 50
+            assert len(one.paths()) == 5 * 50
+    assert result.finish_reason == "finished"
+    assert "rep/cache/evicted" not in result.stats
 
 
 _READING_SECONDS = 3.0
