@@ -105,10 +105,17 @@ def warnings(done: Crawl) -> list[str]:
     return [words for name, words in found if name != "scrapy_rep.fetching.fetcher"]
 
 
+_AT_LENGTH = [pytest.mark.slow, pytest.mark.at_length]
+
+
 @pytest.mark.parametrize("loop", _LOOPS)
 @pytest.mark.parametrize(
     ("tier", "count"),
-    [("sqlite", 40), *(pytest.param(tier, 200, marks=pytest.mark.slow) for tier in _TIERS)],
+    [
+        ("sqlite", 40),
+        *(pytest.param(tier, 40, marks=pytest.mark.slow) for tier in _TIERS if tier != "sqlite"),
+        *(pytest.param(tier, 200, marks=_AT_LENGTH) for tier in _TIERS),
+    ],
 )
 def test_four_workers_fetch_each_origin_once(
     redis_server: RedisServer, tmp_path: Path, loop: Loop, tier: str, count: int

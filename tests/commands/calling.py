@@ -63,6 +63,7 @@ def rep(
 @functools.cache  # the options of all subcommands take longer than most calls
 def _parser() -> ScrapyArgumentParser:
     command = RepCommand()
+    command.settings = Settings()
     parser = ScrapyArgumentParser(
         usage=f"scrapy rep {command.syntax()}", conflict_handler="resolve"
     )

@@ -275,12 +275,15 @@ def test_damage_costs_the_requests_of_one_host(loop: Loop, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", QUEUES)
-def test_links_after_a_kill(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("loop", "kind"),
+    [*(("asyncio", kind) for kind in QUEUES), *((loop, "PickleLifo") for loop in LOOPS[1:])],
+)
+def test_links_after_a_kill(loop: Loop, kind: str, tmp_path: Path) -> None:
     """Scrapy's files say at the next start what they held at the last; nothing hangs on that."""
     with Hosts(12, links=60, page_seconds=0.02) as hosts:
         settings = {**QUEUES[kind], "CONCURRENT_REQUESTS": 4}
-        links = LinksCrawl(tmp_path, "asyncio", hosts, **settings)
+        links = LinksCrawl(tmp_path, loop, hosts, **settings)
         links.run(INT, 10, OURS)
         links.run(KILL, 25, OURS)
         links.finish(OURS)
@@ -292,6 +295,7 @@ _ROUNDS = range(5 if os.environ.get("REP_FULL") else 1)
 
 
 @pytest.mark.slow
+@pytest.mark.at_length
 @pytest.mark.parametrize("queue", [OURS, SCRAPY_QUEUE])
 @pytest.mark.parametrize("loop", LOOPS)
 def test_links_at_length(loop: Loop, queue: dict[str, Any], tmp_path: Path) -> None:
@@ -304,6 +308,7 @@ def test_links_at_length(loop: Loop, queue: dict[str, Any], tmp_path: Path) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.at_length
 @pytest.mark.parametrize("loop", LOOPS)
 def test_links_at_length_after_a_kill(loop: Loop, tmp_path: Path) -> None:
     """A kill costs what it costs with Scrapy's queue, and what is under way; the crawl ends."""
