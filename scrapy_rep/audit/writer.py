@@ -296,7 +296,7 @@ class Writer:
         at = self._clock()
         with suppress(OSError):
             self._reserve.unlink()
-        self._retry_at = at
+        self._retry_at = self._look_at = at  # the folder may have vanished since the last look
         self.ready(at)
         end = {
             "t": records.END,

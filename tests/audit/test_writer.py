@@ -112,6 +112,18 @@ def test_a_folder_that_vanishes(
     assert any("vanished" in lack for lack in found.missing)
 
 
+def test_a_folder_that_vanishes_just_before_the_end(tmp_path: Path) -> None:
+    """And since the last look at it: the trail says what it has lost."""
+    crawl = Judged(tmp_path)
+    crawl.know("a.example")
+    crawl.judge(URLS[:9])
+    shutil.rmtree(crawl.folder)
+    found = assert_all_are_told_of(crawl.end(), 9)
+    assert found.lost.total() == 9
+    assert any("vanished" in lack for lack in found.missing)
+    assert crawl.crawler.stats.get_value("rep/audit/gaps") == 1
+
+
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
