@@ -251,7 +251,7 @@ def asked(uri: bytes | None) -> Any:
     """A request as Twisted's client makes it, which may not know its whole URI."""
     if uri is None:
         return SimpleNamespace(absoluteURI=None, uri=b"*")
-    parsed = URI_OF_TWISTED.fromBytes(uri)
+    parsed = URI_OF_TWISTED.fromBytes(uri)  # type: ignore[no-untyped-call]
     return SimpleNamespace(absoluteURI=parsed.toBytes(), uri=parsed.originForm)
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from scrapy import Request
 
+from scrapy_rep.engine.origins import origin_from
 from scrapy_rep.engine.slot_keys import SLOT, slot_key
 from scrapy_rep.meta import is_exempt
 from scrapy_rep.protocol.access.origin import Origin
@@ -71,10 +72,7 @@ def target_of(request: Request, base: str) -> Target:
 @lru_cache(maxsize=1 << 10)
 def _target_from(base: str) -> Target:
     """Where requests go if their URLs begin like this."""
-    try:
-        origin = Origin.of(base)
-    except InvalidUri:
-        origin = None
+    origin = origin_from(base)  # which the middleware asks for next
     if origin is None:
         return Target.of(None, "")
     host = origin.host
