@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from pydispatch.dispatcher import Any as EVERYTHING  # noqa: N814 - it is an object
-from pydispatch.dispatcher import connections, liveReceivers
+from pydispatch.dispatcher import getAllReceivers, liveReceivers
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -72,10 +71,4 @@ def wake(crawler: Crawler) -> None:
 
 def has_listeners(crawler: Crawler, signal: object) -> bool:
     """Whether anything is connected to a signal of the crawl, or to all signals."""
-    # What `getAllReceivers` goes through, without its four exceptions where nothing is connected.
-    for sender in (crawler.signals.sender, EVERYTHING):
-        connected = connections.get(id(sender), {})
-        for one in (signal, EVERYTHING):
-            if any(True for _ in liveReceivers(connected.get(one, ()))):
-                return True
-    return False
+    return any(True for _ in liveReceivers(getAllReceivers(crawler.signals.sender, signal)))
