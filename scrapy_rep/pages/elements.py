@@ -15,7 +15,7 @@ from urllib.parse import urljoin
 from weakref import WeakSet
 
 from lxml.etree import XPath
-from scrapy.http import HtmlResponse, Response, TextResponse
+from scrapy.http import Headers, HtmlResponse, Response, TextResponse
 from scrapy.utils.response import get_base_url
 from w3lib.url import safe_url_string
 
@@ -30,7 +30,8 @@ logger = logging.getLogger(__name__)
 
 _HTML = frozenset([b"text/html", b"application/xhtml+xml", b"application/vnd.wap.xhtml+xml"])
 _TYPE = re.compile(rb"[!#$%&'+.^_`|~0-9a-z-]+/[!#$%&'+.^_`|~0-9a-z-]+")  # "*/*" is none
-_PAGE_FIELDS = (X_ROBOTS_TAG, ROBOTS_TAG)
+_PAGE_FIELDS = {name: Headers().normkey(name) for name in (X_ROBOTS_TAG, ROBOTS_TAG)}
+_USAGE_FIELDS = {name: Headers().normkey(name) for name in USAGE_FIELDS}
 _CUT = frozenset(["dataloss", "partial"])  # as Scrapy flags what it did not get whole
 _XHTML = "{http://www.w3.org/1999/xhtml}"
 _WITH_REL = XPath("descendant::a/@rel/..|descendant::area/@rel/..")
@@ -55,14 +56,18 @@ _unreadable: WeakSet[Response] = WeakSet()
 
 def page_fields_of(response: Response) -> dict[str, list[bytes]]:
     """The lines of the fields that hold page rules, in order, by name in lower case."""
-    headers = response.headers
-    return {name: headers.getlist(name) for name in _PAGE_FIELDS if name in headers}
+    return _lines_of(response.headers, _PAGE_FIELDS)
 
 
 def usage_fields_of(response: Response) -> dict[str, list[bytes]]:
     """The lines of the fields that hold preferences, in the same way."""
-    headers = response.headers
-    return {name: headers.getlist(name) for name in USAGE_FIELDS if name in headers}
+    return _lines_of(response.headers, _USAGE_FIELDS)
+
+
+def _lines_of(headers: Headers, fields: dict[str, bytes]) -> dict[str, list[bytes]]:
+    # By the keys under which `Headers` has them: its own look makes these anew from each name.
+    by_key = ((name, dict.get(headers, key)) for name, key in fields.items())
+    return {name: list(lines) for name, lines in by_key if lines}
 
 
 def is_image(response: Response) -> bool:

@@ -198,8 +198,8 @@ _Said = tuple[tuple[PageRule, ...], tuple[Remark, ...]]
 def _said_by_fields(fields: Fields, tokens: str | tuple[str, ...]) -> _Said:
     """The rules of fields. A site sends the same lines with each page: short ones are kept."""
     tagged, listed = tuple(fields.get(X_ROBOTS_TAG, ())), tuple(fields.get(ROBOTS_TAG, ()))
-    octets = sum(map(len, tagged + listed))
-    is_short = octets <= _KEPT_OCTETS and len(tagged) + len(listed) <= _KEPT_LINES
+    lines = tagged + listed
+    is_short = len(lines) <= _KEPT_LINES and sum(map(len, lines)) <= _KEPT_OCTETS
     return (_said_before if is_short else _said_by)(tagged, listed, tokens)
 
 
