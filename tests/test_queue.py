@@ -620,3 +620,9 @@ def test_a_downloader_that_is_made_otherwise() -> None:
         queue.push(Request(url))
     assert {queue.pop().url for _ in URLS} == set(URLS)  # type: ignore[union-attr]
     assert queue.pop() is None
+
+
+@pytest.mark.parametrize(("length", "is_cut"), [(222, False), (223, True)])
+def test_a_folder_has_the_longest_name_that_file_systems_take(length: int, is_cut: bool) -> None:
+    folder = folder_of("a" * length)  # and a mark of 33 octets
+    assert len(folder) == (100 + 33 if is_cut else 255)

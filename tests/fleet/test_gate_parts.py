@@ -199,3 +199,19 @@ class TestRefusing:
                 await one.gate.close()
 
         in_a_loop(work)
+
+
+def test_a_turn_takes_the_delay_and_a_little_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        gated = Gated("redis://127.0.0.1:1")
+
+        async def take(turn: Any, _: Origin) -> float:
+            taken.append(turn.delay_ms)
+            return 0.0
+
+        monkeypatch.setattr(gated.gate, "_take", take)
+        await gated.gate.wait(ORIGIN, DELAY, Request("http://a.example/x"))
+
+    taken: list[int] = []
+    in_a_loop(work)
+    assert taken == [515]
