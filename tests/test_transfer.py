@@ -367,3 +367,12 @@ def test_layers_of_codings_are_bounded(layers: int, is_read: bool) -> None:
         return
     with pytest.raises(UndecodableError, match="one over the other"):
         body_of(body, names)
+
+
+def test_only_what_was_sent_can_be_unanswered() -> None:
+    transfer = Transfer(1000)
+    assert not transfer.is_unanswered
+    transfer.sent_at = 1.0
+    assert transfer.is_unanswered
+    transfer.came(Response("https://example.com/robots.txt"))
+    assert not transfer.is_unanswered
