@@ -371,8 +371,9 @@ def test_layers_of_codings_are_bounded(layers: int, is_read: bool) -> None:
 
 def test_only_what_was_sent_can_be_unanswered() -> None:
     transfer = Transfer(1000)
-    assert not transfer.is_unanswered
+    is_unanswered = [transfer.is_unanswered]
     transfer.sent_at = 1.0
-    assert transfer.is_unanswered
+    is_unanswered.append(transfer.is_unanswered)
     transfer.came(Response("https://example.com/robots.txt"))
-    assert not transfer.is_unanswered
+    is_unanswered.append(transfer.is_unanswered)
+    assert is_unanswered == [False, True, False]
