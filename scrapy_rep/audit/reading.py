@@ -149,16 +149,23 @@ class SegmentFile:
 
     @contextmanager
     def _open(self) -> Iterator[IO[bytes]]:
-        if not self.is_packed and not self.path.exists():
-            # The crawl that writes it has packed it since the folder was listed.
-            packed = self.path.with_name(self.path.name + ".gz")
-            self.path, self.is_packed = (packed, True) if packed.exists() else (self.path, False)
-        with self.path.open("rb") as file:
+        with self._opened() as file:
             if not self.is_packed:
                 yield file
                 return
             with gzip.GzipFile(fileobj=file) as unpacked:
                 yield cast("IO[bytes]", unpacked)
+
+    def _opened(self) -> IO[bytes]:
+        """The file, or the packed one if the crawl has packed it since the folder was listed."""
+        try:
+            return self.path.open("rb")
+        except FileNotFoundError:
+            packed = self.path.with_name(self.path.name + ".gz")
+            if self.is_packed or not packed.exists():
+                raise
+        self.path, self.is_packed = packed, True
+        return packed.open("rb")
 
 
 def _may_be_mark(raw: bytes) -> bool:

@@ -34,7 +34,7 @@ _PAGE_FIELDS = {name: Headers().normkey(name) for name in (X_ROBOTS_TAG, ROBOTS_
 _USAGE_FIELDS = {name: Headers().normkey(name) for name in USAGE_FIELDS}
 _CUT = frozenset(["dataloss", "partial"])  # as Scrapy flags what it did not get whole
 _XHTML = "{http://www.w3.org/1999/xhtml}"
-_WITH_REL = XPath("descendant::a/@rel/..|descendant::area/@rel/..")
+_WITH_REL = XPath("descendant::a[@rel]|descendant::area[@rel]")
 _TARGETS = XPath("descendant::a/@href|descendant::area/@href", smart_strings=False)
 # References that resolving only puts behind what it knows, and URLs that it leaves alone: nothing
 # to escape, no dot segments, no empty query. Most are of these kinds, and cost one look.
