@@ -210,7 +210,8 @@ class _Mender:
 
     def _with_fewer_stars(self, finding: Finding, line: Line) -> Mend | tuple[Edit, ...]:
         is_final = finding.code is Code.TRAILING_STAR
-        value = _FINAL_STARS(b"", line.value) if is_final else _STARS(b"*", line.value)
+        without_last = _with_its_end(_FINAL_STARS(b"", line.value))
+        value = without_last if is_final else _STARS(b"*", line.value)
         rival = self._rivals.of(line, pattern_of(value))
         if rival is None:
             return (Edit(Place.AT, line.number, with_value(line, value)),)
@@ -251,6 +252,12 @@ def _above_shorter(finding: Finding, line: Line) -> tuple[Edit, ...]:
 
 def _rewritten(line: Line, octets: bytes | None) -> tuple[Edit, ...]:
     return () if octets is None else (Edit(Place.AT, line.number, octets),)
+
+
+def _with_its_end(value: bytes) -> bytes:
+    """A value whose last blanks are escaped: a parser strips those that end a line."""
+    kept = value.rstrip()
+    return kept + b"".join(b"%%%02X" % octet for octet in value[len(kept) :])
 
 
 _FINAL_STARS = re.compile(rb"\*+$").sub

@@ -110,6 +110,14 @@ class TestRecordsOfOneName:
         prove(body.encode(), new.encode(), URI)
 
 
+def test_a_blank_before_a_star_that_goes() -> None:
+    """It would end the line, and be none of the path."""
+    body = "User-agent: a\nDisallow: /x/ *\n"
+    new = _followed(body, Code.TRAILING_STAR)
+    assert new == "User-agent: a\nDisallow: /x/%20\n"
+    prove(body.encode(), new.encode(), URI)
+
+
 class TestLength:
     """A rule that is shorter may lose."""
 
