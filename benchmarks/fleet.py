@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import resource
 import signal
 import sys
 import time
@@ -265,13 +264,11 @@ def _speed(settings: dict[str, Any]) -> dict[str, float]:
     ):
         roots = [site.url("/", host=host(number)) for number in range(20)]
         every = {**settings, "REDIS_URL": redis.url, "ROBOTSTXT_OBEY": "ADDONS" not in settings}
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         with Crew(redis.url, TREE, 2, settings=every, roots=roots, pages=150) as crew:
             crew.wait(300)
             exchanges = crew.stat("rep/fleet/exchanges")
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            cpu = crew.stat("test/cpu_seconds")
         pages = [seen.at for seen in site.requests() if seen.path != "/robots.txt"]
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return {
         "pages/s": len(pages) / (max(pages) - min(pages)),
         "CPU ms/page": 1000 * cpu / len(pages),

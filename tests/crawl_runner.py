@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import sys
+import time
 import traceback
 import warnings
 from pathlib import Path
@@ -132,7 +133,11 @@ def run(job: dict[str, Any], log: Path) -> Record:
         process.start()
     # A crawl that failed early has none, and says so in one of two ways.
     with contextlib.suppress(RuntimeError, AttributeError):
-        record.stats = {**crawler.stats.get_stats(), "test/peak_octets": _peak_octets()}
+        record.stats = {
+            **crawler.stats.get_stats(),
+            "test/peak_octets": _peak_octets(),
+            "test/cpu_seconds": time.process_time(),  # since the fork that this process is
+        }
     return record
 
 
