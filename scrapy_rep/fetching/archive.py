@@ -74,7 +74,8 @@ def _guarded(otherwise: _Result) -> Callable[[_Method[_Given, _Result]], _Method
         def call(archive: Archive, /, *given: _Given.args, **named: _Given.kwargs) -> _Result:
             try:
                 return method(archive, *given, **named)
-            except Exception as error:  # noqa: BLE001 - no verdict depends on the archive
+            except Exception as error:
+                logger.debug("The archive failed", exc_info=True)  # the warning has no traceback
                 archive._lose(f"{type(error).__name__}: {error}")  # noqa: SLF001 - as a method
                 return otherwise
 
