@@ -301,8 +301,10 @@ def size() -> None:
         print(f"of which the filter takes {filtered / 1e6:.0f}")
         for number in range(0, 100_000, 2):
             worker.settle(f"http://host{number}.example", valid_until=fleet.now + 1e6)
-            if number % 400 == 0:
+            if number % (2 * REPORTS) == 0:
                 worker.talk()
+        while worker.ledger.has_news:  # that would go with the pops
+            worker.talk()
         client.config_set("slowlog-log-slower-than", 20)  # not the commands of scripts
         client.config_set("slowlog-max-len", 1000)
         _time_of_pops(client, worker)
