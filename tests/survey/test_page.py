@@ -115,10 +115,9 @@ def test_in_chromium(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert len(found) == 4
+    assert [seen.get("violations") for seen in found] == [None, [], [], None]
     for seen in found:
         assert seen["events"] == [path.as_uri()]
-        assert seen["violations"] == []
         assert seen["content_width"] <= seen["width"]
         assert seen["paper_octets"] > 10_000
         is_light = seen["scheme"] == "light"
