@@ -22,7 +22,7 @@ from tests.others.browsers import (
 from tests.servers.handle import Answer, Site, redirect
 from tests.together import Job, crawl_together
 
-pytestmark = [needs_chromium, pytest.mark.slow]
+pytestmark = [needs_chromium, pytest.mark.slow, pytest.mark.at_length]
 
 
 @pytest.mark.parametrize("is_isolated", [True, False])
