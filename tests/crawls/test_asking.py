@@ -48,6 +48,7 @@ def test_delayed_among_busy(loop: Loop) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.at_length
 @pytest.mark.parametrize("loop", LOOPS)
 def test_delayed_among_busy_at_length(loop: Loop) -> None:
     assert_found_early(loop, busy=100, delayed=96, delay=6, pages=3, within_seconds=3)

@@ -68,6 +68,7 @@ def test_pages_that_are_queued_at_once(loop: Loop) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.at_length
 @pytest.mark.parametrize("page_seconds", [0, 0.1])
 @pytest.mark.parametrize("loop", LOOPS)
 def test_many_pages_that_are_queued_at_once(loop: Loop, page_seconds: float) -> None:

@@ -156,7 +156,13 @@ def test_a_few_verdicts_and_lines() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_fresh", [False, True], ids=["fixed seed", "fresh seed"])
+@pytest.mark.parametrize(
+    "is_fresh",
+    [
+        pytest.param(False, marks=pytest.mark.at_length, id="fixed seed"),
+        pytest.param(True, id="fresh seed"),
+    ],
+)
 def test_a_million_verdicts_and_lines(is_fresh: bool) -> None:
     seed = _fresh_seed() if is_fresh else 9309
     assert _compare(seed, VERDICTS) > VERDICTS / 4, f"seed {seed}: rules do match"
