@@ -5,8 +5,9 @@ of the project; no page is asked for. Memory does not grow with the list: a few 
 way at a time, and what a crawl keeps for the pages of a site is dropped once its file is stored:
 the policy, the connection, and the slot of the downloader.
 
-What is done is written to a file every few seconds, so that the next run goes on there. After a
-kill, a few origins are looked at again; those whose answers are stored are not asked again.
+What is done is written to a file every few seconds, so that the next run goes on there. A stop
+finishes what is under way: those origins are done, and nobody is asked twice. After a kill, a few
+origins are looked at again; those whose answers are stored are not asked again.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ from twisted.internet.defer import DeferredSemaphore
 
 from scrapy_rep.crawl import policies_of, policy_for
 from scrapy_rep.engine.downloader import Downloader
-from scrapy_rep.engine.loops import as_they_come
+from scrapy_rep.engine.loops import as_they_come, sleep
 from scrapy_rep.engine.state import is_closing, is_running
 from scrapy_rep.protocol.access.origin import Origin
 
 from .asking import in_engine
 from .running import CommandError
+from .stopping import Stop
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -46,6 +48,10 @@ BAD = "no site"
 _SAVED_EACH_SECONDS = 2.0
 _TIDIED_EACH = 32  # targets: as many idle connections are open at most, beside those in use
 _VERSION = 1
+_STOPPING = (
+    "scrapy rep collect: no more sites are asked; it ends with what is under way, "
+    "or at once when Ctrl-C comes twice more"
+)
 
 
 @dataclass(slots=True)
@@ -186,9 +192,14 @@ class Collection:
     _count: int = 0
     _is_read: bool = False
     _saved_at: float = 0.0
+    _stop: Stop = field(default_factory=lambda: Stop(_STOPPING))
 
     def run(self, settings: Settings) -> None:
-        """Ask the sites for their robots.txt; returns when all are done, or on a stop."""
+        """Ask the sites for their robots.txt; returns when all are done, or on a stop.
+
+        A first signal stops the beginning of more; a second one is Scrapy's, which gives up what
+        needs another request.
+        """
         try:
             in_engine(settings, self._work, None, ends_in_order=True)
         except CommandError:
@@ -205,21 +216,23 @@ class Collection:
         # one closes while that second ends, Twisted fails with AlreadyCalledError.
         crawler.signals.connect(downloader.drop_idle, signals.spider_closed, weak=False)
         done_count = 0
-        async for number, keys in as_they_come(self._works(crawler, addresses), self.at_once):
-            if keys:
-                self.progress.finish(number, *keys)
-            done_count += 1
-            if done_count % _TIDIED_EACH == 0:
-                downloader.drop_idle()
-            self.tell(self.progress)
-            self._save_now_and_then()
+        await sleep(0)  # Twisted's loops come here before Scrapy sets its handlers of signals
+        with self._stop.listening():
+            async for number, keys in as_they_come(self._works(crawler, addresses), self.at_once):
+                if keys:
+                    self.progress.finish(number, *keys)
+                done_count += 1
+                if done_count % _TIDIED_EACH == 0:
+                    downloader.drop_idle()
+                self.tell(self.progress)
+                self._save_now_and_then()
 
     def _works(
         self, crawler: Crawler, addresses: Addresses
     ) -> Iterator[Coroutine[Any, Any, tuple[int, tuple[str, ...]]]]:
-        """The work on each target that is not done, until the crawl is to end."""
+        """The work on each target that is not done, until a stop, or until the crawl is to end."""
         for number, origin in enumerate(self.targets):
-            if not _goes_on(crawler):
+            if self._stop.is_asked or not _goes_on(crawler):
                 return
             self._count = number + 1
             if self.progress.is_done(number):
@@ -227,28 +240,27 @@ class Collection:
             if origin is None:
                 self.progress.finish(number, BAD)
             else:
-                yield _one(number, origin, crawler, addresses)
+                yield self._one(number, origin, crawler, addresses)
         self._is_read = True
+
+    async def _one(
+        self, number: int, origin: Origin, crawler: Crawler, addresses: Addresses
+    ) -> tuple[int, tuple[str, ...]]:
+        """What became of a target, as keys of counts; none if that was not to be known."""
+        async with addresses.place_for(origin.host):
+            if self._stop.is_asked or not _goes_on(crawler):
+                return number, ()
+            policy = await policy_for(crawler, origin.robots_txt_uri)
+            policies_of(crawler, "collect").forget(origin)
+        result = policy.access_result
+        name = "override" if result is None else result.value
+        return number, (name, f"event:{policy.event}") if _goes_on(crawler) else ()
 
     def _save_now_and_then(self) -> None:
         now = time.monotonic()
         if self.path is not None and now - self._saved_at > _SAVED_EACH_SECONDS:
             self._saved_at = now
             self.progress.save(self.path)
-
-
-async def _one(
-    number: int, origin: Origin, crawler: Crawler, addresses: Addresses
-) -> tuple[int, tuple[str, ...]]:
-    """What became of a target, as keys of counts; none if the crawl ended before that was known."""
-    async with addresses.place_for(origin.host):
-        if not _goes_on(crawler):
-            return number, ()
-        policy = await policy_for(crawler, origin.robots_txt_uri)
-        policies_of(crawler, "collect").forget(origin)
-    result = policy.access_result
-    name = "override" if result is None else result.value
-    return number, (name, f"event:{policy.event}") if _goes_on(crawler) else ()
 
 
 def _goes_on(crawler: Crawler) -> bool:

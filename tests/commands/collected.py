@@ -36,7 +36,6 @@ from tests.faults.test_faults import HUNG_UP, SETTINGS, SILENT
 STOPS = 2
 _STOPPED = 130
 _STORE_OCTETS = 1 << 30
-_CHANGING = ("503, then good", "good, then 503")
 
 Known = dict[tuple[str, str], Knowledge]
 """What is stored, by fault and address."""
@@ -47,7 +46,7 @@ class Collected:
     """What came of it.
 
     Attributes:
-        known: what is stored of each origin that had one thing to say.
+        known: what is stored of each origin.
         wrong: what is not as it should be, in words.
         again_count: how many requests were for origins that had been asked before.
         seconds, cpu_seconds, peak_mb: of all calls, and the most of one.
@@ -93,12 +92,7 @@ def collect(
     for stop in range(1, STOPS + 2):
         _call(command, listed, found, len(targets) * stop // (STOPS + 1), is_last=stop > STOPS)
     asked = sites.asked()
-    found.known = {
-        (fault, address): known
-        for (fault, address), known in known_of(store, sites, targets).items()
-        # What was under way at a stop is asked again, and may then say something else.
-        if fault not in _CHANGING or asked[fault].get(address, 0) < 2
-    }
+    found.known = known_of(store, sites, targets)
     found.wrong += _wrong(found.known, asked)
     found.again_count = sum(
         max(0, times - 1)

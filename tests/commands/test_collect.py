@@ -209,33 +209,90 @@ def test_per_address(limit: int, most: set[int], loop: str, tmp_path: Path) -> N
     assert neighbours.most in most
 
 
+_MANY = [f"127.0.{n // 250}.{1 + n % 250}" for n in range(600)]
+
+
+def _counted(folder: Path) -> int:
+    """How many are noted as done."""
+    found = json.loads((folder / "list.txt.collect").read_text())
+    return int(found["done"]) + len(found["beyond"])
+
+
 @pytest.mark.slow
-def test_stopped_and_resumed(tmp_path: Path) -> None:
-    """Stopped twice, by a signal: no origin is asked twice, and none is left out."""
+@pytest.mark.parametrize("loop", _LOOPS)
+def test_stopped_and_resumed(loop: str, tmp_path: Path) -> None:
+    """Stopped twice, by a signal: each is asked once, over all the hops of its file."""
     file = Answer(body="User-agent: *\nDisallow: /a\n", delay_seconds=0.2)
-    with Site({"/robots.txt": file}, address="0.0.0.0") as site:
-        urls = [site.url(host=f"127.0.{n // 250}.{1 + n % 250}") for n in range(600)]
-        (tmp_path / "list.txt").write_text("\n".join(urls))
+    hop = Answer(status=302, headers=[("Location", "/there")], delay_seconds=0.2)
+    with Site({"/robots.txt": hop, "/there": file}, address="0.0.0.0") as site:
+        (tmp_path / "list.txt").write_text("\n".join(site.url(host=host) for host in _MANY))
         arguments = ["rep", "collect", str(tmp_path / "list.txt"), "--at-once", "8"]
-        for _ in range(2):
+        arguments += [*_LOOPS[loop], *_store(tmp_path)]
+        for number in (signal.SIGINT, signal.SIGTERM):
             before = len(site.requests())
-            call = Scrapy(*arguments, *_store(tmp_path))
-            while len(site.requests()) < before + 60:
+            call = Scrapy(*arguments)
+            while len(site.requests()) < before + 120:
                 assert call.process.poll() is None, call.end().stderr
-                time.sleep(0.1)
-            call.process.send_signal(signal.SIGINT)
+                time.sleep(0.05)
+            call.process.send_signal(number)
             stopped = call.end(60)
             assert stopped.returncode == 130, stopped.stderr
+            assert b"no more sites are asked" in stopped.stderr
             assert b"the next call goes on" in stopped.stderr
-            found = json.loads((tmp_path / "list.txt.collect").read_text())
-            assert 0 < found["done"] + len(found["beyond"]) < 600
+            asked = [seen.path for seen in site.requests()]
+            assert 60 <= _counted(tmp_path) < 600
+            assert _counted(tmp_path) == asked.count("/robots.txt") == asked.count("/there")
+        done = rep_process(*arguments)
+        assert done.status == 0, done.err
+        requests = [(seen.headers["host"], seen.path) for seen in site.requests()]
+    assert len(requests) == len({*requests}) == 2 * 600, "none was asked twice"
+    found = [c for t in tasks_of(tmp_path / "store.sqlite") for c in t.captures()]
+    assert len(found) == 600
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", _LOOPS)
+def test_stopped_at_once(loop: str, tmp_path: Path) -> None:
+    """Who asks three times waits for no site; what was under way is asked again."""
+    slow = Answer(body="User-agent: *\n", delay_seconds=60)
+    with (
+        Site({"/robots.txt": slow}) as site,
+        Site({"/robots.txt": Answer(body="User-agent: *\n")}) as quick,
+    ):
+        (tmp_path / "list.txt").write_text(f"{quick.url()}\n{site.url()}")
+        arguments = ["rep", "collect", str(tmp_path / "list.txt"), *_LOOPS[loop]]
+        call = Scrapy(*arguments, *_store(tmp_path), "-s", "REP_FETCH_TIMEOUT_SECONDS=60")
+        while not (site.requests() and quick.requests()):
+            assert call.process.poll() is None, call.end().stderr
+            time.sleep(0.05)
+        for _ in range(3):
+            time.sleep(1)
+            assert call.process.poll() is None, call.end().stderr
+            call.process.send_signal(signal.SIGINT)
+        stopped = call.end(20)
+    assert stopped.returncode == 130, stopped.stderr
+    assert _counted(tmp_path) == 1
+    assert b"Traceback" not in stopped.stderr
+
+
+@pytest.mark.slow
+def test_killed(tmp_path: Path) -> None:
+    """After kill -9 only what was under way is asked again."""
+    file = Answer(body="User-agent: *\nDisallow: /a\n", delay_seconds=0.2)
+    with Site({"/robots.txt": file}, address="0.0.0.0") as site:
+        (tmp_path / "list.txt").write_text("\n".join(site.url(host=host) for host in _MANY))
+        arguments = ["rep", "collect", str(tmp_path / "list.txt"), "--at-once", "8"]
+        call = Scrapy(*arguments, *_store(tmp_path))
+        while len(site.requests()) < 200:
+            assert call.process.poll() is None, call.end().stderr
+            time.sleep(0.05)
+        call.process.kill()
+        call.end()
         done = rep_process(*arguments, *_store(tmp_path))
         assert done.status == 0, done.err
         asked = [seen.headers["host"] for seen in site.requests()]
     assert len({*asked}) == 600
-    assert len(asked) <= 600 + 2 * 8, "only those that were under way are asked again"
-    found = [c for t in tasks_of(tmp_path / "store.sqlite") for c in t.captures()]
-    assert len(found) == 600
+    assert len(asked) <= 600 + 8
 
 
 @pytest.mark.parametrize(
