@@ -101,7 +101,7 @@ class Checking:
                 if last.is_torn and is_last and not segment.is_packed:
                     check.missing.append(f"{last.place}: the last line is torn")
                 else:
-                    check.wrong(f"{last.place}: this is no record")
+                    check.wrong(f"{last.place}: this is no record: {last.error}")
                 continue
             if last.place.line == 1:
                 self._first(last.place, last.record, segment)

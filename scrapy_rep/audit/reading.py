@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import re
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from .records import RUN
+from .shapes import is_manifest, problem_of
 
 MANIFEST = "manifest.json"
 LATEST = "latest"
@@ -29,6 +31,8 @@ LATEST = "latest"
 _SEGMENT = re.compile(r"([0-9]+)-([0-9]+)\.jsonl(\.gz)?")
 _LINE_OCTETS = 1 << 26  # no record is longer: the largest holds a body
 _MANIFEST_OCTETS = 1 << 26
+_PIECE_OCTETS = 1 << 20
+_ERROR_CHARACTERS = 100
 _NAMES_LOOKED_AT = 16  # a run's folder holds little else than segments
 _KIND_OCTETS = 64  # `t` comes first in a record
 _LARGEST = sys.float_info.max  # a Crawl-delay may have 300 digits
@@ -65,12 +69,14 @@ class Found:
         record: what it says; None if it is no record.
         before: the digest of all octets of the segment before it, in hex.
         is_torn: whether the file ends in the middle of the line.
+        error: why it is no record, in words.
     """
 
     place: Place
     record: dict[str, Any] | None
     before: str
     is_torn: bool = False
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +123,8 @@ class SegmentFile:
                     before = digest.hexdigest() if _may_be_mark(raw) else ""
                     is_torn = not raw.endswith(b"\n")
                     place = Place(self.path.name, count + 1)
-                    yield Found(place, _record(raw), before, is_torn)
+                    record, wrong = _record(raw)
+                    yield Found(place, record, before, is_torn, wrong)
                     digest.update(raw)
                     octets += len(raw)
                     count += 1
@@ -141,9 +148,9 @@ class SegmentFile:
                 while raw := file.readline(_LINE_OCTETS):
                     if sought not in raw[:_KIND_OCTETS] or not raw.endswith(b"\n"):
                         continue
-                    record = _record(raw)
+                    record, _ = _parsed(raw)
                     if record is None or record["t"] == kind:
-                        yield record
+                        yield None if record is None or problem_of(record) else record
         except (OSError, EOFError, zlib.error):
             yield None
 
@@ -159,25 +166,48 @@ class SegmentFile:
     def _opened(self) -> IO[bytes]:
         """The file, or the packed one if the crawl has packed it since the folder was listed."""
         try:
-            return self.path.open("rb")
+            return _regular(self.path)
         except FileNotFoundError:
             packed = self.path.with_name(self.path.name + ".gz")
             if self.is_packed or not packed.exists():
                 raise
         self.path, self.is_packed = packed, True
-        return packed.open("rb")
+        return _regular(packed)
+
+
+def _regular(path: Path) -> IO[bytes]:
+    """Open a file.
+
+    Raises:
+        OSError: it cannot be opened, or is a pipe or a device, which may never end.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file")
+    return path.open("rb")
 
 
 def _may_be_mark(raw: bytes) -> bool:
     return b'"mark"' in raw[:_KIND_OCTETS]
 
 
-def _record(raw: bytes) -> dict[str, Any] | None:
-    with suppress(ValueError, RecursionError):
+def _record(raw: bytes) -> tuple[dict[str, Any] | None, str]:
+    """What a line says, or why it says nothing."""
+    record, wrong = _parsed(raw)
+    wrong = problem_of(record) if record is not None else wrong
+    if record is None or not wrong:
+        return record, wrong
+    return None, f"one of kind {record['t']} cannot be so: {wrong}"
+
+
+def _parsed(raw: bytes) -> tuple[dict[str, Any] | None, str]:
+    """The same, whatever the fields of the record are."""
+    try:
         found = json.loads(raw) if _ODD_NUMBER.search(raw) is None else _carefully(raw)
-        if isinstance(found, dict) and isinstance(found.get("t"), str):
-            return found
-    return None
+    except (ValueError, RecursionError) as error:
+        return None, f"it is no JSON ({str(error)[:_ERROR_CHARACTERS]})"
+    if not isinstance(found, dict) or not isinstance(found.get("t"), str):
+        return None, "it has no kind"
+    return found, ""
 
 
 def _carefully(raw: bytes) -> Any:
@@ -208,6 +238,7 @@ class Run:
         manifest_sha256: the digest of the manifest, which a log or a signature names; empty without
             one.
         segments: its files, in order.
+        damaged_count: how many places `records` passed over, once it has come to its end.
     """
 
     def __init__(self, path: Path) -> None:
@@ -217,6 +248,7 @@ class Run:
             TrailError: it holds no trail.
         """
         self.path = path
+        self.damaged_count = 0
         # Before the folder is listed: what the manifest names is there then.
         self.manifest, self.manifest_sha256 = _manifest_in(path)
         try:
@@ -244,10 +276,15 @@ class Run:
             yield from segment.lines()
 
     def records(self) -> Iterator[tuple[Place, dict[str, Any]]]:
-        """Every record of all segments, in order; what is none is passed over."""
-        for found in self.lines():
-            if found.record is not None and not found.is_torn:
-                yield found.place, found.record
+        """Every record of all segments, in order; what is none is passed over, and counted."""
+        self.damaged_count = 0
+        for segment in self.segments:
+            for found in segment.lines():
+                if found.record is None:
+                    self.damaged_count += not found.is_torn
+                elif not found.is_torn:
+                    yield found.place, found.record
+            self.damaged_count += bool(segment.whole and segment.whole.error)
 
     def records_of(self, kind: str) -> Iterator[dict[str, Any] | None]:
         """The records of a kind in all segments, as `SegmentFile.records_of` tells them."""
@@ -266,13 +303,16 @@ class Run:
 
 
 def _manifest_in(folder: Path) -> tuple[dict[str, Any] | None, str]:
-    with suppress(OSError):
-        octets = (folder / MANIFEST).read_bytes()
+    with suppress(OSError), _regular(folder / MANIFEST) as file:
+        octets = file.read(_MANIFEST_OCTETS)
+        digest = sha256(octets)
+        while more := file.read(_PIECE_OCTETS):  # of something else, which is far too long
+            digest.update(more)
         with suppress(ValueError, RecursionError):
-            found = json.loads(octets[:_MANIFEST_OCTETS])
-            if isinstance(found, dict) and isinstance(found.get("segments"), list):
-                return found, sha256(octets).hexdigest()
-        return None, sha256(octets).hexdigest()
+            found = json.loads(octets)
+            if is_manifest(found):
+                return found, digest.hexdigest()
+        return None, digest.hexdigest()
     return None, ""
 
 

@@ -19,6 +19,7 @@ from scrapy_rep.audit.records import line
 from scrapy_rep.audit.segment import Segment, packed
 
 from .running import FOUND, OK, CommandError
+from .trails import told_of_damage
 
 if TYPE_CHECKING:
     from .terminal import Terminal
@@ -107,7 +108,7 @@ def export(run: Run, output: str | None, kind: str, terminal: Terminal) -> int:
             count += 1
     if output is not None:
         terminal.line(f"{output}: {count:,} decisions")
-    return OK if count else FOUND
+    return told_of_damage(run, terminal, OK if count else FOUND)
 
 
 @contextmanager

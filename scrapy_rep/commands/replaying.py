@@ -136,6 +136,8 @@ class Replayer:
             elif kind == records.GAP:
                 lost = int(record.get("allowed", 0)) + int(record.get("disallowed", 0))
                 yield record, Outcome("lost in a gap"), lost
+        if self._run.damaged_count:
+            yield {}, Outcome("not replayable: damaged records"), self._run.damaged_count
 
     def _read(self, record: dict[str, Any]) -> None:
         limit = int(self._settings.get("REP_PARSE_LIMIT_OCTETS", PARSE_LIMIT_OCTETS))

@@ -131,8 +131,17 @@ def explain(run: Run, url: str, terminal: Terminal, *, as_json: bool) -> int:
             terminal.line(text)
         terminal.line()
     if status == FOUND:
-        terminal.complain(f"{run.name} holds no decision on {url}")
-    return status
+        terminal.complain(f"{safe(run.name)} holds no decision on {url}")
+    return told_of_damage(run, terminal, status)
+
+
+def told_of_damage(run: Run, terminal: Terminal, status: int) -> int:
+    """The status of a command that has read all records; damage is told, and no success."""
+    if not run.damaged_count:
+        return status
+    places = count_of(run.damaged_count, "damaged place")
+    terminal.complain(f"{safe(run.name)} has {places}: scrapy rep audit verify tells where")
+    return UNSETTLED if status == OK else status
 
 
 def _spellings(run: Run, url: str) -> set[str]:

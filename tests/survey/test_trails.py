@@ -109,7 +109,13 @@ def _policy(host: str, at: float, body: bytes | None = None, **more: Any) -> dic
     if body is not None:
         digest = sha256(body).hexdigest()
         said = {"event": "200", "access_result": "successful", "body": f"sha256:{digest}"}
-    held = {"t": "policy", "origin": f"https://{host}", "source": "network", "fetched_at": at}
+    held = {
+        "t": "policy",
+        "p": 1,
+        "origin": f"https://{host}",
+        "source": "network",
+        "fetched_at": at,
+    }
     return {**held, **said, **more}
 
 
@@ -159,7 +165,12 @@ def test_the_way_of_requests(
     hops: list[tuple[str, int]], stale: dict[str, Any], expected: object, tmp_path: Path
 ) -> None:
     told = [
-        {"uri": f"https://{host}.example/robots.txt", "status": status, "at": float(number)}
+        {
+            "uri": f"https://{host}.example/robots.txt",
+            "status": status,
+            "at": float(number),
+            "source": "network",
+        }
         for number, (host, status) in enumerate(hops)
     ]
     policy = _policy("a.example", 0.5, _OLD, hops=told, **stale)

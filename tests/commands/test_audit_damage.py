@@ -1,0 +1,162 @@
+"""``scrapy rep audit`` and ``report`` over trails that somebody changed: words, and no crash."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.audit import records
+from scrapy_rep.audit.checking import check
+from scrapy_rep.audit.reading import MANIFEST, Run
+from scrapy_rep.audit.shapes import SHAPES, problem_of
+from tests.audit.making import Judged
+from tests.commands.calling import Done, rep
+
+URL = "https://a.example/private/x?q=1"
+_GONE = object()
+_VALUES: tuple[Any, ...] = (
+    *[None, True, -1, 0, 1.5, 10**30, -(10**30), 2**63, 1e308, "x", "9" * 500, "\ud800\x1b[31m<b>"],
+    *[[], {}, ["x"], {"a": 1}, [None], [{}], _GONE],
+)
+
+
+def _made(root: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The records of a trail with something of everything, and its manifest."""
+    crawl = Judged(root)
+    crawl.know("a.example")
+    crawl.know("b.example", b"User-agent: TestBot\nDisallow: /\xff\n")
+    crawl.judge([URL, *(f"https://{h}.example/{p}" for h in "ab" for p in ("", "private/open"))])
+    crawl.judge(["https://a.example/x"], dont_obey_robotstxt=True)
+    run = crawl.end()
+    (segment,) = run.segments
+    lines = gzip.decompress(segment.path.read_bytes()).splitlines()
+    return [json.loads(text) for text in lines], json.loads((run.path / MANIFEST).read_bytes())
+
+
+def _write(at: Path, held: list[dict[str, Any]], manifest: Any) -> Path:
+    at.mkdir()
+    (at / "1-00001.jsonl").write_text("".join(json.dumps(one) + "\n" for one in held))
+    (at / MANIFEST).write_text(json.dumps(manifest))
+    return at
+
+
+def _places(found: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    pairs = found.items() if isinstance(found, dict) else enumerate(found)
+    for name, one in pairs:
+        yield (*before, name)
+        if isinstance(one, (dict, list)):
+            yield from _places(one, (*before, name))
+
+
+def _change(found: Any, draw: random.Random) -> None:
+    """Put something else in one place."""
+    *way, name = draw.choice([*_places(found)])
+    for step in way:
+        found = found[step]
+    value = draw.choice(_VALUES)
+    if value is _GONE:
+        del found[name]
+    else:
+        found[name] = value
+
+
+def _all(at: Path, redacted: Path) -> dict[str, Done]:
+    """What every command says of a trail."""
+    return {
+        **{name: rep("audit", name, at) for name in ("verify", "replay", "export")},
+        "list": rep("audit", "list", at.parent),
+        "explain": rep("audit", "explain", at, URL),
+        "redact": rep("audit", "redact", at, "--query", "drop", "-o", redacted),
+        "report": rep("report", at, "--json"),
+        "survey": rep("survey", at, "--jobs", 1, "--json"),
+    }
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4))])
+def test_any_value_at_any_place(seed: int, tmp_path: Path) -> None:
+    held, manifest = _made(tmp_path / "made")
+    draw = random.Random(seed)
+    for number in range(12):
+        parts = copy.deepcopy((held, manifest))
+        for _ in range(draw.choice((1, 1, 2))):
+            _change(draw.choice([*parts[0], parts[1]]), draw)
+        at = _write(tmp_path / f"{seed}-{number}", *parts)
+        for name, done in _all(at, tmp_path / f"redacted-{number}").items():
+            assert done.status in (0, 1, 2, 3, 4), name
+            assert "\x1b" not in done.out + done.err, name
+
+
+def test_what_our_own_crawls_write_has_its_shape(tmp_path: Path) -> None:
+    held, _ = _made(tmp_path)
+    assert {one["t"] for one in held} >= {records.RUN, records.POLICY, records.BODY, records.MARK}
+    assert [problem_of(one) for one in held] == [""] * len(held)
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_each_field_of_each_kind(kind: str) -> None:
+    """A value of another type is named; so is what is missing."""
+    shape = SHAPES[kind]
+    for name in shape.checks:
+        assert problem_of({"t": kind, name: ...}) == f"{name} cannot be Ellipsis"
+    for name in shape.needed:
+        assert name in shape.checks
+    if shape.needed:
+        assert problem_of({"t": kind}) == f"{min(shape.needed)} is missing"
+
+
+class TestOneRecord:
+    """A decision that cannot be so."""
+
+    @pytest.fixture
+    def at(self, tmp_path: Path) -> Path:
+        held, manifest = _made(tmp_path / "made")
+        decision = next(one for one in held if one["t"] == records.DECISION and one["url"] == URL)
+        decision["url"] = [f"{URL}&token=s3cr3t"]
+        return _write(tmp_path / "changed", held, manifest)
+
+    def test_is_named(self, at: Path) -> None:
+        found = check(Run(at))
+        assert any("kind decision cannot be so: url cannot be [" in one for one in found.problems)
+
+    def test_is_no_success(self, at: Path) -> None:
+        done = rep("audit", "replay", at)
+        assert done.status == 4
+        assert "1 not replayable: damaged records" in done.out
+        for arguments in (["explain", at, "https://a.example/"], ["export", at]):
+            done = rep("audit", *arguments)
+            assert done.status == 4, done.out
+            assert "1 damaged place: scrapy rep audit verify tells where" in done.err
+
+    def test_is_left_out_where_queries_are(self, at: Path, tmp_path: Path) -> None:
+        rep("audit", "redact", at, "--query", "drop", "-o", tmp_path / "new")
+        for path in (tmp_path / "new").rglob("*"):
+            octets = path.read_bytes() if path.is_file() else b""
+            octets = gzip.decompress(octets) if path.suffix == ".gz" else octets
+            assert b"s3cr3t" not in octets
+
+
+def test_a_manifest_without_an_end(tmp_path: Path) -> None:
+    """One that is far too long is none; memory is bounded, and its digest is told."""
+    held, manifest = _made(tmp_path / "made")
+    at = _write(tmp_path / "changed", held, manifest)
+    with (at / MANIFEST).open("wb") as file:
+        file.truncate(1 << 28)  # a hole
+    run = Run(at)
+    assert run.manifest is None
+    assert len(run.manifest_sha256) == 64
+
+
+def test_a_file_that_is_a_pipe(tmp_path: Path) -> None:
+    held, manifest = _made(tmp_path / "made")
+    at = _write(tmp_path / "changed", held, manifest)
+    os.mkfifo(at / "1-00002.jsonl")
+    found = check(Run(at))
+    assert any("it is no regular file" in problem for problem in found.problems)
