@@ -142,7 +142,7 @@ def _has_purpose(purpose: str, word: str) -> bool:
 def _made(options: argparse.Namespace, terminal: Terminal) -> Survey:
     """The survey of the inputs; what there is of it after an interrupt."""
     from scrapy_rep.survey.inputs.tasks import InputError
-    from scrapy_rep.survey.jobs import Part, Wanted, parts_of
+    from scrapy_rep.survey.jobs import Part, Wanted, parts_of, uninterrupted
     from scrapy_rep.survey.saved import Survey
 
     wanted = Wanted(
@@ -158,9 +158,10 @@ def _made(options: argparse.Namespace, terminal: Terminal) -> Survey:
         facts = undo.enter_context(_facts(options.facts)) if options.facts else None
         try:
             for part in parts_of(_tasks(options.inputs), wanted, jobs):
-                whole.update(part)
-                if facts is not None:
-                    facts.add(part.rows)
+                with uninterrupted():  # a part that is half added would contradict itself
+                    whole.update(part)
+                    if facts is not None:
+                        facts.add(part.rows)
                 if ticker.is_due:
                     _tick(whole, ticker)
         except KeyboardInterrupt:
@@ -215,7 +216,7 @@ def _strata(name: str | None) -> dict[str, str]:
     if name is None:
         return {}
     try:
-        with Path(name).open(newline="", encoding="utf-8") as file:
+        with Path(name).open(newline="", encoding="utf-8-sig") as file:
             rows = [row for row in csv.reader(file) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise CommandError(f"{name}: {error}") from error
@@ -252,7 +253,7 @@ def _merged(names: list[str]) -> Survey:
 
 
 def _diff(names: list[str], options: argparse.Namespace, terminal: Terminal) -> int:
-    from scrapy_rep.survey.changes import changes
+    from scrapy_rep.survey.changes import changes_between
 
     from .survey_words import as_json, write_changes
 
@@ -265,7 +266,7 @@ def _diff(names: list[str], options: argparse.Namespace, terminal: Terminal) -> 
         _put(options.output, _page(after, None, before=before))
         return OK
     agents = _agents(options.agents)
-    found = changes(before.report(agents)["statistics"], after.report(agents)["statistics"])
+    found = changes_between(before, after, agents)
     if options.json:
         terminal.line(as_json(found))
     else:

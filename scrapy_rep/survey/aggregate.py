@@ -29,7 +29,7 @@ from scrapy_rep.protocol.access.events import Failure
 from .captures import Bad, Capture, sitemaps_cross_host
 from .effect import CLASSES, FULL
 from .facts import Facts, facts
-from .measures import Distinct, Distribution, Least, OpenCounts
+from .measures import Distinct, Distribution, Least, OpenCounts, number_in
 
 FORMAT = "scrapy-rep survey"
 VERSION = 1
@@ -304,15 +304,15 @@ class Aggregate:
     @classmethod
     def _of_dict(cls, found: dict[str, Any]) -> Aggregate:
         made = cls()
-        made.counts = Counter({str(name): int(count) for name, count in found["counts"].items()})
+        made.counts = Counter({str(n): number_in(count) for n, count in found["counts"].items()})
         made.distributions = {
             str(name): Distribution.from_json(one) for name, one in found["distributions"].items()
         }
         made.samples = {str(n): Least.from_json(one) for n, one in found["samples"].items()}
         made.bodies = Distinct.from_json(found["bodies"])
         made.hosts = Distinct.from_json(found["hosts"])
-        made.names = OpenCounts.from_json(found["names"])
-        made.other_keys = OpenCounts.from_json(found["other_keys"])
+        made.names = OpenCounts.from_json(found["names"], len(CLASSES))
+        made.other_keys = OpenCounts.from_json(found["other_keys"], 2)
         made.first_date, made.last_date = str(found["first_date"]), str(found["last_date"])
         return made
 

@@ -8,6 +8,7 @@ with the input, however fast it is read.
 from __future__ import annotations
 
 import signal
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -110,16 +111,27 @@ def _do(task: Task) -> Part:
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Put an interrupt off until this is done, where the system can."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
+def uninterrupted() -> Iterator[None]:
+    """Put an interrupt off until this is done.
+
+    Another thread may take the signal for this one, so that a mask alone puts nothing off; and what
+    begins meanwhile, threads and processes, inherits the mask alone.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python interrupts no other thread
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    came: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    has_mask = hasattr(signal, "pthread_sigmask")
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if has_mask else set()
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if has_mask:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, signal.SIG_DFL if handler is None else handler)
+    if came:
+        signal.raise_signal(signal.SIGINT)
 
 
 def parts_of(tasks: Iterable[Task], wanted: Wanted, jobs: int) -> Iterator[Part]:
@@ -138,7 +150,7 @@ def parts_of(tasks: Iterable[Task], wanted: Wanted, jobs: int) -> Iterator[Part]
     under_way: deque[Future[Part]] = deque()
     try:
         for task in tasks:
-            with _uninterrupted():  # a process that is half begun would be waited for, for ever
+            with uninterrupted():  # a process that is half begun would be waited for, for ever
                 under_way.append(pool.submit(_do, task))
             if len(under_way) >= jobs * _UNDER_WAY:
                 yield under_way.popleft().result()

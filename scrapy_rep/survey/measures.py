@@ -2,12 +2,14 @@
 
 `Distribution` counts whole numbers, `Distinct` estimates how many different ones there are,
 `Least` keeps a few examples, `OpenCounts` counts names of which nobody knows how many there are.
-Each has `add`, `update` (with another of its kind), `to_json` and `from_json`.
+Each has `add`, `update` (with another of its kind), `to_json` and `from_json`. The last raises
+ValueError for what no `to_json` made: a document may be damaged, or made up.
 """
 
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Any
@@ -18,11 +20,26 @@ _BINS_AN_OCTAVE = 64
 
 _DISTINCT_KEPT = 4096  # digests: 1.6 % of standard error, and exact below
 _DIGEST_OCTETS = 8
+_DIGEST = re.compile(r"[0-9a-f]{16}")
 
 _EXAMPLES_KEPT = 5
 
 _NAMES_KEPT = 200_000
 _NAMES_LEFT = 100_000
+
+_MOST = 10**30  # sums of all that exists are smaller; larger ones have no float, in the end
+_TEXT_CHARACTERS = 10_000
+
+
+def number_in(found: Any, least: int = 0, most: int = _MOST) -> int:
+    """A whole number of a document.
+
+    Raises:
+        ValueError: it is none, or not in these bounds.
+    """
+    if type(found) is not int or not least <= found <= most:
+        raise ValueError(f"{str(found)[:20]!r} is no whole number from {least} to {most}")
+    return found
 
 
 class Distribution:
@@ -101,15 +118,24 @@ class Distribution:
     def from_json(cls, found: Any) -> Distribution:
         """From JSON."""
         made = cls()
-        made.sum = int(found["sum"])
-        for count, least, greatest in found["bins"]:
-            made.count += int(count)
-            least_bin = int(least) if least < _EXACT else _bin_of(int(least))
-            made._take(least_bin, int(count), int(least), int(greatest))
+        made.sum = number_in(found["sum"])
+        lowest = highest = 0
+        for one in found["bins"]:
+            count, least, greatest = map(number_in, one)
+            bin_ = _bin_of(least)
+            if not count or bin_ in made._bins or greatest < least or _bin_of(greatest) != bin_:
+                raise ValueError(f"{one} is no bin")
+            made.count += count
+            made._take(bin_, count, least, greatest)
+            lowest += count * least
+            highest += count * greatest
+        number_in(made.sum, lowest, highest)
         return made
 
 
 def _bin_of(value: int) -> int:
+    if value < _EXACT:
+        return value
     octave = value.bit_length() - _EXACT_BITS
     return _EXACT + octave * _BINS_AN_OCTAVE + (value >> (octave + 4)) - _BINS_AN_OCTAVE
 
@@ -167,6 +193,8 @@ class Distinct:
         """From JSON."""
         made = cls()
         for digest in found:
+            if _DIGEST.fullmatch(digest) is None:
+                raise ValueError(f"{digest[:20]!r} is no digest")
             made._take(int(digest, 16))
         return made
 
@@ -212,8 +240,10 @@ class Least:
     def from_json(cls, found: Any, limit: int = _EXAMPLES_KEPT) -> Least:
         """From JSON."""
         made = cls(limit)
+        if not isinstance(found, list):
+            raise TypeError(found)
         for text in found:
-            made.add(str(text))
+            made.add(str(text)[:_TEXT_CHARACTERS])
         return made
 
 
@@ -285,10 +315,12 @@ class OpenCounts:
         }
 
     @classmethod
-    def from_json(cls, found: Any) -> OpenCounts:
-        """From JSON."""
-        made = cls(int(found["width"]))
-        made.error = int(found["error"])
+    def from_json(cls, found: Any, width: int) -> OpenCounts:
+        """From JSON, of names that have so many counts."""
+        made = cls(number_in(found["width"], width, width))
+        made.error = number_in(found["error"])
+        number_in(len(found["counts"]), most=_NAMES_KEPT)
         for name, counts in found["counts"].items():
-            made._counts[str(name)] = [int(count) for count in counts]
+            number_in(len(counts), width, width)
+            made._counts[str(name)] = [number_in(count) for count in counts]
         return made

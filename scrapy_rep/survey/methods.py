@@ -19,7 +19,7 @@ from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 
 from .effect import CLASSES, FULL, NONE, Budget, class_of
 from .facts import Facts
-from .measures import Least
+from .measures import Least, number_in
 
 _EXAMPLES = 100
 _NAMES_AT_ONCE = 200  # of a set the last names count: a hostile file has 100,000, and rules for all
@@ -213,7 +213,7 @@ class Differences:
         """
         made = cls()
         try:
-            made.counts = Counter({str(n): int(c) for n, c in found["counts"].items()})
+            made.counts = Counter({str(n): number_in(c) for n, c in found["counts"].items()})
             made.files = {str(m): Least.from_json(t, _EXAMPLES) for m, t in found["files"].items()}
         except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"it is damaged ({error!r})") from error

@@ -9,7 +9,7 @@ from typing import Any
 
 from scrapy_rep.reporting.pages import environment
 
-from .changes import Change, changes
+from .changes import Change, changes_between
 from .effect import CLASSES
 from .saved import Survey
 from .statistics import interval
@@ -33,8 +33,7 @@ def page(survey: Survey, agents: Sequence[str] | None = None, before: Survey | N
     said = found["statistics"]
     shown = [*tables(said, _ROWS)]
     if before is not None:
-        old = before.report(agents)["statistics"]
-        shown.insert(0, _changes(changes(old, said)))
+        shown.insert(0, _changes(changes_between(before, survey, agents)))
     made = environment("scrapy_rep.survey")
     files = said["files"]["files_with"]
     page: str = made.get_template("survey.html").render(

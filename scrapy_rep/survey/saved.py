@@ -43,9 +43,14 @@ class Survey:
             self.is_partial or other.is_partial,
         )
 
-    def report(self, agents: Sequence[str] | None = None) -> dict[str, Any]:
-        """All that it says: ``definitions`` and ``statistics``, by the same names."""
-        said = report(self.aggregate, agents)
+    def report(
+        self, agents: Sequence[str] | None = None, keys: Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        """All that it says: ``definitions`` and ``statistics``, by the same names.
+
+        Of crawlers and of other records, those that are given, or the most usual ones.
+        """
+        said = report(self.aggregate, agents, keys)
         if self.differences:
             said["definitions"]["methods"] = OTHERS["methods"]
             said["statistics"]["methods"] = self.differences.report()
@@ -71,14 +76,19 @@ class Survey:
         Raises:
             ValueError: it is none of this version.
         """
-        found = json.loads(text)
+        try:
+            found = json.loads(text)
+        except RecursionError as error:
+            raise ValueError("it holds no survey") from error
         if not isinstance(found, dict) or "sums" not in found:
             raise ValueError("it holds no survey")
         differences = found.get("differences")
         inputs = found.get("inputs")
-        return cls(
+        read = cls(
             Aggregate.from_dict(found["sums"]),
             Differences.from_dict(differences) if differences else Differences(),
             tuple(map(str, inputs)) if isinstance(inputs, list) else (),
             bool(found.get("is_partial")),
         )
+        read.report()  # which finds sums that contradict each other
+        return read

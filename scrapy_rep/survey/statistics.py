@@ -35,7 +35,13 @@ def interval(count: int, of: int) -> tuple[float, float]:
 
 
 def share(count: int, of: int, denominator: str, name: str = "files_with") -> dict[str, Any]:
-    """A count as a share of something."""
+    """A count as a share of something.
+
+    Raises:
+        ValueError: it is more than the whole, as only a document that somebody made up has it.
+    """
+    if not 0 <= count <= of:
+        raise ValueError(f"its numbers contradict each other: {count} of {of} {denominator}")
     low, high = interval(count, of)
     return {
         name: count,
@@ -47,14 +53,19 @@ def share(count: int, of: int, denominator: str, name: str = "files_with") -> di
     }
 
 
-def report(found: Aggregate, names: Sequence[str] | None = None) -> dict[str, Any]:
+def report(
+    found: Aggregate, names: Sequence[str] | None = None, keys: Sequence[str] | None = None
+) -> dict[str, Any]:
     """All that a survey says: ``definitions`` and ``statistics``, by the same names.
 
-    Of crawlers, those of some names; of all, if that is None.
+    Of crawlers, those of some names; of all, if that is None. Of other records, those of some keys;
+    the most usual ones, if that is None.
     """
     statistics = statistics_of(found)
     if names is not None:
         statistics["agents"] = agents(found, names)
+    if keys is not None:
+        statistics["other_keys"] = _other_keys(found, keys)
     definitions = {name: DEFINITIONS[name] for name in statistics}
     return {"definitions": definitions, "statistics": statistics}
 
@@ -105,13 +116,20 @@ def statistics_of(found: Aggregate) -> dict[str, Any]:
     said["agents"] = agents(found)
     said["purposes"], said["operators"] = (_kinds(found, k) for k in ("purpose", "operator"))
     said["lint"] = _lint(found)
-    said["other_keys"] = {
-        key: {"sum": sums, **share(files_with, files, FILES)}
-        for key, (files_with, sums) in found.other_keys.most(_KEYS_SHOWN, by=0)
-    }
+    most = found.other_keys.most(_KEYS_SHOWN, by=0)
+    said["other_keys"] = _other_keys(found, [key for key, _ in most])
     said["stratum"] = _strata(found)
     said["error_bound"] = {"names": found.names.error, "other_keys": found.other_keys.error}
     return said
+
+
+def _other_keys(found: Aggregate, keys: Sequence[str]) -> dict[str, Any]:
+    files = found.counts["files"]
+    counts = {key: found.other_keys.get(key) for key in keys}
+    return {
+        key: {"sum": sums, **share(files_with, files, FILES)}
+        for key, (files_with, sums) in counts.items()
+    }
 
 
 def _of_prefix(found: Aggregate, prefix: str) -> list[tuple[str, int]]:
@@ -204,6 +222,8 @@ def _effects(
     named = {c: sum(own[c, star] for star in CLASSES) for c in CLASSES}
     by_other = {c: sum(other[c, star] for star in CLASSES) for c in CLASSES}
     left = {c: stars[c] - sum(own[x, c] + other[x, c] for x in CLASSES) for c in CLASSES}
+    if min(left.values()) < 0:
+        raise ValueError(f"its numbers contradict each other: {crawler.name} is in too many files")
     if crawler.obeys == OWN_GROUP_ONLY:
         left = {**dict.fromkeys(CLASSES, 0), NONE: sum(left.values())}
     effective = {c: named[c] + by_other[c] + left[c] for c in CLASSES}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -15,7 +16,9 @@ from typing import Any
 import pytest
 
 from scrapy_rep.survey import jobs
+from scrapy_rep.survey.aggregate import Aggregate
 from scrapy_rep.survey.definitions import FACTS
+from scrapy_rep.survey.inputs import tasks
 from tests.commands.calling import rep
 from tests.crawling import REPOSITORY
 from tests.survey import inputs
@@ -25,6 +28,10 @@ from tests.survey.files import SMALL
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return inputs.folder(SMALL.items(), tmp_path)
+
+
+def _command_of(pid: str) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def _json(*arguments: object) -> Any:
@@ -176,6 +183,47 @@ class TestInterrupts:
         assert done.status == 130
         assert json.loads(done.out)["statistics"]["captures"]["sum"] == len(SMALL)
         assert "a process was killed" in done.err
+
+    def test_amid_an_addition(
+        self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A part is added as a whole, and its rows are written, or it is not."""
+        pq = pytest.importorskip("pyarrow.parquet")
+        monkeypatch.setattr(tasks, "_AT_ONCE", 3)
+        update = Aggregate.update
+
+        def interrupted(self: Aggregate, other: Aggregate) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            update(self, other)
+
+        monkeypatch.setattr(Aggregate, "update", interrupted)
+        rows = tmp_path / "facts.parquet"
+        done = rep(*["survey", folder, "--jobs", 1, "--json", "--compare-methods", "--facts", rows])
+        assert done.status == 130
+        assert json.loads(done.out)["statistics"]["captures"]["sum"] == 3
+        assert pq.read_table(rows).num_rows == 3
+
+    @pytest.mark.slow
+    def test_a_real_process_that_is_killed(self, tmp_path: Path) -> None:
+        files = ((f"{n}.example", b"User-agent: *\nDisallow: /%d\n" % n) for n in range(300_000))
+        path = inputs.lines(files, tmp_path)
+        arguments = ["rep", "survey", str(path), "--jobs", "2", "--lint", "--json"]
+        with subprocess.Popen(
+            [sys.executable, "-m", "scrapy", *arguments],
+            cwd=REPOSITORY,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            time.sleep(8)
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+            workers = [pid for pid in children.split() if b"spawn_main" in _command_of(pid)]
+            assert len(workers) == 2
+            os.kill(int(workers[0]), signal.SIGKILL)
+            out, err = process.communicate(timeout=60)
+        assert process.returncode == 130, err
+        assert b"a process was killed" in err
+        assert json.loads(out)["is_partial"] is True
+        assert b"Traceback" not in err
 
     @pytest.mark.slow
     @pytest.mark.parametrize("seconds", [0.0, 0.2, 4.0])  # while they begin, and at work

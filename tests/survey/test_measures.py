@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scrapy_rep.survey import measures
 from scrapy_rep.survey.measures import Distinct, Distribution, Least, OpenCounts
 
-NUMBERS = st.lists(st.integers(0, 2000) | st.integers(0, 10**15) | st.just(10**400), max_size=40)
+NUMBERS = st.lists(st.integers(0, 2000) | st.integers(0, 10**15) | st.just(10**26), max_size=40)
 
 
 def _distribution(numbers: list[int]) -> Distribution:
@@ -104,7 +104,7 @@ def test_open_counts_tell_how_wrong_they_may_be(monkeypatch: pytest.MonkeyPatch)
     assert 0 < found.error < 4000
     for name, count in exact.items():
         assert count - found.error <= sum(found.get(name)) <= count
-    again = OpenCounts.from_json(found.to_json())
+    again = OpenCounts.from_json(found.to_json(), 2)
     assert (again.error, again.most(20)) == (found.error, found.most(20))
 
 

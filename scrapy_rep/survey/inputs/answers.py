@@ -12,11 +12,36 @@ BODY_OCTETS = 1 << 24
 _MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}")
 _MAX_AGE = re.compile(r"(?:^|[\s,])max-age\s*=\s*\"?([0-9]{1,18})(?![0-9])", re.IGNORECASE)
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d{1,9})?Z")
+_OUTCOME_STATUS = re.compile(r"[0-9]{1,9}")
+_TEXT_CHARACTERS = 1000
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[^\n]{0,1000}\n")
 
 
 class UndecodableError(Exception):
     """A body is coded in a way that cannot be read."""
+
+
+def text_of(found: object) -> str:
+    """A text as rows and pages can hold it: without lone surrogates, and bounded.
+
+    JSON may hold these, and so do the names of files that are not UTF-8. Empty if it is no text.
+    """
+    if not isinstance(found, str):
+        return ""
+    return found[:_TEXT_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+
+
+def number_of(found: object) -> int | None:
+    """A whole number that a row can hold; None for what is none."""
+    if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 1 << 63:
+        return found
+    return None
+
+
+def outcome_of(event: object) -> tuple[int | None, str]:
+    """The status that the name of an event is, or the failure that it names."""
+    name = text_of(str(event))
+    return (int(name), "") if _OUTCOME_STATUS.fullmatch(name) else (None, name)
 
 
 def media_type_of(content_type: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scrapy_rep.survey.captures import Bad, Capture
 
-from .answers import BODY_OCTETS
+from .answers import BODY_OCTETS, text_of
 
 
 def names_in(folder: Path) -> Iterator[str]:
@@ -29,6 +29,6 @@ def _capture(path: Path) -> Capture | Bad:
         if not stat.S_ISREG(path.stat().st_mode):
             return Bad("no-file")
         with path.open("rb") as file:
-            return Capture(path.name.lower(), body=file.read(BODY_OCTETS))
+            return Capture(text_of(path.name).lower(), body=file.read(BODY_OCTETS))
     except OSError:
         return Bad("unreadable")

@@ -18,7 +18,16 @@ from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.survey.captures import Bad, Capture
 from scrapy_rep.survey.facts import host_of
 
-from .answers import BODY_OCTETS, date_at, date_of, max_age_of, media_type_of
+from .answers import (
+    BODY_OCTETS,
+    date_at,
+    date_of,
+    max_age_of,
+    media_type_of,
+    number_of,
+    outcome_of,
+    text_of,
+)
 
 LINE_OCTETS = 3 * BODY_OCTETS
 """A longer line is not read: base64 and escapes need more octets than the body."""
@@ -45,33 +54,33 @@ def _capture(line: bytes | str) -> Capture | Bad:
         return Bad("no-object")
     try:
         return _exported(found) if "origin" in found else _plain(found)
-    except (TypeError, KeyError, AttributeError, ValueError, InvalidUri):
+    except (TypeError, KeyError, AttributeError, ValueError, OverflowError, InvalidUri):
         return Bad("bad-field")
 
 
 def _plain(found: dict[str, Any]) -> Capture | Bad:
-    host = found.get("host")
-    if not isinstance(host, str) or not 0 < len(host) <= _HOST_CHARACTERS:
+    host = text_of(found.get("host"))
+    if not 0 < len(host) <= _HOST_CHARACTERS:
         return Bad("no-host")
     try:
         body = _body(found)
     except (binascii.Error, ValueError, TypeError):
         return Bad("no-base64")
-    status, failure = _number(found, "status"), _text(found, "failure")
+    status, failure = number_of(found.get("status")), text_of(found.get("failure"))
     if body is None and status is None and not failure:
         return Bad("no-body")
     cross_host = found.get("cross_host")
     return Capture(
         host.lower(),
-        _text(found, "scheme").lower(),
-        _number(found, "port"),
-        date_of(_text(found, "date")),
+        text_of(found.get("scheme")).lower(),
+        number_of(found.get("port")),
+        date_of(text_of(found.get("date"))),
         status,
         failure,
-        _number(found, "hops"),
+        number_of(found.get("hops")),
         cross_host if isinstance(cross_host, bool) else None,
-        media_type_of(_text(found, "media_type")),
-        _number(found, "max_age"),
+        media_type_of(text_of(found.get("media_type"))),
+        number_of(found.get("max_age")),
         body,
     )
 
@@ -84,16 +93,6 @@ def _body(found: dict[str, Any]) -> bytes | None:
     return text.encode("utf-8", "surrogatepass")[:BODY_OCTETS] if isinstance(text, str) else None
 
 
-def _text(found: dict[str, Any], name: str) -> str:
-    value = found.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _number(found: dict[str, Any], name: str) -> int | None:
-    value = found.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
 def _exported(found: dict[str, Any]) -> Capture | Bad:
     """An entry of the store, as ``cache export`` writes it."""
     origin = Origin.of(found["origin"])
@@ -101,17 +100,16 @@ def _exported(found: dict[str, Any]) -> Capture | Bad:
     if origin is None or (copy is None and outage is None):
         return Bad("no-body")
     known = copy or outage
-    event = str(known["event"])
+    status, failure = outcome_of(known["event"])
     headers = copy["headers"] if copy else {}
     hops = [str(hop) for hop in known["hops"]]
-    is_status = event.isdigit()
     return Capture(
         origin.host,
         origin.scheme,
         origin.port,
         date_at(float(copy["fetched_at"] if copy else outage["failed_at"])),
-        int(event) if is_status else None,
-        "" if is_status else event,
+        status,
+        failure,
         max(len(hops) - 1, 0),
         bool(hops) and host_of(hops[-1]) != host_of(hops[0]),
         media_type_of(str(headers.get("content-type", ""))),

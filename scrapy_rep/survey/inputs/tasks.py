@@ -6,6 +6,7 @@ The kind of an input is told by what it is, not by its name.
 from __future__ import annotations
 
 import gzip
+import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -67,6 +68,11 @@ def tasks_of(path: Path) -> Iterator[Task]:
 def _kind_of(path: Path) -> str:
     if path.is_dir():
         return "trail" if _runs_at(path) else "folder"
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise InputError(
+            f"{path}: it is no regular file, and a pipe can be read only once: write what comes "
+            "from it into a file"
+        )
     with path.open("rb") as file:
         head = file.read(_HEAD_OCTETS)
     if head.startswith(_SQLITE):
@@ -156,10 +162,10 @@ def _of_warc(path: Path) -> Iterator[Task]:
 
 
 def _of_store(path: Path) -> Iterator[Task]:
-    from scrapy_rep.cache.rows import last_row
+    from scrapy_rep.cache.rows import spans
 
-    for first in range(0, last_row(path) + 1, _AT_ONCE):
-        yield Task("store", str(path), (first, first + _AT_ONCE))
+    for rows in spans(path, _AT_ONCE):
+        yield Task("store", str(path), rows)
 
 
 def _store_captures(task: Task) -> Iterable[Capture | Bad]:

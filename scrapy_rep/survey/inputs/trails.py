@@ -28,7 +28,7 @@ from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.survey.captures import Bad, Capture
 from scrapy_rep.survey.facts import host_of
 
-from .answers import BODY_OCTETS, date_at, max_age_of, media_type_of
+from .answers import BODY_OCTETS, date_at, max_age_of, media_type_of, outcome_of
 
 _LOOKED_AT = 16  # of what is in a folder: one of runs holds nothing else
 _OF_SITES = ("network", "store")
@@ -115,7 +115,7 @@ def _read(record: Mapping[str, Any]) -> _Told:
     origin = Origin.of(record["origin"])
     if origin is None:
         raise ValueError(record["origin"])
-    event = str(record["event"])
+    status, failure = outcome_of(record["event"])
     at = float(record.get("fetched_at", 0.0))
     final_uri, hop_count = _way(origin.robots_txt_uri, _steps(record))
     is_settled = record["access_result"] != AccessResult.UNREACHABLE.value
@@ -125,8 +125,8 @@ def _read(record: Mapping[str, Any]) -> _Told:
         origin.scheme,
         origin.port,
         date_at(at) if at else "",
-        int(event) if event.isdigit() else None,
-        "" if event.isdigit() else event,
+        status,
+        failure,
         hop_count,
         host_of(final_uri) != host_of(origin.robots_txt_uri),
         media_type_of(str(record.get("content_type", ""))),

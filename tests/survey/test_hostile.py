@@ -1,0 +1,369 @@
+"""Inputs and surveys that were made to break a survey: a reason is counted, or words are said."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sqlite3
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.survey.aggregate import Aggregate
+from scrapy_rep.survey.captures import Bad, Capture
+from scrapy_rep.survey.changes import changes_between
+from scrapy_rep.survey.inputs.tasks import tasks_of
+from scrapy_rep.survey.saved import Survey
+from tests.commands.calling import Done, rep
+from tests.survey import inputs
+from tests.survey.files import SMALL, captures
+
+BIG = 10**400
+RULES = "User-agent: *\nDisallow: /\n"
+
+
+def _found(path: Path) -> list[Capture | Bad]:
+    return [one for task in tasks_of(path) for one in task.captures()]
+
+
+def _reasons(found: list[Capture | Bad]) -> Counter[str]:
+    return Counter(one.reason for one in found if isinstance(one, Bad))
+
+
+def _everything(path: Path, at: Path) -> Done:
+    """A survey of something, with all that can be written of it."""
+    rows = ["--facts", str(at / "facts.parquet"), "--lint", "--compare-methods"]
+    for output in ("o.json", "o.html"):
+        done = rep("survey", path, "--jobs", 1, *rows, "-o", at / output)
+        assert done.status == 0, done.err
+    return rep("survey", path, "--jobs", 1)
+
+
+def _lines(at: Path, *lines: Any) -> Path:
+    path = at / "x.jsonl"
+    texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
+    path.write_text("".join(f"{text}\n" for text in texts))
+    return path
+
+
+def _exported(**facts: Any) -> dict[str, Any]:
+    copy = {"event": "200", "headers": {}, "hops": [], "fetched_at": 1.0, "body": "", **facts}
+    return {"origin": "http://a.example", "copy": copy, "outage": None}
+
+
+class TestNumbersThatNothingHolds:
+    @pytest.mark.parametrize("name", ["hops", "max_age", "status", "port"])
+    @pytest.mark.parametrize("number", [BIG, 2**63, -1, 1e999, True])
+    def test_in_lines(self, name: str, number: float, tmp_path: Path) -> None:
+        pytest.importorskip("pyarrow")
+        path = _lines(tmp_path, {"host": "a", "body": RULES, name: number})
+        done = _everything(path, tmp_path)
+        assert done.out.startswith("1 captures of 1 hosts; 1 robots.txt files")
+        (found,) = _found(path)
+        assert getattr(found, name) is None
+
+    def test_the_greatest_that_can_be_held(self, tmp_path: Path) -> None:
+        pytest.importorskip("pyarrow")
+        path = _lines(tmp_path, {"host": "a", "body": RULES, "hops": 2**63 - 1, "port": 2**63 - 1})
+        assert _everything(path, tmp_path).status == 0
+
+    def test_in_what_the_cache_exports(self, tmp_path: Path) -> None:
+        pytest.importorskip("pyarrow")
+        path = _lines(
+            tmp_path,
+            _exported(fetched_at=BIG),
+            _exported(event="9" * 400),
+            _exported(event="\ud800"),
+            _exported(headers={"cache-control": f"max-age={'9' * 18}"}),
+        )
+        done = _everything(path, tmp_path)
+        assert done.out.startswith("3 captures")
+        assert _reasons(_found(path)) == {"bad-field": 1}
+
+
+class TestNamesThatNothingHolds:
+    @pytest.mark.parametrize("field", ["host", "failure", "scheme", "media_type", "date", "body"])
+    def test_lone_surrogates(self, field: str, tmp_path: Path) -> None:
+        pytest.importorskip("pyarrow")
+        line = {"host": "a", "body": RULES, field: "a\ud800/b"}
+        done = _everything(_lines(tmp_path, line), tmp_path)
+        assert done.out.startswith("1 captures")
+        assert "\ud800" not in (tmp_path / "o.html").read_text()
+
+    def test_names_of_files_that_are_not_utf_8(self, tmp_path: Path) -> None:
+        pytest.importorskip("pyarrow")
+        folder = tmp_path / "folder"
+        folder.mkdir()
+        with open(os.fsencode(folder) + b"/\xff\xfe.example", "wb") as file:
+            file.write(RULES.encode())
+        assert _everything(folder, tmp_path).out.startswith("1 captures")
+
+    def test_markup_stays_text(self, tmp_path: Path) -> None:
+        pytest.importorskip("pyarrow")
+        name = '"><img src=x onerror=alert(1)>\x1b[31m'
+        line = {"host": name, "failure": name, "scheme": name}
+        rules = {"host": name, "body": f"User-agent: {name}\n{name}: x\n{RULES}"}
+        done = _everything(_lines(tmp_path, line, rules), tmp_path)
+        assert "\x1b" not in done.out
+        assert "<img" not in (tmp_path / "o.html").read_text()
+
+
+class TestWhatMayNeverEnd:
+    """What is no regular file is not opened: nobody may ever write to it, or it may go on."""
+
+    @pytest.mark.parametrize("name", ["pipe", "/dev/zero"])
+    def test_as_an_input(self, name: str, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "pipe")
+        done = rep("survey", tmp_path / name, "--jobs", 1)
+        assert done.status == 2
+        assert "it is no regular file" in done.err
+
+    def test_in_a_trail(self, tmp_path: Path) -> None:
+        (tmp_path / "manifest.json").write_text('{"segments": []}')
+        os.mkfifo(tmp_path / "1-00001.jsonl")
+        assert _reasons(_found(tmp_path)) == {"damaged": 1}
+        (tmp_path / "manifest.json").unlink()
+        os.mkfifo(tmp_path / "manifest.json")
+        assert _reasons(_found(tmp_path)) == {"damaged": 1}
+
+
+class TestBombs:
+    def _peak(self, path: Path) -> tuple[list[Capture | Bad], float]:
+        tracemalloc.start()
+        try:
+            return _found(path), tracemalloc.get_traced_memory()[1] / 1e6
+        finally:
+            tracemalloc.stop()
+
+    def test_a_record_of_a_gigabyte_that_is_not_there(self, tmp_path: Path) -> None:
+        head = b"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 1000000000\r\n"
+        head += b"WARC-Target-URI: http://a.example/robots.txt\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"
+        path = tmp_path / "x.warc.gz"
+        path.write_bytes(gzip.compress(head + b"x: y"))
+        found, peak = self._peak(path)
+        assert _reasons(found) == {"damaged": 1}
+        assert peak < 40
+
+    @pytest.mark.slow
+    def test_one_that_is_there(self, tmp_path: Path) -> None:
+        """A few kilobytes that unpack to 200 MB: 16 are kept, and what follows is read."""
+        octets = 200_000_000
+        body = inputs.answer(RULES.encode()) + b"\n" * octets
+        uri = "http://a.example/robots.txt"
+        path = tmp_path / "x.warc.gz"
+        last = inputs.record("resource", b"x: y", "http://b.example/robots.txt")
+        with path.open("wb") as file:
+            file.write(gzip.compress(inputs.record("response", body, uri)) + gzip.compress(last))
+        del body
+        found, peak = self._peak(path)
+        assert [one.host for one in found if isinstance(one, Capture)] == ["a.example", "b.example"]
+        assert peak < 120
+
+    @pytest.mark.slow
+    def test_a_line_without_an_end(self, tmp_path: Path) -> None:
+        path = tmp_path / "x.jsonl.gz"
+        with gzip.open(path, "wb", 1) as file:
+            file.write(b'{"host": "')
+            for _ in range(400):
+                file.write(b"a" * 1_000_000)
+            file.write(b'"}\n{"host": "a", "body": ""}\n')
+        found, peak = self._peak(path)
+        assert _reasons(found) == {"too-long": 1}
+        assert len(found) == 2
+        assert peak < 260
+
+
+class TestStores:
+    def test_rows_far_apart(self, tmp_path: Path) -> None:
+        """A store that is old, or made up: rows between that are not there cost nothing."""
+        path = inputs.store(SMALL.items(), tmp_path)
+        with sqlite3.connect(path) as connection:
+            rows = connection.execute("select rowid from entries_2 order by rowid").fetchall()
+            for place, (row,) in enumerate(rows):
+                connection.execute(
+                    "update entries_2 set rowid = ? where rowid = ?", ((place - 2) << 60, row)
+                )
+        connection.close()
+        tasks = [*tasks_of(path)]
+        assert len(tasks) == len(SMALL)
+        assert len(_found(path)) == len(SMALL)
+
+    def test_a_page_that_is_damaged(self, tmp_path: Path) -> None:
+        """What is on other pages is told."""
+        path = inputs.store([(f"h{n}.example", b"x: y" * 400) for n in range(3000)], tmp_path)
+        with sqlite3.connect(path) as connection:
+            connection.execute("pragma wal_checkpoint(truncate)")
+            (size,) = connection.execute("pragma page_size").fetchone()
+        connection.close()
+        octets = bytearray(path.read_bytes())
+        pages = len(octets) // size
+        for page in range(pages // 2, pages // 2 + 4):
+            octets[page * size : (page + 1) * size] = b"\xff" * size
+        path.write_bytes(octets)
+        found = _found(path)
+        whole = [one for one in found if isinstance(one, Capture)]
+        assert 0 < _reasons(found)["damaged"] < 1500
+        assert len(whole) > 2000
+        assert len({one.host for one in whole}) == len(whole)
+
+    def test_keys_that_are_no_text(self, tmp_path: Path) -> None:
+        path = inputs.store(SMALL.items(), tmp_path)
+        with sqlite3.connect(path) as connection:
+            connection.execute("insert into entries_2 values (cast(x'fffe' as text), 1, x'00')")
+            connection.execute("insert into entries_2 values (x'ff', 1, x'00')")
+            connection.execute("insert into entries_2 values (7, 1, 'x')")
+        connection.close()
+        found = _found(path)
+        assert _reasons(found) == {"damaged": 3}
+        assert len(found) == len(SMALL) + 3
+
+
+def _document() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Survey(Aggregate.of(captures(), with_lint=True)).to_json())
+    return found
+
+
+Change = Callable[[dict[str, Any]], object]
+_CHANGES: dict[str, Change] = {
+    "a count that is infinite": lambda s: s["counts"].update(files=1e999),
+    "a count that is no number": lambda s: s["counts"].update(files=float("nan")),
+    "a count that no float holds": lambda s: s["counts"].update(files=BIG),
+    "a count of text": lambda s: s["counts"].update(files="9"),
+    "a count below nothing": lambda s: s["counts"].update(files=-5),
+    "a count that is a fraction": lambda s: s["counts"].update(files=9.5),
+    "more than all": lambda s: s["counts"].update(with_rules=5000),
+    "more crawlers than files": lambda s: s["counts"].update({"agent:gptbot:full:part": 5000}),
+    "a bin below nothing": lambda s: s["distributions"].update(rules={"sum": 1, "bins": [[1, -5]]}),
+    "a bin of nothing": lambda s: s["distributions"].update(rules={"sum": 0, "bins": [[0, 0, 0]]}),
+    "a bin that is none": lambda s: s["distributions"].update(
+        rules={"sum": 9, "bins": [[1, 0, 9]]}
+    ),
+    "a bin twice": lambda s: s["distributions"].update(
+        rules={"sum": 0, "bins": [[1, 0, 0], [1, 0, 0]]}
+    ),
+    "a sum of nothing": lambda s: s["distributions"].update(rules={"sum": 1, "bins": []}),
+    "too little in a sum": lambda s: s["distributions"].update(
+        rules={"sum": 4, "bins": [[1, 5, 5]]}
+    ),
+    "a number of more files than there are": lambda s: s["distributions"].update(
+        rules={"sum": 50, "bins": [[10, 5, 5]]}
+    ),
+    "a digest below nothing": lambda s: s.update(bodies=["-000000000000005"]),
+    "a digest that is short": lambda s: s.update(bodies=["05"]),
+    "a digest of a number": lambda s: s.update(bodies=[5]),
+    "names of another width": lambda s: s["names"].update(width=9),
+    "names of a width that no memory holds": lambda s: s["names"].update(width=10**9),
+    "a name with too few counts": lambda s: s["names"]["counts"].update(x=[1]),
+    "a name with a count below nothing": lambda s: s["names"]["counts"].update(x=[1, -1, 0]),
+    "an error below nothing": lambda s: s["names"].update(error=-1),
+    "samples of text": lambda s: s["samples"].update(is_cut="abc"),
+    "another version": lambda s: s.update(version=2),
+    "no names": lambda s: s.pop("names"),
+}
+
+
+class TestSurveysThatNobodyWrote:
+    """They are refused in words, whatever is made of them."""
+
+    @pytest.mark.parametrize("name", _CHANGES)
+    def test_sums(self, name: str, tmp_path: Path) -> None:
+        good, bad = _document(), _document()
+        _CHANGES[name](bad["sums"])
+        for document, path in ((good, "good.json"), (bad, "bad.json")):
+            (tmp_path / path).write_text(json.dumps(document))
+        for action in (["merge"], ["diff"]):
+            done = rep("survey", *action, tmp_path / "good.json", tmp_path / "bad.json")
+            assert done.status == 2
+            assert "bad.json" in done.err
+        assert rep("survey", "merge", tmp_path / "good.json").status == 0
+
+    def test_methods(self, tmp_path: Path) -> None:
+        for differences in ({"counts": {"x": -1}, "files": {}}, {"counts": {}, "files": {"x": 3}}):
+            (tmp_path / "bad.json").write_text(
+                json.dumps({**_document(), "differences": differences})
+            )
+            assert rep("survey", "merge", tmp_path / "bad.json").status == 2
+
+    @pytest.mark.parametrize("text", ['{"sums":' + "[" * 100_000, "[]", '{"sums": 3}', "", "\0"])
+    def test_documents(self, text: str, tmp_path: Path) -> None:
+        (tmp_path / "bad.json").write_text(text)
+        assert rep("survey", "merge", tmp_path / "bad.json").status == 2
+
+    def test_names_are_text_everywhere(self, tmp_path: Path) -> None:
+        name = "\x1b[31m<img src=x>\ud800"
+        document = _document()
+        document["sums"]["names"]["counts"][name] = [3, 0, 0]
+        document["sums"]["other_keys"]["counts"][name] = [3, 3]
+        document["sums"]["counts"][f"status:{name}"] = 3
+        document["inputs"] = [name]
+        (tmp_path / "bad.json").write_text(json.dumps(document))
+        good = tmp_path / "good.json"
+        good.write_text(json.dumps(_document()))
+        for arguments in (["merge", tmp_path / "bad.json"], ["diff", good, tmp_path / "bad.json"]):
+            done = rep("survey", *arguments)
+            assert done.status == 0, done.err
+            assert "\x1b" not in done.out
+            assert rep("survey", *arguments, "-o", tmp_path / "o.html").status == 0
+            assert "<img" not in (tmp_path / "o.html").read_text(encoding="utf-8")
+
+
+def _survey(bodies: list[bytes], *, with_lint: bool = False, **facts: Any) -> Survey:
+    some = [Capture(f"h{n}.example", body=body, **facts) for n, body in enumerate(bodies)]
+    return Survey(Aggregate.of(some, with_lint=with_lint))
+
+
+class TestWhatOnlyOneTells:
+    """Two surveys are compared in what both of them tell."""
+
+    _BODIES = (b"Disallow /x\n", RULES.encode()) * 200
+
+    def test_one_that_was_linted(self) -> None:
+        plain, linted = (_survey([*self._BODIES], with_lint=lint) for lint in (False, True))
+        assert changes_between(plain, linted) == changes_between(linted, plain) == []
+        clean = _survey([RULES.encode() + b"Sitemap: https://a/\n"] * 400, with_lint=True)
+        names = {one.name for one in changes_between(clean, linted)}
+        assert any(name.startswith("lint.") for name in names)
+
+    def test_one_whose_input_tells_of_answers(self) -> None:
+        told = _survey([*self._BODIES], status=200, media_type="text/plain", scheme="http", port=80)
+        names = {one.name for one in changes_between(_survey([*self._BODIES]), told)}
+        assert names == {"scheme.http", "scheme.unknown"}
+
+    def test_failures_where_there_were_none(self) -> None:
+        up = Survey(Aggregate.of(Capture(f"h{n}", status=404) for n in range(400)))
+        down = Survey(Aggregate.of(Capture(f"h{n}", failure="timeout") for n in range(400)))
+        found = {one.name: one for one in changes_between(up, down)}
+        assert found["failure.timeout"].before == (0, 400)
+        assert found["failure.timeout"].is_clear
+        assert found["status.404"].after == (0, 400)
+
+    def test_rare_names_and_keys_are_looked_up(self) -> None:
+        """What is not among the most usual ones of a survey may be there all the same."""
+        many = b"".join(b"User-agent: bot%d\nkey%d: x\n" % (n, n) for n in range(100, 400))
+        rare = b"User-agent: zbot\nzkey: x\nDisallow: /\n"
+        before = _survey([many + RULES.encode()] * 4 + [rare] * 2)
+        after = _survey([RULES.encode()] * 4 + [rare] * 2)
+        said = before.report()["statistics"]
+        assert "zbot" not in said["agents"]
+        assert "zkey" not in said["other_keys"]
+        names = {one.name for one in changes_between(before, after)}
+        assert "agents.bot100" in names
+        assert "other_keys.key100" in names
+        assert "agents.zbot" not in names
+        assert "other_keys.zkey" not in names
+
+    def test_strata(self, tmp_path: Path) -> None:
+        folder = inputs.folder(SMALL.items(), tmp_path)
+        hosts = "".join(f"{host},top\n" for host in SMALL)
+        (tmp_path / "s.csv").write_text(f"\ufeffhost,stratum\n{hosts}", encoding="utf-8")
+        for name, more in (("a.json", []), ("b.json", ["--strata", tmp_path / "s.csv"])):
+            assert rep("survey", folder, "--jobs", 1, *more, "-o", tmp_path / name).status == 0
+        found = Survey.from_json((tmp_path / "b.json").read_text())
+        assert [*found.report()["statistics"]["stratum"]] == ["top"]
+        done = rep("survey", "diff", tmp_path / "a.json", tmp_path / "b.json", "--json")
+        assert json.loads(done.out) == {}
