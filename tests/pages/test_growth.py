@@ -116,6 +116,17 @@ _HOSTILE = {
     "anchors": html(
         lambda n: page(body="".join(f"<a href='/{i}' rel=nofollow>" for i in range(n)))
     ),
+    "anchors and areas": html(
+        lambda n: page(
+            body="".join(
+                f"<a href='/a{i}' rel=nofollow></a><area href='/b{i}' rel=nofollow>"
+                for i in range(n // 2)
+            )
+        )
+    ),
+    "areas, then anchors": html(
+        lambda n: page(body="<area href=/a rel=nofollow>" + "<area href=/b><a href=/c></a>" * n)
+    ),
     "same anchors": html(lambda n: page(body="<a href='/a' rel=nofollow>" * n)),
     "rels": html(lambda n: page(body=f"<a href=/ rel='{'nofollow ' * n}'>")),
     "licence links": html(lambda n: page("<link rel=license href=/a>" * n)),
