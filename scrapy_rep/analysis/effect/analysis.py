@@ -110,11 +110,16 @@ def _octets(patterns: Iterable[Pattern]) -> int:
 
 def patterns_of(rules: Iterable[tuple[bool, str, int]]) -> dict[tuple[bool, str], Pattern]:
     """Rules as (allow, normal form, line), each once, by what they say; the first line stays."""
+    live = (Pattern(allow, text, line) for allow, text, line in rules if is_live(text))
+    return {(pattern.allow, pattern.text): pattern for pattern in first_of_each(live)}
+
+
+def first_of_each(patterns: Iterable[Pattern]) -> Iterable[Pattern]:
+    """Of the patterns that say the same, the first."""
     found: dict[tuple[bool, str], Pattern] = {}
-    for allow, text, line in rules:
-        if is_live(text):
-            found.setdefault((allow, text), Pattern(allow, text, line))
-    return found
+    for pattern in patterns:
+        found.setdefault((pattern.allow, pattern.text), pattern)
+    return found.values()
 
 
 def needless(
@@ -150,10 +155,11 @@ def needless(
 
 def _reason(pattern: Pattern, ways: _Ways, budget: Budget) -> Needless | None:
     """Why a rule could go, if it could."""
+    rank = pattern.rank
     rival = 0  # the octets of the longest rule with the other answer that may decide in its place
     stand_in: Pattern | None = None
     for other in ways.near(pattern, budget):
-        is_above = other.rank > pattern.rank
+        is_above = other.rank > rank
         if is_above:
             if covers(other.text, pattern.text):
                 return Needless(pattern, other, is_shadowed=True)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.effect.analysis import Needless, Pattern, needless, patterns_of
+from scrapy_rep.analysis.effect.analysis import Needless, Pattern, first_of_each, needless
 from scrapy_rep.analysis.effect.budget import Budget, look_steps
 from scrapy_rep.analysis.effect.patterns import is_live, matches, may_meet, pattern_of
 from scrapy_rep.analysis.findings import Finding
@@ -25,6 +25,8 @@ from scrapy_rep.protocol.tokens import EVERYONE
 from .agents import fallback_of
 
 BUDGET_STEPS = 3_000_000
+
+_READY_STEPS = 8  # a rule made ready to be compared, in each merged group that it is in
 
 _EVERYTHING = ("/", "/*", "*")
 
@@ -65,12 +67,23 @@ def _merges(outlined: Outline, budget: Budget) -> dict[Merge, list[Line]]:
     return merges
 
 
-def _pattern_list(rules: list[Line]) -> list[Pattern]:
-    return list(
-        patterns_of(
-            (line.kind is Kind.ALLOW, pattern_of(line.value), line.number) for line in rules
-        ).values()
-    )
+class _Patterns:
+    """The rules of merged groups; each is read once, whatever number of groups it is in."""
+
+    def __init__(self) -> None:
+        self._read: dict[int, Pattern | None] = {}
+
+    def of(self, rules: list[Line]) -> list[Pattern]:
+        """The rules of one merged group that can match, each once: the first line that has it."""
+        found = (self._pattern(line) for line in rules)
+        return list(first_of_each(pattern for pattern in found if pattern is not None))
+
+    def _pattern(self, line: Line) -> Pattern | None:
+        if line.number not in self._read:
+            text = pattern_of(line.value)
+            pattern = Pattern(line.kind is Kind.ALLOW, text, line.number) if is_live(text) else None
+            self._read[line.number] = pattern
+        return self._read[line.number]
 
 
 def _needless_findings(
@@ -79,8 +92,12 @@ def _needless_findings(
     """Rules that never decide or change nothing, in every merged group that has them."""
     in_merges: Counter[int] = Counter()
     found: dict[int, list[Needless]] = {}
+    read = _Patterns()
     for rules in merges.values():
-        patterns = _pattern_list(rules)
+        if not budget.take(_READY_STEPS * len(rules)):
+            in_merges.update(line.number for line in rules)  # nobody has looked at them there
+            continue
+        patterns = read.of(rules)
         in_merges.update(pattern.line for pattern in patterns)
         for reason in needless(patterns, budget):
             found.setdefault(reason.pattern.line, []).append(reason)

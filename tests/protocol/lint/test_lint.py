@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import scrapy_rep
 from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.findings import findings
+from scrapy_rep.analysis.lint import effect_checks
 from scrapy_rep.analysis.lint.agents import KNOWN, nearly
 from scrapy_rep.analysis.lint.linter import FINDINGS_PER_CODE, lint
 from scrapy_rep.protocol.document import parse
@@ -242,6 +243,9 @@ HOSTILE = {
     "agents that share and own": _numbered("User-agent: bot%d\n", _N // 3)
     + _numbered("Disallow: /%d\n", _N // 3)
     + _numbered("User-agent: bot%d\nDisallow: /\n", _N // 3),
+    "index pages that agents share": _numbered("User-agent: bot%d\n", _N // 3)
+    + _numbered("Allow: /%d/index.html\n", _N // 3)
+    + _numbered("User-agent: bot%d\nDisallow: /\n", _N // 3),
     "NULs": b"a\0\n" * (_N // 3),
     "agents named twice": _numbered("User-agent: bot%d\n", _N // 2)
     + b"Disallow: /a\n"
@@ -262,6 +266,23 @@ def test_hostile(name: str) -> None:
     for finding in found:
         counts[finding.code] = counts.get(finding.code, 0) + 1
     assert max(counts.values()) <= FINDINGS_PER_CODE
+
+
+def test_no_rule_is_named_that_was_not_looked_at_in_every_group(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With the budget spent between two merged groups, what they share stays unnamed."""
+    body = b"User-agent: a\nUser-agent: b\nDisallow: /x\nDisallow: /x/y\n\n"
+    body += b"User-agent: b\nDisallow: /z\n"
+    told = []
+    for steps in range(90):
+        monkeypatch.setattr(effect_checks, "BUDGET_STEPS", steps)
+        codes = {finding.code for finding in lint(body, URI)}
+        assert Code.EFFECT_NOT_CHECKED in codes or Code.RULE_REDUNDANT in codes
+        told.append(Code.RULE_REDUNDANT in codes)
+    assert told == sorted(told), "from some budget on, in every group"
+    assert told[40] is False
+    assert told[-1] is True
 
 
 def test_what_is_left_out_is_said() -> None:
