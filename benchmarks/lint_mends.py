@@ -3,13 +3,14 @@
 ::
 
     python benchmarks/lint_mends.py ../shared/corpus/robots.jsonl.gz [--every 10] [--part 1/20]
+        [--hosts example.com,example.org]
 
 Takes a gzipped file of JSON lines with ``host`` and ``body_b64``. Every advice that is said to keep
 all verdicts is followed alone, and the two files are compared by `differences` (for agents whose
-rules are not the very same in both), by the slow model of the tests, and by their Sitemap lines and
-delays; then all is followed at once, and compared for every agent. Prints findings by severity and
-by what following their advice does, and every advice that is wrong; the exit status tells whether
-any is.
+rules are not the very same in both), by the slow model of the tests, and by their Sitemap lines,
+delays and words on use; then all is followed at once, and compared for every agent. Prints findings
+by severity and by what following their advice does, and every advice that is wrong; the exit status
+tells whether any is.
 """
 
 from __future__ import annotations
@@ -39,12 +40,15 @@ def main() -> int:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--every", type=int, default=1, help="take one file of so many")
     parser.add_argument("--part", default="1/1", help="take the first, say, of 20 parts: 1/20")
+    parser.add_argument("--hosts", default="", help="take the files of these, with commas")
     options = parser.parse_args()
+    hosts = frozenset(f"https://{host}/robots.txt" for host in options.hosts.split(",") if host)
     part, parts = map(int, options.part.split("/"))
     counts: Counter[str] = Counter()
     wrong: list[str] = []
     started = time.process_time()
-    for uri, body in list(_files(options.corpus))[:: options.every][part - 1 :: parts]:
+    files = [file for file in _files(options.corpus) if not hosts or file[0] in hosts]
+    for uri, body in files[:: options.every][part - 1 :: parts]:
         counts["files"] += 1
         wrong += _one_by_one(uri, body, counts)
         counts["fixed files"] += 1

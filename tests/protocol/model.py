@@ -248,7 +248,7 @@ def groups(body: bytes) -> list[Group]:
 
 def numbered_rules_for(read: list[Group], token: str) -> list[Numbered] | None:
     """The merged rules for a token; None if no group is for it."""
-    for names in (_names_token, _names_everyone):
+    for names in (names_token, lambda name, _: names_everyone(name)):
         own = [group for group in read if any(names(n, token) for n in group.names)]
         if own:
             return [rule for group in own for rule in group.rules]
@@ -261,11 +261,13 @@ def rules_for(body: bytes, token: str) -> list[tuple[bool, bytes]] | None:
     return None if found is None else [(allow, pattern) for allow, pattern, _ in found]
 
 
-def _names_token(name: bytes, token: str) -> bool:
+def names_token(name: bytes, token: str) -> bool:
+    """Whether a user-agent line of this value is for a token."""
     is_token = re.fullmatch(r"[A-Za-z_-]+", token)
     run = re.match(rb"[A-Za-z_-]*" if is_token else rb"[^\s/]*", name)
     return run is not None and run[0].lower() == token.lower().encode()
 
 
-def _names_everyone(name: bytes, token: str) -> bool:
+def names_everyone(name: bytes) -> bool:
+    """Whether one is for everyone."""
     return re.match(rb"\*(\s|$)", name) is not None

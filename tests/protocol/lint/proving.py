@@ -1,21 +1,118 @@
-"""That what is advised keeps every verdict: followed, and compared by `differences` and slowly."""
+"""That what is advised keeps every verdict: followed, and compared by `differences` and slowly.
+
+All advice on a file is compared with the same file, so what was read of that one is kept. About the
+old file the core is asked for each agent. About the new one it is asked for each agent whose
+user-agent lines are written anew, come or go, and for one of those who are in the very same groups
+of both files, as the slow model reads them: what the core reads of a group depends on nothing else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import islice
 
 from scrapy_rep.analysis.effect.differences import UNNAMED, agents_of, differences
 from scrapy_rep.analysis.effect.patterns import pattern_of
 from scrapy_rep.analysis.effect.probes import probes
-from scrapy_rep.analysis.outline import Outline, outline
-from scrapy_rep.protocol.document import RobotsTxt, parse
+from scrapy_rep.analysis.effect.usage import usage_differences
+from scrapy_rep.analysis.outline import outline
+from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.extensions.pace import Asked
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, RULES
 from tests.protocol import model
+
+_NOBODY = "nobody-of-this-name"
+_USAGE = re.compile(rb"content-(?:usage|signal)", re.IGNORECASE)
 
 
 class ChangedError(AssertionError):
     """What is advised changes a verdict, or another thing that a file says."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What the core says to an agent: its rules, None if no group is for it; and its pace."""
+
+    rules: frozenset[tuple[bool, bytes]] | None
+    asked: Asked
+
+
+class _Side:
+    """One file, as the core, the outline and the slow model read it."""
+
+    def __init__(self, body: bytes, uri: str) -> None:
+        self.body = body
+        self.robots_txt = parse(body, uri)
+        self.outline = outline(body)
+        self.groups = model.groups(body[:PARSE_LIMIT_OCTETS])
+        self._said: dict[str, _Said] = {}
+        self._names: dict[str, frozenset[bytes]] = {}
+        self._rules: dict[tuple[int, ...], list[model.Numbered]] = {}
+        self._decided: dict[tuple[tuple[int, ...], bytes], bool] = {}
+
+    @cached_property
+    def patterns(self) -> dict[str, None]:
+        """Those of all rules, in order."""
+        values = dict.fromkeys(line.value for line in self.outline.lines if line.kind in RULES)
+        return dict.fromkeys(map(pattern_of, values))
+
+    @cached_property
+    def places(self) -> dict[bytes, set[int]]:
+        """For the value of each user-agent line, the numbers of its groups."""
+        found: dict[bytes, set[int]] = {}
+        for number, group in enumerate(self.groups):
+            for name in group.names:
+                found.setdefault(name, set()).add(number)
+        return found
+
+    def said(self, agent: str) -> _Said:
+        """What the core says to an agent."""
+        found = self._said.get(agent)
+        if found is None:
+            tokens = () if agent == UNNAMED else (agent,)
+            group = self.robots_txt.group(tokens)
+            rules = group and frozenset((rule.allow, rule.path_pattern) for rule in group.rules)
+            found = self._said[agent] = _Said(rules, self.robots_txt.asked(tokens))
+        return found
+
+    def names(self, agent: str, like: _Side | None = None) -> frozenset[bytes]:
+        """The values of user-agent lines that are for an agent; those of `like` are known."""
+        found = self._names.get(agent)
+        if found is None:
+            token = _NOBODY if agent == UNNAMED else agent
+            known = frozenset() if like is None else like.names(agent) & self.places.keys()
+            others = self.places.keys() - (() if like is None else like.places.keys())
+            found = known | {name for name in others if model.names_token(name, token)}
+            self._names[agent] = found
+        return found
+
+    def numbers(self, agent: str, like: _Side | None = None) -> tuple[int, ...]:
+        """The groups of an agent: those that name it, otherwise those for everyone."""
+        names = self.names(agent, like) or self._everyone
+        return tuple(sorted({number for name in names for number in self.places[name]}))
+
+    @cached_property
+    def _everyone(self) -> frozenset[bytes]:
+        return frozenset(name for name in self.places if model.names_everyone(name))
+
+    def rules(self, numbers: tuple[int, ...]) -> list[model.Numbered]:
+        """The rules of some groups."""
+        if numbers not in self._rules:
+            self._rules[numbers] = [r for number in numbers for r in self.groups[number].rules]
+        return self._rules[numbers]
+
+    def allows(self, numbers: tuple[int, ...], path: bytes) -> bool:
+        """What some groups make of a path, by the slow model."""
+        key = numbers, path
+        if key not in self._decided:
+            self._decided[key] = model.decide(self.rules(numbers), path)[0]
+        return self._decided[key]
+
+
+_kept = lru_cache(maxsize=1)(_Side)
 
 
 def prove(
@@ -27,56 +124,64 @@ def prove(
     Unless `asks_all`, it is not asked about agents for whom the core reads the very same rules in
     both: a verdict depends on nothing else.
     """
-    old, new = parse(before, uri), parse(after, uri)
-    agents = agents_of(outline(before), outline(after))
-    asked = agents if asks_all else [a for a in agents if _rules(old, a) != _rules(new, a)]
-    difference = next(differences(old, new, asked), None)
+    old, new = _kept(before, uri), _Side(after, uri)
+    agents = agents_of(old.outline, new.outline)
+    numbers = {agent: (old.numbers(agent), new.numbers(agent, old)) for agent in agents}
+    said = _said_anew(old, new, numbers)
+    asked = agents if asks_all else [a for a in agents if old.said(a).rules != said[a].rules]
+    difference = next(differences(old.robots_txt, new.robots_txt, asked), None)
     if difference is not None:
         raise ChangedError(difference)
-    if old.sitemaps != new.sitemaps:
-        raise ChangedError((old.sitemaps, new.sitemaps))
+    if old.robots_txt.sitemaps != new.robots_txt.sitemaps:
+        raise ChangedError((old.robots_txt.sitemaps, new.robots_txt.sitemaps))
     for agent in agents:
-        tokens = () if agent == UNNAMED else (agent,)
-        if old.crawl_delay(tokens) != new.crawl_delay(tokens):
+        if old.said(agent).asked != said[agent].asked:
             raise ChangedError(agent)
-    slow = list(_slow_differences(before, after, agents, path_count))
-    if slow:
-        raise ChangedError(slow[0])
+    if _USAGE.search(before) or _USAGE.search(after):
+        each = {both: agent for agent, both in numbers.items()}.values()
+        usage = next(usage_differences(old.robots_txt, new.robots_txt, each), None)
+        if usage is not None:
+            raise ChangedError(usage)
+    slow = next(_slow_differences(old, new, numbers, path_count), None)
+    if slow is not None:
+        raise ChangedError(slow)
 
 
-def _rules(robots_txt: RobotsTxt, agent: str) -> set[tuple[bool, bytes]] | None:
-    """The rules that the core reads for an agent; None if no group is for it."""
-    group = robots_txt.group(() if agent == UNNAMED else (agent,))
-    return None if group is None else {(rule.allow, rule.path_pattern) for rule in group.rules}
+_Numbers = dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
+"""For each agent its groups in the old file and in the new one."""
+
+
+def _said_anew(old: _Side, new: _Side, numbers: _Numbers) -> dict[str, _Said]:
+    """What the core says to each agent in the new file."""
+    found: dict[str, _Said] = {}
+    shared: dict[object, _Said] = {}
+    for agent, both in numbers.items():
+        if old.names(agent) != new.names(agent, old):
+            found[agent] = new.said(agent)
+            continue
+        if both not in shared:
+            shared[both] = new.said(agent)
+        found[agent] = shared[both]
+    return found
 
 
 def _slow_differences(
-    before: bytes, after: bytes, agents: Iterable[str], path_count: int
+    old: _Side, new: _Side, numbers: _Numbers, path_count: int
 ) -> Iterator[tuple[str, str]]:
-    old, new = (model.groups(body[:PARSE_LIMIT_OCTETS]) for body in (before, after))
-    told: set[object] = set()
-    paths = list(islice(_paths(outline(before), outline(after)), path_count))
-    for agent in agents:
-        name = "nobody-of-this-name" if agent == UNNAMED else agent
-        rules = [model.numbered_rules_for(read, name) or [] for read in (old, new)]
-        key = str([[rule[:2] for rule in side] for side in rules])
-        if key in told:
-            continue
-        told.add(key)
+    paths = list(islice(_paths(old, new), path_count))
+    for one, other in dict.fromkeys(numbers.values()):
+        rules = old.rules(one), new.rules(other)
         if sorted({r[:2] for r in rules[0]}) == sorted({r[:2] for r in rules[1]}):
             continue  # the same words: the model does not look at their order
         for path in paths:
             octets = path.encode()
-            if model.decide(rules[0], octets)[0] is not model.decide(rules[1], octets)[0]:
+            if old.allows(one, octets) is not new.allows(other, octets):
+                agent = next(agent for agent, both in numbers.items() if both == (one, other))
                 yield agent, path
 
 
-def _paths(old: Outline, new: Outline) -> Iterator[str]:
+def _paths(old: _Side, new: _Side) -> Iterator[str]:
     """Probes: those for rules that only one of the files has first."""
-    sides = [
-        dict.fromkeys(pattern_of(line.value) for line in side.lines if line.kind in RULES)
-        for side in (old, new)
-    ]
-    changed = {*sides[0]} ^ {*sides[1]}
+    changed = {*old.patterns} ^ {*new.patterns}
     yield from probes(changed, changed)
-    yield from probes(sides[0], changed)
+    yield from probes(old.patterns, changed)
