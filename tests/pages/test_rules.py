@@ -87,17 +87,30 @@ class TestWho:
             )
 
     def test_only_short_lines_are_kept(self) -> None:
-        """Else a site could fill memory with them."""
+        """Else a site could fill memory with them. Of many lines, the first are."""
         cache = rules_module._said_before
         before = cache.cache_info().misses
-        for lines in (
-            [b"noindex" + b" " * 600],
-            [b""] * 100,
-            [b"noindex," * 50, b"nofollow," * 50],
-        ):
-            page_rules_of({"x-robots-tag": lines})
+        page_rules_of({"x-robots-tag": [b"noindex" + b" " * 600] * 2})
         assert cache.cache_info().misses == before
+        page_rules_of({"x-robots-tag": [b"%d" % number for number in range(100)]})
+        assert cache.cache_info().misses - before < 10
         assert cache.cache_info().maxsize is not None
+
+    def test_the_same_line_at_another_place(self) -> None:
+        """Each says where it stands, whatever was read before."""
+        for lines in (["nofollow", "noindex"], ["noindex", "nofollow"]) * 2:
+            found = {rule.name: rule.source.number for rule in read(*lines).rules}
+            assert found == {name: lines.index(name) + 1 for name in ("noindex", "nofollow")}
+
+    def test_the_remarks_of_lines_are_kept_with_them(self) -> None:
+        for _ in range(2):
+            remarks = read("no-index", "whatever", "no-index").remarks
+            assert [(one.problem.name, one.source.number) for one in remarks] == [
+                ("UNUSUAL_SPELLING", 1),
+                ("UNKNOWN_RULE", 2),
+                ("UNUSUAL_SPELLING", 3),
+            ]
+            assert len(read(*[",".join(["whatever"] * 60)] * 2).remarks) == 100
 
     def test_being_named_excuses_from_nothing(self) -> None:
         assert said("noindex", "foobot: index, nofollow") == BOTH

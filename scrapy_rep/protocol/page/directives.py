@@ -16,7 +16,7 @@ one way to match, and split at most twice.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from scrapy_rep.protocol.fields.sources import Problem, Remarks, Source
 
@@ -39,6 +39,9 @@ _VALUED = re.compile(
 _NO_WORD = re.compile(r"no[\s_-]+([a-z]+)", re.ASCII)
 _SEPARATORS = re.compile(r"[;|/+&]")
 _AFTER_VALUE = re.compile(r"[;|&]")
+_PLAIN: dict[str, tuple[Directive, ...]] = {
+    word: tuple((rule, True) for rule in rules) for word, rules in WORDS.items()
+}
 EVERYBODY = frozenset(["", "*", "robots", "x-robots-tag"])
 """The names that speak to every crawler."""
 
@@ -52,18 +55,22 @@ class Line:
     """One line, or one content, read for a crawler.
 
     Attributes:
-        names_us: whether a name, as it would stand on a user-agent line, is one of the crawler's.
+        speaks_to_us: whether a name is everyone's, or one of the crawler's as it would stand on a
+            user-agent line.
         source: where the line stands.
         remarks: takes what is unusual.
     """
 
-    def __init__(self, names_us: Callable[[str], bool], source: Source, remarks: Remarks) -> None:
-        self._names_us = names_us
+    def __init__(
+        self, speaks_to_us: Callable[[str], bool], source: Source, remarks: Remarks
+    ) -> None:
+        self._speaks_to_us = speaks_to_us
         self._source = source
         self._remarks = remarks
 
-    def rules(self, text: str) -> Iterator[Directive]:
+    def rules(self, text: str) -> list[Directive]:
         """The rules for this crawler in the text of the line, in order."""
+        said: list[Directive] = []
         is_ours = True
         segments = text.split(",")
         at = 0
@@ -72,22 +79,26 @@ class Line:
             at += 1
             if not segment:
                 continue
-            following = segments[at] if at < len(segments) else ""
             # Nearly every segment of a real page is one plain word.
-            known = WORDS.get(segment) or WORDS.get(lowered(segment))
-            if known is not None:
-                if is_ours:
-                    yield from ((rule, True) for rule in known)
-                continue
-            if ":" in segment and not _VALUED.match(segment):
-                is_ours, segment, before = self._agent(segment, is_ours)
-                yield from before
-                if not segment:
-                    continue
-            found, takes_next = self._segment(segment, following)
-            at += takes_next
+            found: Sequence[Directive] | None
+            found = _PLAIN.get(segment) or _PLAIN.get(lowered(segment))
+            if found is None:
+                valued = _VALUED.match(segment)
+                if valued is None and ":" in segment:
+                    is_ours, segment, before = self._agent(segment, is_ours)
+                    said += before
+                    if not segment:
+                        continue
+                    valued = _VALUED.match(segment)
+                if valued is None:
+                    found = self._unvalued(segment)
+                else:
+                    following = segments[at] if at < len(segments) else ""
+                    found, takes_next = self._valued(valued, following)
+                    at += takes_next
             if is_ours:
-                yield from found
+                said += found
+        return said
 
     def _agent(self, segment: str, is_ours: bool) -> tuple[bool, str, list[Directive]]:
         """Whether what follows is for us; what is left of the segment; rules before the name."""
@@ -99,12 +110,13 @@ class Line:
             said = self._words(" ".join(pieces[:-1])) if is_ours else []
             pieces = pieces[-1:] if said else pieces[:1]
         name = pieces[0].strip(_AROUND) if pieces else ""
-        is_us = is_everyone(name) or self._names_us(name)
-        if _known(name) and not is_us:  # as in "noindex: nofollow", which names nobody
+        if self._speaks_to_us(name):
+            return True, rest, said
+        if _known(name):  # as in "noindex: nofollow", which names nobody
             said += self._words(name) if is_ours else []
             return is_ours, rest, said
-        if is_us or not rest or self._is_rule(rest):
-            return is_us, rest, said
+        if not rest or self._is_rule(rest):
+            return False, rest, said
         return is_ours, segment, said
 
     def _is_rule(self, text: str) -> bool:
@@ -112,46 +124,46 @@ class Line:
             _known(text) is not None or _VALUED.match(text) or any(map(_is_word, _pieces(text)))
         )
 
-    def _segment(self, segment: str, following: str) -> tuple[list[Directive], bool]:
-        """The rules of a segment without a name, and whether the next one was a part of it."""
-        plain = WORDS.get(lowered(segment))
+    def _unvalued(self, segment: str) -> Sequence[Directive]:
+        """The rules of a segment without a name and without a value."""
+        plain = _PLAIN.get(lowered(segment))
         if plain is not None:
-            return [(rule, True) for rule in plain], False
-        valued = _VALUED.match(segment)
-        if valued:
-            name = SPELLINGS[lowered(valued[1])]
-            value = valued[2].strip(_AROUND)
-            if name == UNAVAILABLE_AFTER and is_weekday(value):
-                joined = f"{value}, {following.strip(_AROUND)}"
-                found, is_read = self._with_value(name, joined)
-                if is_read:
-                    return found, True
-            return self._with_value(name, value)[0], False
+            return plain
         known = _known(segment)
-        if known is not None:
-            self._remarks.add(Problem.UNUSUAL_SPELLING, self._source, segment)
-            return [(rule, True) for rule in known], False
-        return self._words(segment), False
+        if known is None:
+            return self._words(segment)
+        self._remarks.add(Problem.UNUSUAL_SPELLING, self._source, segment)
+        return known
+
+    def _valued(self, valued: re.Match[str], following: str) -> tuple[list[Directive], bool]:
+        """The rules of a segment with a value, and whether the next one was a part of it."""
+        name = SPELLINGS[lowered(valued[1])]
+        value = valued[2].strip(_AROUND)
+        if name == UNAVAILABLE_AFTER and is_weekday(value):
+            joined = f"{value}, {following.strip(_AROUND)}"
+            found, is_read = self._with_value(name, joined)
+            if is_read:
+                return found, True
+        return self._with_value(name, value)[0], False
 
     def _with_value(self, name: str, text: str) -> tuple[list[Directive], bool]:
         """The rules that a value says, and words behind it; whether the value could be read."""
-        valued, rest = VALUED[name], ""
-        value = valued.read(text)
+        read = VALUED[name].read
+        value, rest = read(text), ""
         if value is None:  # as in "max-snippet: 20; noindex"
             parts = _AFTER_VALUE.split(text, maxsplit=1)
             if len(parts) == 1 and name != UNAVAILABLE_AFTER:
                 parts = text.split(maxsplit=1)
             if len(parts) > 1:
                 rest = parts[1]
-                value = valued.read(parts[0].strip(_AROUND))
+                value = read(parts[0].strip(_AROUND))
         said = self._words(rest) if rest else []
         if value is None:
             is_date = name == UNAVAILABLE_AFTER
             problem = Problem.INVALID_DATE if is_date else Problem.INVALID_VALUE
             self._remarks.add(problem, self._source, f"{name}: {text}")
             return said, False
-        implied = [(rule, True) for rule in valued.implies(value)]
-        return [(name, value), *implied, *said], True
+        return [*_directives(name, value), *said], True
 
     def _words(self, text: str) -> list[Directive]:
         """The rules among the pieces of what is no word itself."""
@@ -163,24 +175,29 @@ class Line:
                 name = SPELLINGS[lowered(valued[1])]
                 value = VALUED[name].read(valued[2].strip(_AROUND))
                 if value is not None:
-                    said += [(name, value), *((rule, True) for rule in VALUED[name].implies(value))]
+                    said += _directives(name, value)
                     is_known = True
                 continue
             known = _known(piece)
             is_known = is_known or known is not None
-            said += [(rule, True) for rule in known or ()]
+            said += known or ()
         problem = Problem.UNUSUAL_SEPARATOR if is_known else Problem.UNKNOWN_RULE
         self._remarks.add(problem, self._source, text)
         return said
 
 
-def _known(text: str) -> tuple[str, ...] | None:
+def _directives(name: str, value: Value) -> list[Directive]:
+    """A rule with a value, and those that it implies."""
+    return [(name, value), *((rule, True) for rule in VALUED[name].implies(value))]
+
+
+def _known(text: str) -> tuple[Directive, ...] | None:
     """The rules that a word says, also one spelt like ``no-index``; None if there is no such."""
     word = lowered(text)
-    known = WORDS.get(word)
+    known = _PLAIN.get(word)
     if known is None and word.startswith("no"):
         found = _NO_WORD.fullmatch(word)
-        known = WORDS.get(f"no{found[1]}") if found else None
+        known = _PLAIN.get(f"no{found[1]}") if found else None
     return known
 
 

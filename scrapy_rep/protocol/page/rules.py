@@ -7,7 +7,7 @@ stands. So the memory of a page is bounded, whatever it says. Linear in what is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -177,58 +177,56 @@ def page_rules_of(
         InvalidProductToken: a token holds what no user-agent line could name.
     """
     tokens = product_tokens if isinstance(product_tokens, str) else tuple(product_tokens)
-    in_fields, remarks = _said_by_fields(fields, tokens)
+    names = names_of(tokens)
+    in_fields, remarks = _said_by_fields(fields, names)
     if not metas and not is_cut:
         return PageRules(in_fields, remarks, now)
-    reading = _Reading(names_of(tokens))
-    reading.found = {rule.name: rule for rule in in_fields}
-    reading.remarks.extend(remarks)
+    reading = _Reading(names)
+    reading.add(in_fields, remarks)
     number = 0
     for meta in metas:
         if meta.in_head or not only_head:
             number += reading.meta(meta, number + 1)
     if is_cut:
         reading.remarks.add(Problem.CUT_BODY, Source("page"))
-    return PageRules(tuple(reading.found.values()), tuple(reading.remarks.kept), now)
+    return PageRules(*reading.said(), now)
 
 
 _Said = tuple[tuple[PageRule, ...], tuple[Remark, ...]]
 
-
-def _said_by_fields(fields: Fields, tokens: str | tuple[str, ...]) -> _Said:
-    """The rules of fields. A site sends the same lines with each page: short ones are kept."""
-    tagged, listed = tuple(fields.get(X_ROBOTS_TAG, ())), tuple(fields.get(ROBOTS_TAG, ()))
-    lines = tagged + listed
-    is_short = len(lines) <= _KEPT_LINES and sum(map(len, lines)) <= _KEPT_OCTETS
-    return (_said_before if is_short else _said_by)(tagged, listed, tokens)
-
-
-def _said_by(
-    tagged: tuple[bytes, ...], listed: tuple[bytes, ...], tokens: str | tuple[str, ...]
-) -> _Said:
-    """The rules of the lines of X-Robots-Tag and of Robots-Tag, and what is unusual there."""
-    reading = _Reading(names_of(tokens))
-    for number, line in enumerate(tagged, start=1):
-        reading.line(_line_of_field(number), text_of(line))
-    if listed:
-        reading.robots_tag(listed)
-    return tuple(reading.found.values()), tuple(reading.remarks.kept)
-
-
-# At most some 5 MB, of lines that were made to be unusual throughout.
+# A site sends the same lines with each page: what short ones say is kept, in 5 MB at most.
 _KEPT_LINES = 8
 _KEPT_OCTETS = 500
+
+
+def _said_by_fields(fields: Fields, names: Names) -> _Said:
+    """The rules of fields, and what is unusual there."""
+    each = []
+    for number, line in enumerate(fields.get(X_ROBOTS_TAG, ()), start=1):
+        is_kept = number <= _KEPT_LINES and len(line) <= _KEPT_OCTETS
+        each.append((_said_before if is_kept else _said_by)(line, number, names))
+    if len(each) == 1 and ROBOTS_TAG not in fields:
+        return each[0]
+    reading = _Reading(names)
+    for rules, remarks in each:
+        reading.add(rules, remarks)
+    reading.robots_tag(fields.get(ROBOTS_TAG, ()))
+    return reading.said()
+
+
+def _said_by(line: bytes, number: int, names: Names) -> _Said:
+    """The rules of one of the lines of X-Robots-Tag, and what is unusual there."""
+    reading = _Reading(names)
+    reading.line(Source("X-Robots-Tag", number), text_of(line))
+    return reading.said()
+
+
 _said_before = lru_cache(maxsize=256)(_said_by)
-
-
-@lru_cache(maxsize=16)
-def _line_of_field(number: int) -> Source:
-    return Source("X-Robots-Tag", number)
 
 
 @lru_cache(maxsize=64)
 def _beginnings(names: Names) -> tuple[str, ...]:
-    """How the subject of every element starts that speaks to a crawler, in lower case."""
+    """How every name starts that speaks to a crawler, in lower case."""
     return (*filter(None, EVERYBODY), *(opening.decode("ascii") for opening in names.openings))
 
 
@@ -242,36 +240,49 @@ class _Reading:
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self._openings = names.openings
         self._beginnings = _beginnings(names)
         self.found: dict[str, PageRule] = {}
         self.remarks = Remarks()
 
-    def _names_us(self, name: str) -> bool:
-        octets = octets_of(name)
-        if not octets.lower().startswith(self._openings):  # as nearly all
+    def said(self) -> _Said:
+        """All of it."""
+        return tuple(self.found.values()), tuple(self.remarks.kept)
+
+    def add(self, rules: Iterable[PageRule], remarks: Iterable[Remark]) -> None:
+        """Take what was found elsewhere."""
+        for rule in rules:
+            if self._is_stricter(rule.name, rule.value):
+                self.found[rule.name] = rule
+        self.remarks.extend(remarks)
+
+    def _speaks_to_us(self, name: str) -> bool:
+        """Whether a name is everyone's, or one of the crawler's on a user-agent line."""
+        if name and not name.lower().startswith(self._beginnings):  # as nearly all
             return False
-        return bool(self._names.tokens) and bool(self._names.ranks(octets))
+        if is_everyone(name):
+            return True
+        return bool(self._names.tokens) and bool(self._names.ranks(octets_of(name)))
 
     def line(self, source: Source, text: str) -> None:
         """Take one line of X-Robots-Tag, or the content of one element."""
-        said = Line(self._names_us, source, self.remarks).rules(text)
-        for rule, value in said:
+        for rule, value in Line(self._speaks_to_us, source, self.remarks).rules(text):
             self._take(rule, value, source, text)
 
     def _take(self, name: str, value: Value, source: Source, text: str) -> None:
-        known = self.found.get(name)
-        if known is None or (
-            name in VALUED and VALUED[name].rank(value) < VALUED[name].rank(known.value)
-        ):
+        if self._is_stricter(name, value):
             self.found[name] = PageRule(name, value, source, excerpt(text))
+
+    def _is_stricter(self, name: str, value: Value) -> bool:
+        """Whether a rule restricts more than the one of its name that was found before."""
+        known = self.found.get(name)
+        if known is None:
+            return True
+        return name in VALUED and VALUED[name].rank(value) < VALUED[name].rank(known.value)
 
     def meta(self, meta: Meta, number: int) -> bool:
         """Take an element; whether it speaks to this crawler."""
         subject = meta.subject
-        if not subject or not subject.lower().startswith(self._beginnings):  # as nearly all
-            return False
-        if not (is_everyone(subject) or self._names_us(subject)):
+        if not subject or not self._speaks_to_us(subject):
             return False
         source = Source("meta", number, meta.line)
         if not meta.is_named:
@@ -297,20 +308,19 @@ class _Reading:
             source = source_of(0 if is_joined else number)
             text = text_of(b", ".join(lines) if is_joined else lines[number - 1])
             for member in members:
-                if self._speaks_to_us(member):
+                if self._names_us(member):
                     for rule, value in self._parameters(member.parameters, source):
                         self._take(rule, value, source, text)
 
-    def _speaks_to_us(self, member: Member) -> bool:
+    def _names_us(self, member: Member) -> bool:
         items = member.items if isinstance(member, InnerList) else (member,)
-        names = [str(item.value) for item in items]
-        return any(is_everyone(name) or self._names_us(name) for name in names)
+        return any(self._speaks_to_us(str(item.value)) for item in items)
 
     def _parameters(
         self, parameters: Mapping[str, BareItem], source: Source
     ) -> Iterator[Directive]:
         """The rules among the parameters of an item."""
-        line = Line(self._names_us, source, self.remarks)
+        line = Line(self._speaks_to_us, source, self.remarks)
         for name, value in parameters.items():
             if value is False:
                 continue
