@@ -179,15 +179,20 @@ def crawled(sites: Sites, count: int, folder: Path, *, timeout_seconds: int) -> 
 def differences(one: Known, other: Known) -> list[str]:
     """Where what is stored differs in more than its times."""
     return [
-        f"{fault} at {address}: {_gist(found)}, {_gist(other[fault, address])}"
+        f"{fault} at {address}: {_gist(fault, found)}, {_gist(fault, other[fault, address])}"
         for (fault, address), found in one.items()
-        if _gist(found) != _gist(other[fault, address])
+        if _gist(fault, found) != _gist(fault, other[fault, address])
     ]
 
 
-def _gist(known: Knowledge) -> tuple[object, ...]:
+def _gist(fault: str, known: Knowledge) -> tuple[object, ...]:
     copy, outage = known.copy, known.outage
     return (
         None if copy is None else (name_of(copy.event), copy.body, copy.hops),
-        None if outage is None else (name_of(outage.event), outage.hops),
+        None if outage is None else (_why(fault, name_of(outage.event)), outage.hops),
     )
+
+
+def _why(fault: str, event: str) -> str:
+    """What failed. An endless answer meets a bound of octets or one of time, whichever is first."""
+    return "a bound" if "endless" in fault and event in ("truncated", "timeout") else event
