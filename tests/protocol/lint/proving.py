@@ -159,9 +159,11 @@ def _said_anew(old: _Side, new: _Side, numbers: _Numbers) -> dict[str, _Said]:
         if old.names(agent) != new.names(agent, old):
             found[agent] = new.said(agent)
             continue
-        if both not in shared:
-            shared[both] = new.said(agent)
-        found[agent] = shared[both]
+        # The core and the model may differ in who is meant: in names that no crawler can have.
+        key = both, old.said(agent)
+        if key not in shared:
+            shared[key] = new.said(agent)
+        found[agent] = shared[key]
     return found
 
 
