@@ -10,6 +10,12 @@ from scrapy_rep.protocol.extensions.sitemaps import sitemap_uri
 from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, Kind
 from scrapy_rep.protocol.tokens import EVERYONE, token_of
 
+_OTHER_KEYS = {
+    b"content-signal": "Content-Signal",
+    b"content-usage": "Content-Usage",
+}
+"""Those that their documents write in another way than `str.capitalize` does."""
+
 _KEYS = {
     Kind.USER_AGENT: "User-agent",
     Kind.ALLOW: "Allow",
@@ -73,8 +79,8 @@ def _is_start(word: str, name: str) -> bool:
 
 
 def record_text(line: Line) -> str:
-    """Any other record: the key with one capital, the value as written."""
-    key = text_of(line.key).capitalize()
+    """Any other record: the key as its document has it or with one capital, the value as it is."""
+    key = _OTHER_KEYS.get(line.name) or text_of(line.key).capitalize()
     value = _with_escapes(line.value) if line.name in _BEGIN_WITH_PATH else line.value
     return f"{key}: {text_of(value)}".rstrip()
 

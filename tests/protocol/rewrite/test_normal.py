@@ -48,6 +48,11 @@ def _star(*lines: str) -> str:
     return "\n".join(("User-agent: *", *lines, ""))
 
 
+def test_records_on_use_are_spelt_as_their_documents_do() -> None:
+    body = _star("Disallow: /a", "content-signal: search=yes", "CONTENT-USAGE: train-ai=n")
+    assert "\nContent-Signal: search=yes\nContent-Usage: train-ai=n\n" in _as("normal", body)
+
+
 class TestMeaning:
     """The same verdicts; and nothing changes when it is done again."""
 
