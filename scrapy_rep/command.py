@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from argparse import HelpFormatter, Namespace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -31,6 +32,10 @@ SUBCOMMANDS = (
 
 class _Help(HelpFormatter):
     """Paragraphs as wide as the terminal; what is indented in them, as examples, stays."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        # A name such as ai-search, or the table of a settings file, stays in one piece.
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return "\n\n".join(

@@ -349,7 +349,8 @@ def runs_in(root: Path, passed_over: Callable[[TrailError], None] | None = None)
         folders = sorted(one for one in root.iterdir() if one.is_dir() and one.name != LATEST)
         by_place = {one.resolve(): one for one in folders if not one.name.startswith(".")}
     except (OSError, RuntimeError) as error:
-        raise UnreadableError(f"{root}: {error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise UnreadableError(f"{root}: {reason}") from error
     runs = (_run_in(folder, passed_over) for folder in by_place.values())
     return [run for run in runs if run is not None]
 

@@ -42,7 +42,6 @@ examples:
   curl -s https://example.com/robots.txt | scrapy rep lint - --select all --ignore REP5,REP605
   scrapy rep lint */robots.txt --statistics
   scrapy rep lint robots.txt --format sarif > robots.sarif
-
   scrapy rep lint robots.txt --diff
   scrapy rep lint robots.txt --fix
 

@@ -144,6 +144,7 @@ class Terminal:
             initial_indent=" " * min(first_cells, 60),
             subsequent_indent=indent,
             break_on_hyphens=False,
+            break_long_words=False,  # of a URL in one piece, users copy all
         )
         return "\n".join(lines)[min(first_cells, 60) :]
 

@@ -206,7 +206,8 @@ def test_export(run: Run, tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (("verify",), "Give the folder of a run"),
-        (("verify", "/nowhere/at/all"), "No such file"),
+        (("verify", "/nowhere/at/all"), "all: No such file or directory\n"),
+        (("list", "/nowhere/at/all"), "all: No such file or directory\n"),
         (("explain", "x"), "Give a run and a URL"),
         (("verify", "x", "https://a.example/"), "takes no URL"),
         (("list", "x", "--policy", "strict"), "go with replay"),

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.command import SUBCOMMANDS
-from scrapy_rep.commands.terminal import harmless
-from tests.commands.calling import rep
+from scrapy_rep.commands.terminal import Terminal, harmless
+from tests.commands.calling import Stream, rep
 from tests.commands.terminals import ENVIRONMENT, on_terminal
 from tests.processes import REPOSITORY, Scrapy
 from tests.servers.handle import Answer, Site
@@ -199,8 +199,24 @@ class TestHelp:
             is_over = not lines[number + 1].strip()
             assert is_over or len(lines[number]) > columns * 0.7
 
+    def test_names_stay_in_one_piece(self) -> None:
+        assert "[tool.scrapy-rep.lint]" in _help("lint", 80)
+        assert "ai-search" in _help("agents", 80)
+
+    def test_examples_stand_together(self) -> None:
+        examples = _help("lint", 80).partition("examples:\n")[2].partition("\n\n")[0]
+        assert examples.count("scrapy rep lint") == 7
+
     def test_examples_stay(self) -> None:
         assert "\n  scrapy rep lint robots.txt\n  scrapy rep lint https" in _help("lint", 60)
+
+
+def test_a_url_stays_in_one_piece() -> None:
+    """What users copy from a terminal has no blanks within."""
+    url = f"https://example.com/{'a' * 200}"
+    stream = Stream(is_terminal=True)
+    lines = Terminal(stream, stream).wrapped(f"the sitemap is of another host: {url}").split("\n")
+    assert [line.strip() for line in lines] == ["the sitemap is of another host:", url]
 
 
 class TestOutput:
