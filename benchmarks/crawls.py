@@ -1,6 +1,7 @@
 """Whole crawls on loopback: CPU time per page with ours, with Scrapy's own, and with neither.
 
     python benchmarks/crawls.py [--runs 7] [--minutes N] [--small] [--shapes a b c] [--sides ...]
+    python benchmarks/crawls.py --sides 'ours, memory' 'ours, audited'
     python benchmarks/crawls.py --profile 'ours, memory' --shapes c
 
 The site is a process of its own: its CPU is not counted, nor is what a crawl takes until its engine
@@ -10,8 +11,9 @@ another order in each run; sqlite begins with an empty file. The tables hold
 * *CPU*: user and system time of the crawl from `engine_started` to `engine_stopped`, over its
   pages, in microseconds: minimum and median of the runs;
 * *pages/s*: by the wall clock, the best of the runs and the median;
-* ratios of these minima and bests, which are what counts: other work on the machine makes all
-  figures worse, and minima least. In brackets, the quartiles of the ratios within each round of
+* ratios of these minima and bests to those without robots.txt and with Scrapy's own, or where
+  `--sides` names neither, to the first one. They are what counts: other work on the machine makes
+  all figures worse, and minima least. In brackets, the quartiles of the ratios within each round of
   turns: their median says more where the machine is never quiet, and where the first and the last
   are far from each other, it was too noisy to rank by;
 * *set-up*: CPU before the engine starts, in milliseconds, the least.
@@ -62,10 +64,6 @@ SIDES: dict[str, dict[str, Any]] = {
 LIMIT_SECONDS = 600
 SMALL = 10  # how many times fewer pages or origins with --small
 SAMPLE_SECONDS = 0.001
-COLUMNS = (
-    *("CPU us/page", "median", "/ off", "/ Scrapy's"),
-    *("pages/s", "median", "/ off", "/ Scrapy's", "set-up ms"),
-)
 SHOWN = 60
 
 
@@ -311,8 +309,10 @@ def _show(name: str, shape: Shape, found: Found) -> None:
     """Print the table of a shape."""
     runs = len(next(iter(found.values())))
     print(f"\n({name}) {shape.origins:,} origins x {shape.pages:,} pages, {runs} runs each\n")
-    print("| | " + " | ".join(COLUMNS) + " |")
-    print("| --- |" + " ---: |" * len(COLUMNS))
+    ratios = [f"/ {side}" for side in _bases(found)]
+    columns = ("CPU us/page", "median", *ratios, "pages/s", "median", *ratios, "set-up ms")
+    print("| | " + " | ".join(columns) + " |")
+    print("| --- |" + " ---: |" * len(columns))
     for side, measured in found.items():
         cells = [
             *_cells(found, side, "cpu", 1e6 / shape.urls),
@@ -322,10 +322,15 @@ def _show(name: str, shape: Shape, found: Found) -> None:
         print(f"| {side} | " + " | ".join(cells) + " |", flush=True)
 
 
+def _bases(found: Found) -> list[str]:
+    """The sides that the others are compared with."""
+    return [side for side in (OFF, OWN) if side in found] or [next(iter(found))]
+
+
 def _cells(
     found: Found, side: str, name: str, factor: float, *, is_rate: bool = False
 ) -> Iterator[str]:
-    """Best and median of a figure; the ratio of bests to both bases; those within rounds."""
+    """Best and median of a figure; the ratio of bests to those of bases; those within rounds."""
 
     def shown(seconds: float) -> float:
         return factor / seconds if is_rate else factor * seconds
@@ -334,15 +339,15 @@ def _cells(
     best = max if is_rate else min
     yield f"{best(figures[side]):.0f}"
     yield f"{statistics.median(figures[side]):.0f}"
-    for base in (OFF, OWN):
-        if base not in figures or base == side:
+    for base in _bases(found):
+        if base == side:
             yield "-"
             continue
         pairs = zip(figures[side], figures[base], strict=True)
         ratios = [one / other for one, other in pairs]
         low, median, high = statistics.quantiles(ratios * 2, n=4)  # twice, as one has no quartiles
         ratio = best(figures[side]) / best(figures[base])
-        yield f"{ratio:.3f} ({low:.2f} {median:.2f} {high:.2f})"
+        yield f"{ratio:.3f} ({low:.3f} {median:.3f} {high:.3f})"
 
 
 def main() -> None:

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from scrapy import Request
@@ -51,9 +50,8 @@ DONT_OBEY, SCHEME, ITSELF = "dont_obey", "scheme", "robots-txt-itself"
 robots.txt itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """One decision, and what came of it.
+class Decision(NamedTuple):
+    """One decision, and what came of it: a tuple, for one is made for every request.
 
     Attributes:
         url: what it was made on.
@@ -296,7 +294,7 @@ class Decisions:
             outcome,
             self.judged_by.get(request),
             self.tokens_for(request),
-            self._waits.pop(request, 0.0),
+            self._waits.pop(request, 0.0) if self._waits else 0.0,
         )
 
     def _drop(self, request: Request, verdict: Verdict) -> NoReturn:

@@ -53,8 +53,8 @@ class Segment:
             return False
         return (found.st_dev, found.st_ino) == self._identity
 
-    def append(self, text: str) -> None:
-        """Write whole lines with one call, all of them or none.
+    def append(self, text: str) -> int:
+        """Write whole lines with one call, all of them or none; how many they are.
 
         One call for each record costs more than a buffer, and less than to encode it. What is
         written survives the process.
@@ -72,8 +72,10 @@ class Segment:
             self._cut()
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self.octets += written
-        self.lines += text.count("\n")
+        lines = octets.count(b"\n")
+        self.lines += lines
         self._digest.update(octets)
+        return lines
 
     def _cut(self) -> None:
         """Cut off the part of a line; that works on a full disk too."""

@@ -185,8 +185,7 @@ class Writer:
     def _append(self, text: str) -> None:
         if self._segment is None:
             raise OSError("no file is open")
-        self._segment.append(text)
-        self.record_count += text.count("\n")
+        self.record_count += self._segment.append(text)
 
     def _begin_gap(self, error: str, at: float) -> None:
         self._retry_at = at + _RETRY_SECONDS

@@ -13,6 +13,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 _NUMBERS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGBREAK") if hasattr(signal, name)
@@ -30,7 +31,7 @@ class Stop:
         """Take what is said when it is asked for, on standard error."""
         self.is_asked = False
         self._words = words
-        self._before: dict[int, signal.Handlers] = {}
+        self._before: dict[int, Any] = {}
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -41,8 +42,7 @@ class Stop:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self._ask) for number in _NUMBERS}
-        self._before = before  # type: ignore[assignment] - a handler of C code would be None
+        self._before = {number: signal.signal(number, self._ask) for number in _NUMBERS}
         try:
             yield
         finally:
