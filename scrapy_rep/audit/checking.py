@@ -179,7 +179,13 @@ class Checking:
         self._needs(found, record)
 
     def _span(self, first: int, last: int, count: int) -> None:
-        """Note that so many numbers are there; what follows on the last ones joins them."""
+        """Note that so many numbers are there; what follows on the last ones joins them.
+
+        Raises:
+            ValueError: there are not so many numbers.
+        """
+        if count > last - first + 1:
+            raise ValueError(f"{count} cannot have the numbers from {first} to {last}")
         if self._spans:
             before, final, held = self._spans[-1]
             is_dense = held == final - before + 1 and count == last - first + 1

@@ -137,3 +137,30 @@ def test_records_that_cannot_be_so_are_named(tmp_path: Path, kind: str) -> None:
     (tmp_path / "1-00001.jsonl").write_text(f'{{"t":"{kind}","n":"x","p":[],"lines":{{}}}}\n')
     found = check(Run(tmp_path))
     assert any(kind in problem or "begins with" in problem for problem in found.problems)
+
+
+def _written(folder: Path, *segments: list[dict[str, object]]) -> Check:
+    """The check of a trail of these records, each segment with its head, and without marks."""
+    for number, held in enumerate(segments, start=1):
+        head = {"t": "run", "v": 1, "run": "r", "segment": number}
+        lines = "".join(json.dumps(one) + "\n" for one in [head, *held])
+        (folder / f"1-{number:05}.jsonl").write_text(lines)
+    return check(Run(folder))
+
+
+def test_each_segment_holds_the_policies_of_its_decisions(tmp_path: Path) -> None:
+    policy = {"t": "policy", "p": 1, "origin": "https://a.example", "event": "200"}
+    decisions = [
+        {"t": "decision", "n": n, "at": 1.0, "url": "https://a.example/", "p": 1, "allowed": True}
+        | {"reason": "NO_RULE_MATCHES", "outcome": "passed"}
+        for n in (1, 2)
+    ]
+    found = _written(tmp_path, [policy, decisions[0]], [decisions[1]])
+    assert found.problems == ["1-00002.jsonl, line 2: policy 1 is missing in this segment"]
+
+
+@pytest.mark.parametrize("told", [0, 2])
+def test_an_end_that_tells_of_fewer_or_more(told: int, tmp_path: Path) -> None:
+    exempt = {"t": "exempt", "n": 1, "at": 1.0, "url": "https://a.example/", "why": "scheme"}
+    found = _written(tmp_path, [exempt, {"t": "end", "exempt": told}])
+    assert f"the end tells of {told} records of exempt, and 1 are there" in found.problems

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import shutil
 import subprocess
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from twisted.internet.defer import Deferred, succeed
 from scrapy_rep.audit import writer as writers
 from scrapy_rep.audit.checking import check
 from scrapy_rep.audit.reading import Run
+from scrapy_rep.audit.segment import Segment
+from scrapy_rep.audit.writer import Writer
 from tests.audit.making import Judged, judged_outcomes
 
 URLS = [f"https://a.example/{'private/' if n % 3 == 0 else ''}{n}" for n in range(1500)]
@@ -193,3 +196,79 @@ def test_the_spider_can_be_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     crawl = Judged(tmp_path / "file", REP_AUDIT_ON_FAILURE="stop")
     assert crawl.stopped == ["audit_failed"]
     assert os.listdir(tmp_path) == ["file"]
+
+
+def _writer(folder: Path, clock: Callable[[], float] = lambda: 0.0) -> Writer:
+    def head(segment: int) -> dict[str, Any]:
+        return {"t": "run", "v": 1, "run": folder.name, "at": 0.0, "segment": segment}
+
+    return Writer(folder, head, segment_octets=1 << 20, clock=clock)
+
+
+def test_a_mark_each_minute(tmp_path: Path) -> None:
+    """Also of a crawl that decides little, for its trail is to be covered while it goes on."""
+    writer = _writer(tmp_path / "run")
+    (path,) = (tmp_path / "run").glob("*.jsonl")
+    writer.put('{"t":"exempt"}\n', 0.0, 1, "exempt")
+    writer.ready(59.9)
+    assert '"mark"' not in path.read_text()
+    writer.ready(60.0)
+    assert path.read_text().count('"mark"') == 1
+    writer.ready(119.9)
+    assert path.read_text().count('"mark"') == 1
+    writer.ready(120.0)
+    assert path.read_text().count('"mark"') == 2
+
+
+def test_a_disk_that_fails_is_tried_every_five_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writers, "_RETRY_SECONDS", 5.0)
+    writer = _writer(tmp_path / "run")
+    tries: list[str] = []
+
+    def fail(_: Segment, text: str) -> int:
+        tries.append(text)
+        raise OSError("broken")
+
+    append = Segment.append
+    monkeypatch.setattr(Segment, "append", fail)
+    writer.put("{}\n", 0.0, 1, "allowed")
+    for n, at in enumerate((0.0, 4.9, 5.0, 5.1, 9.9, 10.0, 14.9), start=2):
+        assert writer.ready(at) is None
+        writer.lose(n, "allowed", at)
+    assert len(tries) == 3, "one for the record, then one each five seconds"
+    monkeypatch.setattr(Segment, "append", append)
+    assert writer.ready(15.0) == 1
+    (path,) = (tmp_path / "run").glob("*.jsonl")
+    gap = json.loads(path.read_text().splitlines()[1])
+    assert (gap["from_n"], gap["to_n"], gap["allowed"], gap["error"]) == (1, 8, 8, "broken")
+
+
+def test_a_gap_of_more_than_its_numbers_is_wrong(tmp_path: Path) -> None:
+    writer = _writer(tmp_path / "run")
+    gap = '{"t":"gap","from_n":5,"to_n":5,"allowed":5,"error":"x"}\n'
+    writer.put(gap, 0.0)
+    writer.close("finished").result(20)
+    found = check(Run(tmp_path / "run"))
+    assert any("5 cannot have the numbers from 5 to 5" in one for one in found.problems)
+
+
+def test_a_part_of_a_line_that_cannot_be_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What follows goes into another file: no line begins in the middle of one."""
+    writer = _writer(tmp_path / "run")
+    write = os.write
+
+    def fail(*_: object) -> None:
+        raise OSError("broken")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda descriptor, octets: write(descriptor, octets[:9]))
+        patch.setattr(os, "ftruncate", fail)
+        assert not writer.put('{"t":"exempt","n":1}\n', 0.0, 1, "exempt")
+    assert writer.ready(6.0) == 2
+    assert writer.put('{"t":"exempt","n":2}\n', 6.0, 2, "exempt")
+    texts = [path.read_text() for path in sorted((tmp_path / "run").glob("*-00002.jsonl*"))]
+    assert [json.loads(line)["t"] for line in texts[0].splitlines()] == ["run", "gap", "exempt"]
