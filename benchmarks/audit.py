@@ -3,7 +3,7 @@
     python benchmarks/audit.py [cost] [encode] [size] [--large]
 
 *cost* is CPU time per warm request in the middleware without a trail, with one, and with allowed
-decisions only counted. Sides take turns; figures are minima. *encode* compares the line that is put
+decisions only counted; and what it takes to tell of a policy. Sides take turns; figures are minima. *encode* compares the line that is put
 together for each decision with the encoders of the standard library. *size* writes decisions on
 URLs of many origins in turn, as a broad crawl does, a third of them dropped, and prints octets a
 decision (as packed), CPU seconds to write, to verify and to judge again, and the most memory that
@@ -39,6 +39,7 @@ from scrapy_rep.audit.reading import Run
 from scrapy_rep.commands.replaying import Replayer
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Meaning
+from scrapy_rep.protocol.access.knowledge import Step
 from scrapy_rep.reading import Reading, digest_of
 
 _BODY = b"User-agent: *\n" + b"".join(b"Disallow: /private/%d\n" % n for n in range(14))
@@ -69,15 +70,24 @@ class Crawl:
         )
         self.middleware = RepMiddleware.from_crawler(crawler)
         self.middleware._spider_opened()  # noqa: SLF001 - here and below: as a crawl does it
-        policies = self.middleware.policies
-        for number in range(origins):
+        self.learn(range(origins))
+
+    def learn(self, numbers: range) -> float:
+        """CPU seconds to tell the trail of the policies of some origins, which are kept then."""
+        policies, seconds = self.middleware.policies, 0.0
+        tokens = self.middleware._identity.tokens  # noqa: SLF001
+        for number in numbers:
             origin = Origin("https", f"www{number}.example", 443)
-            sha256 = policies._tell_of_file(_BODY, digest_of(_BODY))  # noqa: SLF001
-            file = parse(_BODY, origin.robots_txt_uri)
-            tokens = self.middleware._identity.tokens  # noqa: SLF001
-            policy = Policy(origin, 200, Meaning.RULES, Reading(file, file, sha256), tokens)
+            file, sha256 = parse(_BODY, origin.robots_txt_uri), digest_of(_BODY)
+            step = Step(origin.robots_txt_uri, 200, 1.8e9, 0.1, len(_BODY), "192.0.2.1")
+            reading = Reading(file, file, sha256)
+            policy = Policy(origin, 200, Meaning.RULES, reading, tokens, steps=(step,))
             policies._keep(policy)  # noqa: SLF001
+            began = time.process_time()
+            policies._tell_of_file(_BODY, sha256)  # noqa: SLF001
             policies._tell(policy)  # noqa: SLF001
+            seconds += time.process_time() - began
+        return seconds
 
     def judge(self, made: Sequence[Request]) -> float:
         """CPU seconds for some requests."""
@@ -113,7 +123,7 @@ def requests(count: int, origins: int, *, first: int = 0) -> list[Request]:
 
 
 def cost() -> None:
-    """What a decision costs a warm request."""
+    """What a decision costs a warm request, and a policy its origin."""
     with tempfile.TemporaryDirectory() as folder:
         sides = {
             "without a trail": Crawl("", 1),
@@ -125,8 +135,15 @@ def cost() -> None:
             for side, crawl in sides.items():
                 made = [one for one in requests(2 * _REQUESTS, 1) if "private" not in one.url]
                 best[side] = min(best[side], crawl.judge(made) / len(made) * 1e6)
+        told = dict.fromkeys(list(sides)[:2], float("inf"))
+        for turn in range(_ROUNDS):
+            for side in told:
+                numbers = range(1 + 200 * turn, 201 + 200 * turn)
+                told[side] = min(told[side], sides[side].learn(numbers) / len(numbers) * 1e6)
     for side, microseconds in best.items():
         print(f"{side:24} {microseconds:6.2f} us a request")
+    for side, microseconds in told.items():
+        print(f"{side:24} {microseconds:6.2f} us a policy")
 
 
 def encode() -> None:

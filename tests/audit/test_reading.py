@@ -195,3 +195,10 @@ class TestManyRuns:
         self._runs(tmp_path, 0.01, monkeypatch)
         with pytest.raises(TrailError, match="too many files are open"):
             report_of(trails_at([tmp_path]))
+
+
+def test_segments_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    """A crawl that was forked goes on with them under another id, which may be any."""
+    for name in ("9-00001.jsonl", "10-00002.jsonl", "8-00003.jsonl"):
+        (tmp_path / name).write_text("")
+    assert [one.number for one in Run(tmp_path).segments] == [1, 2, 3]
