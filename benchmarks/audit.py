@@ -3,7 +3,8 @@
     python benchmarks/audit.py [cost] [encode] [size] [--large]
 
 *cost* is CPU time per warm request in the middleware without a trail, with one, and with allowed
-decisions only counted; and what it takes to tell of a policy. Sides take turns; figures are minima. *encode* compares the line that is put
+decisions only counted; and what it takes to tell of a policy. Sides take turns; figures are minima.
+*encode* compares the line that is put
 together for each decision with the encoders of the standard library. *size* writes decisions on
 URLs of many origins in turn, as a broad crawl does, a third of them dropped, and prints octets a
 decision (as packed), CPU seconds to write, to verify and to judge again, and the most memory that

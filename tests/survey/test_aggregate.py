@@ -172,3 +172,12 @@ def test_memory_is_bounded_on_hostile_names() -> None:
     assert len(found.names) == 2000
     assert len(found.other_keys) == 100
     assert len(found.to_json()) < 200_000
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_crawler_named_by_two_names_obeys_its_own(is_first: bool) -> None:
+    """Once a file, whatever the order: the name that it goes by, not an older one."""
+    groups = ["User-agent: coccocbot\nDisallow: /\n", "User-agent: coccoc\nDisallow:\n"]
+    body = "\n".join(groups if is_first else groups[::-1]).encode()
+    said = report(Aggregate.of([Capture("a.example", body=body)]))["statistics"]["agents"]
+    assert said["coccocbot"]["named"] == {"full": 1, "part": 0, "none": 0}
