@@ -1,11 +1,12 @@
 """What an audit trail costs: CPU per decision, its size, and to verify and replay it.
 
     python benchmarks/audit.py [cost] [encode] [size] [--large]
+    python benchmarks/audit.py size --decisions 1000000
 
 *cost* is CPU time per warm request in the middleware without a trail, with one, and with allowed
 decisions only counted; and what it takes to tell of a policy. Sides take turns; figures are minima.
-*encode* compares the line that is put
-together for each decision with the encoders of the standard library. *size* writes decisions on
+*encode* compares the line that is put together for each decision with the encoders of the standard
+library. *size* writes decisions on
 URLs of many origins in turn, as a broad crawl does, a third of them dropped, and prints octets a
 decision (as packed), CPU seconds to write, to verify and to judge again, and the most memory that
 the process took until then. `--large` adds 10 million.
@@ -182,11 +183,11 @@ def encode() -> None:
         print(f"{side:24} {microseconds:6.2f} us a record, {ratio:.2f} of json.dumps")
 
 
-def size(*, is_large: bool) -> None:
+def size(counts: Sequence[int]) -> None:
     """Octets, and seconds to write, to verify and to judge again."""
     print("| decisions | octets packed | a decision | write s | verify s | replay s | MB |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |", flush=True)
-    for count in (1_000, 100_000, *([10_000_000] if is_large else [])):
+    for count in counts:
         with tempfile.TemporaryDirectory() as folder:
             crawl = Crawl(folder, min(count, _ORIGINS))
             written = sum(
@@ -218,13 +219,14 @@ def main() -> None:
     parser = ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", nargs="*", default=["cost", "encode", "size"])
     parser.add_argument("--large", action="store_true")
+    parser.add_argument("--decisions", type=int, nargs="*", default=[1_000, 100_000])
     options = parser.parse_args()
     if "cost" in options.what:
         cost()
     if "encode" in options.what:
         encode()
     if "size" in options.what:
-        size(is_large=options.large)
+        size([*options.decisions, *([10_000_000] if options.large else [])])
 
 
 if __name__ == "__main__":

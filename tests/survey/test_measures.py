@@ -114,3 +114,11 @@ def test_few_names_are_exact() -> None:
         found.add(name)
     assert found.error == 0
     assert found.most(2) == [("a", (2,)), ("b", (1,))]
+
+
+def test_errors_add_up() -> None:
+    """Who adds two that dropped names may be wrong by what both dropped."""
+    one, other = OpenCounts(1), OpenCounts(1)
+    one.error, other.error = 2, 3
+    one.update(other)
+    assert one.error == 5
