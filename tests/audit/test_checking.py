@@ -148,19 +148,20 @@ def _written(folder: Path, *segments: list[dict[str, object]]) -> Check:
     return check(Run(folder))
 
 
+def _allowed(n: int) -> dict[str, object]:
+    why = {"allowed": True, "reason": "NO_RULE_MATCHES", "outcome": "passed"}
+    return {"t": "decision", "n": n, "at": 1.0, "url": "https://a.example/", "p": 1, **why}
+
+
 def test_each_segment_holds_the_policies_of_its_decisions(tmp_path: Path) -> None:
     policy = {"t": "policy", "p": 1, "origin": "https://a.example", "event": "200"}
-    decisions = [
-        {"t": "decision", "n": n, "at": 1.0, "url": "https://a.example/", "p": 1, "allowed": True}
-        | {"reason": "NO_RULE_MATCHES", "outcome": "passed"}
-        for n in (1, 2)
-    ]
-    found = _written(tmp_path, [policy, decisions[0]], [decisions[1]])
+    found = _written(tmp_path, [{**policy}, _allowed(1)], [_allowed(2)])
     assert found.problems == ["1-00002.jsonl, line 2: policy 1 is missing in this segment"]
 
 
 @pytest.mark.parametrize("told", [0, 2])
 def test_an_end_that_tells_of_fewer_or_more(told: int, tmp_path: Path) -> None:
-    exempt = {"t": "exempt", "n": 1, "at": 1.0, "url": "https://a.example/", "why": "scheme"}
+    held = {"n": 1, "at": 1.0, "url": "https://a.example/", "why": "scheme"}
+    exempt: dict[str, object] = {"t": "exempt", **held}
     found = _written(tmp_path, [exempt, {"t": "end", "exempt": told}])
     assert f"the end tells of {told} records of exempt, and 1 are there" in found.problems
