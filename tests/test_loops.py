@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import time
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -20,6 +22,7 @@ from scrapy_rep.engine.loops import (
     Stopwatch,
     Ticks,
     as_they_come,
+    result_of,
     sleep,
     within,
 )
@@ -33,6 +36,11 @@ def run(work: Coroutine[Any, Any, Value]) -> Value:
         return thread.submit(asyncio.run, work).result(timeout=20)
 
 
+def _slowly(value: Value) -> Value:
+    time.sleep(0.01)
+    return value
+
+
 async def _never() -> None:
     await maybe_deferred_to_future(Deferred())
 
@@ -42,6 +50,44 @@ async def _stubbornly(release: asyncio.Event) -> str:
         with suppress(asyncio.CancelledError):
             await release.wait()
     return "late"
+
+
+class TestResultOf:
+    """Of work in a thread."""
+
+    def test_it_comes_or_raises(self) -> None:
+        async def main() -> None:
+            with ThreadPoolExecutor(1) as thread:
+                assert await result_of(thread.submit(_slowly, 7)) == 7
+                assert await result_of(thread.submit(int, "7"), 9.0) == 7
+                with pytest.raises(ValueError, match="invalid literal"):
+                    await result_of(thread.submit(int, "x"), 9.0)
+
+        run(main())
+
+    def test_it_comes_too_late(self) -> None:
+        async def main() -> None:
+            future: Future[int] = Future()
+            with pytest.raises(TimeoutError, match=r"more than 0\.05 seconds"):
+                await result_of(future, 0.05)
+            future.set_result(7)
+            await asyncio.sleep(0.01)
+            assert await result_of(future, 0.05) == 7
+
+        run(main())
+
+    def test_who_waits_is_cancelled(self) -> None:
+        async def main() -> None:
+            future: Future[int] = Future()
+            waiting = asyncio.ensure_future(result_of(future, 9.0))
+            await asyncio.sleep(0.01)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            future.set_result(7)
+            await asyncio.sleep(0.01)
+
+        run(main())
 
 
 class TestRunning:
@@ -67,7 +113,12 @@ class TestRunning:
             run(main())
 
     def test_ended(self) -> None:
+        told: list[Any] = []
+
         async def main() -> None:
+            asyncio.get_running_loop().set_exception_handler(
+                lambda _, context: told.append(context)
+            )
             running = Running(_never())
             running.end(ValueError("enough"))
             running.end(ValueError("again"))
@@ -75,10 +126,41 @@ class TestRunning:
                 await running.result()
             finally:
                 await asyncio.sleep(0.01)
-                assert running._work.result is None, "its own end is nobody's error"
+                del running
+                gc.collect()
 
         with pytest.raises(ValueError, match="enough"):
             run(main())
+        assert not told, "its own end is nobody's error"
+
+    @pytest.mark.parametrize("error", [None, KeyError("late")])
+    def test_what_comes_of_ended_work_is_nobodys(self, error: Exception | None) -> None:
+        told: list[Any] = []
+
+        async def work(release: asyncio.Event) -> None:
+            await _stubbornly(release)
+            if error is not None:
+                raise error
+
+        async def main() -> None:
+            asyncio.get_running_loop().set_exception_handler(
+                lambda _, context: told.append(context)
+            )
+            release = asyncio.Event()
+            running = Running(work(release))
+            await sleep(0.01)
+            running.end(ValueError("enough"))
+            release.set()
+            await asyncio.sleep(0.01)
+            try:
+                await running.result()
+            finally:
+                del running
+                gc.collect()
+
+        with pytest.raises(ValueError, match="enough"):
+            run(main())
+        assert not told
 
     def test_work_that_minds_no_cancelling_is_not_waited_for(self) -> None:
         async def main() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable
 from concurrent.futures import Future
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -22,12 +23,59 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 
+class Promise(Generic[Value]):
+    """A result that comes later, for one who awaits it, in whichever event loop there is.
+
+    In asyncio's, a `Deferred` has to be made a future to be awaited, and a task to be made a
+    `Deferred`: that is saved here, twice for each origin and twice more with a store in a thread.
+    """
+
+    __slots__ = ("_deferred", "_future")
+
+    def __init__(self) -> None:
+        self._future: asyncio.Future[Value] | None = None
+        self._deferred: Deferred[Value] | None = None
+        if is_asyncio_available():
+            self._future = asyncio.get_event_loop().create_future()
+        else:
+            self._deferred = Deferred()
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is a result, or nobody awaits it any more."""
+        if self._future is not None:
+            return self._future.done()
+        return self._deferred is None or bool(self._deferred.called)
+
+    def keep(self, value: Value) -> None:
+        """Give the result, unless there is one."""
+        if self._future is not None:
+            if not self._future.done():
+                self._future.set_result(value)
+        elif self._deferred is not None and not self._deferred.called:
+            self._deferred.callback(value)
+
+    def fail(self, error: BaseException) -> None:
+        """Give an error as the result, unless there is one."""
+        if self._future is not None:
+            if not self._future.done():
+                self._future.set_exception(error)
+        elif self._deferred is not None and not self._deferred.called:
+            self._deferred.errback(error)
+
+    def __await__(self) -> Generator[Any, None, Value]:
+        """The result; to be awaited once."""
+        awaited: Any = self._deferred if self._future is None else self._future
+        result: Generator[Any, None, Value] = awaited.__await__()
+        return result
+
+
 async def sleep(seconds: float) -> None:
     """Return after so many seconds."""
-    waiter: Deferred[None] = Deferred()
-    alarm = call_later(seconds, waiter.callback, None)
+    waiter: Promise[None] = Promise()
+    alarm = call_later(seconds, waiter.keep, None)
     try:
-        await maybe_deferred_to_future(waiter)
+        await waiter
     finally:
         alarm.cancel()
 
@@ -40,24 +88,32 @@ class Running(Generic[Value]):
     """Work under way that can be ended, even if it ignores cancellation."""
 
     def __init__(self, work: Coroutine[Any, Any, Value]) -> None:
-        self._outcome: Deferred[Value] = Deferred()
-        self._work: Deferred[Value] = deferred_from_coro(work)
-        self._work.addBoth(self._done)
+        self._outcome: Promise[Value] = Promise()
+        self._work: asyncio.Future[Value] | Deferred[Any]
+        if is_asyncio_available():
+            self._work = asyncio.ensure_future(work)
+            self._work.add_done_callback(self._ended)
+        else:
+            self._work = Deferred.fromCoroutine(work)
+            self._work.addCallbacks(self._outcome.keep, lambda failure: self._failed(failure.value))
 
-    def _done(self, result: Value | Failure) -> None:
-        if self._outcome.called:
-            return
-        error = result.value if isinstance(result, Failure) else None
+    def _ended(self, work: asyncio.Future[Value]) -> None:
+        error = asyncio.CancelledError() if work.cancelled() else work.exception()
+        if error is None:
+            self._outcome.keep(work.result())
+        else:
+            self._failed(error)
+
+    def _failed(self, error: BaseException) -> None:
         if isinstance(error, (asyncio.CancelledError, CancelledError)):
             # We did not cancel it. As a cancellation it would pass silently through all that wait.
-            self._outcome.errback(CancelledElsewhereError("other code cancelled it"))
-        else:
-            self._outcome.callback(result)  # a Failure becomes an errback
+            error = CancelledElsewhereError("other code cancelled it")
+        self._outcome.fail(error)
 
     def end(self, error: Exception) -> None:
         """Cancel the work and make this error its result, unless it has a result already."""
-        if not self._outcome.called:
-            self._outcome.errback(error)
+        if not self._outcome.is_kept:
+            self._outcome.fail(error)
             self._work.cancel()
 
     async def result(self) -> Value:
@@ -67,7 +123,7 @@ class Running(Generic[Value]):
             Exception: the error of the work, or the one that it was ended with.
         """
         try:
-            return await maybe_deferred_to_future(self._outcome)
+            return await self._outcome
         except (asyncio.CancelledError, CancelledError):
             self._work.cancel()
             raise
@@ -162,7 +218,7 @@ class Places:
 
     def __init__(self, count: int) -> None:
         self._free = count
-        self._queue: deque[Deferred[None]] = deque()
+        self._queue: deque[Promise[None]] = deque()
 
     def one(self) -> Place:
         """A place, to be held by `async with`, which waits for it."""
@@ -173,10 +229,10 @@ class Places:
         if self._free > 0:
             self._free -= 1
             return
-        turn: Deferred[None] = Deferred()
+        turn: Promise[None] = Promise()
         self._queue.append(turn)
         try:
-            await maybe_deferred_to_future(turn)
+            await turn
         except BaseException:
             if turn in self._queue:
                 self._queue.remove(turn)
@@ -189,7 +245,7 @@ class Places:
         self._free += 1
         if self._queue and self._free > 0:
             self._free -= 1
-            _wake(self._queue.popleft())
+            self._queue.popleft().keep(None)
 
     def _take(self) -> None:
         """Take a place even if there is none: the next one waits for two to be given back."""
@@ -252,21 +308,29 @@ def _value(result: Value | Failure) -> Value:
     return result
 
 
-async def result_of(future: Future[Value]) -> Value:
-    """The result of work in a thread, or its error."""
-    if not future.done():
-        waiter: Deferred[None] = Deferred()
-        if is_asyncio_available():
-            call_from_thread = asyncio.get_running_loop().call_soon_threadsafe
-        else:
-            from twisted.internet import reactor
+async def result_of(future: Future[Value], limit_seconds: float = math.inf) -> Value:
+    """The result of work in a thread, or its error.
 
-            call_from_thread = reactor.callFromThread
-        future.add_done_callback(lambda _: call_from_thread(_wake, waiter))
-        await maybe_deferred_to_future(waiter)
+    Raises:
+        TimeoutError: it took longer than the limit; the work goes on.
+    """
+    if future.done():
+        return future.result()
+    waiter: Promise[None] = Promise()
+    if is_asyncio_available():
+        call_from_thread = asyncio.get_running_loop().call_soon_threadsafe
+    else:
+        from twisted.internet import reactor
+
+        call_from_thread = reactor.callFromThread
+    future.add_done_callback(lambda _: call_from_thread(waiter.keep, None))
+    alarm = None
+    if limit_seconds < math.inf:
+        late = TimeoutError(f"it took more than {limit_seconds:g} seconds")
+        alarm = call_later(limit_seconds, waiter.fail, late)
+    try:
+        await waiter
+    finally:
+        if alarm is not None:
+            alarm.cancel()
     return future.result()
-
-
-def _wake(waiter: Deferred[None]) -> None:
-    if not waiter.called:
-        waiter.callback(None)

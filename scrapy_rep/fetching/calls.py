@@ -17,7 +17,7 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep.cache.base import Busy, Claim, Found, Lease, Leased, Store, StoreError
 from scrapy_rep.cache.entry import Entry, Key
-from scrapy_rep.engine.loops import result_of, within
+from scrapy_rep.engine.loops import result_of
 from scrapy_rep.protocol.access.knowledge import Knowledge
 
 Value = TypeVar("Value")
@@ -103,9 +103,7 @@ async def answered(
     """
     try:
         future = work()
-        value = (
-            future.result() if future.done() else await within(_ANSWER_SECONDS, result_of(future))
-        )
+        value = future.result() if future.done() else await result_of(future, _ANSWER_SECONDS)
     except (CancelledError, StoreError):  # Twisted's, which is an Exception
         raise
     except Exception as error:

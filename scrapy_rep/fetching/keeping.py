@@ -27,7 +27,7 @@ from scrapy_rep import stats
 from scrapy_rep.cache.base import Busy, Claim, Lease, Leased, Store, StoreError
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.memory import MemoryStore
-from scrapy_rep.engine.loops import result_of, within
+from scrapy_rep.engine.loops import result_of
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.protocol.access.knowledge import Knowledge
 
@@ -121,7 +121,7 @@ class Keeper:
         try:
             closing = self._own.close()
             if isinstance(closing, Future):
-                await within(_CLOSE_SECONDS, result_of(closing))
+                await result_of(closing, _CLOSE_SECONDS)
         except Exception as error:  # noqa: BLE001 - of users' classes
             logger.warning(
                 "The store of robots.txt answers cannot be closed: %r", error, extra=self._extra
