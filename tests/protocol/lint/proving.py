@@ -74,7 +74,8 @@ class _Side:
         if found is None:
             tokens = () if agent == UNNAMED else (agent,)
             group = self.robots_txt.group(tokens)
-            rules = group and frozenset((rule.allow, rule.path_pattern) for rule in group.rules)
+            own = None if group is None else [(r.allow, r.path_pattern) for r in group.rules]
+            rules = None if own is None else frozenset(own)
             found = self._said[agent] = _Said(rules, self.robots_txt.asked(tokens))
         return found
 
