@@ -255,7 +255,9 @@ def _rewritten(line: Line, octets: bytes | None) -> tuple[Edit, ...]:
 
 
 def _with_its_end(value: bytes) -> bytes:
-    """A value whose last blanks are escaped: a parser strips those that end a line."""
+    """A value that ends as it is: its last blanks would be stripped, and a ``$`` be the end."""
+    if value.endswith(b"$"):
+        return value[:-1] + b"%24"
     kept = value.rstrip()
     return kept + b"".join(b"%%%02X" % octet for octet in value[len(kept) :])
 

@@ -118,6 +118,14 @@ def test_a_blank_before_a_star_that_goes() -> None:
     prove(body.encode(), new.encode(), URI)
 
 
+def test_a_dollar_before_a_star_that_goes() -> None:
+    """It would be the end of the path, and is a character of it."""
+    body = "User-agent: *\nDisallow: /x$*\n"
+    new = _followed(body, Code.TRAILING_STAR)
+    assert new == "User-agent: *\nDisallow: /x%24\n"
+    prove(body.encode(), new.encode(), URI)
+
+
 class TestLength:
     """A rule that is shorter may lose."""
 
