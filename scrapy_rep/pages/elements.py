@@ -70,8 +70,12 @@ def usage_fields_of(response: Response) -> dict[str, list[bytes]]:
 
 def _lines_of(headers: Headers, fields: dict[str, bytes]) -> dict[str, list[bytes]]:
     # By the keys under which `Headers` has them: its own look makes these anew from each name.
-    by_key = ((name, dict.get(headers, key)) for name, key in fields.items())
-    return {name: list(lines) for name, lines in by_key if lines}
+    found = {}
+    for name, key in fields.items():
+        lines = dict.get(headers, key)
+        if lines:
+            found[name] = list(lines)
+    return found
 
 
 def is_image(response: Response) -> bool:
@@ -223,7 +227,8 @@ def without_fragment(url: str) -> str:
 
 def _content_type(response: Response) -> bytes:
     """The last one: a proxy may have joined several, as in ``text/html, text/html``."""
-    value: bytes = response.headers.get(b"Content-Type") or b""
+    lines = dict.get(response.headers, b"Content-Type")
+    value: bytes = lines[-1] if lines else b""
     return value.rpartition(b",")[2].partition(b";")[0].strip().lower()
 
 
