@@ -6,8 +6,9 @@ hook finds the crawl by the page: several crawls of a process do not mix.
 
 The hook does not see redirects that the browser follows, other pages that a page opens, and service
 workers. A route of the browser context watches pages and workers; the protocol of Chromium's
-developer tools watches redirects. Redirects that cannot be stopped, in other browsers or in frames
-of other sites, are counted. A page of Chromium whose redirects cannot be watched fetches nothing.
+developer tools watches the rest (`paused`). Redirects that cannot be stopped, in other browsers or
+in frames of other sites, are counted. A page of Chromium fetches nothing before it is watched, and
+nothing at all if it cannot be.
 
 Nothing of Playwright is imported: its objects are passed in.
 """
@@ -20,8 +21,8 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, WeakSet
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
 from scrapy.utils.misc import load_object
@@ -32,19 +33,22 @@ from scrapy_rep.protocol.paths import path_of
 from scrapy_rep.protocol.verdict import Verdict
 
 from .judge import BrowserJudge
+from .paused import pause_requests
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
 
+Value = TypeVar("Value")
+
 _HOOK = "PLAYWRIGHT_ABORT_REQUEST"
 _PLAYWRIGHT = "playwright"
 _INIT = "playwright_page_init_callback"
 _BLANK = "about:blank"
 _WATCH_SECONDS = 10.0  # a browser that takes longer to set this up is broken
+_LOOK_SECONDS, _LOOKS = 0.05, 20  # for the page of a request
 _ABORTED = "blockedbyclient"
-_BLOCKED = "BlockedByClient"  # the same to Chromium; "Aborted" would be taken for a download
 _ELSEWHERE = "only available in Chromium"  # what Playwright says of sessions in other browsers
 
 
@@ -57,7 +61,7 @@ class _Visit:
         url: the URL of the request, which the middleware has allowed.
         user_agent: the User-Agent of the request and of everything that its page fetches.
         init: the user's own callback for new pages.
-        is_due: whether the page has not fetched that URL yet.
+        is_due: whether the page is about to fetch that URL.
         is_fresh: whether the page was empty, so that its first request is that one.
         refusal: the verdict that stopped a redirect of the request.
     """
@@ -66,7 +70,7 @@ class _Visit:
     url: str
     user_agent: str
     init: Any
-    is_due: bool = True
+    is_due: bool = False
     is_fresh: bool = False
     refusal: Verdict | None = None
 
@@ -80,8 +84,7 @@ _VISITS: WeakKeyDictionary[Request, _Visit] = WeakKeyDictionary()
 _REFUSALS: WeakKeyDictionary[Request, Verdict] = WeakKeyDictionary()
 _PAGES: WeakKeyDictionary[Any, _Visit] = WeakKeyDictionary()
 _JUDGES: WeakKeyDictionary[Any, BrowserJudge | None] = WeakKeyDictionary()  # by context
-_WATCHED: WeakKeyDictionary[Any, asyncio.Future[None]] = WeakKeyDictionary()  # contexts and pages
-_UNWATCHED: WeakSet[Any] = WeakSet()  # pages of Chromium whose redirects nobody sees
+_WATCHED: WeakKeyDictionary[Any, asyncio.Future[bool]] = WeakKeyDictionary()  # contexts and pages
 _TASKS: set[asyncio.Future[Any]] = set()
 
 
@@ -164,7 +167,7 @@ async def _is_refused(request: Any) -> bool:
     if judge is None:
         return False
     judge.is_asked = True
-    if page in _UNWATCHED:
+    if not await _is_watched(page, judge):
         return True
     if visit is not None and request.is_navigation_request() and frame.parent_frame is None:
         is_expected, visit.is_due = visit.expects(request.url), False
@@ -174,52 +177,63 @@ async def _is_refused(request: Any) -> bool:
 
 
 async def _prepare(page: Any, request: Request) -> None:
-    """Register a page with its crawl; scrapy-playwright awaits this before it uses the page."""
-    visit = _VISITS[request]
-    visit.is_fresh = page.url == _BLANK
-    if visit.judge is not None:
-        await asyncio.wait_for(_watch(page, visit.judge), _WATCH_SECONDS)
-    _JUDGES.setdefault(page.context, visit.judge)
-    _PAGES[page] = visit
-    if visit.init is not None:
-        await load_object(visit.init)(page, request)
+    """Register a page with its crawl; scrapy-playwright awaits this before it uses the page.
 
-
-async def _watch(page: Any, judge: BrowserJudge) -> None:
-    """Watch what the hook does not see, before the page loads: later it would not answer.
-
-    The user's own hook may or may not call ours: nothing is refused before it does.
+    If this raises, scrapy-playwright goes on with the page: what is not done yet permits nothing.
     """
-    await _once(page.context, _watch_context, judge)
-    await _once(page, _watch_redirects, judge)
+    visit = _VISITS[request]
+    judge = visit.judge
+    if judge is not None:
+        # The user's own hook may or may not call ours: nothing is refused before it does.
+        await asyncio.wait_for(_once(page.context, _watch_context, judge), _WATCH_SECONDS)
+    _JUDGES.setdefault(page.context, judge)
+    _PAGES[page] = visit
+    if judge is not None:
+        await _is_watched(page, judge)
+    try:
+        if visit.init is not None:
+            await load_object(visit.init)(page, request)
+    finally:  # where the user's callback went is none of what the middleware has allowed
+        visit.is_fresh = page.url == _BLANK
+        visit.is_due = True
+
+
+async def _is_watched(page: Any, judge: BrowserJudge) -> bool:
+    """Whether the redirects of a page are judged, or its browser lets nobody stop them.
+
+    Returns once that is known: a page that another one opens may be quicker than we are.
+    """
+    return not page.is_closed() and await _once(page, _watch_redirects, judge)
 
 
 def _once(
-    key: Any, work: Callable[[Any, BrowserJudge], Coroutine[Any, Any, None]], judge: BrowserJudge
-) -> asyncio.Future[None]:
+    key: Any, work: Callable[[Any, BrowserJudge], Coroutine[Any, Any, bool]], judge: BrowserJudge
+) -> asyncio.Future[bool]:
     """One task for all that wait for the same work."""
     if key not in _WATCHED:
         _WATCHED[key] = _spawn(work(key, judge))
     return asyncio.shield(_WATCHED[key])
 
 
-def _spawn(work: Coroutine[Any, Any, None]) -> asyncio.Future[None]:
+def _spawn(work: Coroutine[Any, Any, Value]) -> asyncio.Future[Value]:
     task = asyncio.ensure_future(work)
     _TASKS.add(task)  # or it would be collected while it runs
     task.add_done_callback(_TASKS.discard)
     return task
 
 
-async def _watch_context(context: Any, judge: BrowserJudge) -> None:
+async def _watch_context(context: Any, judge: BrowserJudge) -> bool:
     """Judge what no route of a page sees: other pages that pages open, and service workers."""
     context.on("page", lambda page: _once(page, _watch_redirects, judge))
     context.on("request", partial(_look_at, judge))
     await context.route("**", partial(_route, judge))
+    return True
 
 
 async def _route(judge: BrowserJudge, route: Any, request: Any) -> None:
     is_refused = judge.is_asked and (
-        _is_unwatched(request) or await judge.refusal(request.url) is not None
+        not await _is_of_watched_page(request, judge)
+        or await judge.refusal(request.url) is not None
     )
     with suppress(Exception):  # the page may be gone
         await (route.abort(_ABORTED) if is_refused else route.fallback())
@@ -235,54 +249,49 @@ def _look_at(judge: BrowserJudge, request: Any) -> None:
     _spawn(judge.note_slip(request.url, user_agent))
 
 
-async def _watch_redirects(page: Any, judge: BrowserJudge) -> None:
+async def _watch_redirects(page: Any, judge: BrowserJudge) -> bool:
     """Judge the redirects of a page; other browsers than Chromium cannot stop them.
 
     Where Chromium should, and fails, the page is let fetch nothing: a redirect would pass unjudged.
     """
     try:
-        session = await page.context.new_cdp_session(page)
-        info = await session.send("Target.getTargetInfo")
-        main_frame = info["targetInfo"]["targetId"]
-        session.on(
-            "Fetch.requestPaused",
-            lambda event: _spawn(_let_on(session, event, page, judge, main_frame)),
-        )
-        await session.send("Fetch.enable", {"patterns": [{"urlPattern": "*"}]})
+        await asyncio.wait_for(_stop_at_redirects(page, judge), _WATCH_SECONDS)
     except Exception as error:  # noqa: BLE001 - Playwright's, or that of a browser
-        if _ELSEWHERE in str(error) or page.is_closed():
-            logger.debug("Redirects of a browser's page cannot be stopped: %s", error)
-            return
-        _UNWATCHED.add(page)
+        is_elsewhere = _ELSEWHERE in str(error)
+        if is_elsewhere or page.is_closed():
+            logger.debug("Redirects of a browser's page cannot be stopped: %r", error)
+            return is_elsewhere
         logger.warning(
             "Redirects of a browser's page cannot be judged, so all that it requests is aborted: "
-            "%s",
+            "%r",
             error,
         )
+        return False
+    return True
 
 
-async def _let_on(
-    session: Any, event: dict[str, Any], page: Any, judge: BrowserJudge, main_frame: str
-) -> None:
-    """Continue a request that Chromium has paused, unless it is a redirect to a forbidden URL."""
-    refusal = None
-    if event.get("redirectedRequestId") and judge.is_asked:
-        refusal = await judge.refusal(event["request"]["url"], _user_agent(page))
-    answer: dict[str, Any] = {"requestId": event["requestId"]}
-    with suppress(Exception):  # the page may be gone
-        if refusal is None:
-            await session.send("Fetch.continueRequest", answer)
-            return
+async def _stop_at_redirects(page: Any, judge: BrowserJudge) -> None:
+    def stopped(refusal: Verdict) -> None:
         visit = _PAGES.get(page)
-        is_document = event.get("resourceType") == "Document"
-        if visit is not None and is_document and event.get("frameId") == main_frame:
+        if visit is not None:
             visit.refusal = refusal
-        await session.send("Fetch.failRequest", {**answer, "errorReason": _BLOCKED})
+
+    async def refusal(url: str) -> Verdict | None:
+        return await judge.refusal(url, _user_agent(page)) if judge.is_asked else None
+
+    await pause_requests(page, refusal, stopped)
 
 
-def _is_unwatched(request: Any) -> bool:
-    with suppress(Exception):  # a service worker's request has no page
-        return request.frame.page in _UNWATCHED
+async def _is_of_watched_page(request: Any, judge: BrowserJudge) -> bool:
+    """The same of a request that only the route of the context sees."""
+    if request.service_worker is not None:
+        return True
+    for _ in range(_LOOKS):
+        with suppress(Exception):  # the page is just being made
+            return await _is_watched(request.frame.page, judge)
+        if request.is_navigation_request():  # and its answer makes the page
+            return True
+        await asyncio.sleep(_LOOK_SECONDS)
     return False
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from typing import Any
+from urllib.parse import urljoin
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
@@ -86,20 +89,60 @@ class QuickBrowserSpider(BrowserSpider):
 
 
 class UnwatchedSpider(BrowserSpider):
-    """Has a Chromium that opens no session of its developer tools.
+    """Has a Chromium that opens sessions of its developer tools badly.
 
     Args:
-        why: what Playwright says.
+        why: what Playwright says instead; if empty, it never answers.
+        after: so many pages have their session before.
     """
 
-    def __init__(self, why: str, **arguments: Any) -> None:
+    def __init__(self, why: str = "", after: int = 0, **arguments: Any) -> None:
         super().__init__(**arguments)
         from playwright.async_api import BrowserContext, Error
 
-        async def refuse(*_: Any) -> None:
-            raise Error(why)
+        from scrapy_rep.browsers import pages
 
-        BrowserContext.new_cdp_session = refuse  # type: ignore[assignment,method-assign]
+        pages._WATCH_SECONDS = 2.0
+        opened = BrowserContext.new_cdp_session
+        count = 0
+
+        async def open_badly(context: Any, page: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count > after:
+                if why:
+                    raise Error(why)
+                await asyncio.sleep(3600)
+            return await opened(context, page)
+
+        BrowserContext.new_cdp_session = open_badly  # type: ignore[method-assign]
+
+
+class WaywardSpider(UnwatchedSpider):
+    """Goes elsewhere by itself, in new pages of the same window.
+
+    Args:
+        elsewhere: where.
+    """
+
+    def __init__(self, elsewhere: Sequence[str], **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.elsewhere = elsewhere
+
+    async def parse(self, response: Response) -> AsyncIterator[Any]:
+        from playwright.async_api import Error
+
+        context = response.meta["playwright_page"].context
+        for url in self.elsewhere:
+            page = await context.new_page()
+            try:
+                answer = await page.goto(url)
+                yield {"url": url, "status": answer.status}
+            except Error as error:
+                yield {"url": url, "error": error.message}
+            await page.close()
+        async for item in super().parse(response):
+            yield item
 
 
 class SamePageSpider(BrowserSpider):
@@ -133,6 +176,15 @@ async def no_scripts(request: Any) -> bool:
     if request.resource_type == "script":
         return True
     return await playwright_abort_request(request)
+
+
+async def log_in(page: Any, request: Request) -> None:
+    """Another, that goes somewhere first."""
+    from playwright.async_api import Error
+
+    with suppress(Error):
+        await page.goto(urljoin(request.url, request.meta["first"]))
+    await page.wait_for_timeout(300)  # a page that says what went wrong would come in between
 
 
 async def give_a_name(page: Any, request: Request) -> None:

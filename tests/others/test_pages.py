@@ -29,10 +29,20 @@ URL = "https://example.com/a.png"
 class Context:
     """A browser's, as far as the hook looks at it."""
 
+    why = "CDP session is only available in Chromium"
+
+    async def new_cdp_session(self, _: Page) -> Any:
+        raise RuntimeError(self.why)
+
 
 class Page:
+    is_gone = False
+
     def __init__(self, context: Context) -> None:
         self.context = context
+
+    def is_closed(self) -> bool:
+        return self.is_gone
 
 
 class Frame:
@@ -44,6 +54,8 @@ class Frame:
 
 class Asked:
     """A request of a page's."""
+
+    service_worker: Any = None
 
     def __init__(self, url: str = URL, context: Context | None = None) -> None:
         self.url = url
@@ -217,7 +229,7 @@ def test_only_the_page_itself_goes_where_the_crawl_sent_it(kind: type[Asked]) ->
         judge = browser_judge(get_crawler(), disallowed)
         inner, outer = kind(URL, context), Navigation(URL, context)
         inner._page = outer._page
-        pages._PAGES[outer._page] = pages._Visit(judge, URL, "", None, is_fresh=True)
+        pages._PAGES[outer._page] = pages._Visit(judge, URL, "", None, is_due=True, is_fresh=True)
         assert await playwright_abort_request(inner) is True
         assert await playwright_abort_request(outer) is False
 
@@ -286,8 +298,76 @@ def test_a_page_goes_unasked_only_once_and_where_the_crawl_sent_it(
         for url, expected in ((URL, False), ("https://example.com/b", not is_fresh)):
             request = Navigation(url)
             page = request._page
-            pages._PAGES[page] = pages._Visit(judge, URL, "", None, is_fresh=is_fresh)
+            pages._PAGES[page] = pages._Visit(judge, URL, "", None, is_due=True, is_fresh=is_fresh)
             assert await playwright_abort_request(request) is expected
             assert await playwright_abort_request(request) is True
+
+    return deferred_from_coro(check())
+
+
+class OfWorker(Asked):
+    """A service worker's."""
+
+    service_worker: Any = "a worker"
+
+
+class Opening(WithoutFrame):
+    """The first of a window, which makes its page."""
+
+    def is_navigation_request(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer"),
+    [(OfWorker, "fallback"), (Opening, "fallback"), (WithoutFrame, "blockedbyclient")],
+)
+def test_requests_without_a_page(
+    kind: type[Asked], answer: str, monkeypatch: pytest.MonkeyPatch
+) -> Deferred[None]:
+    """What no page is made for is aborted."""
+    monkeypatch.setattr(pages, "_LOOKS", 2)
+
+    async def check() -> None:
+        route = Route()
+        judge = browser_judge(get_crawler(), allowed)
+        judge.is_asked = True
+        await pages._route(judge, route, kind(URL, Crashing()))
+        assert route.answers == [answer]
+
+    return deferred_from_coro(check())
+
+
+class Crashing(Browser):
+    """A Chromium that opens no session of its developer tools."""
+
+    why = "Target crashed"
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_page_that_is_not_watched_fetches_nothing(is_gone: bool) -> Deferred[None]:
+    """Nor does one that is gone; whether its own route asks, or that of its context."""
+
+    async def check() -> None:
+        context, route = Crashing(), Route()
+        judge = browser_judge(get_crawler(), allowed)
+        pages._JUDGES[context] = judge
+        request = Asked(URL, context)
+        request._page.is_gone = is_gone
+        assert await playwright_abort_request(request) is True
+        await pages._route(judge, route, request)
+        assert route.answers == ["blockedbyclient"]
+
+    return deferred_from_coro(check())
+
+
+def test_a_page_that_closes_while_it_is_used() -> Deferred[None]:
+    async def check() -> None:
+        context = Context()
+        pages._JUDGES[context] = browser_judge(get_crawler(), allowed)
+        request = Asked(URL, context)
+        assert await playwright_abort_request(request) is False
+        request._page.is_gone = True
+        assert await playwright_abort_request(request) is True
 
     return deferred_from_coro(check())

@@ -79,6 +79,89 @@ def test_windows_and_service_workers_are_judged() -> None:
     assert {"/window", "/in-window.png", "/of-sw"} <= paths
 
 
+def test_redirects_of_a_new_window_are_stopped_once_it_is_there() -> None:
+    """Those of requests that it made before are counted."""
+    early = "<img src='/away/early'><iframe src='/away/early-frame'></iframe>"
+    late = "<script>setTimeout(() => {fetch('/away/late'); fetch('/near')}, 500)</script>"
+    routes = {
+        "/robots.txt": RULES,
+        "/page": html("<script>window.open('/window')</script>"),
+        "/window": html(early, late),
+        "/near": redirect("/open", 302),
+        **{
+            f"/away/{name}": redirect(f"/private/{name}", 302)
+            for name in ("early", "early-frame", "late")
+        },
+    }
+    with Site(routes) as site:
+        result = crawl(
+            SPIDER, settings=PLAYWRIGHT, urls=[site.url("/page")], meta={}, stay_seconds=2
+        )
+        paths = asked(site)
+    assert {"/away/early", "/away/late", "/open"} <= set(paths)
+    private = [path for path in paths if "private" in path]
+    assert "/private/late" not in private
+    assert result.stats.get("rep/browser/slipped", 0) == len(private)
+
+
+def test_what_playwright_does_not_route_is_judged() -> None:
+    """Links to downloads, deferred fetches, and redirects of the scripts of workers."""
+    page = html(
+        "<script>fetchLater('/private/late', {activateAfter: 0});",
+        "fetchLater('/late', {activateAfter: 0});",
+        "new Worker('/away'); new Worker('/away', {type: 'module'}); new Worker('/near')</script>",
+        "<a download href='/private/file'>x</a><a download href='/file'>x</a>",
+        "<script>setTimeout(() => document.querySelectorAll('a').forEach(a => a.click()), 300)",
+        "</script>",
+    )
+    routes = {
+        "/robots.txt": RULES,
+        "/page": page,
+        "/away": redirect("/private/script", 302),
+        "/near": redirect("/script", 302),
+        "/script": script("fetch('/of-worker')"),
+    }
+    with Site(routes) as site:
+        run(site.url("/page"))
+        paths = asked(site)
+    assert [path for path in paths if "private" in path] == []
+    assert {"/away", "/late", "/file", "/script", "/of-worker"} <= set(paths)
+
+
+def test_what_a_service_worker_leaves_to_the_network_is_judged() -> None:
+    """No route of Playwright's sees that: pages bypass the worker."""
+    worker = (
+        "self.addEventListener('activate', e => e.waitUntil("
+        "self.registration.navigationPreload.enable().then(() => clients.claim())));"
+        "self.addEventListener('fetch', e => {const path = new URL(e.request.url).pathname;"
+        "if (path == '/made') e.respondWith(Response.redirect('/private/made'));"
+        "if (path == '/fetched') e.respondWith(fetch('/private/fetched'));"
+        "if (path == '/passed') e.respondWith(fetch(e.request))})"
+    )
+    urls = "'/private/frame', '/made', '/fetched', '/passed', '/away', '/open'"
+    page = html(
+        "<script>navigator.serviceWorker.register('/worker.js');"
+        "navigator.serviceWorker.ready.then(() => setTimeout(() => {"
+        f"for (const url of [{urls}]) {{const frame = document.createElement('iframe');"
+        "frame.src = url; document.body.append(frame); fetch(url + '?fetch')}}, 300))</script>"
+    )
+    routes = {
+        "/robots.txt": RULES,
+        "/page": page,
+        "/worker.js": script(worker),
+        "/passed*": redirect("/private/passed", 302),
+        "/away*": redirect("/private/away", 302),
+    }
+    with Site(routes) as site:
+        result = crawl(
+            SPIDER, settings=PLAYWRIGHT, urls=[site.url("/page")], meta={}, stay_seconds=2
+        )
+        paths = asked(site)
+    assert [path for path in paths if "private" in path] == []
+    assert {"/open", "/open?fetch", "/away", "/passed?fetch", "/worker.js"} <= set(paths)
+    assert "rep/browser/slipped" not in result.stats
+
+
 def test_what_no_hook_sees_can_be_switched_off() -> None:
     """By the launch options of docs/others.md."""
     page = html(
@@ -280,6 +363,56 @@ def test_redirects_that_nobody_can_watch(why: str, is_led: bool, level: str) -> 
     [told] = [line for line in result.log.splitlines() if why in line]
     assert f"{level}: Redirects of a browser's page cannot" in told
     assert result.stats.get("rep/browser/slipped", 0) == int(is_led)
+
+
+def test_a_session_that_never_opens() -> None:
+    """Of a page among others whose sessions did open."""
+    with Site({"/robots.txt": RULES, "/top": redirect("/private", 302)}) as site:
+        result = crawl(
+            "tests.others.spiders:UnwatchedSpider",
+            settings={**PLAYWRIGHT, "CONCURRENT_REQUESTS": 1},
+            urls=[site.url("/page"), site.url("/top")],
+            meta={},
+            after=1,
+        )
+        assert asked(site) == ["/page", "/robots.txt"]
+    assert "WARNING: Redirects of a browser's page cannot be judged" in result.log
+    assert "TimeoutError" in result.log
+
+
+def test_a_page_of_the_user_s_whose_session_never_opens() -> None:
+    routes = {"/robots.txt": RULES, "/away": redirect("/private", 302)}
+    with Site(routes) as site:
+        result = crawl(
+            "tests.others.spiders:WaywardSpider",
+            settings=PLAYWRIGHT,
+            urls=[site.url("/page")],
+            meta={},
+            elsewhere=[site.url("/away")],
+            after=1,
+        )
+        assert asked(site) == ["/page", "/robots.txt"]
+    assert result.exit_code == 0, result.error
+    assert [item.get("status") for item in result.items] == [None, 200]
+
+
+@pytest.mark.parametrize("first", ["/private/login", "/login"])
+@pytest.mark.parametrize("is_exempt", [False, True])
+def test_where_a_callback_of_the_user_s_goes_first(first: str, is_exempt: bool) -> None:
+    """It is judged; what the middleware has let through, or the user has exempted, comes after."""
+    page = "/private/page" if is_exempt else "/page"
+    with Site({"/robots.txt": RULES}) as site:
+        result = run(
+            site.url(page),
+            meta={
+                "playwright_page_init_callback": "tests.others.spiders.log_in",
+                "dont_obey_robotstxt": is_exempt,
+                "first": first,
+            },
+        )
+        expected = {"/robots.txt", page, first} - {"/private/login"}
+        assert {*asked(site)} == expected
+    assert result.items[0]["status"] == 200
 
 
 def test_one_page_for_several_requests() -> None:

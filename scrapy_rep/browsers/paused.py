@@ -1,0 +1,113 @@
+"""The requests of a page that Chromium pauses: those that no route has seen are judged.
+
+Playwright's routes do not see redirects, nor requests that it does not know, such as links to
+downloads. Once a service worker serves a page, they do not see what it leaves to the network
+either. So the requests of pages bypass service workers.
+
+A request that was on its way before is not paused: its redirect passes, and is counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from scrapy_rep.protocol.verdict import Verdict
+
+_BLOCKED = "BlockedByClient"  # "Aborted" would be taken for a download
+_REQUESTS_KEPT = 10_000  # of a page, for as long as it takes to redirect them
+_BYPASS_SECONDS = 10.0  # a browser that takes longer to answer is broken
+_NO_COPIES = {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}
+
+Refusal = Callable[[str], Awaitable[Verdict | None]]
+
+
+async def pause_requests(page: Any, refusal: Refusal, stopped: Callable[[Verdict], None]) -> None:
+    """Have Chromium pause the requests of a page from now on.
+
+    Args:
+        page: Playwright's.
+        refusal: the verdict that forbids a URL; None if it may be fetched.
+        stopped: called where a redirect of the page itself was stopped.
+
+    Raises:
+        Exception: Playwright's, if the browser is another or fails.
+    """
+    session = await page.context.new_cdp_session(page)
+    info = await session.send("Target.getTargetInfo")
+    # A page that is going somewhere answers this when it is there. Its documents wait for it.
+    bypassing = asyncio.gather(
+        session.send("Network.enable", _NO_COPIES),
+        session.send("Network.setBypassServiceWorker", {"bypass": True}),
+    )
+    paused = _Paused(session, info["targetInfo"]["targetId"], bypassing, refusal, stopped)
+    session.on("Fetch.requestPaused", paused.take)
+    await session.send("Fetch.enable", {"patterns": [{"urlPattern": "*"}]})
+
+
+class _Paused:
+    """The requests of one page."""
+
+    def __init__(
+        self,
+        session: Any,
+        main_frame: str,
+        bypassing: asyncio.Future[Any],
+        refusal: Refusal,
+        stopped: Callable[[Verdict], None],
+    ) -> None:
+        self._session = session
+        self._main_frame = main_frame
+        self._bypassing = bypassing
+        self._refusal = refusal
+        self._stopped = stopped
+        self._routed: dict[str, None] = {}
+        self._tasks: set[asyncio.Future[None]] = set()
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Take a request that is paused."""
+        task = asyncio.ensure_future(self._let_on(event))
+        self._tasks.add(task)  # or it would be collected while it runs
+        task.add_done_callback(self._tasks.discard)
+
+    async def _let_on(self, event: dict[str, Any]) -> None:
+        """Continue a request, unless no route has judged it, and its URL is forbidden."""
+        is_stopped = not (self._is_of_page(event) or await self._bypasses_workers())
+        if not self._has_route(event):
+            refusal = await self._refusal(event["request"]["url"])
+            is_stopped = is_stopped or refusal is not None
+            if refusal is not None and event.get("redirectedRequestId") and self._is_of_page(event):
+                self._stopped(refusal)
+        answer: dict[str, Any] = {"requestId": event["requestId"]}
+        with suppress(Exception):  # the page may be gone
+            if is_stopped:
+                await self._session.send("Fetch.failRequest", {**answer, "errorReason": _BLOCKED})
+            else:
+                await self._session.send("Fetch.continueRequest", answer)
+
+    async def _bypasses_workers(self) -> bool:
+        """Whether the requests of the page bypass service workers; once that is known."""
+        if not self._bypassing.done():
+            await asyncio.wait({self._bypassing}, timeout=_BYPASS_SECONDS)
+        done = self._bypassing.done() and not self._bypassing.cancelled()
+        return done and self._bypassing.exception() is None
+
+    def _is_of_page(self, event: dict[str, Any]) -> bool:
+        """Whether the page itself goes somewhere."""
+        return event.get("resourceType") == "Document" and event.get("frameId") == self._main_frame
+
+    def _has_route(self, event: dict[str, Any]) -> bool:
+        """Whether a route sees this request, or has seen it.
+
+        What Playwright does not know has no `networkId`. That of a worker's script is the same
+        after a redirect, of which nothing else tells.
+        """
+        number = event.get("networkId")
+        if event.get("redirectedRequestId") or not number or number in self._routed:
+            return False
+        self._routed[number] = None
+        if len(self._routed) > _REQUESTS_KEPT:
+            del self._routed[next(iter(self._routed))]
+        return True
