@@ -112,6 +112,18 @@ class TestWho:
             ]
             assert len(read(*[",".join(["whatever"] * 60)] * 2).remarks) == 100
 
+    def test_one_line_of_each_field(self) -> None:
+        fields = {"x-robots-tag": [b"nofollow"], "robots-tag": [b"*;noindex"]}
+        assert page_rules_of(fields, (), "FooBot").to_dict() == BOTH
+
+    def test_a_name_behind_a_rule(self) -> None:
+        assert said("noindex; foobot: nofollow") == BOTH
+        assert said("noindex; otherbot: nofollow") == NOINDEX
+
+    def test_a_name_alone_is_not_unusual(self) -> None:
+        assert read("foobot:, noindex").remarks == ()
+        assert read("otherbot:, noindex").remarks == ()
+
     def test_being_named_excuses_from_nothing(self) -> None:
         assert said("noindex", "foobot: index, nofollow") == BOTH
 
