@@ -44,9 +44,9 @@ examples:
   scrapy rep check --page https://example.com/articles/1 --agent Googlebot
   scrapy rep check --usage https://example.com/articles/1
 
-exit status: 0 all URLs are allowed, and pages restrict nothing; 1 some are not, or do; 2 wrong
-usage; 3 a robots.txt is unreachable, or with --cached not stored, or the store in Redis is, or a
-page or all sitemaps cannot be read"""
+exit status: 0 all URLs are allowed, and pages restrict nothing; 1 some URL is disallowed, or some
+page restricts something; 2 wrong usage; 3 a robots.txt is unreachable, or with --cached not stored,
+or the store in Redis is unreachable, or a page or all sitemaps cannot be read"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

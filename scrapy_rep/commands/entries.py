@@ -126,7 +126,11 @@ def step_words(steps: Sequence[Step]) -> Iterator[str]:
             *([] if step.sent_at is None else [f"at {moment(step.sent_at)}"]),
             *_asked_words(step),
         ]
-        lead = "->" if number else "from"
+        before = steps[number - 1] if number else None
+        if before is None:
+            lead = "from"
+        else:  # what was tried again was not led there
+            lead = "again" if before.uri == step.uri and not before.location else "->"
         yield f"{lead} {shown(step.uri.encode())} ({shown(', '.join(facts).encode())})"
 
 

@@ -14,6 +14,7 @@ from scrapy.settings.default_settings import USER_AGENT
 from scrapy_rep.cache.base import Store
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.sqlite import SqliteStore
+from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.access.knowledge import Knowledge, Step
 from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import NOW, ORIGIN, OTHER, file_entry, outage_entry, usual_key
@@ -93,6 +94,7 @@ def test_show_tells_what_was_fetched_and_what_was_not(tmp_path: Path) -> None:
     path = str(tmp_path / "robots.sqlite")
     uri = ORIGIN.robots_txt_uri
     steps = (
+        Step(uri, Failure.TIMEOUT, NOW - 2, 1.5),
         Step(uri, 301, NOW, 0.25, 0, "192.0.2.7", "https://www.example.com/robots.txt"),
         Step("https://www.example.com/robots.txt", 200, NOW - 60, 0.5, 33, is_copied=True),
     )
@@ -106,10 +108,12 @@ def test_show_tells_what_was_fetched_and_what_was_not(tmp_path: Path) -> None:
     store.commit(Entry(BAD, untold), None).result()
     store.close()
     out = rep("cache", "show", "example.com", settings={"REP_STORE_PATH": path}).out
+    assert "from https://example.com/robots.txt (timeout, in 1.500 s, " in out
     assert (
-        "from https://example.com/robots.txt (301, 0 octets, from 192.0.2.7, in 0.250 s, "
+        "again https://example.com/robots.txt (301, 0 octets, from 192.0.2.7, in 0.250 s, "
         "at 2027-01-15 08:00:00 UTC)\n" in out
     )
+    assert "-> https://www.example.com/robots.txt (200, 33 octets, in 0.500 s, " in out
     assert "UTC, not fetched: taken from the copy of that origin)\n" in out
     assert "-> https://www.example.com/robots.txt (what came there is not known)\n" in out
 

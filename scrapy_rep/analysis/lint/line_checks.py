@@ -28,15 +28,12 @@ _UNSUPPORTED_KEYS = frozenset(
     }
 )
 _WORDS = {
-    Kind.USER_AGENT: (b"user-agent",),
-    Kind.ALLOW: (b"allow",),
-    Kind.DISALLOW: (b"disallow",),
-    Kind.SITEMAP: (b"sitemap",),
+    Kind.USER_AGENT: b"user-agent",
+    Kind.ALLOW: b"allow",
+    Kind.DISALLOW: b"disallow",
+    Kind.SITEMAP: b"sitemap",
 }
-_SPELLINGS = tuple(
-    word.decode()
-    for word in (*(w for words in _WORDS.values() for w in words), *sorted(KNOWN_KEYS))
-)
+_SPELLINGS = tuple(word.decode() for word in (*_WORDS.values(), *sorted(KNOWN_KEYS)))
 _INVISIBLE = re.compile(rb"\s*(\xef\xbb\xbf|\xe2\x80[\x8b-\x8f]|\xc2\xa0|\xc2\xad|\xe2\x81\xa0)")
 _LONGEST_KEY = 24  # of those that may be meant for another
 _MOST_KEYS = 200  # different ones that are compared with the known ones
@@ -80,9 +77,12 @@ def _key_findings(line: Line, near: dict[bytes, str | None]) -> Iterator[Finding
             yield Finding(Code.UNKNOWN_KEY, *found)
         else:
             yield Finding(Code.NEAR_KEY, *found, f"perhaps {meant.capitalize()}")
-    elif line.kind is not None and line.name not in _WORDS[line.kind]:
-        is_word = line.name.startswith(_WORDS[line.kind])
-        yield Finding(Code.KEY_GOES_ON if is_word else Code.MISSPELT_KEY, *found)
+    elif line.kind is not None and line.name != _WORDS[line.kind]:
+        if line.name.startswith(_WORDS[line.kind]):
+            yield Finding(Code.KEY_GOES_ON, *found)
+        else:
+            read_as = _WORDS[line.kind].decode().capitalize()
+            yield Finding(Code.MISSPELT_KEY, *found, f"those read {read_as}")
 
 
 def _meant(name: bytes, near: dict[bytes, str | None]) -> str | None:

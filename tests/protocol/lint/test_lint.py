@@ -53,6 +53,14 @@ class TestPlaces:
     def test_place(self, body: str, code: Code, place: tuple[int, int, bytes]) -> None:
         assert _places(body, code) == [place]
 
+    def test_a_misspelt_key_is_told_for_what_it_is_read(self) -> None:
+        (found,) = (
+            finding
+            for finding in lint(b"User-agent: *\nDisalow: /x\n", URI)
+            if finding.code is Code.MISSPELT_KEY
+        )
+        assert found.detail == "those read Disallow"
+
     def test_after_a_byte_order_mark(self) -> None:
         found = lint(b"\xef\xbb\xbfDisallow: /x\n", URI)
         place = [(f.line, f.column) for f in found if f.code is Code.RULE_BEFORE_GROUP]
