@@ -6,14 +6,12 @@ is compared with what the table says that a crawl obeys; and with what a crawl s
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -89,8 +87,9 @@ def collect(
         *["-s", "REP_QUICK_RETRY_SECONDS=", "-s", "REP_REDIRECT_GUARD=public"],
         *["-s", f"REP_FETCH_TIMEOUT_SECONDS={timeout_seconds}"],
     ]
-    for stop in range(1, STOPS + 2):
-        _call(command, listed, found, len(targets) * stop // (STOPS + 1), is_last=stop > STOPS)
+    for stop in range(1, STOPS + 1):
+        _call(command, folder, found, stops_at=(sites, len(targets) * stop // (STOPS + 1)))
+    _call(command, folder, found)
     asked = sites.asked()
     found.known = known_of(store, sites, targets)
     found.wrong += _wrong(found.known, asked)
@@ -103,33 +102,32 @@ def collect(
     return found
 
 
-def _call(command: list[str], listed: Path, found: Collected, until: int, *, is_last: bool) -> None:
-    """Call it; stop it once so many origins are done."""
+def _call(
+    command: list[str],
+    folder: Path,
+    found: Collected,
+    stops_at: tuple[Sites, int] | None = None,
+) -> None:
+    """Call it; stop it once so many origins were asked, which are told sooner than those done."""
     began_at = time.monotonic()
-    with (listed.parent / "streams").open("wb") as streams:
+    with (folder / "streams").open("wb") as streams:
         process = subprocess.Popen(command, cwd=REPOSITORY, stdout=streams, stderr=streams)
-    while not is_last and _done_count(listed.with_name("list.txt.collect")) < until:
-        assert process.poll() is None
-        time.sleep(0.2)
-    if not is_last:
+    if stops_at is not None:
+        sites, count = stops_at
+        while sum(map(len, sites.asked().values())) < count:
+            assert process.poll() is None
+            time.sleep(0.05)
         process.send_signal(signal.SIGINT)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    told = (listed.parent / "streams").read_text(errors="replace")
-    if process.returncode != (0 if is_last else _STOPPED):
+    told = (folder / "streams").read_text(errors="replace")
+    if process.returncode != (_STOPPED if stops_at else 0):
         found.wrong.append(f"it ended with {process.returncode}: {told}")
     if "Traceback" in told or "ERROR" in told:
         found.wrong.append(told[-5000:])
     found.seconds += time.monotonic() - began_at
     found.cpu_seconds += used.ru_utime + used.ru_stime
     found.peak_mb = max(found.peak_mb, used.ru_maxrss / 1024)
-
-
-def _done_count(progress: Path) -> int:
-    with suppress(FileNotFoundError, json.JSONDecodeError):
-        said = json.loads(progress.read_text())
-        return int(said["done"]) + len(said["beyond"])
-    return 0
 
 
 def known_of(store: Path, sites: Sites, targets: list[tuple[str, str]]) -> Known:
