@@ -93,9 +93,7 @@ def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> 
         audience.write_csv(found, accidents, terminal)
     else:
         is_whole = bool(options.all or options.purpose or options.operator)
-        for url in urls:
-            own = [binding for binding in found if binding.url == url]
-            audience.write_text(own, accidents, outlined, terminal, is_whole=is_whole)
+        audience.write_text(found, accidents, outlined, terminal, is_whole=is_whole)
     return FOUND if accidents else OK
 
 

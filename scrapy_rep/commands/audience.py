@@ -7,7 +7,7 @@ import io
 import json
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scrapy_rep.analysis.agents.crawlers import CRAWLERS, Crawler, crawler_of
@@ -32,13 +32,37 @@ _WIDTHS = {"operator": 15, "crawler": 24}
 
 def write_text(
     found: Sequence[Binding],
-    accidents: Iterable[Accident],
+    accidents: Sequence[Accident],
     outlined: Outline,
     terminal: Terminal,
     *,
     is_whole: bool,
 ) -> None:
-    """What is found for one URL; crawlers out of use come apart, if the file names them."""
+    """What is found for each URL; what is alike for several, and the legend, come once."""
+    said: dict[frozenset[tuple[str, Access, bool]], str] = {}
+    for url in dict.fromkeys(one.url for one in found):
+        own = [one for one in found if one.url == url]
+        _write_url(own, accidents, said, terminal, is_whole=is_whole)
+    _write_names(found, outlined, terminal)
+    terminal.line(f"by a list of {DATED}; ? is not certain, and --json says why")
+    rows = found if is_whole else _of_note(found, accidents)
+    if any(_mark(one) for one in rows if is_whole or not one.crawler.is_obsolete):
+        terminal.line("! no parser of RFC 9309 can match this name; the crawler itself may")
+    terminal.line()
+
+
+def _write_url(
+    found: Sequence[Binding],
+    accidents: Sequence[Accident],
+    said: dict[frozenset[tuple[str, Access, bool]], str],
+    terminal: Terminal,
+    *,
+    is_whole: bool,
+) -> None:
+    """What is found for one URL; crawlers out of use come apart, if the file names them.
+
+    What was found for the URLs before it, and for which of them first, is in `said`; this is added.
+    """
     in_use = sorted((one for one in found if not one.crawler.is_obsolete), key=_order)
     retired = sorted((one for one in found if one.crawler.is_obsolete), key=_order)
     own = [one for one in accidents if one.binding in found]
@@ -55,16 +79,17 @@ def write_text(
             f"and {count_of(left, 'crawler')} that the file does not name (--all): {rest}"
         )
     terminal.line()
-    _write_summary(in_use, terminal)
-    for purpose, question in _QUESTIONS.items():
-        _write_question(
-            question, [one for one in in_use if one.crawler.purpose == purpose], terminal
-        )
+    alike = frozenset((one.crawler.name, one.access, bool(one.doubts)) for one in in_use)
+    first = said.setdefault(alike, found[0].url)
+    if first == found[0].url:
+        _write_summary(in_use, terminal)
+        for purpose, question in _QUESTIONS.items():
+            _write_question(
+                question, [one for one in in_use if one.crawler.purpose == purpose], terminal
+            )
+    else:
+        terminal.line(f"each crawler has the same verdict here as for {_url_words(first)}")
     _write_accidents(own, terminal)
-    _write_names(found, outlined, terminal)
-    terminal.line(f"by a list of {DATED}; ? is not certain, and --json says why")
-    if any(name_by_rfc(one.crawler) is not None for one in rows):
-        terminal.line("! no parser of RFC 9309 can match this name; the crawler itself may")
     terminal.line()
 
 

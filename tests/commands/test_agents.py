@@ -103,6 +103,23 @@ def test_many_urls(robots: Path) -> None:
     assert [line for line in done.out.splitlines() if line.startswith("/")] == ["/", "/x"]
 
 
+def test_what_many_urls_share_is_told_once(robots: Path) -> None:
+    one, two = rep("agents", robots, "/q"), rep("agents", robots, "/q", "/r")
+    for words in ("who can train on it", "names in the file", "by a list of", "! no parser"):
+        assert (one.out.count(words), two.out.count(words)) == (1, 1)
+    assert "each crawler has the same verdict here as for /q\n" in two.out
+    assert two.status == one.status
+
+
+def test_what_differs_is_told_for_each(tmp_path: Path) -> None:
+    path = tmp_path / "robots.txt"
+    path.write_bytes(b"User-agent: *\nDisallow: /x\n")
+    done = rep("agents", path, "/", "/x")
+    assert done.out.count("who can train on it") == 2
+    assert "same verdict" not in done.out
+    assert done.out.count("by a list of") == 1
+
+
 def test_the_file_from_standard_input() -> None:
     assert rep("agents", "-", stdin=b"User-agent: *\nDisallow: /\n").status == 0
 
