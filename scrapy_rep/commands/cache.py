@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .running import FOUND, OK, UNREACHABLE, CommandError
 from .sources import is_url, origin_of
+from .terminal import in_columns, width_of
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -138,8 +139,21 @@ def _list(
     if not rows:
         terminal.complain("nothing is stored")
         return FOUND
-    terminal.table([("origin", "state", "answer", "octets", "fetched", "as"), *rows])
+    _write_list([("origin", "state", "answer", "octets", "fetched", "as"), *rows], terminal)
     return OK
+
+
+def _write_list(rows: list[tuple[str, ...]], terminal: Terminal) -> None:
+    """The table; where a terminal would cut its last column, that holds numbers, told below."""
+    if terminal.columns is None or max(map(width_of, in_columns(rows))) <= terminal.columns:
+        terminal.table(rows)
+        return
+    head, *others = rows
+    askers = dict.fromkeys(row[-1] for row in others)
+    numbers = {asker: str(number) for number, asker in enumerate(askers, 1)}
+    terminal.table([head, *((*row[:-1], numbers[row[-1]]) for row in others)])
+    for asker, number in numbers.items():
+        terminal.line(terminal.wrapped(f"as {number}: {asker}"))
 
 
 def _show(

@@ -80,6 +80,24 @@ def test_list(settings: dict[str, Any]) -> None:
     assert rep("cache", "list", "example.com", settings=settings).out.count("\n") == 2
 
 
+def test_a_list_that_a_terminal_would_cut(
+    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "70")
+    monkeypatch.setenv("NO_COLOR", "1")
+    whole = rep("cache", "list", settings=settings).out
+    assert max(map(len, whole.splitlines())) > 70
+    shown = rep("cache", "list", settings=settings, is_terminal=True).out
+    assert shown == (
+        "origin               state         answer  octets  fetched        as\n"
+        "http://bin.example   fresh         200     1       2 minutes ago  1\n"
+        "http://example.com   stale rested  503     33      2 minutes ago  1\n"
+        "https://example.com  fresh         200     33      2 minutes ago  2\n"
+        f"as 1: {USER_AGENT}\n"
+        "as 2: GoodBot/1.0\n"
+    )
+
+
 def test_show(settings: dict[str, Any]) -> None:
     done = rep("cache", "show", "example.com", "http://example.com", settings=settings)
     assert done.status == 0
