@@ -45,13 +45,15 @@ def crawls_of(settings: Settings, names: Iterable[str]) -> list[Crawl]:
     classes = dict(_spiders(settings))
     wanted = list(dict.fromkeys(names)) or sorted(classes)
     if not wanted:
-        raise CommandError("this project has no spiders: name one with --spider")
+        raise CommandError(
+            "no spiders are here: call this in the folder of a project, or name one with --spider"
+        )
     found = [_crawl(name, classes.get(name), settings) for name in wanted]
     at_redis = [crawl for crawl in found if crawl.url]
     if not at_redis:
         raise CommandError(
-            "no crawl of this project is in Redis: REP_REDIS_URL is not set, such as "
-            "redis://localhost:6379/0"
+            "REP_REDIS_URL is not set, so no crawl is in Redis; set it, such as with\n"
+            "-s REP_REDIS_URL=redis://localhost:6379/0"
         )
     # Spiders may share a queue, if SCHEDULER_QUEUE_KEY names none of them.
     return list({(crawl.prefix, crawl.url): crawl for crawl in reversed(at_redis)}.values())[::-1]

@@ -426,7 +426,7 @@ class TestRedisIsNotThere:
     def test_it_is_not_named(self) -> None:
         done = rep("fleet", "--spider", "x")
         assert (done.status, done.out) == (2, "")
-        assert "REP_REDIS_URL is not set, such as redis://localhost:6379/0" in done.err
+        assert "REP_REDIS_URL is not set, so no crawl is in Redis; set it, such as with" in done.err
 
     @needs_redis
     def test_the_crawl_is_not_there(self, redis_server: RedisServer) -> None:
@@ -446,7 +446,7 @@ class TestRedisIsNotThere:
         (["--dead", "-1"], "--dead -1: give a number up to 10000"),
         (["--dead", "x"], "invalid int value"),
         (["a b", "--spider", "x"], "names no origin"),
-        ([], "this project has no spiders: name one with --spider"),
+        ([], "call this in the folder of a project, or name one with --spider"),
     ],
 )
 def test_wrong_usage(arguments: list[str], words: str) -> None:
