@@ -52,7 +52,7 @@ class RepCommand(ScrapyCommand):
 
     def syntax(self) -> str:
         """What follows ``scrapy rep``."""
-        return f"{{{','.join(SUBCOMMANDS)}}} ..."
+        return "subcommand ..."
 
     def short_desc(self) -> str:
         """One line for ``scrapy -h``."""
@@ -93,7 +93,8 @@ class RepCommand(ScrapyCommand):
         """Read Scrapy's options; an unknown one is a usage error."""
         parser: ArgumentParser = getattr(opts, _PARSER)
         if opts.subcommand is None:
-            parser.error(f"say what to do: {', '.join(SUBCOMMANDS)}")
+            names = textwrap.fill(", ".join(SUBCOMMANDS), 78)
+            parser.error(f"say what to do, with one of these subcommands:\n{names}")
         if args:
             parser.error(f"unrecognized arguments: {' '.join(args)}")
         try:

@@ -146,7 +146,7 @@ class TestUsage:
             (["check", "https://a b/", "--robots", "pyproject.toml"], "names no origin"),
             (["check", "http://h/", "--cached", "--refresh"], "give one of them"),
             (["chek"], "invalid choice: 'chek'"),
-            ([], "say what to do: check, lint, format, diff, agents, cache"),
+            ([], "of these subcommands:\ncheck, lint, format, diff, agents, cache"),
         ],
     )
     def test_in_words(self, arguments: list[str], words: str) -> None:
@@ -154,6 +154,12 @@ class TestUsage:
         assert done.status == 2
         assert words in done.err
         assert "Traceback" not in done.err
+
+    def test_without_a_subcommand_in_80_columns(self) -> None:
+        lines = rep().err.splitlines()
+        assert lines[0] == "usage: scrapy rep subcommand ..."
+        assert max(map(len, lines)) <= 80
+        assert "survey" in lines[-1]
 
 
 KEY = usual_key(ORIGIN)
