@@ -78,7 +78,7 @@ class Survey:
         """
         try:
             found = json.loads(text)
-        except RecursionError as error:
+        except (RecursionError, json.JSONDecodeError) as error:
             raise ValueError("it holds no survey") from error
         if not isinstance(found, dict) or "sums" not in found:
             raise ValueError("it holds no survey")

@@ -292,7 +292,11 @@ class TestSurveysThatNobodyWrote:
     @pytest.mark.parametrize("text", ['{"sums":' + "[" * 100_000, "[]", '{"sums": 3}', "", "\0"])
     def test_documents(self, text: str, tmp_path: Path) -> None:
         (tmp_path / "bad.json").write_text(text)
-        assert rep("survey", "merge", tmp_path / "bad.json").status == 2
+        done = rep("survey", "merge", tmp_path / "bad.json")
+        assert done.status == 2
+        assert "Expecting value" not in done.err
+        if text != '{"sums": 3}':
+            assert "bad.json: it holds no survey; " in done.err
 
     def test_names_are_text_everywhere(self, tmp_path: Path) -> None:
         name = "\x1b[31m<img src=x>\ud800"
