@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _CONTEXT_LINES = 2
 _LINE_CELLS = 100
 _BODIES_OCTETS = 1 << 28
+_DONE = {records.DROP: "dropped"}  # the others are words as they are
 
 
 def list_runs(root: Path, terminal: Terminal, *, as_json: bool) -> int:
@@ -92,7 +93,7 @@ def verify(run: Run, terminal: Terminal, *, as_json: bool) -> int:
         lines = count_of(found.unmarked, "line")
         terminal.line(f"note: {lines} at the end of a segment are covered by no mark")
     words = {FOUND: "was changed or damaged", UNSETTLED: "is not complete", OK: "is whole"}
-    held = ", ".join(f"{found.counts[kind]:,} {kind}" for kind in records.OUTCOMES)
+    held = ", ".join(f"{found.counts[kind]:,} {_DONE.get(kind, kind)}" for kind in records.OUTCOMES)
     terminal.line(f"{safe(run.name)} {words[status]}: {found.record_count:,} records; {held}")
     if run.manifest_sha256:
         terminal.line(f"SHA-256 of {run.path / 'manifest.json'}: {run.manifest_sha256}")

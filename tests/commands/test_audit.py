@@ -72,6 +72,7 @@ def test_verify(run: Run) -> None:
     done = rep("audit", "verify", run.path)
     assert done.status == 0
     assert f"{run.name} is whole: " in done.out
+    assert " exempt, 0 dropped, 0 withheld\n" in done.out
     assert run.manifest_sha256 in done.out
     (path,) = run.path.glob("*.jsonl.gz")
     octets = gzip.decompress(path.read_bytes())
