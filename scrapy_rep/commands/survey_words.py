@@ -26,6 +26,7 @@ _WIDE = "how it reads"
 def write_survey(survey: Survey, agents: Sequence[str] | None, terminal: Terminal) -> None:
     """All tables of a survey, with what they are of."""
     said = survey.report(agents)["statistics"]
+    width = min(_WIDTH, max(terminal.columns or _WIDTH, 20))
     files, captures = said["files"]["files_with"], said["captures"]["sum"]
     distinct, hosts = said["sha256"], said["host"]
     partial = " (interrupted: a part of the inputs)" if survey.is_partial else ""
@@ -38,7 +39,7 @@ def write_survey(survey: Survey, agents: Sequence[str] | None, terminal: Termina
     for table in tables(said):
         terminal.line()
         terminal.line(terminal.paint(table.title, "bold"))
-        for line in textwrap.wrap(table.sentence, _WIDTH):
+        for line in textwrap.wrap(table.sentence, width):
             terminal.line(terminal.paint(line, "dim"))
         notes = [index for index, name in enumerate(table.head) if name == _WIDE]
         rows = [
@@ -48,13 +49,13 @@ def write_survey(survey: Survey, agents: Sequence[str] | None, terminal: Termina
         terminal.table(rows)
         for row in table.rows:
             for index in notes:
-                for line in textwrap.wrap(f"{row[0]}: {row[index]}", _WIDTH):
+                for line in textwrap.wrap(f"{row[0]}: {row[index]}", width):
                     terminal.line(line)
     for name, method in said.get("methods", {}).items():
         terminal.line()
         terminal.line(terminal.paint(f"Files that {name} reads differently", "bold"))
         for sample in method["samples"][:10]:
-            terminal.line(f"  {cut(_safe(sample), _WIDTH)}")
+            terminal.line(f"  {cut(_safe(sample), width - 2)}")
     error = survey.aggregate.names.error
     if error:
         terminal.line(f"There were too many names: counts may be too low by up to {error:,}.")
