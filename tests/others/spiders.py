@@ -115,7 +115,8 @@ class UnwatchedSpider(BrowserSpider):
                 await asyncio.sleep(3600)
             return await opened(context, page)
 
-        BrowserContext.new_cdp_session = open_badly  # type: ignore[method-assign]
+        contexts: Any = BrowserContext
+        contexts.new_cdp_session = open_badly
 
 
 class WaywardSpider(UnwatchedSpider):
