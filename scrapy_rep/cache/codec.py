@@ -8,7 +8,8 @@ policy.
 A header may lack keys that newer versions write, and hold keys that older ones do not know: both
 read it. What is missing is not known: the steps of an exchange, in entries of older versions.
 
-A body of markup is half of all octets that sites send as robots.txt; deflating makes it cheap.
+A body of markup is half of all octets that sites send as robots.txt; deflating makes it cheap. A
+body of a few lines is stored as it is.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from scrapy_rep.protocol.access.origin import Origin
 from .entry import Entry, key_of
 
 MAGIC = b"REP\x02"
+_STORED_OCTETS = 1 << 10  # what deflating a body of no more saves is not worth its time
 _SMALL_OCTETS, _SMALL_WBITS, _SMALL_MEMORY = 1 << 12, 12, 5
 _FRAME = struct.Struct(">4sII")  # magic, CRC-32 of what follows it, octets of the header
 _ENCODER = json.JSONEncoder(separators=(",", ":"))  # `json.dumps` would make one for each record
@@ -63,7 +65,13 @@ def decode(octets: bytes, origin: Origin) -> Entry | None:
 
 
 def _deflated(body: bytes) -> bytes:
-    """A body, deflated; a small one with a window of its size, so that little memory is cleared."""
+    """A body as a stream of zlib's: the window of a small one is small, so that little is cleared.
+
+    What is smaller yet is only framed, at an eighth of the time. Most files are.
+    """
+    if len(body) <= _STORED_OCTETS:
+        framer = zlib.compressobj(0, wbits=9, memLevel=1)
+        return framer.compress(body) + framer.flush()
     if len(body) > _SMALL_OCTETS:
         return zlib.compress(body)
     deflater = zlib.compressobj(wbits=_SMALL_WBITS, memLevel=_SMALL_MEMORY)
