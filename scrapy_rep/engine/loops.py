@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable
@@ -308,6 +309,48 @@ def _value(result: Value | Failure) -> Value:
     return result
 
 
+class _Arrivals:
+    """Those who wait in an event loop for threads: it is woken once for many, as that takes long.
+
+    Attributes:
+        loop: an event loop of asyncio's, or the reactor.
+    """
+
+    def __init__(self, loop: Any) -> None:
+        self.loop = loop
+        self._call = getattr(loop, "call_soon_threadsafe", None) or loop.callFromThread
+        self._came: deque[Promise[None]] = deque()
+        self._is_called = False
+
+    def put(self, waiter: Promise[None]) -> None:
+        """What somebody waits for is there; called in any thread."""
+        self._came.append(waiter)
+        if not self._is_called:
+            self._is_called = True
+            self._call(self._give)
+
+    def _give(self) -> None:
+        self._is_called = False  # before the look: what comes later calls again
+        while self._came:
+            self._came.popleft().keep(None)
+
+
+_HERE = threading.local()
+
+
+def _arrivals() -> _Arrivals:
+    """Those of the event loop of this thread."""
+    loop: Any
+    if is_asyncio_available():
+        loop = asyncio.get_running_loop()
+    else:
+        from twisted.internet import reactor as loop
+    found: _Arrivals | None = getattr(_HERE, "arrivals", None)
+    if found is None or found.loop is not loop:
+        found = _HERE.arrivals = _Arrivals(loop)
+    return found
+
+
 async def result_of(future: Future[Value], limit_seconds: float = math.inf) -> Value:
     """The result of work in a thread, or its error.
 
@@ -317,13 +360,8 @@ async def result_of(future: Future[Value], limit_seconds: float = math.inf) -> V
     if future.done():
         return future.result()
     waiter: Promise[None] = Promise()
-    if is_asyncio_available():
-        call_from_thread = asyncio.get_running_loop().call_soon_threadsafe
-    else:
-        from twisted.internet import reactor
-
-        call_from_thread = reactor.callFromThread
-    future.add_done_callback(lambda _: call_from_thread(waiter.keep, None))
+    arrivals = _arrivals()
+    future.add_done_callback(lambda _: arrivals.put(waiter))
     alarm = None
     if limit_seconds < math.inf:
         late = TimeoutError(f"it took more than {limit_seconds:g} seconds")
