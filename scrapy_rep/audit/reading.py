@@ -10,7 +10,6 @@ import gzip
 import json
 import os
 import re
-import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
 
+from .files import beginning_of, opened
 from .records import RUN
 from .shapes import is_manifest, problem_of
 
@@ -31,7 +31,6 @@ LATEST = "latest"
 _SEGMENT = re.compile(r"([0-9]+)-([0-9]+)\.jsonl(\.gz)?")
 _LINE_OCTETS = 1 << 26  # no record is longer: the largest holds a body
 _MANIFEST_OCTETS = 1 << 26
-_PIECE_OCTETS = 1 << 20
 _ERROR_CHARACTERS = 100
 _NAMES_LOOKED_AT = 16  # a run's folder holds little else than segments
 _KIND_OCTETS = 64  # `t` comes first in a record
@@ -166,24 +165,13 @@ class SegmentFile:
     def _opened(self) -> IO[bytes]:
         """The file, or the packed one if the crawl has packed it since the folder was listed."""
         try:
-            return _regular(self.path)
+            return opened(self.path)
         except FileNotFoundError:
             packed = self.path.with_name(self.path.name + ".gz")
             if self.is_packed or not packed.exists():
                 raise
         self.path, self.is_packed = packed, True
-        return _regular(packed)
-
-
-def _regular(path: Path) -> IO[bytes]:
-    """Open a file.
-
-    Raises:
-        OSError: it cannot be opened, or is a pipe or a device, which may never end.
-    """
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise OSError(errno.EINVAL, "it is no regular file")
-    return path.open("rb")
+        return opened(packed)
 
 
 def _may_be_mark(raw: bytes) -> bool:
@@ -303,17 +291,15 @@ class Run:
 
 
 def _manifest_in(folder: Path) -> tuple[dict[str, Any] | None, str]:
-    with suppress(OSError), _regular(folder / MANIFEST) as file:
-        octets = file.read(_MANIFEST_OCTETS)
-        digest = sha256(octets)
-        while more := file.read(_PIECE_OCTETS):  # of something else, which is far too long
-            digest.update(more)
-        with suppress(ValueError, RecursionError):
-            found = json.loads(octets)
-            if is_manifest(found):
-                return found, digest.hexdigest()
-        return None, digest.hexdigest()
-    return None, ""
+    try:
+        octets, digest = beginning_of(folder / MANIFEST, _MANIFEST_OCTETS)
+    except OSError:
+        return None, ""
+    with suppress(ValueError, RecursionError):
+        found = json.loads(octets)
+        if is_manifest(found):
+            return found, digest
+    return None, digest
 
 
 def is_run(folder: Path) -> bool:

@@ -12,6 +12,7 @@ from scrapy import Request
 from scrapy_rep.audit import records
 from scrapy_rep.audit.addresses import Query, redaction
 from scrapy_rep.audit.checking import Check, check
+from scrapy_rep.audit.files import opened
 from scrapy_rep.audit.reading import Run, TrailError, runs_in
 from scrapy_rep.protocol.lines import clean
 from scrapy_rep.protocol.verdict import shown
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _CONTEXT_LINES = 2
 _LINE_CELLS = 100
 _BODIES_OCTETS = 1 << 28
+_KEY_OCTETS = 1 << 10
 _DONE = {records.DROP: "dropped"}  # the others are words as they are
 
 
@@ -152,7 +154,8 @@ def _spellings(run: Run, url: str) -> set[str]:
     key = b""
     if query is Query.HASH:
         try:
-            key = (run.path / "key").read_bytes()
+            with opened(run.path / "key") as file:
+                key = file.read(_KEY_OCTETS)
         except OSError as error:
             raise CommandError(
                 f"queries are hashed in this trail, and its key cannot be read: {error}"

@@ -16,7 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha1, sha256
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
+
+from scrapy_rep.audit.files import beginning_of, opened
 
 from .file import OPEN
 from .writer import FORMAT, MANIFEST
@@ -61,35 +63,38 @@ class ArchiveRun:
         path: its folder.
         files: its WARC files, in order.
         manifest: what the manifest says; None if it is missing or no manifest.
+        manifest_sha256: the digest of the manifest, which one signs; empty without one.
     """
 
     path: Path
     files: list[Path]
     manifest: dict[str, Any] | None
-
-    @property
-    def manifest_sha256(self) -> str:
-        """The digest of the manifest, which one signs; empty without one."""
-        try:
-            return sha256((self.path / MANIFEST).read_bytes()).hexdigest()
-        except OSError:
-            return ""
+    manifest_sha256: str
 
 
 def archive_at(path: Path) -> ArchiveRun | None:
     """The archive in a folder; None if there is none."""
     path = path.resolve()
+    manifest, digest = _manifest_in(path)  # before the folder is listed: what it names is there
     try:
         files = sorted(one for one in path.iterdir() if _NAME.fullmatch(one.name))
     except OSError:
         return None
-    manifest = None
-    with suppress(OSError, ValueError, RecursionError):
-        with (path / MANIFEST).open("rb") as file:
-            found = json.loads(file.read(_MANIFEST_OCTETS))
+    if not files and manifest is None:
+        return None
+    return ArchiveRun(path, files, manifest, digest)
+
+
+def _manifest_in(folder: Path) -> tuple[dict[str, Any] | None, str]:
+    try:
+        octets, digest = beginning_of(folder / MANIFEST, _MANIFEST_OCTETS)
+    except OSError:
+        return None, ""
+    with suppress(ValueError, RecursionError):
+        found = json.loads(octets)
         if isinstance(found, dict) and found.get("format") == FORMAT:
-            manifest = found
-    return ArchiveRun(path, files, manifest) if files or manifest is not None else None
+            return found, digest
+    return None, digest
 
 
 def check(run: ArchiveRun) -> ArchiveCheck:
@@ -120,7 +125,7 @@ def _check_file(
     octets = records = 0
     damage = ""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             for member, kind in _members(file):
                 digest.update(member)
                 octets += len(member)
@@ -163,7 +168,7 @@ def _has_end(manifest: Mapping[str, Any] | None) -> bool:
     return manifest is not None and isinstance(manifest.get("end"), dict)
 
 
-def _members(file: BinaryIO) -> Iterator[tuple[bytes, str]]:
+def _members(file: IO[bytes]) -> Iterator[tuple[bytes, str]]:
     """Each piece of a file as it stands there; with the last one of a record, its WARC-Type.
 
     Raises:

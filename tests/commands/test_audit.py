@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -173,6 +174,14 @@ class TestSecrets:
         assert "passw0rd" not in out.out
         if query == "hash":
             assert (run.path / "key").stat().st_mode & 0o777 == 0o600
+
+    def test_a_key_that_is_a_pipe(self, tmp_path: Path) -> None:
+        run = made(tmp_path, REP_AUDIT_QUERY="hash")
+        (run.path / "key").unlink()
+        os.mkfifo(run.path / "key")
+        done = rep("audit", "explain", run.path, URL)
+        assert done.status == 2
+        assert "its key cannot be read: [Errno 22] it is no regular file" in done.err
 
     @pytest.mark.parametrize("query", ["hash", "drop"])
     def test_in_one_that_is_redacted_later(self, run: Run, tmp_path: Path, query: str) -> None:

@@ -1,0 +1,78 @@
+"""Archives of somebody else: `verify` comes to its end, in little memory, whatever stands in it."""
+
+from __future__ import annotations
+
+import os
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.warc.checking import archive_at, check
+from scrapy_rep.warc.writer import MANIFEST
+from tests.commands.calling import rep
+from tests.warc.archived import files_in
+from tests.warc.making import archive
+
+pytest.importorskip("warcio", reason="needs warcio")
+
+
+class TestWhatMayNeverEnd:
+    """What is no regular file is not opened: nobody may ever write to it, or it may go on."""
+
+    def _replaced(self, path: Path, kind: str) -> None:
+        path.unlink(missing_ok=True)
+        if kind == "pipe":
+            os.mkfifo(path)
+        else:
+            path.symlink_to("/dev/zero")
+
+    @pytest.mark.parametrize("kind", ["pipe", "device"])
+    def test_as_a_file_that_the_manifest_names(self, kind: str, tmp_path: Path) -> None:
+        archive(tmp_path / "run")
+        (path,) = files_in(tmp_path / "run")
+        self._replaced(path, kind)
+        done = rep("audit", "verify", tmp_path / "run")
+        assert done.status == 1
+        assert f"{path.name}: after 0 whole records: [Errno 22] it is no regular file" in done.out
+
+    @pytest.mark.parametrize("is_open", [False, True])
+    def test_as_a_file_that_it_does_not_name(self, is_open: bool, tmp_path: Path) -> None:
+        archive(tmp_path / "run")
+        end = ".open" if is_open else ""
+        self._replaced(tmp_path / "run" / f"rep-x-1-00009.warc.gz{end}", "pipe")
+        done = rep("audit", "verify", tmp_path / "run")
+        assert done.status == (4 if is_open else 1)
+        assert f"rep-x-1-00009.warc.gz{end}" in done.out
+
+    @pytest.mark.parametrize("kind", ["pipe", "device"])
+    def test_as_the_manifest(self, kind: str, tmp_path: Path) -> None:
+        archive(tmp_path / "run")
+        self._replaced(tmp_path / "run" / MANIFEST, kind)
+        done = rep("audit", "verify", tmp_path / "run")
+        assert done.status == 4
+        assert "manifest.json is missing, or is none" in done.out
+        assert "SHA-256" not in done.out
+
+    def test_as_the_manifest_of_a_trail(self, tmp_path: Path) -> None:
+        """`verify` asks first whether a folder holds an archive."""
+        os.mkfifo(tmp_path / MANIFEST)
+        done = rep("audit", "verify", tmp_path)
+        assert done.status == 4
+
+
+def test_a_manifest_without_an_end(tmp_path: Path) -> None:
+    """One that is far too long is none; memory is bounded, and its digest is told."""
+    archive(tmp_path / "run")
+    with (tmp_path / "run" / MANIFEST).open("wb") as file:
+        file.truncate(1 << 28)  # a hole
+    tracemalloc.start()
+    try:
+        run = archive_at(tmp_path / "run")
+        assert run is not None
+        assert run.manifest is None
+        assert len(run.manifest_sha256) == 64
+        assert tracemalloc.get_traced_memory()[1] < 1 << 26
+    finally:
+        tracemalloc.stop()
+    assert check(run).missing[-1] == "manifest.json is missing, or is none"
