@@ -1,4 +1,4 @@
-"""What an audit trail costs: CPU per decision, its size, and to verify and replay it.
+"""What an audit trail costs: CPU per decision, its size, and to verify, replay and report it.
 
     python benchmarks/audit.py [cost] [encode] [size] [--large]
     python benchmarks/audit.py size --decisions 1000000
@@ -7,9 +7,10 @@
 decisions only counted; and what it takes to tell of a policy. Sides take turns; figures are minima.
 *encode* compares the line that is put together for each decision with the encoders of the standard
 library. *size* writes decisions on
-URLs of many origins in turn, as a broad crawl does, a third of them dropped, and prints octets a
-decision (as packed), CPU seconds to write, to verify and to judge again, and the most memory that
-the process took until then. `--large` adds 10 million.
+URLs of many origins in turn, as a broad crawl does, a third of them dropped, and prints octets
+(as packed, of them a decision, and as written), CPU seconds to write, to verify, to judge again
+and to make a report, and the most memory that the process took until then. `--large` adds 10
+million.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -43,6 +45,7 @@ from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Meaning
 from scrapy_rep.protocol.access.knowledge import Step
 from scrapy_rep.reading import Reading, digest_of
+from scrapy_rep.report.writing import write_report
 
 _BODY = b"User-agent: *\n" + b"".join(b"Disallow: /private/%d\n" % n for n in range(14))
 _ROUNDS = 10
@@ -184,9 +187,12 @@ def encode() -> None:
 
 
 def size(counts: Sequence[int]) -> None:
-    """Octets, and seconds to write, to verify and to judge again."""
-    print("| decisions | octets packed | a decision | write s | verify s | replay s | MB |")
-    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |", flush=True)
+    """Octets, and seconds to write, to verify, to judge again and to make a report."""
+    print(
+        "| decisions | octets packed | a decision | plain "
+        "| write s | verify s | replay s | report s | MB |"
+    )
+    print("|" + " ---: |" * 9, flush=True)
     for count in counts:
         with tempfile.TemporaryDirectory() as folder:
             crawl = Crawl(folder, min(count, _ORIGINS))
@@ -196,15 +202,21 @@ def size(counts: Sequence[int]) -> None:
             )
             run = crawl.end()
             octets = sum(one.path.stat().st_size for one in run.segments)
+            plain = sum(one["octets"] for one in (run.manifest or {})["segments"])
             began = time.process_time()
             assert check(run).is_sound
             verified_at = time.process_time()
             words = {outcome.word for _, outcome, _ in Replayer(run).outcomes()}
             assert words == {"confirmed"}, words
-            replayed = time.process_time() - verified_at
+            replayed_at = time.process_time()
+            assert write_report(run.path, Path(folder, "report.html")) == ""
+            reported_at = time.process_time()
+            instants = (began, verified_at, replayed_at, reported_at)
+            seconds = [written, *(after - before for before, after in pairwise(instants))]
             print(
-                f"| {count:,} | {octets:,} | {octets / count:.1f} | {written:.2f} "
-                f"| {verified_at - began:.2f} | {replayed:.2f} | {_most_memory():.0f} |",
+                f"| {count:,} | {octets:,} | {octets / count:.1f} | {plain:,} | "
+                + " | ".join(f"{each:.2f}" for each in seconds)
+                + f" | {_most_memory():.0f} |",
                 flush=True,
             )
 
