@@ -152,7 +152,9 @@ class Checking:
     def _policy(self, found: Found, record: dict[str, Any]) -> None:
         self._policies.add(int(record["p"]))
         if "body" in record:
-            self._wanted.setdefault(str(record["body"]).removeprefix("sha256:"), found.place)
+            digest = str(record["body"]).removeprefix("sha256:")
+            if digest not in self._bodies:  # almost all are there: the octets come first
+                self._wanted.setdefault(digest, found.place)
 
     def _body(self, found: Found, record: dict[str, Any]) -> None:
         octets = records.octets_of(record)

@@ -127,7 +127,9 @@ def _rows(run: Run) -> Iterator[dict[str, Any]]:
     policies: dict[Any, dict[str, Any]] = {}
     wanted = ("origin", "event", "meaning", "source", "is_stale", "fetched_at", "body")
     for _, record in run.records():
-        if record["t"] == records.POLICY:
+        if record["t"] == records.RUN:  # each segment repeats the policies that it needs
+            policies.clear()
+        elif record["t"] == records.POLICY:
             policies[record.get("p")] = record
         elif record["t"] in records.NUMBERED:
             policy = policies.get(record.get("p"), {})

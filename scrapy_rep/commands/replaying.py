@@ -124,7 +124,9 @@ class Replayer:
         """Each decision with what came of it, and how many it stands for."""
         for _, record in self._run.records():
             kind = record["t"]
-            if kind == records.POLICY:
+            if kind == records.RUN:  # each segment repeats the policies that it needs
+                self._policies.clear()
+            elif kind == records.POLICY:
                 self._policies[record["p"]] = record
                 self._made.drop(record["p"])
             elif kind == records.BODY:

@@ -119,7 +119,7 @@ def _check_dict(run: Run, found: Check) -> dict[str, Any]:
 def explain(run: Run, url: str, terminal: Terminal, *, as_json: bool) -> int:
     """Show each decision on a URL; FOUND if there is none.
 
-    Reads the trail once, and keeps its policies, and the octets of up to 256 MB of files.
+    Reads the trail once, and keeps the policies of a segment, and up to 256 MB of files.
     """
     wanted = _spellings(run, url)
     status = FOUND
@@ -176,7 +176,9 @@ def _with_grounds(run: Run) -> Iterator[tuple[dict[str, Any], dict[str, Any] | N
     octets = 0
     for _, record in run.records():
         kind = record["t"]
-        if kind == records.POLICY:
+        if kind == records.RUN:  # each segment repeats the policies that it needs
+            policies.clear()
+        elif kind == records.POLICY:
             policies[record.get("p")] = record
         elif kind == records.BODY:
             try:

@@ -14,6 +14,7 @@ import pytest
 
 from scrapy_rep.audit.checking import check
 from scrapy_rep.audit.reading import Run
+from scrapy_rep.commands.replaying import Replayer
 from scrapy_rep.protocol.access.events import Failure, Meaning
 from tests.audit.making import Judged
 from tests.commands.calling import rep
@@ -141,6 +142,42 @@ class TestReplay:
         run = crawl.end()
         assert b"CRAWL_DELAY" in gzip.decompress(next(run.path.glob("*.gz")).read_bytes())
         assert rep("audit", "replay", run.path).out == f"{run.name}: 1 confirmed\n"
+
+
+class TestManyOrigins:
+    """Each segment repeats the policies that its decisions rest on: no other is kept."""
+
+    ORIGINS, ROUNDS = 30, 3
+
+    def made(self, root: Path) -> Run:
+        crawl = Judged(root, REP_AUDIT_SEGMENT_OCTETS=1 << 12)
+        hosts = [f"h{number}.example" for number in range(self.ORIGINS)]
+        for host in hosts:
+            crawl.know(host)
+        for _ in range(self.ROUNDS):
+            for host in hosts:
+                crawl.judge([f"https://{host}/private/x"])
+        return crawl.end()
+
+    def test_replay(self, tmp_path: Path) -> None:
+        run = self.made(tmp_path)
+        assert len(run.segments) > self.ROUNDS
+        replayer = Replayer(run)
+        kept = []
+        for _, outcome, _ in replayer.outcomes():
+            assert outcome.word == "confirmed"
+            kept.append(len(replayer._policies))
+        assert len(kept) == self.ORIGINS * self.ROUNDS
+        assert 0 < max(kept) < self.ORIGINS
+
+    def test_explain_and_export(self, tmp_path: Path) -> None:
+        run = self.made(tmp_path)
+        said = rep("audit", "explain", run.path, "https://h7.example/private/x").out
+        assert said.count("line 3 (group *): Disallow: /private") == self.ROUNDS
+        assert said.count("robots.txt of https://h7.example: 200") == self.ROUNDS
+        rows = [json.loads(line) for line in rep("audit", "export", run.path).out.splitlines()]
+        assert len(rows) == self.ORIGINS * self.ROUNDS
+        assert all(row["url"].startswith(row["origin"]) for row in rows)
 
 
 class TestSecrets:
