@@ -15,6 +15,7 @@ from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 from twisted.internet.error import ConnectionDone, ConnectionLost
+from twisted.internet.protocol import Factory
 from twisted.python.failure import Failure
 from twisted.web._newclient import HTTP11ClientProtocol
 from twisted.web.client import URI as URI_OF_TWISTED
@@ -259,8 +260,12 @@ class TestTwisted:
     @staticmethod
     def watched(protocol: Any) -> tuple[Wires, Any]:
         """A connection as the pool of a handler makes it."""
-        factory = SimpleNamespace(buildProtocol=lambda address: protocol)
-        pool = SimpleNamespace(_factory=lambda *_, **__: factory)
+
+        class PoolsFactory(Factory):
+            def buildProtocol(self, addr: Any) -> Any:  # noqa: N802 - the name is Twisted's
+                return protocol
+
+        pool = SimpleNamespace(_factory=lambda *_, **__: PoolsFactory())
         handlers = Handlers(SimpleNamespace(_pool=pool))
         wires = wires_of(handlers)
         for _ in range(3):
@@ -281,7 +286,7 @@ class TestTwisted:
         connection = transfer.connection
         assert connection is not None
         assert connection.most_octets is not None
-        assert wires._speaking is None
+        assert wires.speaking is None
         protocol.receive = lambda: None
         protocol.dataReceived(b"#" * LIMIT)
         endings = [connection.ending]
@@ -300,11 +305,11 @@ class TestTwisted:
         request = asked(target.encode())
         if has_proxy:
             request.uri = request.absoluteURI
-        assert not wires._is_awaited(request)
+        assert not wires.is_awaited(request)
         with wires._awaiting("http://other/x", Transfer(LIMIT)):
-            assert not wires._is_awaited(request)
+            assert not wires.is_awaited(request)
             with wires._awaiting(target, Transfer(LIMIT)):
-                assert wires._is_awaited(request)
+                assert wires.is_awaited(request)
         assert not wires._ends
         assert not wires._awaited
 

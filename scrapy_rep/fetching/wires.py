@@ -14,11 +14,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from contextvars import ContextVar, Token
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy.core.downloader import Downloader
 from twisted.internet.error import ConnectionDone
+from twisted.internet.protocol import Factory, connectionDone
 from twisted.python.failure import Failure
 from twisted.web._newclient import HTTP11ClientProtocol
 
@@ -45,7 +48,11 @@ _Counted = TypeVar("_Counted")
 
 
 class Wires:
-    """The way of a crawl's robots.txt requests through its download handlers."""
+    """The way of a crawl's robots.txt requests through its download handlers.
+
+    Attributes:
+        speaking: the connection whose octets are passed to the parser just now.
+    """
 
     def __init__(self, crawler: Crawler, handlers: Any) -> None:
         self._crawler = crawler
@@ -54,7 +61,7 @@ class Wires:
         self._watched: dict[str, bool] = {}  # whether the handler of a scheme keeps the time itself
         self._awaited: Counter[str] = Counter()
         self._ends: Counter[bytes] = Counter()  # of what is awaited, by the end of its URL
-        self._speaking: Connection | None = None
+        self.speaking: Connection | None = None
 
     @classmethod
     def of(cls, crawler: Crawler) -> Wires:
@@ -93,7 +100,7 @@ class Wires:
 
     def note_head(self, transfer: Transfer) -> None:
         """The head of an answer is complete; called while its octets are passed to the parser."""
-        connection = transfer.connection = self._speaking or transfer.connection
+        connection = transfer.connection = self.speaking or transfer.connection
         if connection is not None:
             connection.head_came(transfer.limit_octets)
 
@@ -142,48 +149,13 @@ class Wires:
         make_factory = pool._factory  # noqa: SLF001 - see the module's contract, here and below
 
         def factory_of(*args: Any, **kwargs: Any) -> Any:
-            factory = make_factory(*args, **kwargs)
-            build = factory.buildProtocol
-            factory.buildProtocol = lambda address: self._twisted(build(address))
+            factory = _watched(make_factory(*args, **kwargs), _WatchedFactory)
+            factory.rep_wires = self
             return factory
 
         pool._factory = factory_of  # noqa: SLF001
 
-    def _twisted(self, protocol: Any) -> Any:
-        """A connection of Twisted's HTTP/1.1 client, watched."""
-        if not isinstance(protocol, HTTP11ClientProtocol):
-            return protocol
-        watched: Any = protocol
-        connection = Connection()
-        ask, receive, lose = watched.request, watched.dataReceived, watched.connectionLost
-
-        def request(asked: Any) -> Any:
-            connection.begin(HEAD_OCTETS if self._is_awaited(asked) else None)
-            return ask(asked)
-
-        def data_received(data: bytes) -> None:
-            if connection.takes(len(data)):
-                before, self._speaking = self._speaking, connection
-                try:
-                    receive(data)
-                finally:
-                    self._speaking = before
-            elif connection.ending is Ending.UNKNOWN:
-                connection_lost(Failure(_oversized(connection)))  # type: ignore[no-untyped-call]
-                watched.transport.abortConnection()
-
-        def connection_lost(reason: Failure) -> None:
-            if connection.ending is Ending.UNKNOWN:
-                is_done = isinstance(reason.value, ConnectionDone)
-                connection.ending = Ending.CLOSED if is_done else Ending.BROKEN
-                lose(reason)
-
-        watched.request = request
-        watched.dataReceived = data_received
-        watched.connectionLost = connection_lost
-        return watched
-
-    def _is_awaited(self, asked: Any) -> bool:
+    def is_awaited(self, asked: Any) -> bool:
         """Whether a request of Twisted's client is one of ours.
 
         Twisted puts its URI together from parts, which takes longer than all else here. Most
@@ -237,6 +209,72 @@ class Wires:
         protocol.eof_received = eof_received
         protocol.connection_lost = connection_lost
         return protocol
+
+
+class _WatchedFactory(Factory):
+    """What makes connections of Twisted's HTTP/1.1 client, which are watched."""
+
+    rep_wires: Wires
+
+    def buildProtocol(self, addr: Any) -> Any:  # noqa: N802 - Twisted's name, here and below
+        """Make a connection."""
+        protocol = _watched(super().buildProtocol(addr), _WatchedProtocol)
+        if isinstance(protocol, _WatchedProtocol):
+            protocol.rep_wires, protocol.rep_connection = self.rep_wires, Connection()
+        return protocol
+
+
+class _WatchedProtocol(HTTP11ClientProtocol):
+    """A connection of Twisted's HTTP/1.1 client, watched."""
+
+    rep_wires: Wires
+    rep_connection: Connection
+
+    def request(self, request: Any) -> Any:
+        """Send a request."""
+        is_awaited = self.rep_wires.is_awaited(request)
+        self.rep_connection.begin(HEAD_OCTETS if is_awaited else None)
+        return super().request(request)
+
+    def dataReceived(self, data: bytes) -> None:  # noqa: N802
+        """Pass octets to the parser, unless there are too many of them."""
+        connection, wires = self.rep_connection, self.rep_wires
+        if connection.takes(len(data)):
+            before, wires.speaking = wires.speaking, connection
+            try:
+                super().dataReceived(data)  # type: ignore[no-untyped-call]
+            finally:
+                wires.speaking = before
+        elif connection.ending is Ending.UNKNOWN:
+            self.connectionLost(Failure(_oversized(connection)))  # type: ignore[no-untyped-call]
+            transport: Any = self.transport
+            transport.abortConnection()
+
+    def connectionLost(self, reason: Any = connectionDone) -> None:  # noqa: N802
+        """Note how the connection ended."""
+        connection = self.rep_connection
+        if connection.ending is Ending.UNKNOWN:
+            is_done = isinstance(reason.value, ConnectionDone)
+            connection.ending = Ending.CLOSED if is_done else Ending.BROKEN
+            super().connectionLost(reason)  # type: ignore[no-untyped-call]
+
+
+def _watched(made: Any, watcher: Any) -> Any:
+    """An object of Twisted's client, which from now on is of a subclass, if we know its class.
+
+    Functions in the place of its own would be in a circle with it: each connection would wait for
+    the garbage collector, which goes through them again and again until then.
+    """
+    is_known = isinstance(made, watcher.__bases__)
+    if is_known:
+        with suppress(TypeError):  # its class is of another layout
+            made.__class__ = _watching(made.__class__, watcher)
+    return made
+
+
+@cache
+def _watching(kind: Any, watcher: Any) -> Any:
+    return type(kind.__name__, (watcher, kind), {"__module__": kind.__module__})
 
 
 def timeout_of(request: Request) -> float | None:
