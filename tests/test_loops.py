@@ -76,6 +76,29 @@ class TestResultOf:
 
         run(main())
 
+    def test_one_wake_for_many(self) -> None:
+        async def main() -> tuple[list[int], int]:
+            loop: Any = asyncio.get_running_loop()
+            wake, wakes = loop.call_soon_threadsafe, []
+
+            def counting(*work: Any) -> Any:
+                wakes.append(work)
+                return wake(*work)
+
+            loop.call_soon_threadsafe = counting
+            found: list[int] = []
+            for _ in range(2):
+                futures: list[Future[int]] = [Future() for _ in range(50)]
+                waiting = [asyncio.ensure_future(result_of(future, 9.0)) for future in futures]
+                await asyncio.sleep(0)
+                for number, future in enumerate(futures):
+                    future.set_result(number)
+                found += await asyncio.gather(*waiting)
+            del loop.call_soon_threadsafe
+            return found, len(wakes)
+
+        assert run(main()) == ([*range(50)] * 2, 2)
+
     def test_who_waits_is_cancelled(self) -> None:
         async def main() -> None:
             future: Future[int] = Future()

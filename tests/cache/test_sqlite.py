@@ -321,6 +321,82 @@ class TestDamage:
                 fill(store, 500, octets=2000)
 
 
+@contextmanager
+def at_work(store: SqliteStore) -> Iterator[None]:
+    """Its thread is busy meanwhile, so that what is written is queued."""
+    rest = threading.Event()
+    store._thread.submit(rest.wait, 20)
+    try:
+        yield
+    finally:
+        rest.set()
+
+
+class TestTogether:
+    """What is queued shares a transaction, and no failure."""
+
+    def test_one_transaction_for_many(self, path: Path) -> None:
+        done: list[str] = []
+        with opened(path) as store:
+            store._writer.set_trace_callback(done.append)
+            with at_work(store):
+                queued = [
+                    store.commit(file_entry(Origin("http", f"h{n}", 80)), None) for n in range(50)
+                ]
+            assert all(future.result(20) for future in queued)
+            assert kept(store, 50) == list(range(50))
+            store._writer.set_trace_callback(None)
+        assert [word for word in done if word in ("begin immediate", "commit")] == [
+            "begin immediate",
+            "commit",
+        ]
+
+    def test_one_that_raises(self, path: Path) -> None:
+        nothing: list[int] = []
+        with opened(path) as store:
+            with at_work(store):
+                first = store.commit(file_entry(), None)
+                wrong = store._write(nothing.pop)
+                last = store.commit(file_entry(OTHER), None)
+            assert first.result(20)
+            assert last.result(20)
+            with pytest.raises(IndexError):
+                wrong.result(20)
+            assert store.peek(ORIGIN) == file_entry()
+            assert store.peek(OTHER) == file_entry(OTHER)
+
+    def test_what_comes_before_an_error_of_the_file_is_kept(self, path: Path) -> None:
+        with opened(path) as store:
+            with at_work(store):
+                first = store.commit(file_entry(), None)
+                wrong = store._write(
+                    lambda: store._writer.execute("insert into nothing values (1)")
+                )
+                last = store.commit(file_entry(OTHER), None)
+            assert first.result(20)
+            for future in (wrong, last):
+                with pytest.raises(StoreError, match="nothing"):
+                    future.result(20)
+            assert store.peek(ORIGIN) == file_entry()
+            assert store.commit(file_entry(OTHER), None).result(20)
+
+    def test_one_lease_for_two_claims(self, path: Path) -> None:
+        with opened(path) as store:
+            with at_work(store):
+                claims = [store.claim(ORIGIN, seconds=15, fresh_seconds=0) for _ in range(2)]
+            assert [type(claim.result(20)) for claim in claims] == [Leased, Busy]
+
+    def test_more_than_fit_into_one(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sqlite, "_TOGETHER", 3)
+        with opened(path) as store:
+            with at_work(store):
+                queued = [
+                    store.commit(file_entry(Origin("http", f"h{n}", 80)), None) for n in range(8)
+                ]
+            assert all(future.result(20) for future in queued)
+            assert kept(store, 8) == list(range(8))
+
+
 class TestTrouble:
     """What keeps a file from being used without being broken: `StoreError`, and no file is lost."""
 
