@@ -413,6 +413,29 @@ class TestJudging:
             with pytest.raises(RobotsTxtDisallowed, match="visit"):
                 crawl.process(Request(_PAGE))
 
+    @pytest.mark.parametrize(
+        ("url", "said"),
+        [
+            (_PAGE, (2.5,)),
+            ("http://example.com/robots.txt", ()),  # a page here, which no policy judges
+        ],
+    )
+    def test_it_waits_for_its_turn_among_other_processes(
+        self, url: str, said: tuple[float, ...]
+    ) -> None:
+        asked: list[tuple[Any, ...]] = []
+
+        async def wait_for_others(*values: Any) -> None:
+            asked.append(values)
+
+        policy = policy_of(b"User-agent: *\nCrawl-delay: 2.5\n")
+        crawl = Crawl(policy, REP_VISIT_TIME_OBEY=True)
+        crawl.crawler.engine = SimpleNamespace(downloader=None)  # type: ignore[assignment]
+        crawl.middleware.pacing.wait_for_others = wait_for_others  # type: ignore[assignment]
+        request = Request(url)
+        crawl.process(request)
+        assert asked == [(ORIGIN, request, *said)]
+
 
 def test_whoever_listens_hears_of_what_is_dropped() -> None:
     crawl = Crawl(policy_of(_CLOSED))

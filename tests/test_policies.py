@@ -47,14 +47,16 @@ class Directed:
         self.asked: list[tuple[Origin, bool]] = []
         self.requests: list[Request | None] = []
         self.is_awaited: Callable[[], bool] = lambda: False
+        self.overrides: list[tuple[Origin, bytes | None]] = []
         self.outcome: Knowledge | BaseException = file()
+        self.sent: tuple[Step, ...] = ()
         self.go_on = asyncio.Event()
         self.go_on.set()
         self.is_closed = False
         self.cancelled_count = 0
 
     def overridden(self, origin: Origin, body: bytes | None) -> None:
-        """Only an archive would take note."""
+        self.overrides.append((origin, body))
 
     async def settle(
         self,
@@ -69,6 +71,7 @@ class Directed:
         self.asked.append((origin, is_refresh))
         self.requests.append(request)
         self.is_awaited = is_awaited
+        steps += self.sent
         try:
             await self.go_on.wait()
         except asyncio.CancelledError:
@@ -388,9 +391,11 @@ class TestAsking:
             policy = crawl.policies.peek(ORIGIN)
             assert policy is not None
             assert policy.verdict(PRIVATE).allowed
+            assert policy.source == "override"
             assert await crawl.policies.get(ORIGIN) is policy
             await turns()
             assert crawl.exchanges.asked == []
+            assert crawl.exchanges.overrides == [(ORIGIN, None)], "which an archive holds"
 
         in_a_crawl(work, {"REP_OVERRIDES": {"example.com": "ignore"}})
 
@@ -436,13 +441,44 @@ class TestFailing:
 
         in_a_crawl(work)
 
+    @pytest.mark.parametrize(
+        ("outcome", "is_vain"),
+        [
+            (NotNeededError("the crawl is closing"), True),
+            (KeyError("unthought-of"), True),
+            (None, False),
+            (LateError(Knowledge()), False),  # that it is late is learnt, with its steps
+        ],
+        ids=repr,
+    )
+    def test_what_was_sent_in_vain_is_told(self, outcome: Exception | None, is_vain: bool) -> None:
+        told: list[tuple[Origin, list[Step]]] = []
+        sent = Step(ORIGIN.robots_txt_uri, 200)
+
+        async def work(crawl: Crawl) -> None:
+            crawl.policies._decisions.witness = SimpleNamespace(  # type: ignore[assignment]
+                learnt=lambda _: None,
+                read=lambda *_: None,
+                sent_in_vain=lambda origin, steps: told.append((origin, steps)),
+            )
+            crawl.exchanges.sent = (sent,)
+            crawl.exchanges.outcome = outcome or file()
+            await crawl.policies.get(ORIGIN)
+            crawl.exchanges.sent = ()
+            await crawl.policies.get(OTHER)
+
+        in_a_crawl(work)
+        assert told == ([(ORIGIN, [sent])] if is_vain else [])
+
     def test_too_many_that_wait_do_not(self) -> None:
         async def work(crawl: Crawl) -> None:
             crawl.exchanges.go_on.clear()
             tasks = [asyncio.ensure_future(crawl.policies.get(ORIGIN)) for _ in range(2)]
             await turns()
             for origin in (ORIGIN, OTHER):
-                assert is_closed_to_all(await crawl.policies.get(origin))
+                policy = await crawl.policies.get(origin)
+                assert is_closed_to_all(policy)
+                assert policy.source == "gave-up"
             assert crawl.counted("cache/gave_up") == 2
             crawl.exchanges.go_on.set()
             assert all(map(is_read, await asyncio.gather(*tasks)))
