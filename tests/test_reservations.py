@@ -299,6 +299,20 @@ class TestGoverned:
 
         in_a_crawl(work)
 
+    def test_a_policy_that_is_due_is_not_renewed_for_a_redirect(self) -> None:
+        """That would ask for its tdmrep.json too, which may lead to a third origin."""
+
+        async def work(crawl: Crawl) -> None:
+            (await crawl.policies.get(OTHER)).due_at = 0.0
+            crawl.both.files.clear()
+            crawl.both.leads_to = {ORIGIN: [f"{OTHER}/a"]}
+            await crawl.tdmrep()
+            await turns()
+            assert crawl.both.was_permitted == {f"{OTHER}/a": True}
+            assert crawl.both.files == [ORIGIN.robots_txt_uri, URI]
+
+        in_a_crawl(work)
+
     def test_a_page_that_waits_for_what_began_for_a_redirect(self) -> None:
         async def work(crawl: Crawl) -> None:
             crawl.both.leads_to = {ORIGIN: [f"{OTHER}/a"]}
