@@ -303,6 +303,17 @@ class TestClocks:
         at_hand = wrong.peek(ORIGIN)
         assert at_hand == found.entry
 
+    @pytest.mark.parametrize("ahead", [0.0, -3 * _DAY, 3 * _DAY])
+    def test_so_is_what_it_looks_at_first(
+        self, redis_server: RedisServer, made: Maker, ahead: float
+    ) -> None:
+        entry = fresh_entry()
+        made(redis_server.url, memory()).commit(entry, None).result()
+        found = made(redis_server.url, memory(), clock=lambda: time.time() + ahead).look(ORIGIN)
+        assert found.result().changed_at == pytest.approx(  # type: ignore[union-attr]
+            entry.changed_at + ahead, abs=0.5 if ahead else 0
+        )
+
 
 class TestOutages:
     """A miss, and never an answer; what was learnt meanwhile is in Redis afterwards."""
