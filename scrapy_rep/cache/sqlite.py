@@ -2,8 +2,7 @@
 
 Reads happen where they are asked for, on a connection of their own that can't write: with a
 write-ahead log they never wait for writers, and a read costs less than a trip to a thread. Writes
-and claims go through one thread, since committing may take a disk's time. Those that are queued
-there share a transaction, and each is done by itself if one of them fails.
+and claims go through one thread, since committing may take a disk's time.
 
 The file is not for network file systems: write-ahead logs need shared memory.
 """
@@ -15,14 +14,12 @@ import logging
 import os
 import sqlite3
 import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
 from scrapy_rep.protocol.access.origin import Origin
@@ -33,6 +30,7 @@ from .base import Busy, Claim, Found, Lease, Leased, StoreError, attempted, beli
 from .codec import decode, encode
 from .entry import Entry, Key, key_of
 from .versions import confirmed, is_same_version
+from .writes import Writes
 
 logger = logging.getLogger(__name__)
 
@@ -68,17 +66,7 @@ _MMAP_OCTETS = 1 << 30  # reads of a large file are several times as fast throug
 _PRUNE_EVERY = 256  # commits
 _PRUNE_SHARE = 10  # a tenth of the entries, the oldest, goes at a time
 _LEASE_KEPT_SECONDS = 3600.0
-_TOGETHER = 100  # writes in one transaction, at most: other processes wait for its end
 _TEXTS = 1024  # of keys, each of which is needed several times while its file is fetched
-
-
-@dataclass(slots=True)
-class _Write:
-    """A write that is queued; `number` counts those before it."""
-
-    number: int
-    work: Callable[[], Any]
-    future: Future[Any]
 
 
 class SqliteStore:
@@ -103,13 +91,10 @@ class SqliteStore:
         self._clock = clock
         self._version_count = versions
         self._commits = 0
-        self._submitted = 0
-        self._waiting: deque[_Write] = deque()
-        self._is_called = False  # whether the thread is about to look at what waits
-        self._failure: tuple[StoreError, int] | None = None  # and how many writes were queued then
         self._is_damaged = False
         self._old_readers: list[sqlite3.Connection] = []
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rep-store")
+        self._writes = Writes(self._thread, self._to_write_with, self._failed)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
@@ -234,81 +219,18 @@ class SqliteStore:
         self._writer.close()  # the one that there is by then
 
     def _write(self, work: Callable[[], Value]) -> Future[Value]:
-        self._submitted += 1
-        write = _Write(self._submitted, work, Future())
-        self._waiting.append(write)
-        if not self._is_called:
-            self._is_called = True
-            try:
-                self._thread.submit(self._write_all)
-            except RuntimeError as error:  # closed
-                self._is_called = False
-                self._waiting.remove(write)
-                write.future.set_exception(StoreError(f"{self._path}: {error}"))
-        return write.future
-
-    def _write_all(self) -> None:
-        """Do what waits, in the thread."""
-        self._is_called = False  # before the look: what comes later calls again
-        while self._waiting:
-            count = min(len(self._waiting), _TOGETHER)
-            writes = [self._waiting.popleft() for _ in range(count)]
-            self._do([write for write in writes if write.future.set_running_or_notify_cancel()])
-
-    def _do(self, writes: list[_Write]) -> None:
-        """Do some writes in one transaction; one by one, if one of them fails."""
-        writes = self._hopeful(writes)
-        if not writes:
-            return
         try:
-            if self._is_damaged:
-                self._reopen()
-            self._writer.execute("begin immediate")
-        except sqlite3.Error as error:
-            self._fail(writes, error)
-            return
-        try:
-            results = [write.work() for write in writes]
-            self._writer.execute("commit")
-        except BaseException as error:  # noqa: BLE001 - it is for those who wait
-            self._roll_back()
-            if len(writes) == 1:
-                self._fail(writes, error)
-                return
-            for write in writes:
-                self._do([write])
-            return
-        for write, result in zip(writes, results, strict=True):
-            write.future.set_result(result)
+            return self._writes.add(work)
+        except RuntimeError as error:  # closed
+            failed: Future[Value] = Future()
+            failed.set_exception(StoreError(f"{self._path}: {error}"))
+            return failed
 
-    def _hopeful(self, writes: list[_Write]) -> list[_Write]:
-        """Those of some writes that are tried at all.
-
-        One write that waited for a lock in vain is enough: those queued behind it would wait as
-        long, each. What comes later tries again.
-        """
-        if self._failure is None:
-            return writes
-        failure, count = self._failure
-        for write in writes:
-            if write.number <= count:
-                write.future.set_exception(failure)
-        return [write for write in writes if write.number > count]
-
-    def _roll_back(self) -> None:
-        with suppress(sqlite3.Error):
-            if self._writer.in_transaction:  # a full disk may have ended it
-                self._writer.execute("rollback")
-
-    def _fail(self, writes: list[_Write], error: BaseException) -> None:
-        """Tell those who wait for some writes of an error."""
-        if isinstance(error, sqlite3.Error):
-            failure = self._failed(error)
-            failure.__cause__ = error
-            self._failure = failure, self._submitted
-            error = failure
-        for write in writes:
-            write.future.set_exception(error)
+    def _to_write_with(self) -> sqlite3.Connection:
+        """The connection of the writer; to a new file in the place of a damaged one."""
+        if self._is_damaged:
+            self._reopen()
+        return self._writer
 
     def _claim(self, origin: Origin, seconds: float, fresh_seconds: float) -> Claim:
         now = self._clock()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.cache import sqlite
+from scrapy_rep.cache import sqlite, writes
 from scrapy_rep.cache.base import Busy, Claim, Lease, Leased, StoreError
 from scrapy_rep.cache.codec import encode
 from scrapy_rep.cache.sqlite import SqliteStore, _text
@@ -387,7 +387,7 @@ class TestTogether:
             assert [type(claim.result(20)) for claim in claims] == [Leased, Busy]
 
     def test_more_than_fit_into_one(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sqlite, "_TOGETHER", 3)
+        monkeypatch.setattr(writes, "_TOGETHER", 3)
         with opened(path) as store:
             with at_work(store):
                 queued = [
