@@ -463,9 +463,11 @@ class TestFailing:
             )
             crawl.exchanges.sent = (sent,)
             crawl.exchanges.outcome = outcome or file()
-            await crawl.policies.get(ORIGIN)
+            policy = await crawl.policies.get(ORIGIN)
+            assert policy.source == ("gave-up" if is_vain else "network")
             crawl.exchanges.sent = ()
-            await crawl.policies.get(OTHER)
+            policy = await crawl.policies.get(OTHER)
+            assert policy.source == ("gave-up" if is_vain else "store")
 
         in_a_crawl(work)
         assert told == ([(ORIGIN, [sent])] if is_vain else [])
