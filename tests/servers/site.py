@@ -85,7 +85,10 @@ async def _read_request(reader: asyncio.StreamReader, of: Any) -> Request:
     pairs = (line.partition(":") for line in lines)
     headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
     await reader.readexactly(int(headers.get("content-length", 0)))
-    return Request(method, path, time.monotonic() - _age_seconds(of), headers)
+    # The clock is read last: if this process loses its turn between the two, the request seems to
+    # come later than it did, and never earlier.
+    age_seconds = _age_seconds(of)
+    return Request(method, path, time.monotonic() - age_seconds, headers)
 
 
 def _age_seconds(of: Any) -> float:
