@@ -89,13 +89,13 @@ class Writes:
         try:
             connection = self._connection()
             connection.execute("begin immediate")
-        except sqlite3.Error as error:
+        except BaseException as error:  # noqa: BLE001 - it is for those who wait, here and below
             self._fail(writes, error)
             return
         try:
             results = [write.work() for write in writes]
             connection.execute("commit")
-        except BaseException as error:  # noqa: BLE001 - it is for those who wait
+        except BaseException as error:  # noqa: BLE001
             with suppress(sqlite3.Error):
                 if connection.in_transaction:  # a full disk may have ended it
                     connection.execute("rollback")

@@ -386,6 +386,24 @@ class TestTogether:
                 claims = [store.claim(ORIGIN, seconds=15, fresh_seconds=0) for _ in range(2)]
             assert [type(claim.result(20)) for claim in claims] == [Leased, Busy]
 
+    @pytest.mark.parametrize("error", [OSError("gone"), ValueError("odd"), MemoryError()])
+    def test_nobody_waits_for_ever_if_there_is_no_connection(
+        self, path: Path, error: Exception, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def connected() -> None:
+            raise error
+
+        with opened(path) as store:
+            store._is_damaged = True
+            with monkeypatch.context() as patched:
+                patched.setattr(store, "_connected", connected)
+                with at_work(store):
+                    queued = [
+                        store.claim(one, seconds=15, fresh_seconds=0) for one in (ORIGIN, OTHER)
+                    ]
+                assert [future.exception(5) for future in queued] == [error, error]
+            assert store.commit(file_entry(), None).result(20)
+
     def test_more_than_fit_into_one(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(writes, "_TOGETHER", 3)
         with opened(path) as store:
