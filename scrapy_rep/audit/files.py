@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import errno
+import json
 import stat
+from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 _PIECE_OCTETS = 1 << 20
 
@@ -22,15 +25,23 @@ def opened(path: Path) -> IO[bytes]:
     return path.open("rb")
 
 
-def beginning_of(path: Path, octets: int) -> tuple[bytes, str]:
-    """So many octets of a file, or all if it is shorter; and the SHA-256 of all, in hex.
+def manifest_at(
+    path: Path, most_octets: int, is_manifest: Callable[[object], bool]
+) -> tuple[dict[str, Any] | None, str]:
+    """A manifest, None if there is none that can be read; and the SHA-256 of its file, in hex.
 
-    Raises:
-        OSError: as `opened`.
+    No more is kept of a file than the most octets that a manifest may have.
     """
-    with opened(path) as file:
-        beginning = file.read(octets)
-        digest = sha256(beginning)
-        while more := file.read(_PIECE_OCTETS):  # of something else, which is far too long
-            digest.update(more)
-    return beginning, digest.hexdigest()
+    try:
+        with opened(path) as file:
+            octets = file.read(most_octets)
+            digest = sha256(octets)
+            while more := file.read(_PIECE_OCTETS):  # of something else, which is far too long
+                digest.update(more)
+    except OSError:
+        return None, ""
+    with suppress(ValueError, RecursionError):
+        found = json.loads(octets)
+        if is_manifest(found):
+            return found, digest.hexdigest()
+    return None, digest.hexdigest()

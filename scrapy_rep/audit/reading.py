@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
 
-from .files import beginning_of, opened
+from .files import manifest_at, opened
 from .records import RUN
 from .shapes import is_manifest, problem_of
 
@@ -29,8 +29,8 @@ MANIFEST = "manifest.json"
 LATEST = "latest"
 
 _SEGMENT = re.compile(r"([0-9]+)-([0-9]+)\.jsonl(\.gz)?")
-_LINE_OCTETS = 1 << 26  # no record is longer: the largest holds a body
 _MANIFEST_OCTETS = 1 << 26
+_LINE_OCTETS = 1 << 26  # no record is longer: the largest holds a body
 _ERROR_CHARACTERS = 100
 _NAMES_LOOKED_AT = 16  # a run's folder holds little else than segments
 _KIND_OCTETS = 64  # `t` comes first in a record
@@ -238,7 +238,9 @@ class Run:
         self.path = path
         self.damaged_count = 0
         # Before the folder is listed: what the manifest names is there then.
-        self.manifest, self.manifest_sha256 = _manifest_in(path)
+        self.manifest, self.manifest_sha256 = manifest_at(
+            path / MANIFEST, _MANIFEST_OCTETS, is_manifest
+        )
         try:
             names = {one.name for one in path.iterdir()}
         except OSError as error:
@@ -288,18 +290,6 @@ class Run:
                     return found.record
                 break
         return {}
-
-
-def _manifest_in(folder: Path) -> tuple[dict[str, Any] | None, str]:
-    try:
-        octets, digest = beginning_of(folder / MANIFEST, _MANIFEST_OCTETS)
-    except OSError:
-        return None, ""
-    with suppress(ValueError, RecursionError):
-        found = json.loads(octets)
-        if is_manifest(found):
-            return found, digest
-    return None, digest
 
 
 def is_run(folder: Path) -> bool:

@@ -6,19 +6,17 @@ last one, nothing tells of the end. So the manifest tells it.
 
 from __future__ import annotations
 
-import json
 import re
 import zlib
 from base64 import b32encode
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha1, sha256
 from pathlib import Path
 from typing import IO, Any
 
-from scrapy_rep.audit.files import beginning_of, opened
+from scrapy_rep.audit.files import manifest_at, opened
 
 from .file import OPEN
 from .writer import FORMAT, MANIFEST
@@ -75,7 +73,8 @@ class ArchiveRun:
 def archive_at(path: Path) -> ArchiveRun | None:
     """The archive in a folder; None if there is none."""
     path = path.resolve()
-    manifest, digest = _manifest_in(path)  # before the folder is listed: what it names is there
+    # Before the folder is listed, so that what it names is there.
+    manifest, digest = manifest_at(path / MANIFEST, _MANIFEST_OCTETS, _is_manifest)
     try:
         files = sorted(one for one in path.iterdir() if _NAME.fullmatch(one.name))
     except OSError:
@@ -85,16 +84,8 @@ def archive_at(path: Path) -> ArchiveRun | None:
     return ArchiveRun(path, files, manifest, digest)
 
 
-def _manifest_in(folder: Path) -> tuple[dict[str, Any] | None, str]:
-    try:
-        octets, digest = beginning_of(folder / MANIFEST, _MANIFEST_OCTETS)
-    except OSError:
-        return None, ""
-    with suppress(ValueError, RecursionError):
-        found = json.loads(octets)
-        if isinstance(found, dict) and found.get("format") == FORMAT:
-            return found, digest
-    return None, digest
+def _is_manifest(found: object) -> bool:
+    return isinstance(found, dict) and found.get("format") == FORMAT
 
 
 def check(run: ArchiveRun) -> ArchiveCheck:
