@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from itemadapter import ItemAdapter
 from scrapy import Request, signals
 from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
@@ -220,6 +219,9 @@ class RepPageMiddleware(BaseSpiderMiddleware):
         return usage
 
     def _annotate(self, item: Any, response: Response) -> None:
+        # Here, for it imports pydantic where that is installed, which most crawls do without.
+        from itemadapter import ItemAdapter
+
         if not ItemAdapter.is_item(item):
             return
         said = {
