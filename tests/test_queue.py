@@ -408,6 +408,38 @@ def test_few_requests_are_kept_to_ask_on_behalf_of(monkeypatch: pytest.MonkeyPat
     assert [asking.sample(lane) is not None for lane in lanes] == [True, True, False, False]
 
 
+def test_fetches_that_are_queued_in_slots_are_counted_again_later_and_not_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each count looks at all of them."""
+    readiness = FakeReadiness(Slots(get_crawler()))
+    asking: Asking[Any] = Asking(readiness)  # type: ignore[arg-type]
+    counted: list[Origin] = []
+
+    def is_queued(origin: Origin) -> bool:
+        counted.append(origin)
+        return True
+
+    monkeypatch.setattr(readiness, "is_queued", is_queued)
+    hosts = [f"{number}.example" for number in range(99)]
+    lanes: list[Any] = [SimpleNamespace(origin=Origin("http", host, 80)) for host in hosts]
+    for lane in lanes:
+        asking.put(lane)
+    assert asking.look_at() is None, "events tell of a place"
+    for lane in lanes[: readiness.concurrent_fetches]:
+        asking.wait_for(lane)
+    began = time.monotonic()
+    assert asking.next(is_needed=True) is lanes[0]
+    assert asking.next(is_needed=True) is lanes[1]
+    assert len(counted) == readiness.concurrent_fetches, "once"
+    at = asking.look_at()
+    assert at is not None
+    assert began < at <= time.monotonic() + 0.5
+    monkeypatch.setattr("scrapy_rep.queue.asking.time.monotonic", lambda: at)
+    assert asking.next(is_needed=True) is lanes[2]
+    assert len(counted) == 2 * readiness.concurrent_fetches
+
+
 class TestPrefetch:
     def push_many(self, setup: Setup, count: int = 200) -> None:
         hosts = [f"h{number}.example" for number in range(count)]
