@@ -32,6 +32,7 @@ from scrapy_rep import stats
 from scrapy_rep.announcements import Announcements
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.decisions import Decisions
+from scrapy_rep.engine.gathering import Gathering
 from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.loops import Places, within
 from scrapy_rep.engine.origins import origin_of
@@ -70,6 +71,8 @@ logger = logging.getLogger(__name__)
 
 _SKEW_SECONDS = 300.0  # a clock that is set back by no more than this changes nothing
 _FINISH_SECONDS = 2.0  # time to release leases when the crawl ends
+_GATHERING_SECONDS = 0.1  # for how long fetches ahead of need are gathered
+_FEW = 4  # no more exchanges than these under way: the next one begins at once
 
 
 class Policies:
@@ -98,6 +101,7 @@ class Policies:
         self._work: SharedWork[Origin, Policy] = SharedWork()
         self._journal = Journal(crawler)
         self._tasks: set[Deferred[None]] = set()
+        self._gathering = Gathering(_GATHERING_SECONDS)
         self._listeners: list[Callable[[Origin], None]] = []
         self._decisions = decisions
         self._notices = decisions.notices
@@ -107,11 +111,17 @@ class Policies:
 
     async def close(self) -> None:
         """End the fetches that are under way, and close the store."""
+        self._gathering.clear()
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         with suppress(TimeoutError):
             await within(_FINISH_SECONDS, _all_of(tasks))
+        for origin in self._work.under_way():  # a task cancelled before its turn never runs
+            policy = self._refused(origin)
+            self._tell(policy)
+            self._work.end(origin, policy)
+            self._tell_listeners(origin)
         await self._exchanges.close()
 
     def saw_answer(self, origin: Origin, status: int) -> None:
@@ -216,7 +226,11 @@ class Policies:
             return
         self._journal.count(stats.PREFETCHED)
         self._work.begin(origin)
-        self._start(origin, request, is_refresh=False)
+        start = partial(self._start, origin, request, is_refresh=False)
+        if len(self._tasks) < _FEW:
+            start()
+        else:
+            self._gathering.add(start)
 
     def _unasked(self, origin: Origin) -> Policy | None:
         """The policy that the user sets for an origin, instead of a fetch; None without one."""

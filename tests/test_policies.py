@@ -381,6 +381,44 @@ class TestAsking:
 
         in_a_crawl(work)
 
+    def test_many_begin_together_while_the_loop_is_busy(self) -> None:
+        """The first ones at once, and all within a tenth of a second."""
+
+        async def work(crawl: Crawl) -> None:
+            origins = [Origin("https", f"{number}.example", 443) for number in range(20)]
+            crawl.exchanges.go_on.clear()
+            counts: list[int] = []
+            began = time.monotonic()
+            for origin in origins:
+                crawl.policies.ask(origin, None)
+                time.sleep(0.02)  # noqa: ASYNC251 - it is busy
+                await asyncio.sleep(0)
+                counts.append(len(crawl.exchanges.asked))
+            seconds = time.monotonic() - began
+            assert counts[:4] == [1, 2, 3, 4]
+            assert len(set(counts)) <= 5 + seconds / 0.1, "none by itself"
+            await turns()
+            assert [origin for origin, _ in crawl.exchanges.asked] == origins
+            crawl.exchanges.go_on.set()
+            await turns()
+            assert crawl.heard == origins
+
+        in_a_crawl(work)
+
+    def test_one_begins_in_the_next_turn_of_an_idle_loop(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("scrapy_rep.engine.gathering._IDLE_SECONDS", 60.0)  # any machine's
+
+        async def work(crawl: Crawl) -> None:
+            crawl.exchanges.go_on.clear()
+            for number in range(9):
+                crawl.policies.ask(Origin("https", f"{number}.example", 443), None)
+                await turns()
+                assert len(crawl.exchanges.asked) == number + 1
+
+        in_a_crawl(work)
+
     def test_a_policy_of_the_user_s_is_there_at_once(self) -> None:
         async def work(crawl: Crawl) -> None:
             told: list[Policy] = []
@@ -584,6 +622,38 @@ class TestClosing:
             assert crawl.exchanges.cancelled_count == 2
             assert is_closed_to_all(await waiting), "nobody is left waiting"
             assert set(crawl.heard) == {ORIGIN, OTHER}
+
+        in_a_crawl(work)
+
+    def test_nobody_waits_for_work_that_never_had_a_turn(self) -> None:
+        """A task that is cancelled before its first step runs no `finally`."""
+
+        async def work(crawl: Crawl) -> None:
+            crawl.policies.ask(OTHER, None)
+            waiting = asyncio.ensure_future(crawl.policies.get(ORIGIN))
+            await asyncio.sleep(0)  # it waits; the work has not begun
+            crawl.close()
+            await crawl.policies.close()
+            assert is_closed_to_all(await asyncio.wait_for(waiting, 5))
+            assert set(crawl.heard) == {ORIGIN, OTHER}
+
+        in_a_crawl(work)
+
+    def test_what_is_gathered_never_begins(self) -> None:
+        async def work(crawl: Crawl) -> None:
+            crawl.exchanges.go_on.clear()
+            for number in range(4):
+                crawl.policies.ask(Origin("https", f"{number}.example", 443), None)
+            await turns()
+            crawl.policies.ask(OTHER, None)
+            waiting = asyncio.ensure_future(crawl.policies.get(OTHER))
+            await asyncio.sleep(0)
+            crawl.close()
+            await crawl.policies.close()
+            assert is_closed_to_all(await asyncio.wait_for(waiting, 5))
+            await turns()
+            assert len(crawl.exchanges.asked) == 4
+            assert OTHER in crawl.heard
 
         in_a_crawl(work)
 

@@ -26,6 +26,10 @@ class SharedWork(Generic[Key, Value]):
         self.waiting_count = 0
         self._waiters: dict[Key, list[Deferred[Value]]] = {}
 
+    def under_way(self) -> list[Key]:
+        """The keys that there is work on."""
+        return list(self._waiters)
+
     def is_under_way(self, key: Key) -> bool:
         """Whether there is work on a key."""
         return key in self._waiters
@@ -39,8 +43,8 @@ class SharedWork(Generic[Key, Value]):
         self._waiters[key] = []
 
     def end(self, key: Key, value: Value) -> None:
-        """The work on a key has a result: give it to all who wait."""
-        for waiter in self._waiters.pop(key):
+        """The work on a key has a result: give it to all who wait, unless they have one."""
+        for waiter in self._waiters.pop(key, ()):
             if not waiter.called:
                 waiter.callback(value)
 
