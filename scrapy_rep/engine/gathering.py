@@ -58,5 +58,9 @@ class Gathering:
         if now < self._until and now - self._turned_at >= _IDLE_SECONDS:
             self._wait_a_turn(now)
             return
-        while self._gathered:
-            self._gathered.popleft()()
+        try:
+            while self._gathered:
+                self._gathered.popleft()()
+        finally:
+            if self._gathered and self._timer is None:  # one raised: the others have their turn
+                self._wait_a_turn(now)
