@@ -149,9 +149,7 @@ class Wires:
         make_factory = pool._factory  # noqa: SLF001 - see the module's contract, here and below
 
         def factory_of(*args: Any, **kwargs: Any) -> Any:
-            factory = _watched(make_factory(*args, **kwargs), _WatchedFactory)
-            factory.rep_wires = self
-            return factory
+            return _watched(make_factory(*args, **kwargs), _WatchedFactory, rep_wires=self)
 
         pool._factory = factory_of  # noqa: SLF001
 
@@ -218,10 +216,9 @@ class _WatchedFactory(Factory):
 
     def buildProtocol(self, addr: Any) -> Any:  # noqa: N802 - Twisted's name, here and below
         """Make a connection."""
-        protocol = _watched(super().buildProtocol(addr), _WatchedProtocol)
-        if isinstance(protocol, _WatchedProtocol):
-            protocol.rep_wires, protocol.rep_connection = self.rep_wires, Connection()
-        return protocol
+        made = super().buildProtocol(addr)
+        wires, connection = self.rep_wires, Connection()
+        return _watched(made, _WatchedProtocol, rep_wires=wires, rep_connection=connection)
 
 
 class _WatchedProtocol(HTTP11ClientProtocol):
@@ -259,15 +256,18 @@ class _WatchedProtocol(HTTP11ClientProtocol):
             super().connectionLost(reason)  # type: ignore[no-untyped-call]
 
 
-def _watched(made: Any, watcher: Any) -> Any:
+def _watched(made: Any, watcher: Any, **held: Any) -> Any:
     """An object of Twisted's client, which from now on is of a subclass, if we know its class.
 
     Functions in the place of its own would be in a circle with it: each connection would wait for
     the garbage collector, which goes through them again and again until then.
     """
-    is_known = isinstance(made, watcher.__bases__)
-    if is_known:
-        with suppress(TypeError):  # its class is of another layout
+    if isinstance(made, watcher.__bases__):
+        # Its class may be of another layout, and a user's may refuse anything. It is not watched
+        # then: whatever was raised here would be the end of each request, those of pages too.
+        with suppress(Exception):
+            for name, value in held.items():
+                setattr(made, name, value)
             made.__class__ = _watching(made.__class__, watcher)
     return made
 
