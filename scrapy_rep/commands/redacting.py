@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from scrapy_rep.audit import records
 from scrapy_rep.audit.addresses import Query, redaction
 from scrapy_rep.audit.checking import check
+from scrapy_rep.audit.grounds import Grounds
 from scrapy_rep.audit.reading import MANIFEST, Found, Run
 from scrapy_rep.audit.records import line
 from scrapy_rep.audit.segment import Segment, packed
@@ -124,15 +125,12 @@ def _opened(output: str | None) -> Iterator[TextIO]:
 
 
 def _rows(run: Run) -> Iterator[dict[str, Any]]:
-    policies: dict[Any, dict[str, Any]] = {}
+    grounds = Grounds()
     wanted = ("origin", "event", "meaning", "source", "is_stale", "fetched_at", "body")
-    for _, record in run.records():
-        if record["t"] == records.RUN:  # each segment repeats the policies that it needs
-            policies.clear()
-        elif record["t"] == records.POLICY:
-            policies[record.get("p")] = record
-        elif record["t"] in records.NUMBERED:
-            policy = policies.get(record.get("p"), {})
+    for place, record in run.records():
+        grounds.take(place, record)
+        if record["t"] in records.NUMBERED:
+            policy = grounds.policy_of(record) or {}
             yield {**{name: policy[name] for name in wanted if name in policy}, **record}
 
 

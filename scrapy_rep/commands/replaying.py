@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.audit import records
+from scrapy_rep.audit.grounds import Grounds
 from scrapy_rep.audit.reading import Run
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.policy import Policy
@@ -114,22 +115,19 @@ class Replayer:
         self._access = None if preset is None else AccessPolicy(preset)
         self._agent = None if agent is None else as_product_tokens(agent)
         self._files: Lru[str, RobotsTxt] = Lru(_FILES_OCTETS)
-        self._policies: dict[int, dict[str, Any]] = {}
-        self._made: Lru[int, Policy] = Lru(_FILES_OCTETS)
+        self._grounds = Grounds()
+        # Each with the record that it was made of: another segment may have none of that number.
+        self._made: Lru[int, tuple[dict[str, Any], Policy]] = Lru(_FILES_OCTETS)
         head = run.head
         self._settings: dict[str, Any] = head.get("settings") or {}
         self._tokens: tuple[str, ...] = tuple(head.get("tokens") or ())
 
     def outcomes(self) -> Iterator[tuple[dict[str, Any], Outcome, int]]:
         """Each decision with what came of it, and how many it stands for."""
-        for _, record in self._run.records():
+        for place, record in self._run.records():
             kind = record["t"]
-            if kind == records.RUN:  # each segment repeats the policies that it needs
-                self._policies.clear()
-            elif kind == records.POLICY:
-                self._policies[record["p"]] = record
-                self._made.drop(record["p"])
-            elif kind == records.BODY:
+            self._grounds.take(place, record)
+            if kind == records.BODY:
                 self._read(record)
             elif kind == records.DECISION:
                 yield record, self._outcome(record), 1
@@ -176,7 +174,7 @@ class Replayer:
             return _of_invalid(url)
         if "p" not in record:
             raise NotReplayableError("no policy came")
-        policy = self._policy(record["p"], float(record["at"]))
+        policy = self._policy(record)
         tokens = self._agent or tuple(record.get("tokens") or self._tokens)
         verdict = policy.verdict(url, tokens)
         if verdict.allowed and reason in (Reason.CRAWL_DELAY.name, Reason.VISIT_TIME.name):
@@ -201,15 +199,17 @@ class Replayer:
     def _value(self, name: str) -> Any:
         return self._settings.get(name, SETTINGS[name].default)
 
-    def _policy(self, p: int, at: float) -> Policy:
-        made = self._made.get(p)
-        if made is None:
-            record = self._policies.get(p)
-            if record is None:
-                raise NotReplayableError("its policy is missing")
-            made = self._rebuilt(record, at)
-            self._made.put(p, made, made.octets)
-        return made
+    def _policy(self, record: dict[str, Any]) -> Policy:
+        """The policy that a decision rests on."""
+        told = self._grounds.policy_of(record)
+        if told is None:
+            raise NotReplayableError("its policy is missing")
+        made = self._made.get(record["p"])
+        if made is not None and made[0] is told:
+            return made[1]
+        policy = self._rebuilt(told, float(record["at"]))
+        self._made.put(record["p"], (told, policy), policy.octets)
+        return policy
 
     def _rebuilt(self, record: dict[str, Any], at: float) -> Policy:
         """A policy from its record and the octets of its file."""

@@ -13,6 +13,7 @@ from scrapy_rep.audit import records
 from scrapy_rep.audit.addresses import Query, redaction
 from scrapy_rep.audit.checking import Check, check
 from scrapy_rep.audit.files import opened
+from scrapy_rep.audit.grounds import Grounds
 from scrapy_rep.audit.reading import Run, TrailError, runs_in
 from scrapy_rep.protocol.lines import clean
 from scrapy_rep.protocol.verdict import shown
@@ -171,16 +172,13 @@ def _spellings(run: Run, url: str) -> set[str]:
 
 def _with_grounds(run: Run) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]]:
     """Each numbered record with its policy and the octets of its file."""
-    policies: dict[Any, dict[str, Any]] = {}
+    grounds = Grounds()
     bodies: dict[str, bytes] = {}
     octets = 0
-    for _, record in run.records():
+    for place, record in run.records():
         kind = record["t"]
-        if kind == records.RUN:  # each segment repeats the policies that it needs
-            policies.clear()
-        elif kind == records.POLICY:
-            policies[record.get("p")] = record
-        elif kind == records.BODY:
+        grounds.take(place, record)
+        if kind == records.BODY:
             try:
                 body = records.octets_of(record)
             except ValueError:
@@ -189,7 +187,7 @@ def _with_grounds(run: Run) -> Iterator[tuple[dict[str, Any], dict[str, Any] | N
                 bodies[f"sha256:{record.get('sha256')}"] = body
                 octets += len(body)
         elif kind in records.NUMBERED:
-            policy = policies.get(record.get("p"))
+            policy = grounds.policy_of(record)
             yield record, policy, bodies.get((policy or {}).get("body", ""))
 
 

@@ -166,7 +166,7 @@ class TestManyOrigins:
         kept = []
         for _, outcome, _ in replayer.outcomes():
             assert outcome.word == "confirmed"
-            kept.append(len(replayer._policies))
+            kept.append(len(replayer._grounds))
         assert len(kept) == self.ORIGINS * self.ROUNDS
         assert 0 < max(kept) < self.ORIGINS
 
@@ -178,6 +178,39 @@ class TestManyOrigins:
         rows = [json.loads(line) for line in rep("audit", "export", run.path).out.splitlines()]
         assert len(rows) == self.ORIGINS * self.ROUNDS
         assert all(row["url"].startswith(row["origin"]) for row in rows)
+
+    @pytest.mark.parametrize("is_first_line_damaged", [False, True])
+    @pytest.mark.parametrize("is_packed", [False, True])
+    def test_a_policy_of_another_segment_never_counts(
+        self, is_packed: bool, is_first_line_damaged: bool, tmp_path: Path
+    ) -> None:
+        """Two segments have a policy of one number, and that of the second one is damaged."""
+        url = "https://h.example/private/x"
+        for number in (1, 2):
+            crawl = Judged(tmp_path / str(number))
+            if number == 1:
+                crawl.know("h.example", b"", 404, Meaning.ALLOW)
+            else:
+                crawl.know("h.example")
+            crawl.judge([url])
+            (path,) = crawl.end().path.glob("*.jsonl.gz")
+            octets = gzip.decompress(path.read_bytes())
+            if number == 2:
+                octets = octets.replace(b'"t":"policy"', b'"t":"policy')
+            if number == 2 and is_first_line_damaged:
+                octets = octets.replace(b'"t":"run"', b'"t":"run')
+            name = f"{number}-{number:05}.jsonl"
+            (tmp_path / "run").mkdir(exist_ok=True)
+            (tmp_path / "run" / name).write_bytes(octets)
+            if is_packed:
+                (tmp_path / "run" / f"{name}.gz").write_bytes(gzip.compress(octets))
+        run = Run(tmp_path / "run")
+        words = [outcome.word for record, outcome, _ in Replayer(run).outcomes() if record]
+        assert words == ["confirmed", "not replayable: its policy is missing"]
+        rows = [json.loads(line) for line in rep("audit", "export", run.path).out.splitlines()]
+        assert [row.get("event") for row in rows] == ["404", None]
+        said = rep("audit", "explain", run.path, url).out
+        assert said.count("robots.txt of https://h.example: 404") == 1
 
 
 class TestSecrets:
