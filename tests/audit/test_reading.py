@@ -6,11 +6,14 @@ import gzip
 import json
 import threading
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from scrapy_rep.audit import files
 from scrapy_rep.audit.checking import check
+from scrapy_rep.audit.files import manifest_at
 from scrapy_rep.audit.reading import MANIFEST, Run, TrailError, UnreadableError, run_at, runs_in
 from scrapy_rep.report.making import report_of, trails_at
 from scrapy_rep.report.values import INCOMPLETE
@@ -202,3 +205,26 @@ def test_segments_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     for name in ("9-00001.jsonl", "10-00002.jsonl", "8-00003.jsonl"):
         (tmp_path / name).write_text("")
     assert [one.number for one in Run(tmp_path).segments] == [1, 2, 3]
+
+
+_MOST_OCTETS = 1 << 10
+
+
+@pytest.mark.parametrize(("more", "is_one"), [(b"", True), (b"\n", False), (b"{", False)])
+def test_a_manifest_has_so_many_octets_at_most(more: bytes, is_one: bool, tmp_path: Path) -> None:
+    """What is longer is none, even if it begins as one."""
+    path = tmp_path / "manifest.json"
+    octets = b"{}".ljust(_MOST_OCTETS) + more
+    path.write_bytes(octets)
+    found, digest = manifest_at(path, _MOST_OCTETS, lambda _: True)
+    assert found == ({} if is_one else None)
+    assert digest == sha256(octets).hexdigest()
+
+
+def test_a_manifest_that_is_a_hole_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one whose digest would take hours there is none."""
+    monkeypatch.setattr(files, "_DIGEST_OCTETS", 1 << 22)
+    path = tmp_path / "manifest.json"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    assert manifest_at(path, _MOST_OCTETS, lambda _: True) == (None, "")
