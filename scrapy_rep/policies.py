@@ -118,10 +118,7 @@ class Policies:
         with suppress(TimeoutError):
             await within(_FINISH_SECONDS, _all_of(tasks))
         for origin in self._work.under_way():  # a task cancelled before its turn never runs
-            policy = self._refused(origin)
-            self._tell(policy)
-            self._work.end(origin, policy)
-            self._tell_listeners(origin)
+            self._hand_out(self._refused(origin))
         await self._exchanges.close()
 
     def saw_answer(self, origin: Origin, status: int) -> None:
@@ -319,12 +316,18 @@ class Policies:
             # Otherwise a queue would fetch a file that holds for no time again and again, and never
             # hand out a request.
             policy.usable_until = max(policy.usable_until, time.time() + LEAST_SECONDS)
+            self._hand_out(policy)
+        self._announcements.sitemaps(policy)
+
+    def _hand_out(self, policy: Policy) -> None:
+        """Keep a policy, and give it to all who wait, even if something else fails here."""
+        try:
             if policy.tdmrep is not UNASKED:
                 self._keep(policy)
             self._tell(policy)
-            self._work.end(origin, policy)
-            self._tell_listeners(origin)
-        self._announcements.sitemaps(policy)
+        finally:
+            self._work.end(policy.origin, policy)
+            self._tell_listeners(policy.origin)
 
     def _tell(self, policy: Policy) -> None:
         if self._decisions.witness is not None:

@@ -19,6 +19,10 @@ _HEAD_START_SECONDS = 0.05
 _CANCEL_AFTER_SECONDS = 0.2
 
 
+ALL_ASKED_FOR = "All URLs are asked for"
+"""What its log says once its `start` is done, which a crawl that is resumed does not go on with."""
+
+
 class UrlsSpider(Spider):
     """Asks for every URL at once and yields an item for each: what came, or what went wrong.
 
@@ -56,6 +60,7 @@ class UrlsSpider(Spider):
             await sleep(_HEAD_START_SECONDS)
         for request in requests:
             yield request
+        self.logger.info(ALL_ASKED_FOR)
         if cancelled is not None:
             yield await maybe_deferred_to_future(cancelled)
 

@@ -16,7 +16,7 @@ from scrapy import version_info
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON
 from tests.crawls.test_pace import SCRAPY_QUEUE, asks
-from tests.faults.test_closing import assert_clean, log_of, started, wait_for
+from tests.faults.test_closing import assert_clean, log_of, started, wait_for, wait_for_all
 from tests.servers.handle import Answer, Site
 from tests.servers.hosts import Hosts, address
 
@@ -86,6 +86,7 @@ def test_what_waits_in_the_middleware_goes_back_to_the_queue(
         stopped = {**settings, "REP_FETCH_TIMEOUT_SECONDS": 1, "REP_VISIT_TIME_OBEY": shut}
         with started(tmp_path, loop, stopped, urls) as process:
             wait_for(site, "/robots.txt")
+            wait_for_all(tmp_path)
             time.sleep(0.3)
             process.send_signal(signal.SIGTERM)
             process.wait(timeout=60)
@@ -120,6 +121,8 @@ def test_stopped_again_and_again_while_files_are_fetched(
                 patience = time.monotonic() + 30
                 while len(site.paths()) == before and time.monotonic() < patience:
                     time.sleep(0.02)
+                if urls:
+                    wait_for_all(tmp_path)
                 time.sleep(seconds)
                 process.send_signal(signal.SIGTERM)
                 process.wait(timeout=60)

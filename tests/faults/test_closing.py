@@ -18,6 +18,7 @@ from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.processes import Forked, start_crawl
 from tests.servers.handle import Answer, Sequence, Site
+from tests.spiders import ALL_ASKED_FOR
 
 pytestmark = pytest.mark.timed
 
@@ -55,6 +56,14 @@ def started(
 def wait_for(site: Site, path: str) -> None:
     patience = time.monotonic() + 30
     while path not in site.paths():
+        assert time.monotonic() < patience
+        time.sleep(0.02)
+
+
+def wait_for_all(folder: Path) -> None:
+    """Return once the spider has asked for all of its URLs."""
+    patience = time.monotonic() + 30
+    while ALL_ASKED_FOR not in log_of(folder):
         assert time.monotonic() < patience
         time.sleep(0.02)
 
