@@ -7,6 +7,7 @@ of them fails, each is done by itself.
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,6 +20,7 @@ from .base import StoreError
 Value = TypeVar("Value")
 
 _TOGETHER = 100  # writes in one transaction, at most: other processes wait for its end
+_OF_ONE_WRITE = sqlite3.DataError, sqlite3.IntegrityError  # all others may be of the file
 
 
 @dataclass(slots=True, eq=False)
@@ -49,6 +51,7 @@ class Writes:
         self._thread = thread
         self._connection = connection
         self._failed = failed
+        self._lock = threading.Lock()  # of those who add
         self._count = 0
         self._waiting: deque[_Write] = deque()
         self._is_called = False  # whether the thread is about to look at what waits
@@ -60,17 +63,19 @@ class Writes:
         Raises:
             RuntimeError: the thread has ended.
         """
-        self._count += 1
-        write = _Write(self._count, work, Future())
-        self._waiting.append(write)
-        if not self._is_called:
-            self._is_called = True
-            try:
-                self._thread.submit(self._do_all)
-            except RuntimeError:
-                self._is_called = False
-                self._waiting.remove(write)
-                raise
+        with self._lock:
+            self._count += 1
+            write = _Write(self._count, work, Future())
+            self._waiting.append(write)
+            if not self._is_called:
+                self._is_called = True
+                try:
+                    self._thread.submit(self._do_all)
+                except RuntimeError:
+                    self._is_called = False
+                    with suppress(ValueError):  # the thread, at work still, has taken it
+                        self._waiting.remove(write)
+                    raise
         return write.future
 
     def _do_all(self) -> None:
@@ -88,6 +93,7 @@ class Writes:
             return
         try:
             connection = self._connection()
+            _undo(connection)  # what could not be undone when it failed
             connection.execute("begin immediate")
         except BaseException as error:  # noqa: BLE001 - it is for those who wait, here and below
             self._fail(writes, error)
@@ -97,8 +103,7 @@ class Writes:
             connection.execute("commit")
         except BaseException as error:  # noqa: BLE001
             with suppress(sqlite3.Error):
-                if connection.in_transaction:  # a full disk may have ended it
-                    connection.execute("rollback")
+                _undo(connection)
             if len(writes) == 1:
                 self._fail(writes, error)
                 return
@@ -127,7 +132,14 @@ class Writes:
         if isinstance(error, sqlite3.Error):
             failure = self._failed(error)
             failure.__cause__ = error
-            self._failure = failure, self._count
+            if not isinstance(error, _OF_ONE_WRITE):
+                self._failure = failure, self._count
             error = failure
         for write in writes:
             write.future.set_exception(error)
+
+
+def _undo(connection: sqlite3.Connection) -> None:
+    """End a transaction that failed; a full disk may have ended it."""
+    if connection.in_transaction:
+        connection.execute("rollback")

@@ -11,7 +11,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -403,6 +404,79 @@ class TestTogether:
                     ]
                 assert [future.exception(5) for future in queued] == [error, error]
             assert store.commit(file_entry(), None).result(20)
+
+    @pytest.mark.parametrize("error", [sqlite3.DataError("too long"), sqlite3.IntegrityError("no")])
+    def test_an_error_of_one_write_is_that_of_no_other(self, path: Path, error: Exception) -> None:
+        def work() -> None:
+            raise error
+
+        with opened(path) as store:
+            with at_work(store):
+                wrong = store._write(work)
+                last = store.commit(file_entry(), None)
+            with pytest.raises(StoreError, match=str(error)):
+                wrong.result(20)
+            assert last.result(20)
+
+    def test_a_transaction_that_cannot_be_undone_is_undone_before_the_next(
+        self, path: Path
+    ) -> None:
+        class Stubborn:
+            """A connection whose first rollback fails."""
+
+            def __init__(self, connection: sqlite3.Connection) -> None:
+                self._connection = connection
+                self.refused = 0
+
+            def execute(self, statement: str, *arguments: object) -> sqlite3.Cursor:
+                if statement == "rollback" and not self.refused:
+                    self.refused += 1
+                    raise sqlite3.OperationalError("disk I/O error")
+                return self._connection.execute(statement, *arguments)
+
+            def __getattr__(self, name: str) -> object:
+                return getattr(self._connection, name)
+
+        with opened(path) as store:
+            store._writer = stubborn = Stubborn(store._writer)  # type: ignore[assignment]
+            with pytest.raises(StoreError, match="nothing"):
+                store._write(
+                    lambda: store._writer.execute("insert into nothing values (1)")
+                ).result(20)
+            assert stubborn.refused == 1
+            assert store.commit(file_entry(), None).result(20)
+
+    def test_another_thread_whose_write_comes_while_the_store_closes(self, path: Path) -> None:
+        added = threading.Event()
+
+        class Closed:
+            def submit(self, _: Callable[[], None]) -> None:
+                added.wait(0.5)
+                raise RuntimeError("cannot schedule new futures after shutdown")
+
+        with opened(path) as store, ThreadPoolExecutor(1) as threads:
+            store._writes._thread = Closed()  # type: ignore[assignment]
+            first = threads.submit(store.commit, file_entry(), None)
+            while not store._writes._waiting:
+                time.sleep(0.001)
+            second = store.commit(file_entry(OTHER), None)
+            added.set()
+            for future in (first.result(20), second):
+                with pytest.raises(StoreError, match="shutdown"):
+                    future.result(5)
+
+    def test_a_write_that_is_taken_while_the_store_closes(self, path: Path) -> None:
+        """It is too late to call the thread, which has it already."""
+
+        class Closed:
+            def submit(self, work: Callable[[], None]) -> None:
+                work()
+                raise RuntimeError("cannot schedule new futures after shutdown")
+
+        with opened(path) as store:
+            store._writes._thread = Closed()  # type: ignore[assignment]
+            with pytest.raises(StoreError, match="shutdown"):
+                store.commit(file_entry(), None).result(20)
 
     def test_more_than_fit_into_one(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(writes, "_TOGETHER", 3)
