@@ -74,6 +74,10 @@ class RepPageMiddleware(BaseSpiderMiddleware):
         self._of_items = tuple(rule for rule in obeyed if rule not in _OF_REQUESTS)
         self._of_requests = frozenset(obeyed) & frozenset(_OF_REQUESTS)
         self._acts = bool(obeyed or settings.uses or settings.item_field)
+        if not self._acts and type(self) is RepPageMiddleware:
+            # Scrapy leaves out what is None. Otherwise it makes three generators for each page,
+            # which do nothing (`benchmarks/crawls.py`, shape a).
+            vars(self).update(process_spider_output=None, process_spider_output_async=None)
         self._read_rules: WeakSet[Response] = WeakSet()
         self._usages: WeakKeyDictionary[Response, UsagePreferences] = WeakKeyDictionary()
         self._unannotated: set[type] = set()

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -428,7 +429,7 @@ class TestTogether:
                 self._connection = connection
                 self.refused = 0
 
-            def execute(self, statement: str, *arguments: object) -> sqlite3.Cursor:
+            def execute(self, statement: str, *arguments: Any) -> sqlite3.Cursor:
                 if statement == "rollback" and not self.refused:
                     self.refused += 1
                     raise sqlite3.OperationalError("disk I/O error")

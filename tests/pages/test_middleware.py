@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 import pytest
 from scrapy import Request, Spider
+from scrapy.core.spidermw import SpiderMiddlewareManager
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.settings import Settings
@@ -44,9 +45,26 @@ def test_a_wrong_setting() -> None:
         middleware(REP_PAGE_OBEY=["index"])
 
 
-def test_nothing_is_wrapped_by_default() -> None:
-    result = [1, 2]
-    assert middleware().process_spider_output(response_of(_PAGE), result) is result
+@pytest.mark.parametrize(
+    ("settings", "is_there"), [({}, False), ({"REP_ITEM_FIELD": "robots"}, True)]
+)
+def test_what_callbacks_yield_does_not_pass_it_by_default(
+    settings: dict[str, Any], is_there: bool
+) -> None:
+    manager = SpiderMiddlewareManager(made := middleware(**settings), crawler=made.crawler)
+    (method,) = manager.methods["process_spider_output"]
+    assert (method is not None) == is_there
+    assert [*manager.methods["process_spider_input"]] == [made.process_spider_input]
+
+
+def test_a_subclass_sees_all_that_callbacks_yield() -> None:
+    class Doubling(RepPageMiddleware):
+        def get_processed_item(self, item: Any, response: Response | None) -> Any:
+            return super().get_processed_item(item, response) * 2
+
+    made = Doubling.from_crawler(middleware().crawler)
+    manager = SpiderMiddlewareManager(made, crawler=made.crawler)
+    assert [*manager.methods["process_spider_output"]] != [None]
 
 
 def test_what_a_request_carries_of_another_page_is_removed() -> None:

@@ -26,7 +26,7 @@ from scrapy_rep.survey.jobs import Part, Wanted, Worker
 from scrapy_rep.survey.saved import Survey
 from tests.survey import inputs
 from tests.survey.files import SMALL
-from tests.survey.test_spark import WHY_NOT
+from tests.survey.test_spark import ENVIRONMENT, WHY_NOT
 
 _PACKAGE = Path(scrapy_rep.__file__).parent
 _CRAWL = "crawl-data/CC-MAIN-2026-04"
@@ -164,9 +164,9 @@ def test_the_job(tmp_path: Path) -> None:
             cwd=tmp_path,
             env={
                 **os.environ,
+                **ENVIRONMENT,
                 "PYSPARK_PYTHON": sys.executable,
                 "PYSPARK_DRIVER_PYTHON": sys.executable,
-                "SPARK_LOCAL_IP": "127.0.0.1",
             },
             capture_output=True,
             text=True,

@@ -31,6 +31,13 @@ WHY_NOT = (
     else ""
 )
 
+ENVIRONMENT = {
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    # A job of seconds: to compile with care, and to collect in parallel, costs more than it saves.
+    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+"""Variables of Spark, in short runs."""
+
 
 def test_the_functions(tmp_path: Path) -> None:
     lines = inputs.lines(SMALL.items(), tmp_path).read_text().splitlines()
@@ -51,7 +58,7 @@ def _spark(*arguments: object, at: Path) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "tests.survey.cluster", kind, str(archive), *rest],
         cwd=REPOSITORY,
-        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+        env={**os.environ, **ENVIRONMENT},
         capture_output=True,
         text=True,
         check=False,
