@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -123,10 +124,15 @@ def _layer(module: Path) -> str:
     return next(iter(module.relative_to(_PACKAGE).parts[:-1]), "")
 
 
+@cache
+def _nodes(module: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(module.read_text(encoding="utf-8"))))
+
+
 def _imported(module: Path) -> Iterator[str]:
     """What a module imports, by absolute name: modules, and names in modules."""
     package = [_PACKAGE.name, *module.relative_to(_PACKAGE).parts[:-1]]
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    for node in _nodes(module):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -138,7 +144,7 @@ def _imported(module: Path) -> Iterator[str]:
 def _spelled(module: Path) -> Iterator[tuple[str, bool]]:
     """What a module imports by `from`, by absolute name, and whether it is written relatively."""
     package = [_PACKAGE.name, *module.relative_to(_PACKAGE).parts[:-1]]
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    for node in _nodes(module):
         if isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             home = ".".join([*base, *filter(None, [node.module])])
@@ -305,7 +311,7 @@ class TestLayers:
             _named(module)
             for module in _MODULES
             if _layer(module) == "protocol"
-            for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+            for node in _nodes(module)
             if isinstance(node, ast.Call)
             and isinstance(node.func, ast.Name)
             and node.func.id == call

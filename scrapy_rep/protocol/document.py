@@ -74,8 +74,8 @@ class RobotsTxt(UsageOfFile):
     @property
     def kept_octets(self) -> int:
         """Roughly how much is kept, of the file and of the rules of each crawler that asked."""
-        selections = sum(selection.kept_octets for selection in self._selections.values())
-        return self.text.kept_octets + selections
+        selections = set(self._selections.values())
+        return self.text.kept_octets + sum(selection.kept_octets for selection in selections)
 
     def verdict(self, url: str, product_tokens: ProductTokens) -> Verdict:
         """Whether the crawler with these product tokens may fetch a URL of this origin.
@@ -151,7 +151,8 @@ class RobotsTxt(UsageOfFile):
         selection = self._selections.get(key)
         if selection is None:
             refuse_url(key)
-            selection = Selection(self.text, self.uri, names_of(key))
+            known = self._selections.values()
+            selection = Selection.of(self.text, self.uri, names_of(key), known)
             self.keep(key, selection)
         return selection
 

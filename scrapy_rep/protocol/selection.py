@@ -63,14 +63,14 @@ class Selection:
         kept_octets: roughly what is kept of its rules.
     """
 
-    def __init__(self, text: Text, uri: str, names: Names) -> None:
-        """Take the cleaned octets of a file, its URI, and the names of the crawler.
+    def __init__(self, text: Text, uri: str, product_token: str, spans: array[int]) -> None:
+        """Take the cleaned octets of a file, its URI, the token, and the spans of its groups.
 
-        Cost: linear in the octets, and in the rules of the crawler what `ruleset.prepared` costs.
+        Cost: linear in the spans, and in the rules of the crawler what `ruleset.prepared` costs.
         """
         octets = text.octets
-        rank, self._spans = _own_spans(octets, names)
-        self.product_token = (*names.tokens, EVERYONE, "")[rank]
+        self.product_token = product_token
+        self._spans = spans
         self._text = text
         self._uri = uri
         disallow: list[str] = []
@@ -83,6 +83,21 @@ class Selection:
         self._before_path: str | tuple[str, ...] = _NOTHING
         self._path_at = 0
         self._verdicts: dict[Any, Verdict] = {}
+
+    @classmethod
+    def of(cls, text: Text, uri: str, names: Names, others: Iterable[Selection] = ()) -> Selection:
+        """What a crawler of some names obeys; one of `others`, of the same file, if it is that.
+
+        Most crawlers obey the group for everyone, whose rules are made ready once.
+
+        Cost: linear in the octets, besides.
+        """
+        rank, spans = _own_spans(text.octets, names)
+        product_token = (*names.tokens, EVERYONE, "")[rank]
+        for other in others:
+            if other.product_token == product_token and other._spans == spans:  # noqa: SLF001
+                return other
+        return cls(text, uri, product_token, spans)
 
     def records(self) -> Iterator[Record]:
         """The records of the merged group, in file order; linear in the octets.

@@ -24,7 +24,7 @@ def said_to_everyone(octets: bytes) -> tuple[str | None, str | None]:
     """The facts ``content_signal`` and ``content_usage``; linear in the octets."""
     keys = {key.lower() for _, kind, key, _ in records(octets) if kind is Kind.OTHER}
     text = Text(octets)
-    said = FileUsage.of(text, "", Selection(text, "", names_of(())), {}).preferences("/")
+    said = FileUsage.of(text, "", Selection.of(text, "", names_of(())), {}).preferences("/")
     found = []
     for name in (_SIGNAL, _USAGE):
         own = [one for one in said.statements if one.source.kind == name]

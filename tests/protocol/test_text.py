@@ -48,17 +48,33 @@ def test_a_packed_file_says_the_same() -> None:
 
 def test_what_is_prepared_is_kept_for_few_crawlers() -> None:
     """A request may bring any User-Agent: each is prepared for, and the first are forgotten."""
-    file = parse(b"User-agent: *\n" + b"Disallow: /x\n" * 1000)
-    file.verdict("/", "one")
+    bots = [f"bot-{one}{other}" for one in "abcdefg" for other in "abcdefg"]
+    rules = "Disallow: /x\n" * 100
+    file = parse("".join(f"User-agent: {bot}\n{rules}" for bot in bots).encode())
+    file.verdict("/", bots[0])
     once = file.kept_octets - file.text.kept_octets
-    assert file.verdict("/x", "one") is file.verdict("/xy", "one"), "equal ones are the same"
-    for number in range(50):
-        file.verdict("/", f"bot{'x' * number}")
-        assert file.kept_octets - file.text.kept_octets <= 8 * once
-    file.verdict("/", "bot")
+    assert file.verdict("/x", bots[0]) is file.verdict("/xy", bots[0]), "equal ones are the same"
+    for bot in bots:
+        file.verdict("/", bot)
+        assert once <= file.kept_octets - file.text.kept_octets <= 8 * once
+    file.verdict("/", "bot-aa")
     before = file.kept_octets
-    file.verdict("/", "bot")
+    file.verdict("/", "bot-aa")
     assert file.kept_octets == before
+
+
+def test_crawlers_that_obey_one_group_share_what_is_prepared() -> None:
+    file = parse(b"User-agent: foo\nDisallow: /y\nUser-agent: *\n" + b"Disallow: /x\n" * 1000)
+    shared = file.selection("one")
+    once = file.kept_octets - file.text.kept_octets
+    for number in range(50):
+        assert file.selection(f"bot{number}") is shared
+        assert file.selection((f"bot{number}", "other")) is shared
+        assert file.kept_octets - file.text.kept_octets == once
+    assert file.selection("foo") is not shared
+    assert file.selection(("bot", "FOO")) is file.selection(["Foo", "x"])
+    assert not file.verdict("/y", "foo").allowed
+    assert file.verdict("/y", "fo").allowed
 
 
 @pytest.mark.parametrize("octets", [b"", b"a", bytes(range(256))])

@@ -242,7 +242,7 @@ def _others(
         if category not in CATEGORIES:
             raise ValueError(f"{category!r} is no category: they are {', '.join(CATEGORIES)}")
         for token in (tokens,) if isinstance(tokens, str) else tokens:
-            other = Selection(text, robots_txt, names_of(token))
+            other = Selection.of(text, robots_txt, names_of(token))
             if other.product_token not in ("", EVERYONE):
                 yield category, other
 
