@@ -240,7 +240,8 @@ class TestInterrupts:
 def _survey_of_many(folder: Path) -> subprocess.Popen[bytes]:
     """A survey by two processes that takes minutes, if nobody ends it."""
     files = ((f"{n}.example", b"User-agent: *\nDisallow: /%d\n" % n) for n in range(_MANY))
-    arguments = ["rep", "survey", inputs.lines(files, folder), "--jobs", "2", "--lint", "--json"]
+    path = str(inputs.lines(files, folder))
+    arguments = ["rep", "survey", path, "--jobs", "2", "--lint", "--json"]
     return subprocess.Popen(
         [sys.executable, "-m", "scrapy", *arguments],
         cwd=REPOSITORY,
