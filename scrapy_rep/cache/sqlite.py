@@ -210,6 +210,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Finish what is being written and close the file."""
+        self._writes.close()  # or it would not end while other threads write
         self._thread.submit(self._close_writer)
         self._thread.shutdown()
         for reader in (self._reader, *self._old_readers):

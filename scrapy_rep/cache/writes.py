@@ -51,40 +51,52 @@ class Writes:
         self._thread = thread
         self._connection = connection
         self._failed = failed
-        self._lock = threading.Lock()  # of those who add
+        self._lock = threading.Lock()  # of the four below
         self._count = 0
         self._waiting: deque[_Write] = deque()
-        self._is_called = False  # whether the thread is about to look at what waits
+        self._is_called = False  # whether the thread does what waits, or is about to
+        self._is_closed = False
         self._failure: tuple[StoreError, int] | None = None  # and how many writes were queued then
 
     def add(self, work: Callable[[], Value]) -> Future[Value]:
         """Have some work done in a transaction.
 
         Raises:
-            RuntimeError: the thread has ended.
+            RuntimeError: they are closed, or the thread has ended.
         """
         with self._lock:
-            self._count += 1
-            write = _Write(self._count, work, Future())
-            self._waiting.append(write)
+            if self._is_closed:
+                raise RuntimeError("the store is closed")
+            write = _Write(self._count + 1, work, Future())
             if not self._is_called:
+                self._thread.submit(self._do_all)
                 self._is_called = True
-                try:
-                    self._thread.submit(self._do_all)
-                except RuntimeError:
-                    self._is_called = False
-                    with suppress(ValueError):  # the thread, at work still, has taken it
-                        self._waiting.remove(write)
-                    raise
+            self._waiting.append(write)
+            self._count = write.number
         return write.future
+
+    def close(self) -> None:
+        """Take no more; what waits is done."""
+        with self._lock:
+            self._is_closed = True
 
     def _do_all(self) -> None:
         """Do what waits, in the thread."""
-        self._is_called = False  # before the look: what comes later calls again
-        while self._waiting:
+        while writes := self._next():
+            writes = [write for write in writes if write.future.set_running_or_notify_cancel()]
+            try:
+                self._do(writes)
+            except BaseException as error:  # noqa: BLE001 - or somebody would wait for ever
+                for write in writes:
+                    if not write.future.done():
+                        write.future.set_exception(error)
+
+    def _next(self) -> list[_Write]:
+        """The writes that are done together next; none once nothing waits."""
+        with self._lock:
             count = min(len(self._waiting), _TOGETHER)
-            writes = [self._waiting.popleft() for _ in range(count)]
-            self._do([write for write in writes if write.future.set_running_or_notify_cancel()])
+            self._is_called = count > 0
+            return [self._waiting.popleft() for _ in range(count)]
 
     def _do(self, writes: list[_Write]) -> None:
         """Do some writes in one transaction; one by one, if one of them fails."""

@@ -11,8 +11,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -447,37 +447,46 @@ class TestTogether:
             assert stubborn.refused == 1
             assert store.commit(file_entry(), None).result(20)
 
-    def test_another_thread_whose_write_comes_while_the_store_closes(self, path: Path) -> None:
-        added = threading.Event()
+    def test_it_closes_while_other_threads_write(self, path: Path) -> None:
+        store = SqliteStore(path, LARGE)
+        queued: list[Future[bool]] = []
 
-        class Closed:
-            def submit(self, _: Callable[[], None]) -> None:
-                added.wait(0.5)
-                raise RuntimeError("cannot schedule new futures after shutdown")
+        def write_until_it_is_closed() -> str:
+            while True:
+                future = store.commit(file_entry(), None)
+                queued.append(future)
+                if future.done() and (error := future.exception()) is not None:
+                    return str(error)
 
-        with opened(path) as store, ThreadPoolExecutor(1) as threads:
-            store._writes._thread = Closed()  # type: ignore[assignment]
-            first = threads.submit(store.commit, file_entry(), None)
-            while not store._writes._waiting:
+        with ThreadPoolExecutor(4) as threads:
+            ends = [threads.submit(write_until_it_is_closed) for _ in range(4)]
+            while not queued or not queued[0].done():
                 time.sleep(0.001)
-            second = store.commit(file_entry(OTHER), None)
-            added.set()
-            for future in (first.result(20), second):
-                with pytest.raises(StoreError, match="shutdown"):
-                    future.result(5)
+            store.close()
+            assert all("closed" in end.result(20) for end in ends)
+        assert all(future.done() for future in queued)
 
-    def test_a_write_that_is_taken_while_the_store_closes(self, path: Path) -> None:
-        """It is too late to call the thread, which has it already."""
-
-        class Closed:
-            def submit(self, work: Callable[[], None]) -> None:
-                work()
-                raise RuntimeError("cannot schedule new futures after shutdown")
+    def test_nobody_waits_for_ever_whatever_fails(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def nothing(_: object) -> None:
+            raise KeyError("nothing")
 
         with opened(path) as store:
-            store._writes._thread = Closed()  # type: ignore[assignment]
+            with monkeypatch.context() as patched:
+                patched.setattr(store._writes, "_hopeful", nothing)
+                with pytest.raises(KeyError, match="nothing"):
+                    store.commit(file_entry(), None).result(20)
+            assert store.commit(file_entry(), None).result(20)
+
+    def test_a_thread_that_has_ended(self, path: Path) -> None:
+        store = SqliteStore(path, LARGE)
+        store._thread.shutdown()  # as the interpreter does it at its end
+        for _ in range(2):
             with pytest.raises(StoreError, match="shutdown"):
                 store.commit(file_entry(), None).result(20)
+        store._writer.close()
+        store._reader.close()
 
     def test_more_than_fit_into_one(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(writes, "_TOGETHER", 3)
