@@ -73,7 +73,7 @@ def matrix(session: nox.Session, scrapy: str) -> None:
 def oldest(session: nox.Session) -> None:
     """The oldest pair, with the tests that depend on either; what CI runs besides the newest."""
     session.install(".[test]", *_SCRAPIES[_OLDEST[1]])
-    session.run("pytest", "-n", "4", "--dist", "loadfile", *(session.posargs or _DEPENDENT))
+    session.run("pytest", "-n", "3", "--dist", "loadfile", *(session.posargs or _DEPENDENT))
 
 
 @nox.session

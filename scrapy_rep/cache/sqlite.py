@@ -228,8 +228,12 @@ class SqliteStore:
             return failed
 
     def _to_write_with(self) -> sqlite3.Connection:
-        """The connection of the writer; to a new file in the place of a damaged one."""
-        if self._is_damaged:
+        """The connection of the writer; to a new file in the place of a damaged one.
+
+        Another process may have found the damage, or somebody may have deleted the file. Whoever
+        went on with the old one would lease what others lease in the new one.
+        """
+        if self._is_damaged or _identity(self._path) != self._opened:
             self._reopen()
         return self._writer
 

@@ -306,6 +306,29 @@ class TestDamage:
         with opened(path) as store:
             assert kept(store, 500) == [0, 1, 2]
 
+    @pytest.mark.parametrize("suffixes", [("", "-wal", "-shm"), ("",)])
+    def test_what_others_put_in_its_place_is_used(
+        self, path: Path, suffixes: tuple[str, ...]
+    ) -> None:
+        """As a process does that finds damage; and whoever deletes the file does."""
+        with opened(path) as old:
+            leased(old)
+            for suffix in suffixes:
+                path.with_name(path.name + suffix).rename(path.with_name(f"aside{suffix}"))
+            with opened(path) as new:
+                leased(new)
+                assert isinstance(claimed(old), Busy), "there is one holder"
+                new.commit(file_entry(OTHER), None).result()
+                assert old.peek(OTHER) == file_entry(OTHER)
+
+    def test_a_file_that_was_deleted_is_made_anew(self, path: Path) -> None:
+        with opened(path) as one, opened(path) as two:
+            for file in path.parent.iterdir():
+                file.unlink()
+            leased(one)
+            assert path.exists()
+            assert isinstance(claimed(two), Busy)
+
     def test_where_it_cannot_be_set_aside(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
