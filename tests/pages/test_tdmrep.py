@@ -170,7 +170,7 @@ class TestFailures:
     @_loops
     def test_no_answer(self, site: Site, loop: Loop) -> None:
         site.change({_PATH: Answer(fault="hang")})
-        result = run(site, loop, settings={"REP_FETCH_TIMEOUT_SECONDS": 0.5})
+        result = run(site, loop, settings={"REP_FETCH_TIMEOUT_SECONDS": 2})
         assert said(site, result) == _UNKNOWN
         assert not is_complete(result)
         assert result.stats["rep/tdmrep/event/timeout"] == 1
