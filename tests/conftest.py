@@ -44,3 +44,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         loop = callspec.params.get("loop") if callspec is not None else None
         if loop in _OTHER_LOOPS and item.get_closest_marker("every_loop") is None:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(tryfirst=True)  # before workers tell what they have found
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Let each worker begin with its share of the long tests: at the end, one would run alone."""
+    long = [item for item in session.items if item.get_closest_marker("long")]
+    others = [item for item in session.items if not item.get_closest_marker("long")]
+    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))  # each takes a piece of the list
+    bounds = [len(others) * number // count for number in range(count + 1)]
+    session.items = [
+        item
+        for number in range(count)
+        for item in (*long[number::count], *others[bounds[number] : bounds[number + 1]])
+    ]

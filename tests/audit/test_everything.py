@@ -28,6 +28,7 @@ SECRETS = ("s3cr3t", "passw0rd", "dXNlcjpwYXNzdzByZA")  # the last is user:passw
 
 
 @pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.long
 def test_a_small_disk(loop: Loop, small_disk: Path) -> None:
     """A whole crawl gets the same answers, and the trail tells how many records it lacks."""
     with Site({"/robots.txt": Answer(body=FILE)}) as site:

@@ -60,6 +60,7 @@ def urls_of(site: Site) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_kill_at_any_moment(tmp_path: Path) -> None:
     draw = random.Random(11)
     for turn in range(10):

@@ -220,6 +220,7 @@ def _counted(folder: Path) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", _LOOPS)
+@pytest.mark.long
 def test_stopped_and_resumed(loop: str, tmp_path: Path) -> None:
     """Stopped twice, by a signal: each is asked once, over all the hops of its file."""
     file = Answer(body="User-agent: *\nDisallow: /a\n", delay_seconds=0.2)
@@ -276,6 +277,7 @@ def test_stopped_at_once(loop: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_killed(tmp_path: Path) -> None:
     """After kill -9 only what was under way is asked again."""
     file = Answer(body="User-agent: *\nDisallow: /a\n", delay_seconds=0.2)

@@ -14,6 +14,7 @@ _TIMEOUT_SECONDS = 6
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_every_kind_of_answer(tmp_path: Path) -> None:
     """Stopped twice; what is stored is what the table says that a crawl obeys, and stores."""
     with fault_sites() as sites:

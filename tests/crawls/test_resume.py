@@ -103,6 +103,7 @@ def test_what_waits_in_the_middleware_goes_back_to_the_queue(
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("queue", [{}, SCRAPY_QUEUE], ids=["ours", "scrapys"])
+@pytest.mark.long
 def test_stopped_again_and_again_while_files_are_fetched(
     loop: Loop, queue: dict[str, Any], tmp_path: Path
 ) -> None:

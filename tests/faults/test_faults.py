@@ -156,6 +156,7 @@ def done(
     return preset, run(sites, tmp_path_factory.mktemp("store"), preset, loop)
 
 
+@pytest.mark.long
 def test_every_cell(done: tuple[str, Run], record_property: Any) -> None:
     preset, (cells, _) = done
     wrong = []

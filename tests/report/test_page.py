@@ -113,6 +113,7 @@ def test_tables_stop(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_hundred_thousand_decisions(tmp_path: Path) -> None:
     """Under 300 kB, whatever the trail holds."""
     made = Made(tmp_path)

@@ -145,6 +145,7 @@ def test_partitions(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+@pytest.mark.long
 def test_the_job(tmp_path: Path) -> None:
     """As its user runs it: submitted as one file, with a zip of the package, over the network."""
     paths = _archive(tmp_path)

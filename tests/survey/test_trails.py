@@ -82,6 +82,7 @@ def _plans(names: tuple[str, ...]) -> dict[str, Plan]:
 
 
 @pytest.mark.parametrize("names", [_FEW, pytest.param((*FAULTS,), marks=pytest.mark.slow)])
+@pytest.mark.long
 def test_what_the_store_of_the_crawls_says(names: tuple[str, ...], tmp_path: Path) -> None:
     """Two crawls; the second has most from the store, and looks again at what failed."""
     store, root = tmp_path / "robots.sqlite", tmp_path / "audit"
