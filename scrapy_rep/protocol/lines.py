@@ -44,7 +44,7 @@ class Kind(Enum):
     OTHER = "other"
 
 
-RULES = frozenset({Kind.ALLOW, Kind.DISALLOW})
+RULES = (Kind.ALLOW, Kind.DISALLOW)
 
 _KEYS = {
     Kind.USER_AGENT: (b"user-agent", b"useragent", b"user agent"),

@@ -61,9 +61,10 @@ def urls_of(site: Site) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_a_kill_at_any_moment(tmp_path: Path) -> None:
+@pytest.mark.parametrize("turns", [6, pytest.param(60, marks=pytest.mark.at_length)])
+def test_a_kill_at_any_moment(turns: int, tmp_path: Path) -> None:
     draw = random.Random(11)
-    for turn in range(10):
+    for turn in range(turns):
         with Site(ROUTES) as site:
             folder = tmp_path / str(turn)
             with crawling(folder, LOOPS[turn % 3], urls_of(site)) as process:

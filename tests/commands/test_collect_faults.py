@@ -8,20 +8,18 @@ import pytest
 
 from tests.commands.collected import collect, crawled, differences, fault_sites
 
-_COPIES = 4  # of each fault
 _AT_ONCE = 32
 _TIMEOUT_SECONDS = 6
 
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_every_kind_of_answer(tmp_path: Path) -> None:
+@pytest.mark.parametrize("copies", [2, pytest.param(10, marks=pytest.mark.at_length)])
+def test_every_kind_of_answer(copies: int, tmp_path: Path) -> None:
     """Stopped twice; what is stored is what the table says that a crawl obeys, and stores."""
     with fault_sites() as sites:
-        found = collect(
-            sites, _COPIES, tmp_path, at_once=_AT_ONCE, timeout_seconds=_TIMEOUT_SECONDS
-        )
+        found = collect(sites, copies, tmp_path, at_once=_AT_ONCE, timeout_seconds=_TIMEOUT_SECONDS)
         assert found.wrong == []
         assert found.again_count == 0, "what was under way at a stop was finished"
-        of_a_crawl = crawled(sites, _COPIES, tmp_path, timeout_seconds=_TIMEOUT_SECONDS)
+        of_a_crawl = crawled(sites, copies, tmp_path, timeout_seconds=_TIMEOUT_SECONDS)
     assert differences(found.known, of_a_crawl) == []

@@ -28,7 +28,6 @@ from scrapy_rep.protocol.tokens import EVERYONE, is_product_token, token_of
 from scrapy_rep.protocol.verdict import Verdict
 
 from .budget import Budget
-from .patterns import pattern_of
 from .probes import probes
 from .witnesses import Said, witnesses
 
@@ -172,9 +171,8 @@ class _Comparison:
         most = min(STEPS_FOR_ALL, self._budget.steps)
         if len(costs) * stock.asking_steps(self._reading_steps) > most:
             return None
-        sides = [{*map(pattern_of, {line.value for line in each.rules})} for each in self._sides]
-        lines = (line.value for each in self._sides for line in each.rules)
-        return tuple(probes(map(pattern_of, dict.fromkeys(lines)), sides[0] ^ sides[1]))
+        old, new = ([line.pattern for line in each.rules] for each in self._sides)
+        return tuple(probes(dict.fromkeys((*old, *new)), {*old} ^ {*new}))
 
     @property
     def _sides(self) -> tuple[_Reading, _Reading]:
@@ -302,10 +300,6 @@ class _Reading:
         agents = sum(line.kind is Kind.USER_AGENT for line in self.outline.lines)
         return agents * _AGENT_STEPS + len(self.robots_txt.octets) // _SEARCHED_OCTETS
 
-    @cached_property
-    def _patterns(self) -> dict[bytes, str]:
-        return {value: pattern_of(value) for value in {line.value for line in self.rules}}
-
     def set_of(self, agent: str) -> int:
         """The number of the set of groups that an agent obeys."""
         found = self._own_groups(agent)
@@ -341,7 +335,7 @@ class _Reading:
         """The rules of a set of groups."""
         for index in self._groups[number]:
             for line in self.outline.blocks[index].rules:
-                yield line.kind is Kind.ALLOW, self._patterns[line.value]
+                yield line.kind is Kind.ALLOW, line.pattern
 
 
 def _stock_of(rules: Iterable[Line]) -> _Stock:

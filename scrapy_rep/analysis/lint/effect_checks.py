@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.effect.analysis import Needless, Pattern, first_of_each, needless
 from scrapy_rep.analysis.effect.budget import Budget, look_steps
-from scrapy_rep.analysis.effect.patterns import is_live, matches, may_meet, pattern_of
+from scrapy_rep.analysis.effect.patterns import is_live, matches, may_meet
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.outline import Block, Line, Outline
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_uri
@@ -80,7 +80,7 @@ class _Patterns:
 
     def _pattern(self, line: Line) -> Pattern | None:
         if line.number not in self._read:
-            text = pattern_of(line.value)
+            text = line.pattern
             pattern = Pattern(line.kind is Kind.ALLOW, text, line.number) if is_live(text) else None
             self._read[line.number] = pattern
         return self._read[line.number]
@@ -119,7 +119,7 @@ def _order_findings(outlined: Outline, budget: Budget) -> Iterator[Finding]:
         shorter: list[tuple[Kind, str, Line]] = []
         octets = 0
         for line in block.rules:
-            pattern = pattern_of(line.value)
+            pattern = line.pattern
             if line.kind is None or not is_live(pattern):
                 continue
             count = len(shorter)
@@ -181,8 +181,8 @@ def _blocked_uris(
             (allow, pattern, line)
             for line in lines
             for allow in (line.kind is Kind.ALLOW,)
-            for pattern in (pattern_of(line.value), folder_of(pattern_of(line.value)) or "")
-            if pattern and (allow or pattern == pattern_of(line.value))
+            for pattern in (line.pattern, folder_of(line.pattern) or "")
+            if pattern and (allow or pattern == line.pattern)
         ]
         if not budget.take(_steps([text for _, text, _ in rules], [path for _, path in targets])):
             return
@@ -199,7 +199,7 @@ def _blocked_uris(
             elif (
                 target.kind is Kind.SITEMAP
                 and line.number not in told
-                and pattern_of(line.value) not in _EVERYTHING  # that is meant, and no slip
+                and line.pattern not in _EVERYTHING  # that is meant, and no slip
             ):
                 told.add(line.number)
                 detail = f"see line {target.number}"
@@ -214,7 +214,7 @@ def _authority(uri: str) -> str:
 def _resources(outlined: Outline) -> Iterator[Finding]:
     for block in outlined.blocks:
         for line in block.rules:
-            if line.kind is Kind.DISALLOW and _RESOURCES.search(pattern_of(line.value)):
+            if line.kind is Kind.DISALLOW and _RESOURCES.search(line.pattern):
                 at = line.value_column
                 yield Finding(Code.BLOCKS_RESOURCES, line.number, line.value[:200], at)
 
@@ -244,5 +244,5 @@ def _like_star(
 
 
 def _said(block: Block) -> set[tuple[object, object]]:
-    rules = {(line.kind, pattern_of(line.value)) for line in block.rules}
+    rules = {(line.kind, line.pattern) for line in block.rules}
     return {*rules, *((line.name, line.value) for line in block.others)}

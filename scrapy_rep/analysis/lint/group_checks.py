@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 
 from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.effect.patterns import pattern_of
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.outline import Block, Line, Outline, name_of
 from scrapy_rep.protocol.lines import RULES, Kind
@@ -83,7 +82,7 @@ def _repeated(block: Block) -> Iterator[Finding]:
 
 def _merge_findings(outlined: Outline) -> Iterator[Finding]:
     """Groups of the same name: they are merged, but not by all crawlers."""
-    said = [{(line.kind, pattern_of(line.value)) for line in b.rules} for b in outlined.blocks]
+    said = [{(line.kind, line.pattern) for line in b.rules} for b in outlined.blocks]
     named = [_by_name(block) for block in outlined.blocks]
     for name, indices in outlined.by_name.items():
         first, *more = indices
@@ -163,7 +162,7 @@ def _coverage_findings(outlined: Outline) -> Iterator[Finding]:
     for index in names.get(EVERYONE, ()):
         block = outlined.blocks[index]
         for line in block.rules:
-            if line.kind is Kind.DISALLOW and pattern_of(line.value) in ("/", "/*", "*"):
+            if line.kind is Kind.DISALLOW and line.pattern in ("/", "/*", "*"):
                 yield Finding(Code.DISALLOW_ALL, line.number, line.value, line.value_column)
                 if left := own_group_only(names):
                     yield _at(Code.OWN_TOKEN_ONLY, line, ", ".join(one.token for one in left))

@@ -157,7 +157,7 @@ class _Mender:
     def _robots_rule(self, finding: Finding) -> Mend:
         """``Disallow: /robots.txt$`` forbids nothing; without the ``$`` it forbids other paths."""
         line = self._lines[finding.line]
-        if not pattern_of(line.value).endswith("$"):
+        if not line.pattern.endswith("$"):
             return Mend(CHECKS[finding.code].mend, Effect.CHANGES)
         block = self._block_of[finding.line]
         is_alone = all(rule is line for rule in block.rules)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from scrapy_rep.analysis.effect.budget import Budget, look_steps
-from scrapy_rep.analysis.effect.patterns import is_live, may_meet, pattern_of
+from scrapy_rep.analysis.effect.patterns import is_live, may_meet
 from scrapy_rep.analysis.outline import Line, Outline
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.ruleset import folder_of
@@ -35,7 +35,7 @@ class Rivals:
         Returns:
             The number of the line; 0 if there may be one; None if there is none.
         """
-        pattern = pattern_of(line.value)
+        pattern = line.pattern
         if not is_live(pattern):
             return None
         if line.kind is Kind.ALLOW and folder_of(pattern) is not None:
@@ -62,7 +62,7 @@ class Rivals:
         found: _ByLength = {}
         for index in indices:
             for line in self._outlined.blocks[index].rules:
-                text = pattern_of(line.value) if line.kind is kind else ""
+                text = line.pattern if line.kind is kind else ""
                 if not is_live(text):
                     continue
                 if not self._budget.take(look_steps(len(text))):

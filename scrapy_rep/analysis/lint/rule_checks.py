@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 
 from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.effect.patterns import pattern_of
 from scrapy_rep.analysis.findings import MOST_WILDCARDS, Finding
 from scrapy_rep.analysis.outline import Block, Line, Outline
 from scrapy_rep.protocol.lines import RULES, Kind
@@ -75,7 +74,7 @@ def _value_findings(line: Line) -> Iterator[Finding]:
     before, mark, _ = line.octets.partition(b"#")
     if mark and line.value and not before[-1:].isspace():
         yield Finding(Code.FRAGMENT, line.number, b"#", line.column_of(len(before)))
-    if line.kind is Kind.DISALLOW and pattern_of(line.value) in ("/robots.txt", "/robots.txt$"):
+    if line.kind is Kind.DISALLOW and line.pattern in ("/robots.txt", "/robots.txt$"):
         yield Finding(Code.BLOCKS_ROBOTS, line.number, line.value, line.value_column)
 
 
@@ -95,7 +94,7 @@ def _same_findings(outlined: Outline) -> Iterator[Finding]:
     for block in outlined.blocks:
         first: dict[tuple[Kind | None, str], Line] = {}
         for line in block.rules:
-            pattern = pattern_of(line.value)
+            pattern = line.pattern
             if not pattern:
                 continue
             same = first.setdefault((line.kind, pattern), line)

@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from scrapy_rep.analysis.effect.patterns import pattern_of
 from scrapy_rep.analysis.outline import Block, Line, Outline, name_of
 from scrapy_rep.protocol.lines import Kind
 
@@ -53,11 +52,7 @@ def swallowed(outlined: Outline) -> Iterator[Swallowed]:
 def _told_rule(block: Block) -> Line | None:
     """The rule that says most: one for everything, else the first that can match."""
     rules = [line for line in block.rules if line.value]
-    bans = (
-        line
-        for line in rules
-        if line.kind is Kind.DISALLOW and pattern_of(line.value) in _EVERYTHING
-    )
+    bans = (line for line in rules if line.kind is Kind.DISALLOW and line.pattern in _EVERYTHING)
     return next(bans, rules[0] if rules else None)
 
 

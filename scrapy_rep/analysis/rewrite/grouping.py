@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from scrapy_rep.analysis.effect.patterns import pattern_of
 from scrapy_rep.analysis.outline import Line, Outline, name_of
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.tokens import EVERYONE, token_of
@@ -82,7 +81,7 @@ def sections(outlined: Outline) -> list[Section]:
             blocks = [outlined.blocks[index] for index in indices]
             read[indices] = (
                 tuple(
-                    WrittenRule(line.kind is Kind.ALLOW, pattern_of(line.value), (line,))
+                    WrittenRule(line.kind is Kind.ALLOW, line.pattern, (line,))
                     for block in blocks
                     for line in block.rules
                 ),

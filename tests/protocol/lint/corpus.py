@@ -9,7 +9,7 @@ import os
 
 from tests.shared import SHARED
 
-EVERY = 1 if os.environ.get("REP_FULL") else 30
+EVERY = 1 if os.environ.get("REP_FULL") else 60
 """Tests take one file of so many."""
 
 

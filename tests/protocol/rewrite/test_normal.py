@@ -48,6 +48,11 @@ def _star(*lines: str) -> str:
     return "\n".join(("User-agent: *", *lines, ""))
 
 
+_SHORTER = (Mode.COMPACT, Mode.COMPATIBLE)
+_LEFT = {(name, _SHORTER[number % 2]) for number, name in enumerate(HOSTILE)}
+"""Left to `.ci/at-length`: CI does each hostile file as it is and in one shorter mode."""
+
+
 def test_records_on_use_are_spelt_as_their_documents_do() -> None:
     body = _star("Disallow: /a", "content-signal: search=yes", "CONTENT-USAGE: train-ai=n")
     assert "\nContent-Signal: search=yes\nContent-Usage: train-ai=n\n" in _as("normal", body)
@@ -88,8 +93,14 @@ class TestMeaning:
         assert next(usage_differences(old, new), None) is None
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("mode", Mode)
-    @pytest.mark.parametrize("name", HOSTILE)
+    @pytest.mark.parametrize(
+        ("name", "mode"),
+        [
+            pytest.param(name, mode, marks=pytest.mark.at_length if (name, mode) in _LEFT else ())
+            for name in HOSTILE
+            for mode in Mode
+        ],
+    )
     def test_hostile(self, name: str, mode: Mode) -> None:
         written = normalise(HOSTILE[name], mode)
         assert len(written) <= PARSE_LIMIT_OCTETS
