@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import signal
+from itertools import chain, groupby, islice
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -48,13 +50,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before workers tell what they have found
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Let each worker begin with its share of the long tests: at the end, one would run alone."""
-    long = [item for item in session.items if item.get_closest_marker("long")]
-    others = [item for item in session.items if not item.get_closest_marker("long")]
-    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))  # each takes a piece of the list
-    bounds = [len(others) * number // count for number in range(count + 1)]
-    session.items = [
-        item
-        for number in range(count)
-        for item in (*long[number::count], *others[bounds[number] : bounds[number + 1]])
-    ]
+    """Let each worker begin with its share of the long tests: at the end, one would run alone.
+
+    The tests of a file that have a parameter in common share what a fixture makes of it, such as a
+    crawl of a minute: they stay together.
+    """
+    by_length: dict[bool, list[pytest.Item]] = {True: [], False: []}
+    for item in session.items:
+        by_length[item.get_closest_marker("long") is not None].append(item)
+    long = [[*group] for _, group in groupby(by_length[True], _share)]
+    others, left = iter(by_length[False]), len(session.items)
+    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    session.items = []
+    for number in range(count):
+        share = [*chain.from_iterable(long[number::count])]
+        size = left // (count - number)  # of the piece that this worker is given
+        session.items += [*share, *islice(others, max(0, size - len(share)))]
+        left -= size
+    session.items += others
+
+
+def _share(item: pytest.Item) -> tuple[Path, str]:
+    """The file of a test, and its parameters."""
+    return item.path, item.nodeid.partition("[")[2]

@@ -34,6 +34,8 @@ from tests.faults.table import (
     is_failure,
 )
 
+pytestmark = pytest.mark.long
+
 _DAY = 86_400.0
 _AGES = {"fresh copy": 60.0, "stale copy": 2 * _DAY}
 _TIMEOUT_SECONDS = 6
@@ -156,7 +158,6 @@ def done(
     return preset, run(sites, tmp_path_factory.mktemp("store"), preset, loop)
 
 
-@pytest.mark.long
 def test_every_cell(done: tuple[str, Run], record_property: Any) -> None:
     preset, (cells, _) = done
     wrong = []
