@@ -50,6 +50,7 @@ SETTINGS: dict[str, Any] = {
     "CONCURRENT_REQUESTS": 64,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 64,
     "RETRY_ENABLED": False,
+    "REP_RETRY_FIRST_SECONDS": 600,  # no retry is due before the crawl ends, however late it is
     "REP_MEMORY_OCTETS": 1 << 26,  # what is counted below is not to depend on what is evicted
 }
 
