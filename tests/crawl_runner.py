@@ -24,6 +24,7 @@ from twisted.python.failure import Failure
 
 _ALWAYS = {
     "LOG_LEVEL": "DEBUG",
+    "CONCURRENT_ITEMS": 2,  # for each response, Scrapy starts that many tasks: 100 by default
     "LOG_VERSIONS": [],  # to look them up takes a sixth of a short crawl
     # Both would listen on a port, and the second leaves a file in the user's profile.
     "TELNETCONSOLE_ENABLED": False,

@@ -17,7 +17,7 @@ from tests.shared import needs_shared
 
 @pytest.mark.slow
 @needs_shared
-@pytest.mark.parametrize("hosts", [60, pytest.param(700, marks=pytest.mark.at_length)])
+@pytest.mark.parametrize("hosts", [75, pytest.param(700, marks=pytest.mark.at_length)])
 @pytest.mark.long
 def test_all_are_confirmed(hosts: int, tmp_path: Path) -> None:
     one = replayed(hosts, REP_AUDIT_DIR=str(tmp_path), REP_AUDIT_SEGMENT_OCTETS=1 << 20)

@@ -11,4 +11,4 @@ from tests.shared import needs_shared
 
 @needs_shared
 def test_pages_fetched_are_exactly_those_allowed() -> None:
-    assert_exactly_those_allowed(replayed(150))
+    assert_exactly_those_allowed(replayed(50))
