@@ -72,7 +72,13 @@ class OtherQueue(FifoMemoryQueue):  # type: ignore[misc,valid-type]
 
 
 class Setup:
-    def __init__(self, folder: str = "", state: Any = None, kind: Any = FifoMemoryQueue) -> None:
+    def __init__(
+        self,
+        folder: str = "",
+        state: Any = None,
+        kind: Any = FifoMemoryQueue,
+        start_kind: Any = None,
+    ) -> None:
         self.crawler = get_crawler(settings_dict={"CONCURRENT_REQUESTS_PER_DOMAIN": 8})
         self.downloader = Downloader()
         self.crawler.engine = SimpleNamespace(downloader=self.downloader, spider=None)  # type: ignore[assignment]
@@ -82,6 +88,7 @@ class Setup:
             kind,
             folder,
             state,
+            start_queue_cls=start_kind,
             readiness=self.readiness,  # type: ignore[arg-type]
         )
 
@@ -273,12 +280,12 @@ def test_the_engine_is_woken_at_the_first_of_the_times(monkeypatch: pytest.Monke
 def test_a_request_that_can_t_be_read_keeps_nobody_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its callback is gone, say; and Scrapy's own `peek` fails while start requests are left."""
+    """Its callback is gone, say."""
 
     def fail(_: Any) -> None:
         raise KeyError
 
-    monkeypatch.setattr("scrapy.pqueues.ScrapyPriorityQueue.peek", fail)
+    monkeypatch.setattr(OtherQueue, "peek", fail)
     setup = Setup(kind=OtherQueue)
     setup.readiness.outlooks["a.example"] = Outlook(OriginState.UNASKED)
     setup.push(URLS[0])
@@ -286,6 +293,18 @@ def test_a_request_that_can_t_be_read_keeps_nobody_waiting(
     assert setup.readiness.asked == [("a.example", "")]
     setup.readiness.settle("a.example")
     assert setup.pop() == [URLS[0]]
+
+
+def test_what_was_looked_at_before_is_still_there_for_robots_txt() -> None:
+    """Queues in memory hold nothing any more once they were closed."""
+    setup = Setup(kind=OtherQueue)
+    setup.push(*(f"http://a.example/{number}" for number in range(3)))
+    assert setup.queue.peek() is not None
+    setup.readiness.outlooks["a.example"] = Outlook(OriginState.UNASKED)
+    assert setup.pop() == []
+    assert setup.readiness.asked == [("a.example", "http://a.example/0")]
+    setup.readiness.settle("a.example")
+    assert setup.pop() == [f"http://a.example/{number}" for number in range(3)]
 
 
 class Woken(Setup):

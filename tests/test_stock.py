@@ -46,13 +46,25 @@ HOSTS = ["a.example", "b.example", "c.example"]
 
 
 @pytest.fixture(autouse=True)
-def peeks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """A queue on disk must not be peeked at, whatever it would answer."""
-    seen: list[str] = []
+def peeks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The queues on disk that were peeked at: nothing but `close` may follow."""
+    seen: list[object] = []
+
+    def guard(kind: Any, name: str) -> None:
+        before = getattr(kind, name)
+
+        def guarded(self: object, *arguments: Any) -> Any:
+            assert not any(self is one for one in seen), "it may write over its data"
+            if name == "peek":
+                seen.append(self)
+            return before(self, *arguments)
+
+        monkeypatch.setattr(kind, name, guarded)
+
     for kind in KINDS:
-        monkeypatch.setattr(kind, "peek", lambda self: seen.append(str(self)))
-    yield seen
-    assert seen == []
+        for name in ("peek", "push", "pop"):
+            guard(kind, name)
+    return seen
 
 
 def unasked(setup: Setup) -> None:
@@ -156,6 +168,52 @@ class TestNothingIsLost:
         setup = resumed(tmp_path / "killed", state, kind)
         assert sorted(setup.pop()) == sorted(pages(3))
 
+    @pytest.mark.parametrize("has_start_queue", [False, True])
+    def test_nothing_leaves_the_disk_for_a_look(
+        self,
+        kind: Any,
+        has_start_queue: bool,
+        tmp_path: Path,
+        peeks: list[object],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """A kill between taking a request out and pushing it again would lose it."""
+        setup = Setup(str(tmp_path), kind=kind, start_kind=kind if has_start_queue else None)
+        setup.push(*pages(2))
+        setup.push("http://a.example/start", meta={"is_start_request": True}, priority=2)
+        state = setup.queue.close()
+        start = Setup(str(tmp_path), state, kind=kind, start_kind=kind if has_start_queue else None)
+        unasked(start)
+        taken: list[object] = []
+        with monkeypatch.context() as patch:
+            for name in ("pop", "push"):
+                patch.setattr(kind, name, lambda self, *_: taken.append(self))
+            assert start.pop() == []
+        assert start.readiness.asked[0][1] == "http://a.example/start"
+        assert len(start.readiness.asked) == len(peeks) == 3
+        assert taken == []
+        assert sorted(serve(start)) == sorted([*pages(2), "http://a.example/start"])
+
+    @pytest.mark.parametrize("error", [NotImplementedError, None])
+    def test_queues_that_cannot_be_looked_at(
+        self, kind: Any, error: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A request is taken out and pushed again."""
+
+        def peek(_: object) -> None:
+            if error:
+                raise error
+
+        setup = Setup(str(tmp_path), kind=kind)
+        setup.push(*pages(3))
+        setup = resumed(tmp_path, setup.queue.close(), kind)
+        monkeypatch.setattr(kind, "peek", peek)
+        unasked(setup)
+        assert setup.pop() == []
+        assert all(url for _, url in setup.readiness.asked)
+        assert sorted(serve(setup)) == sorted(pages(3))
+        assert stats(setup) == {"damaged": 0, "lost": 0}
+
     def test_stopped_and_resumed_many_times(self, kind: Any, tmp_path: Path) -> None:
         state: Any = ()
         popped: list[str] = []
@@ -250,7 +308,8 @@ class TestOneThatFails:
         setup = Setup(str(tmp_path), kind=kind)
         setup.push(*pages(4))
         error = ValueError("nonsense")
-        setup = resumed(tmp_path, setup.queue.close(), broken(kind, "pop", error))
+        unreadable = broken(broken(kind, "pop", error), "peek", error)
+        setup = resumed(tmp_path, setup.queue.close(), unreadable)
         unasked(setup)
         assert sorted(serve(setup)) == [url for url in sorted(pages(4)) if "a.example" not in url]
         assert "a.example" not in setup.queue

@@ -158,7 +158,7 @@ class GuardedQueue:
         return request
 
     def peek(self) -> Request | None:
-        """The next request. Not for queues on disk: some write over their data after a peek."""
+        """The next request. On disk, close the queue then: some write over their data otherwise."""
         request: Request | None = None if self._queue is None else self._queue.peek()
         return request
 

@@ -1,14 +1,15 @@
 """The requests of each lane, in memory or in a folder of the `JOBDIR`.
 
-Nothing peeks into a queue on disk: after a peek, some of them write the next request over the data
-that is there. What must be known of a queued request is remembered when the request is pushed, or
-the request is taken out and pushed again.
+After a peek, some queues on disk write the next request over the data that is there. So what must
+be known of a queued request is remembered when the request is pushed, or its file is closed and
+opened after the peek. To take a request out and push it again would lose it with a crash between.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,6 +23,8 @@ from .targets import adopt_folder, folder_of
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
+
+    from .files import GuardedQueue
 
 
 class Stock(ScrapyPriorityQueue):
@@ -115,15 +118,16 @@ class Stock(ScrapyPriorityQueue):
     def sample(self) -> Request | None:
         """One of the requests, which stays in the queue; None if none can be read.
 
-        A request on disk is taken out and pushed again, and the files are closed and opened, so
-        that it is not lost if the crawl is killed. In a first-in-first-out queue, it is the last of
-        its priority then.
+        Of a queue on disk, the files are closed and opened after the look. A request that cannot be
+        looked at is taken out and pushed again, and lost if the crawl is killed between the two. In
+        a first-in-first-out queue, it is the last of its priority then.
         """
-        if not self.key and self._in_hand is None:
-            # Scrapy's own `peek` fails while start requests are left.
-            with suppress(Exception):
-                return self.peek()
-            return None
+        if self._in_hand is None:
+            seen = self._seen()
+            if seen is not None or not self.key:
+                return seen
+        elif not self.key:
+            return self._in_hand
         request = self.take()
         if request is None:
             return None
@@ -134,6 +138,26 @@ class Stock(ScrapyPriorityQueue):
         else:
             self._reopen()
         return request
+
+    def _seen(self) -> Request | None:
+        """The next request, by a look that takes nothing; None if its queue has no such look."""
+        # Scrapy's own `peek` fails where a priority has no requests left.
+        queues = [
+            (priority, queue)
+            for kind in (self.queues, self._start_queues)
+            for priority, queue in kind.items()
+            if queue
+        ]
+        if not queues:
+            return None
+        _, queue = min(queues, key=itemgetter(0))
+        try:
+            return cast("GuardedQueue", queue).peek()
+        except Exception:  # noqa: BLE001 - whoever takes the request counts what is damaged
+            return None
+        finally:
+            if self.key:
+                self._reopen()
 
     def _reopen(self) -> None:
         count = len(self)
