@@ -129,6 +129,14 @@ def test_what_is_disallowed_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -
     assert waited == []
 
 
+def test_the_target_of_a_redirect_goes_through_a_slot_of_its_own() -> None:
+    """It comes with the meta of the request that was redirected, and past the queue."""
+    meta = {"download_slot": "former.example", "redirect_urls": ["http://former.example/"]}
+    request = Request(_PAGE, meta=meta)
+    assert Crawl(policy_of()).process(request) is None
+    assert "download_slot" not in request.meta
+
+
 class TestWaitingLongerThanAPolicyHolds:
     """A visit time begins hours later; and the site may have closed since."""
 

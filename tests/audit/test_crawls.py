@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ from tests.crawls.settings import WITH_SCRAPYS_QUEUE
 from tests.servers.handle import Answer, Site, free_port, redirect
 
 FILE = "# who may\nUser-agent: *\nDisallow: /private\nAllow: /private/open\nCrawl-delay: 0\n"
-PACKED = Answer(body=gzip.compress(FILE.encode()), headers=(("Content-Encoding", "gzip"),))
+PACKED = Answer(
+    body=gzip.compress(FILE.encode()),
+    headers=(("Content-Encoding", "gzip"), ("ETag", '"1"'), ("Cache-Control", "max-age=90000")),
+)
 
 
 def assert_sound(run: Run) -> None:
@@ -27,9 +31,9 @@ def assert_sound(run: Run) -> None:
 @pytest.mark.parametrize("loop", LOOPS)
 def test_every_decision_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
     """Two hops, gzip, 404, 503, nobody there, dot segments, and a copy that is used twice."""
-    absent = free_port()
+    absent, late = free_port(), replace(PACKED, delay_seconds=0.1)
     with (
-        Site({"/robots.txt": redirect("/moved.txt"), "/moved.txt": PACKED}) as rules,
+        Site({"/robots.txt": redirect("/moved.txt"), "/moved.txt": late}) as rules,
         Site({"/robots.txt": Answer(status=404)}) as none,
         Site({"/robots.txt": Answer(status=503)}) as down,
         Site() as repeats,
@@ -66,6 +70,10 @@ def test_every_decision_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
             "Disallow: /private",
             "*",
         )
+        rules_of = next(one for one in of_kind(run, "policy") if one["p"] == decided["p"])
+        assert (rules_of["etag"], rules_of["cache_control"]) == ('"1"', "max-age=90000")
+        assert "waited_seconds" not in decided
+        assert 0.1 <= by_url[rules.url("/a")]["waited_seconds"] < 60, "for the file"
         assert by_url[none.url("/a")]["reason"] == "UNAVAILABLE"
         assert by_url[down.url("/a")]["reason"] == "UNREACHABLE"
         assert by_url[rules.url("/a/../private/y")]["allowed"] is False
