@@ -230,6 +230,12 @@ class TestPuttingBack:
         with pytest.raises(RobotsTxtUnreachable):
             Crawl(self.UNREACHABLE).process(Request(_PAGE))
 
+    def test_not_in_a_dry_run(self, tmp_path: Path) -> None:
+        """Nothing is dropped there, so nothing is lost."""
+        crawl = Crawl(self.UNREACHABLE, JOBDIR=str(tmp_path), REP_DRY_RUN=True)
+        assert crawl.process(Request(_PAGE)) is None
+        assert crawl.counted("rep/dry_run/would_drop") == 1
+
     def test_not_while_the_crawl_goes_on(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
