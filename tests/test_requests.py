@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import zlib
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -265,6 +267,27 @@ class TestRescue:
             assert crawl.fetch()[1] == BODY
         else:
             with pytest.raises(type(error)):
+                crawl.fetch()
+
+    @pytest.mark.parametrize("is_compressed", [True, False])
+    def test_one_that_scrapy_cannot_decompress_may_be_read_all_the_same(
+        self, is_compressed: bool
+    ) -> None:
+        packed = gzip.compress(BODY) + b"what a server adds"
+        fields = {"Content-Length": str(len(packed))}
+        if is_compressed:
+            fields["Content-Encoding"] = "gzip"
+
+        def come(request: Request) -> Response:
+            response = answer(body=packed, headers=fields)
+            crawl.send(signals.response_downloaded, request=request, response=response)
+            raise zlib.error
+
+        crawl = Crawl(come)
+        if is_compressed:
+            assert crawl.fetch()[1] == BODY
+        else:
+            with pytest.raises(zlib.error):
                 crawl.fetch()
 
     @pytest.mark.parametrize(
