@@ -11,6 +11,7 @@ from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.checks.effects import Effect
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.mending import Edit, Place, edited
+from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 
 from .linter import lint
 from .suppressions import without_suppressed
@@ -47,12 +48,18 @@ def fixed(
         if has_suppressions:
             found, _ = without_suppressed(body, found)
         taken = list(_together(found))
-        new = edited(body, [edit for finding in taken for edit in _edits(finding)])
-        if new == body:
+        while taken and len(body) <= PARSE_LIMIT_OCTETS < len(_followed(body, taken)):
+            taken = taken[: len(taken) // 2]  # each fits, but not all of them together
+        new = _followed(body, taken)
+        if not taken or new == body:
             break
         body = new
         done += taken
     return body, done
+
+
+def _followed(body: bytes, findings: Iterable[Finding]) -> bytes:
+    return edited(body, [edit for finding in findings for edit in _edits(finding)])
 
 
 def _edits(finding: Finding) -> tuple[Edit, ...]:

@@ -45,7 +45,7 @@ def lint(body: bytes, uri: str = "") -> list[Finding]:
         *effect_findings(outlined),
     ]
     found.sort(key=lambda finding: (finding.line, finding.column, finding.code.value))
-    return list(_bounded(with_mends(outlined, found)))
+    return list(_bounded(with_mends(outlined, found, len(body))))
 
 
 def _bounded(found: list[Finding]) -> Iterator[Finding]:

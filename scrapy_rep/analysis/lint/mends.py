@@ -9,7 +9,8 @@ Advice is about one place; whether it is safe depends on the file around it:
 - Of several records of one name in a group the first may be the one that counts, and the author may
   have meant several groups: then none of them moves.
 - A rule that is shorter may lose against another one that it beats now.
-- Of a file beyond the parse limit more is read once something above is gone.
+- Of a file beyond the parse limit more is read once something above is gone, and a line or a file
+  that comes to its limit is cut once it is longer.
 
 Cost: linear in lines and findings, but for comparing patterns, bounded by `rivals.BUDGET_STEPS`.
 """
@@ -30,7 +31,7 @@ from scrapy_rep.analysis.mending import Edit, Mend, Place
 from scrapy_rep.analysis.outline import Block, Line, Outline
 from scrapy_rep.protocol.extensions.records import crawl_delay
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_uri
-from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, RULES
+from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, RULES
 
 from .line_mends import REWRITES, with_value, without
 from .rivals import Rivals
@@ -45,6 +46,8 @@ _OWN_GROUPS = (
     "have a record of its own; else let one stand, below the user-agent lines"
 )
 _UNCUT = "; more of the file is read then, for it is larger than the parse limit"
+_CUT = "; less of the file may be read then, for it comes to the parse limit"
+_END_OCTETS = len(b"\r\n")  # at most
 
 # Rules that go. The rule that is named in the finding does nothing where it stands.
 _RULES_THAT_GO = frozenset(
@@ -54,18 +57,29 @@ _RULES_THAT_GO = frozenset(
     ]
 )
 _LINES_THAT_GO = frozenset([Code.USER_AGENT_REPEATED, Code.SITEMAP_EMPTY, Code.SITEMAP_DUPLICATE])
+# Their line is written anew: one longer than is read would be cut at another place.
+_WRITTEN_ANEW = frozenset(
+    [Code.TRAILING_STAR, Code.REPEATED_STAR, Code.SITEMAP_RELATIVE, *REWRITES]
+)
 
 
-def with_mends(outlined: Outline, found: list[Finding]) -> list[Finding]:
-    """The findings with what to do about each; one about a line that may stay falls away."""
-    return list(_Mender(outlined, found).findings())
+def with_mends(outlined: Outline, found: list[Finding], octets: int) -> list[Finding]:
+    """The findings with what to do about each; one about a line that may stay falls away.
+
+    `octets` is how many the file has.
+    """
+    return list(_Mender(outlined, found, octets).findings())
 
 
 class _Mender:
     """The findings of one file, and what their lines are part of."""
 
-    def __init__(self, outlined: Outline, found: list[Finding]) -> None:
+    def __init__(self, outlined: Outline, found: list[Finding], octets: int) -> None:
         self._outlined = outlined
+        if outlined.is_utf16:  # the first edit makes it UTF-8
+            octets = len(outlined.octets) + outlined.octets.count(b"\n")
+        # The last line may have no end yet.
+        self._room_octets = PARSE_LIMIT_OCTETS - octets - _END_OCTETS
         self._found = found
         self._lines = {line.number: line for line in outlined.lines}
         self._rivals = Rivals(outlined)
@@ -88,11 +102,29 @@ class _Mender:
         """The mend of a finding that is said to keep verdicts, unless this place is otherwise."""
         mend = self._edits_of(finding)
         if not isinstance(mend, Mend):
+            mend = () if any(map(self._is_cut_by, mend)) else mend
             effect = Effect.KEEPS if mend else Effect.CHANGES
             mend = Mend(CHECKS[finding.code].mend, effect, mend)
         if mend.edits and self._outlined.is_cut:
             return Mend(mend.text + _UNCUT, Effect.CHANGES)
+        if mend.edits and sum(map(self._grown_by, mend.edits)) > self._room_octets:
+            return Mend(mend.text + _CUT, Effect.CHANGES)
         return mend
+
+    def _grown_by(self, edit: Edit) -> int:
+        """By how many octets an edit makes the file longer, at most."""
+        after = len(edit.octets or b"")
+        if edit.place is not Place.AT:
+            return after + _END_OCTETS
+        before = self._lines.get(edit.line)
+        return after - len(before.octets) if before is not None else after
+
+    def _is_cut_by(self, edit: Edit) -> bool:
+        """Whether a line is written anew that would be cut then, and is not now."""
+        before = self._lines.get(edit.line)
+        if edit.place is not Place.AT or edit.octets is None or before is None:
+            return False
+        return len(before.octets) <= LINE_LIMIT_OCTETS < len(edit.octets.partition(b"#")[0])
 
     def _edits_of(self, finding: Finding) -> tuple[Edit, ...] | Mend:
         code = finding.code
@@ -101,10 +133,11 @@ class _Mender:
         line = self._lines.get(finding.line)
         if line is None:
             return ()
+        is_cut = len(line.octets) > LINE_LIMIT_OCTETS
+        if is_cut and code in _WRITTEN_ANEW and code is not Code.LINE_TOO_LONG:
+            return ()
         if code in self._of_line:
             return self._of_line[code](finding, line)
-        if len(line.octets) > LINE_LIMIT_OCTETS and code is not Code.LINE_TOO_LONG:
-            return ()
         return _rewritten(line, REWRITES[code](line))
 
     @cached_property

@@ -15,7 +15,7 @@ from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, Kin
 from .grouping import Section, WrittenRule, is_too_much, merged, sections
 from .notes import Notes, is_known, notes_of
 from .shortening import BUDGET_STEPS, plain, shortened, ties_settled
-from .spelling import agent_text, record_text, rule_text, sitemap_text, text_of
+from .spelling import agent_text, as_written, octets_of, record_text, rule_text, sitemap_text
 
 
 class Mode(Enum):
@@ -82,14 +82,14 @@ class _Writer:
         for paragraph in self._paragraphs():
             lines: list[str] = []
             for line in paragraph:
-                octets += len(line.encode()) + 1
+                octets += len(octets_of(line)) + 1
                 if octets > PARSE_LIMIT_OCTETS:
                     return None
                 lines.append(line)
             if lines:
                 octets += 1
                 paragraphs.append("\n".join(lines) + "\n")
-        written = "\n".join(paragraphs).encode()
+        written = octets_of("\n".join(paragraphs))
         return written if len(written) <= PARSE_LIMIT_OCTETS else None
 
     def _paragraphs(self) -> Iterator[Iterable[str]]:
@@ -166,4 +166,4 @@ def _fitting(text: str, line: Line) -> str:
     """A record as it is written, or as it was where it would be cut for its length."""
     if len(text.encode()) <= LINE_LIMIT_OCTETS:
         return text
-    return text_of(line.octets.partition(b"#")[0].strip())
+    return as_written(line)

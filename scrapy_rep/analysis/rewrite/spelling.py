@@ -43,7 +43,7 @@ def rule_text(allow: bool, pattern: str, written: Line | None, *, is_readable: b
     # The normal form has "#" as itself; in a file it would begin a comment.
     text = f"{key}: {(_readable(pattern) if is_readable else pattern).replace('#', '%23')}"
     if written is not None and len(text.encode()) > LINE_LIMIT_OCTETS:
-        return text_of(written.octets.partition(b"#")[0].strip())
+        return as_written(written)
     return text
 
 
@@ -123,3 +123,14 @@ def comment_text(octets: bytes) -> str:
 def text_of(octets: bytes) -> str:
     """Octets as text that can be written as UTF-8; what is no UTF-8 is kept as an escape."""
     return octets.decode("utf-8", "backslashreplace")
+
+
+def as_written(line: Line) -> str:
+    """What counts of a record, as it was; `octets_of` gives its octets, what is no UTF-8 too."""
+    content = line.octets[:LINE_LIMIT_OCTETS].partition(b"#")[0]
+    return content.strip().decode("utf-8", "surrogateescape")
+
+
+def octets_of(text: str) -> bytes:
+    """Text as octets, those that `as_written` kept included."""
+    return text.encode("utf-8", "surrogateescape")

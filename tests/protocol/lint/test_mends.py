@@ -11,11 +11,14 @@ from hypothesis import given
 from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.checks.effects import EFFECTS, Effect
 from scrapy_rep.analysis.checks.table import CHECKS
+from scrapy_rep.analysis.effect.differences import differences
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.lint.fixing import fixed
 from scrapy_rep.analysis.lint.linter import lint
 from scrapy_rep.analysis.mending import edited
-from scrapy_rep.analysis.rewrite.normal import normalise
+from scrapy_rep.analysis.rewrite.normal import Mode, normalise
+from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS
 from tests.protocol import strategies
 from tests.protocol.lint.corpus import EVERY, files
 from tests.protocol.lint.proving import prove
@@ -26,7 +29,11 @@ NEWS = "User-agent: Googlebot-News\nAllow: /\n\nUser-agent: *\nDisallow: /\n"
 
 
 def _one(body: str, code: Code) -> Finding:
-    (found,) = (finding for finding in lint(body.encode(), URI) if finding.code is code)
+    return _one_of(body.encode(), code)
+
+
+def _one_of(body: bytes, code: Code) -> Finding:
+    (found,) = (finding for finding in lint(body, URI) if finding.code is code)
     return found
 
 
@@ -73,6 +80,85 @@ class TestLastRule:
         """``/robots.txt.bak`` is disallowed while the line is there."""
         body = "User-agent: a\nDisallow: /robots.txt\n"
         assert _one(body, Code.BLOCKS_ROBOTS).effect is Effect.CHANGES
+
+
+class TestLimits:
+    """A line or a file that is longer is cut, so that it says something else."""
+
+    @pytest.mark.parametrize(
+        ("start", "end", "beyond"),
+        [
+            (b"Disallow /", b"a", b""),
+            (b"Disallow: /", b" a", b""),
+            (b"Disallow: /", b"$a", b""),
+            (b"Disallow: /", b"%a", b""),
+            (b"Disallow: /", b"\xc3\xa4", b""),
+            (b"Disallow: /", b"\xe4", b""),
+            (b"Disalow: /", b"a", b""),
+            (b"Disallow: /", b"*", b"bb"),
+            (b"Disallow: /", b"****", b"b*c"),
+            (b"Disallow: /**", b"a", b"b"),
+        ],
+    )
+    def test_a_long_line(self, start: bytes, end: bytes, beyond: bytes) -> None:
+        filling = b"a" * (LINE_LIMIT_OCTETS - len(start) - len(end))
+        body = b"User-agent: *\n" + start + filling + end + beyond + b"\n"
+        self.assert_keeps(body, fixed(body, codes={*Code} - {Code.LINE_TOO_LONG})[0])
+        self.assert_keeps(body, fixed(body)[0])
+        for mode in Mode:
+            self.assert_keeps(body, normalise(body, mode))
+
+    @pytest.mark.parametrize("first", ["Disallow: /\u00e9", "Disallow /e", "Disalow: /a%b"])
+    @pytest.mark.parametrize("room", [0, 1, 5])
+    def test_a_large_file(self, first: str, room: int) -> None:
+        head = f"User-agent: *\n{first}\n".encode()
+        tail = b"Disallow: /z\n"
+        comment = b"#" * (PARSE_LIMIT_OCTETS - room - len(head) - len(tail) - 1) + b"\n"
+        body = head + comment + tail
+        found = [finding for finding in lint(body) if finding.effect is Effect.KEEPS]
+        for finding in found:
+            if finding.proposal is not None:
+                self.assert_keeps(body, edited(body, finding.proposal.edits))
+        self.assert_keeps(body, fixed(body)[0])
+
+    @pytest.mark.parametrize("room", range(20, 40))
+    @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+    def test_lines_added_to_a_large_file(self, room: int, end: bytes) -> None:
+        """``User-agent: *`` and ``Disallow:`` below a file that may lack its last line end."""
+        head, tail = b"User-agent: a\r\nDisallow: /z\r\n", b"Allow: /y" + end
+        body = (
+            head + b"#" * (PARSE_LIMIT_OCTETS - room - len(head) - len(tail) - 2) + b"\r\n" + tail
+        )
+        finding = _one_of(body, Code.NO_STAR)
+        proposal = finding.proposal
+        assert proposal is not None
+        fits = len(edited(body, proposal.edits)) <= PARSE_LIMIT_OCTETS
+        if finding.effect is Effect.KEEPS:
+            assert proposal.edits
+            assert fits
+        assert finding.effect is Effect.KEEPS or room < 34
+        assert finding.effect is not Effect.KEEPS or room > 27
+
+    def test_a_large_file_in_utf_16(self) -> None:
+        text = "User-agent: *\n#" + "\u4e00" * (PARSE_LIMIT_OCTETS // 3) + "\nDisallow: /z\n"
+        body = text.encode("utf-16")
+        assert len(body) < PARSE_LIMIT_OCTETS < len(text.encode())
+        assert _one_of(body, Code.UTF16).effect is Effect.CHANGES
+        assert fixed(body, codes=[Code.UTF16])[0] == body
+        self.assert_keeps(body, fixed(body)[0])
+
+    def test_of_many_those_that_fit(self) -> None:
+        head = b"User-agent: *\n" + b"".join(b"Disallow /%d\n" % n for n in range(10))
+        tail = b"Disallow: /z\n"
+        comment = b"#" * (PARSE_LIMIT_OCTETS - 8 - len(head) - len(tail) - 1) + b"\n"
+        new, done = fixed(head + comment + tail, codes=[Code.MISSING_COLON])
+        self.assert_keeps(head + comment + tail, new)
+        assert 0 < len(done) <= 8
+        assert len(new) <= PARSE_LIMIT_OCTETS
+
+    @staticmethod
+    def assert_keeps(body: bytes, new: bytes) -> None:
+        assert next(differences(parse(body), parse(new)), None) is None
 
 
 class TestLastGroup:
