@@ -41,8 +41,9 @@ def normalise(body: bytes, mode: Mode | str = Mode.NORMAL, uri: str = "") -> byt
     Returns:
         The new file. Doing it twice changes nothing. Where the result would be larger than the
         parse limit, so that less of it would count, a mode that needs less room is taken:
-        compatible, then normal, then the octets as they count, with LF as the only line end. These
-        are also the result where the merged groups have more than `grouping.MOST_LINES`.
+        compatible, then normal, then the octets as they count, with LF as the only line end, or
+        the file itself if it is in UTF-16 and they are too many. These are also the result where
+        the merged groups have more than `grouping.MOST_LINES`.
 
     Raises:
         ConfigurationError: there is no such mode.
@@ -57,13 +58,15 @@ def normalise(body: bytes, mode: Mode | str = Mode.NORMAL, uri: str = "") -> byt
         modes = ", ".join(known.value for known in Mode)
         raise ConfigurationError(f"mode = {mode!r}: must be one of {modes}") from None
     outlined = outline(body, uri)
+    # UTF-16 that would be larger as UTF-8 than what counts of a file has to stay what it is.
+    as_it_counts = outlined.octets if len(outlined.octets) <= PARSE_LIMIT_OCTETS else body
     if is_too_much(outlined):
-        return outlined.octets
+        return as_it_counts
     for tried in dict.fromkeys((mode, Mode.NORMAL)):
         written = _Writer(outlined, tried).file()
         if written is not None:
             return written
-    return outlined.octets
+    return as_it_counts
 
 
 class _Writer:

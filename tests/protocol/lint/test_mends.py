@@ -146,6 +146,8 @@ class TestLimits:
         assert _one_of(body, Code.UTF16).effect is Effect.CHANGES
         assert fixed(body, codes=[Code.UTF16])[0] == body
         self.assert_keeps(body, fixed(body)[0])
+        for mode in Mode:
+            assert normalise(body, mode) == body
 
     def test_of_many_those_that_fit(self) -> None:
         head = b"User-agent: *\n" + b"".join(b"Disallow /%d\n" % n for n in range(10))
