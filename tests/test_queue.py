@@ -116,6 +116,71 @@ def test_hosts_take_turns() -> None:
     assert "a.example" not in setup.queue
 
 
+class TestEmptied:
+    """A lane that was emptied last is kept in memory, and is nobody's until its next request."""
+
+    def test_its_next_request_takes_it_again(self) -> None:
+        setup = Setup()
+        for url in ("http://a.example/0", "http://a.example/1", "http://a.example/2"):
+            setup.push(url)
+            assert len(setup.queue) == 1
+            assert "a.example" in setup.queue
+            assert setup.pop() == [url]
+            assert len(setup.queue) == 0
+            assert "a.example" not in setup.queue
+        assert [lane.name for lane in setup.queue._lanes] == ["http://a.example a.example"]
+
+    def test_another_one_takes_its_place(self) -> None:
+        setup = Setup()
+        for host in "abc":
+            setup.push(f"http://{host}.example/")
+            setup.pop()
+        assert [lane.name for lane in setup.queue._lanes] == ["http://c.example c.example"]
+        assert setup.queue._lanes.slot("a.example") is None
+
+    def test_others_of_its_slot_stay(self) -> None:
+        setup = Setup()
+        setup.push("http://a.example/", "https://a.example/", "https://a.example/1")
+        assert setup.pop(1) == ["http://a.example/"]
+        assert "a.example" in setup.queue
+        assert setup.pop(2) == ["https://a.example/", "https://a.example/1"]
+        assert "a.example" not in setup.queue
+
+    def test_its_robots_txt_is_asked_for_anew(self) -> None:
+        setup = Setup()
+        setup.readiness.prefetch_origins = 1
+        setup.push("http://a.example/0")
+        setup.pop()
+        setup.readiness.outlooks["a.example"] = Outlook(OriginState.UNASKED)
+        setup.push("http://a.example/1")
+        assert setup.readiness.asked == [("a.example", "http://a.example/1")]
+        assert setup.pop() == []
+        setup.readiness.settle("a.example")
+        assert setup.pop() == ["http://a.example/1"]
+
+    def test_what_changes_in_its_slot_wakes_nobody(self) -> None:
+        setup = Setup()
+        setup.push("http://a.example/0")
+        setup.pop()
+        setup.queue._slot_changed("a.example")
+        assert not setup.queue._changed
+
+    def test_closing(self) -> None:
+        setup = Setup()
+        setup.push("http://a.example/0")
+        setup.pop()
+        assert setup.queue.close() == {}
+        setup.push("http://a.example/1")
+        assert setup.pop() == ["http://a.example/1"]
+
+    def test_on_disk_it_goes_with_its_folder(self, tmp_path: Path) -> None:
+        setup = Setup(str(tmp_path), kind=PickleFifoDiskQueue)
+        setup.push("http://a.example/0")
+        setup.pop()
+        assert not list(setup.queue._lanes)
+        assert not list(tmp_path.iterdir())
+
+
 def test_the_least_active_host_is_first() -> None:
     setup = Setup()
     setup.push(*(f"http://a.example/{number}" for number in range(6)))

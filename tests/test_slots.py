@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -565,6 +566,34 @@ class TestReadiness:
         slots.hand_out(Request("http://a.example/2"), KEY)
         assert slots.ready_at(KEY) == float("inf")
         assert slots.active_count(KEY) == 1
+
+    @pytest.mark.parametrize("is_usual", [True, False])
+    @pytest.mark.parametrize("concurrency", [0, 2, 102])
+    @pytest.mark.parametrize(("sent_count", "out_count"), [*product([0, 1, 100], repeat=2)])
+    def test_places(
+        self,
+        slots: Slots,
+        downloader: Downloader,
+        *,
+        sent_count: int,
+        out_count: int,
+        concurrency: int,
+        is_usual: bool,
+    ) -> None:
+        """The same of a slot that has to be looked at more closely; 0 is no limit."""
+        slot: Any = downloader.make(concurrency=concurrency)
+        if not is_usual:
+            slot.latercall = SimpleNamespace(cancel=lambda: None)
+        for number in range(sent_count):
+            request = Request(f"http://a.example/{number}")
+            if number % 2:
+                slot.transferring.add(request)
+            else:
+                slot.queue.append((request, None))
+        for number in range(out_count):
+            slots.hand_out(Request(f"http://a.example/out/{number}"), KEY)
+        is_full = 0 < concurrency <= sent_count + out_count
+        assert slots.ready_at(KEY) == (float("inf") if is_full else float("-inf"))
 
     def test_what_ends_in_the_middlewares_is_noticed(
         self, slots: Slots, downloader: Downloader

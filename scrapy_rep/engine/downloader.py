@@ -7,6 +7,7 @@ is not written.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 NEVER = float("-inf")
+NO_LIMIT = sys.maxsize
 
 _MANY = 64
 _IDLE_SECONDS = 1.0  # how long a slot is kept that holds no request, by work that forgets slots
 
 _ABSENT = object()
+_SCRAPYS_SLOT: Any = getattr(_scrapys, "Slot", None) or _ABSENT  # no object's type is that
 _OLD_JITTER = 0.5  # what `randomize_delay` meant before there was a number
 # Up to Scrapy 2.15 slots count by the wall clock.
 _IS_MONOTONIC = hasattr(_scrapys, "monotonic")
@@ -113,26 +116,6 @@ class DownloaderSlot:
         return [entry[0] for entry in entries if isinstance(entry, tuple) and entry]
 
     @property
-    def is_plain(self) -> bool:
-        """Whether it counts its requests, has no delay, and waits for none."""
-        raw = self._raw
-        return (
-            type(getattr(raw, "transferring", None)) in _USUAL
-            and type(getattr(raw, "queue", None)) in _USUAL
-            and getattr(raw, "latercall", self) is None
-            and not self.delay
-        )
-
-    def is_full(self, more_count: int) -> bool:
-        """Whether it and so many requests on their way to it have all its places."""
-        raw = self._raw  # looked at once for each, as this is asked of each request
-        places = _number(getattr(raw, "concurrency", 0))
-        queue, sent = getattr(raw, "queue", ()), getattr(raw, "transferring", ())
-        if type(queue) not in _USUAL or type(sent) not in _USUAL:
-            queue, sent = _collection(queue), _collection(sent)
-        return 0 < int(places) <= len(queue) + len(sent) + more_count
-
-    @property
     def sent_count(self) -> int:
         """How many requests it has sent that have not ended."""
         return len(_collection(getattr(self._raw, "transferring", ())))
@@ -202,6 +185,22 @@ class Downloader:
             return None
         found = slots.get(key)
         return None if found is None else DownloaderSlot(found)
+
+    def free_count(self, key: str) -> int | None:
+        """How many requests more a usual slot would send at once; `NO_LIMIT` where it has none.
+
+        Usual is one of Scrapy's own that has no delay and waits for none; None for any other, and
+        where there is none. This is asked several times of each request.
+        """
+        raw = self._raw if self._found is _ABSENT else self._found
+        slots = getattr(raw, "slots", None)
+        slot: Any = slots.get(key) if type(slots) is dict else None
+        if type(slot) is not _SCRAPYS_SLOT or slot.latercall is not None or slot.delay:
+            return None
+        places, queue, sent = slot.concurrency, slot.queue, slot.transferring
+        if type(queue) not in _USUAL or type(sent) not in _USUAL:
+            return None
+        return places - len(queue) - len(sent) if places > 0 else NO_LIMIT
 
     def abandon(self, key: str, request: Request) -> None:
         """Remove a request from a slot; the next request takes its place."""

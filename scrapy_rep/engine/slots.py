@@ -69,19 +69,42 @@ class Slots:
         self._others: dict[Request, Hold] = {}
         self._sent: dict[Request, Visits] = {}
         self._listeners: list[Callable[[str], None]] = []
-        self._is_open = self._is_looking = False
+        self._is_open = self._is_looking = self._has_asked = False
         self._told_of_departures: list[Callable[[Request, float], None]] = []
         self._leaving: dict[Hashable, Request] = {}
         self._told_of_visits: list[Callable[[Hashable, float, float, float], None]] = []
         self._sent_at: dict[Request, float] = {}
-        self._told_of_requests: list[tuple[Callable[[Request], None], ...]] = []
+        self._told_of_reached: list[Callable[[Request], None]] = []
+        self._told_of_left: list[Callable[[Request], None]] = []
         self.gate: Gate | None = None
         self.place_for_others = lending.for_others
         self.place_of_its_own = lending.one_more
-        crawler.signals.connect(self._tell_reached, signal=signals.request_reached_downloader)
-        crawler.signals.connect(self._tell_left, signal=signals.request_left_downloader)
+        self._handlers = self._connect_for_requests()  # kept here: Scrapy holds them weakly
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
+
+    def _connect_for_requests(self) -> tuple[Callable[..., None], ...]:
+        """Have functions called with every request of the crawl, at the least cost.
+
+        Each time that Scrapy calls a method, it looks up whose it is, and which arguments it takes.
+        It need not for functions that take all.
+        """
+        told_of_reached, told_of_left = self._told_of_reached, self._told_of_left
+
+        def reached(request: Request, **_: object) -> None:
+            self._reached(request)
+            for listener in told_of_reached:
+                listener(request)
+
+        def left(request: Request, **_: object) -> None:
+            self._left(request)
+            for listener in told_of_left:
+                listener(request)
+
+        connect = self._crawler.signals.connect
+        connect(reached, signal=signals.request_reached_downloader)
+        connect(left, signal=signals.request_left_downloader)
+        return reached, left
 
     def _spider_opened(self) -> None:
         self._is_open = True
@@ -129,9 +152,10 @@ class Slots:
     ) -> None:
         """Have functions called with each request that reaches the downloader, or has left it.
 
-        Scrapy looks at a handler's signature each time that it calls it. So there is one of ours.
+        Each handler of a signal costs something for each request. So there is one of ours.
         """
-        self._told_of_requests.append((reached, left))
+        self._told_of_reached.append(reached)
+        self._told_of_left.append(left)
 
     # How fast
 
@@ -149,6 +173,7 @@ class Slots:
         """Let the slot that a request takes leave so many seconds, once the request is there."""
         if ask.seconds or self._delays.floors:
             self._asks[request] = ask
+            self._has_asked = True
 
     def count_from_now(self, request: Request) -> None:
         """Count the delay of a request's slot from now, when the answer has come.
@@ -241,14 +266,15 @@ class Slots:
         Infinite while all its places are taken, and while it is not known from when to count:
         listeners will hear of the change.
         """
-        slot = self._downloader.slot(key)
         floor = self._delays.floors.get(key)
         out_count = self._under_way.out_counts.get(key, 0)
         if floor is None:  # as for most slots, most of the time
-            if slot is None and not out_count:
-                return NEVER
-            if slot is not None and not slot.delay:
-                return EVENT if slot.is_full(out_count) else NEVER
+            free_count = self._downloader.free_count(key)
+            if free_count is not None:
+                return NEVER if free_count > out_count else EVENT
+        slot = self._downloader.slot(key)
+        if floor is None and slot is None and not out_count:
+            return NEVER
         least = floor.seconds() if floor is not None else 0.0
         if slot is None:
             concurrency, delay = self._downloader.slot_to_be(key)
@@ -323,16 +349,6 @@ class Slots:
             for request in self._under_way.ended(self._downloader.active):
                 self._tell(self._under_way.come_back(request))
 
-    def _tell_reached(self, request: Request) -> None:
-        self._reached(request)
-        for reached, _ in self._told_of_requests:
-            reached(request)
-
-    def _tell_left(self, request: Request) -> None:
-        self._left(request)
-        for _, left in self._told_of_requests:
-            left(request)
-
     def _reached(self, request: Request) -> None:
         """A request has reached the downloader: its slot keeps the pace of its origin."""
         key = slot_taken(request)
@@ -359,10 +375,10 @@ class Slots:
 
         So it is with nearly all requests. They make no slot more ready, and none less.
         """
-        if self._delays.floors or self._asks or self._book:
+        if self._delays.floors or self._has_asked or self._book:
             return False
-        slot = self._downloader.slot(key) if self._under_way.is_for(request, key) else None
-        return slot is not None and slot.is_plain
+        is_its_own = self._under_way.is_for(request, key)
+        return is_its_own and self._downloader.free_count(key) is not None
 
     def _keep_pace(self, request: Request, key: str) -> None:
         ask = self._asks.pop(request, None)

@@ -39,8 +39,11 @@ class UnderWay:
 
     def arrive(self, request: Request, key: str) -> None:
         """A request has come from the middlewares to the slot that it was handed out for."""
-        self.begin(request, key)
-        self.come_back(request)
+        del self.out[request]
+        _take_one(self.out_counts, key)
+        if request not in self._inside:
+            self._inside[request] = key
+            self._inside_counts[key] = self._inside_counts.get(key, 0) + 1
 
     def key_of(self, request: Request, key: str) -> str:
         """The slot that a request was handed out for; `key` if it was not handed out."""

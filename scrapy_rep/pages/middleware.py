@@ -253,8 +253,10 @@ class RepPageMiddleware(BaseSpiderMiddleware):
 
 def _forget(request: Request) -> None:
     """Remove what was read of another page."""
-    for key in (PAGE, USAGE):
-        request.meta.pop(key, None)
+    meta = request.meta
+    if meta:
+        meta.pop(PAGE, None)
+        meta.pop(USAGE, None)
 
 
 def _tell(response: Response, key: str, value: PageRules | UsagePreferences) -> None:

@@ -107,6 +107,7 @@ class RepPriorityQueue:
         self._asking: Asking[Lane] = Asking(self._readiness)
         self._changed: set[str] = set()
         self._settled: list[Origin] = []
+        self._emptied: Lane | None = None  # the last one, which is kept for a while
         self._alarm = Alarm(crawler)
         self._is_looking = False
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -134,6 +135,9 @@ class RepPriorityQueue:
             lane.requests.push(request)
             lane.count += 1
             self._lanes.count += 1
+            if lane is self._emptied:
+                self._emptied = None
+                self._begin(lane, request)
             return
         requests = self._stocks.open(target.name)
         try:
@@ -144,11 +148,7 @@ class RepPriorityQueue:
             else:
                 self._enter(target, base, requests)
             raise
-        lane = self._enter(target, base, requests)
-        if self._asking.unasked:
-            if self.key:
-                self._asking.remember(lane, request)
-            self._ask_ahead(is_needed=False, most=1)
+        self._begin(self._lanes.add(target, base, requests), request)
 
     def pop(self) -> Request | None:
         """Hand out the next request; None while none can be sent, however many wait."""
@@ -204,6 +204,9 @@ class RepPriorityQueue:
     def close(self) -> dict[str, list[int]]:
         """Close all files; returns what `from_crawler` needs to open them again."""
         self._spider_closed()
+        if self._emptied is not None:
+            self._remove(self._emptied)
+            self._emptied = None
         state = self._stocks.close({lane.name: lane.requests for lane in self._lanes})
         self._lanes.clear()
         self._turns, self._later = Turns(), Later()
@@ -214,12 +217,14 @@ class RepPriorityQueue:
         return self._lanes.count
 
     def __contains__(self, slot: str) -> bool:
-        return self._lanes.slot(slot) is not None
+        found = self._lanes.slot(slot)
+        is_kept = self._emptied is not None and self._emptied.slot is found
+        return found is not None and found.lane_count > is_kept
 
     # Events
 
     def _slot_changed(self, key: str) -> None:
-        if self._lanes.slot(key) is not None:
+        if self._lanes.count and self._lanes.slot(key) is not None:
             self._changed.add(key)
             if not self._is_looking:
                 wake(self.crawler)
@@ -241,10 +246,16 @@ class RepPriorityQueue:
 
     # Lanes and slots
 
-    def _enter(self, target: Target, base: str, requests: AnyStock) -> Lane:
-        lane = self._lanes.add(target, base, requests)
+    def _enter(self, target: Target, base: str, requests: AnyStock) -> None:
+        self._look_at(self._lanes.add(target, base, requests))
+
+    def _begin(self, lane: Lane, request: Request) -> None:
+        """A lane has its first request: it is put in its place, and its robots.txt fetched soon."""
         self._look_at(lane)
-        return lane
+        if self._asking.unasked:
+            if self.key:
+                self._asking.remember(lane, request)
+            self._ask_ahead(is_needed=False, most=1)
 
     def _serve(self, lane: Lane) -> None:
         """After a request was taken from the first lane: it goes behind the others of its slot."""
@@ -254,13 +265,25 @@ class RepPriorityQueue:
         slot.drop_first()
         self._turns.drop(slot)
         if not lane.count:
-            self._remove(lane)
+            self._empty(lane)
         elif lane.requests.is_stuck:
             self._later.put(lane, time.monotonic() + _STUCK_SECONDS)
         else:
             slot.put(lane)
         if slot.first is not None:
             self._changed.add(slot.key)  # one more of its requests is under way
+
+    def _empty(self, lane: Lane) -> None:
+        """Remove a lane that is empty now; in memory, that which was emptied before.
+
+        Where links are followed, often the queue holds one request at a time, of the same lane.
+        """
+        if self.key:
+            self._remove(lane)
+            return
+        before, self._emptied = self._emptied, lane
+        if before is not None:
+            self._remove(before)
 
     def _remove(self, lane: Lane) -> None:
         self._lanes.remove(lane)
