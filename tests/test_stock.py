@@ -316,8 +316,9 @@ class TestOneThatFails:
         assert "a.example" not in [host for host, _ in setup.readiness.asked]
         self.assert_told_once(setup, caplog.text, 4)
 
+    @pytest.mark.parametrize("meta", [{}, {"is_start_request": True}])
     def test_in_scrapy_s_queue_for_one_host(
-        self, kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meta: dict[str, Any]
     ) -> None:
         def fail(self: ScrapyPriorityQueue) -> Any:
             if "a.example" in self.key:
@@ -326,8 +327,8 @@ class TestOneThatFails:
 
         pop = ScrapyPriorityQueue.pop
         monkeypatch.setattr(ScrapyPriorityQueue, "pop", fail)
-        setup = Setup(str(tmp_path), kind=kind)
-        setup.push(*pages(4))
+        setup = Setup(str(tmp_path), kind=kind, start_kind=kind)
+        setup.push(*pages(4), meta=meta)
         assert len(setup.pop()) == 8
         assert len(setup.queue) == 0
         assert stats(setup) == {"damaged": 1, "lost": 4}
