@@ -52,6 +52,11 @@ class Line:
         return self.key.lower()
 
     @property
+    def is_cut(self) -> bool:
+        """Whether it is longer than is read, not only by a comment."""
+        return len(self.octets) > LINE_LIMIT_OCTETS < len(self.octets.partition(b"#")[0])
+
+    @property
     def key_column(self) -> int:
         """Where the key begins, in characters from 1."""
         return self.column_of(len(self.octets) - len(self.octets.lstrip()))

@@ -165,6 +165,30 @@ def test_of_robots_txt(work: str, seed: int) -> None:
     _check(WORKS[work], _robots_txt(seed), HALF_OCTETS if seed in SEEDS else HALF_OCTETS // 2)
 
 
+_RECORDS: dict[str, Callable[[int], str]] = {
+    "one name": lambda n: "user-agent:a\n" * (n == 0) + "crawl-delay: q\n",
+    "a delay that counts": lambda n: "user-agent:a\n" * (n == 0) + f"crawl-delay: {n}\n",
+    "among agents": lambda n: f"user-agent:a\nx{_letters(n)}: 1\n",
+    "among agents, again": lambda n: f"user-agent:{_letters(n)}\nx: 1\n",
+    "known ones": lambda n: f"user-agent:a\nvisit-time: {n}\ncrawl-delay: {n}\n",
+    "rules before": lambda n: f"disallow:/robots.txt$\nx{_letters(n)}: 1\n",
+    "for robots.txt": lambda n: "user-agent:a\n" * (n == 0) + "disallow:/robots.txt$\n",
+    "relative": lambda n: f"sitemap:/{_letters(n)}\n",
+    "blank": lambda _: "user-agent:a\n\n",
+}
+"""Files of other records and of few rules, which no grammar above makes."""
+
+
+@pytest.mark.parametrize("record", _RECORDS)
+@pytest.mark.parametrize("work", WORKS)
+def test_of_other_records(work: str, record: str) -> None:
+    _check(
+        WORKS[work],
+        lambda octets: _filled(octets, map(_RECORDS[record], count())),
+        HALF_OCTETS // 2,
+    )
+
+
 @_many
 def test_of_urls(seed: int) -> None:
     """Twice the characters of a URL that is made of the rules' own parts, judged at once."""

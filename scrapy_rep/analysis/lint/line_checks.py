@@ -44,7 +44,7 @@ def line_findings(outlined: Outline) -> Iterator[Finding]:
     near: dict[bytes, str | None] = {}
     is_markup = outlined.octets.lstrip()[:1] == b"<"
     for line in outlined.lines:
-        if len(line.octets) > LINE_LIMIT_OCTETS:
+        if line.is_cut:
             yield Finding(Code.LINE_TOO_LONG, line.number, line.octets[:40], LINE_LIMIT_OCTETS + 1)
         invisible = _INVISIBLE.match(line.octets)
         if invisible:

@@ -18,6 +18,7 @@ Cost: linear in lines and findings, but for comparing patterns, bounded by `riva
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -105,6 +106,10 @@ class _Mender:
             mend = () if any(map(self._is_cut_by, mend)) else mend
             effect = Effect.KEEPS if mend else Effect.CHANGES
             mend = Mend(CHECKS[finding.code].mend, effect, mend)
+        return self._within_the_file(mend)
+
+    def _within_the_file(self, mend: Mend) -> Mend:
+        """A mend, which changes more than it says where more or less of the file is read then."""
         if mend.edits and self._outlined.is_cut:
             return Mend(mend.text + _UNCUT, Effect.CHANGES)
         if mend.edits and sum(map(self._grown_by, mend.edits)) > self._room_octets:
@@ -124,7 +129,7 @@ class _Mender:
         before = self._lines.get(edit.line)
         if edit.place is not Place.AT or edit.octets is None or before is None:
             return False
-        return len(before.octets) <= LINE_LIMIT_OCTETS < len(edit.octets.partition(b"#")[0])
+        return not before.is_cut and len(edit.octets.partition(b"#")[0]) > LINE_LIMIT_OCTETS
 
     def _edits_of(self, finding: Finding) -> tuple[Edit, ...] | Mend:
         code = finding.code
@@ -133,8 +138,7 @@ class _Mender:
         line = self._lines.get(finding.line)
         if line is None:
             return ()
-        is_cut = len(line.octets) > LINE_LIMIT_OCTETS
-        if is_cut and code in _WRITTEN_ANEW and code is not Code.LINE_TOO_LONG:
+        if line.is_cut and code in _WRITTEN_ANEW and code is not Code.LINE_TOO_LONG:
             return ()
         if code in self._of_line:
             return self._of_line[code](finding, line)
@@ -166,7 +170,7 @@ class _Mender:
     # Rules that go.
 
     def _keep_one_rule_in_each_group(self) -> None:
-        going = {finding.line for finding in self._found if finding.code in _RULES_THAT_GO}
+        going = {finding.line for finding in self._found if self._is_of_rule_that_goes(finding)}
         empties = {
             finding.line for finding in self._found if finding.code is Code.EMPTY_BESIDE_RULES
         }
@@ -180,6 +184,11 @@ class _Mender:
             else:
                 self._kept.add(own)
 
+    def _is_of_rule_that_goes(self, finding: Finding) -> bool:
+        if finding.code is Code.BLOCKS_ROBOTS:
+            return _forbids_nothing(self._lines[finding.line])
+        return finding.code in _RULES_THAT_GO
+
     def _without_rule(self, _: Finding, line: Line) -> Mend | tuple[Edit, ...]:
         comment = without(line)
         if line.number in self._emptied:
@@ -190,17 +199,12 @@ class _Mender:
     def _robots_rule(self, finding: Finding) -> Mend:
         """``Disallow: /robots.txt$`` forbids nothing; without the ``$`` it forbids other paths."""
         line = self._lines[finding.line]
-        if not line.pattern.endswith("$"):
+        if not _forbids_nothing(line):
             return Mend(CHECKS[finding.code].mend, Effect.CHANGES)
-        block = self._block_of[finding.line]
-        is_alone = all(rule is line for rule in block.rules)
-        octets = _EMPTY if is_alone else without(line)
-        mend = Mend(
-            _KEEP_ONE if is_alone else "remove the line",
-            Effect.KEEPS,
-            (Edit(Place.AT, line.number, octets),),
-        )
-        return Mend(mend.text + _UNCUT, Effect.CHANGES) if self._outlined.is_cut else mend
+        mend = self._without_rule(finding, line)
+        if not isinstance(mend, Mend):
+            mend = Mend("remove the line", Effect.KEEPS, mend)
+        return self._within_the_file(mend)
 
     @cached_property
     def _block_of(self) -> dict[int, Block]:
@@ -208,6 +212,22 @@ class _Mender:
             line.number: block
             for block in self._outlined.blocks
             for line in (*block.agents, *block.rules, *block.others)
+        }
+
+    @cached_property
+    def _name_counts(self) -> Counter[tuple[int, bytes]]:
+        """How many other records of each name there are, by group."""
+        blocks = self._outlined.blocks
+        return Counter((id(block), line.name) for block in blocks for line in block.others)
+
+    @cached_property
+    def _first_delays(self) -> dict[int, int]:
+        """The number of the Crawl-delay line that counts, by group."""
+        return {
+            id(block): line.number
+            for block in self._outlined.blocks
+            for line in reversed(block.others)
+            if line.name == b"crawl-delay" and crawl_delay(line.value) is not None
         }
 
     # Lines that move.
@@ -234,7 +254,7 @@ class _Mender:
 
     def _below_agents(self, _: Finding, line: Line) -> Mend | tuple[Edit, ...]:
         block = self._block_of[line.number]
-        if any(other.name == line.name and other is not line for other in block.others):
+        if self._name_counts[id(block), line.name] > 1:
             return Mend(_OWN_GROUPS, Effect.CHANGES)
         last = block.agents[-1]
         return Edit(Place.AT, line.number), Edit(Place.BELOW, last.number, line.octets)
@@ -260,11 +280,15 @@ class _Mender:
         return _rewritten(line, with_value(line, uri.encode()))
 
     def _without_delay(self, finding: Finding, line: Line) -> Mend | tuple[Edit, ...]:
-        block = self._block_of[line.number]
-        above = (other for other in block.others if other.number < line.number)
-        if any(o.name == b"crawl-delay" and crawl_delay(o.value) is not None for o in above):
+        first = self._first_delays.get(id(self._block_of[line.number]), line.number)
+        if first < line.number:
             return (Edit(Place.AT, line.number, without(line)),)
         return Mend(CHECKS[finding.code].mend, Effect.CHANGES)
+
+
+def _forbids_nothing(line: Line) -> bool:
+    """Whether a rule for robots.txt is for that file alone, which is always allowed."""
+    return line.pattern.endswith("$")
 
 
 def _octets(_: Finding) -> tuple[Edit, ...]:

@@ -81,6 +81,34 @@ class TestLastRule:
         body = "User-agent: a\nDisallow: /robots.txt\n"
         assert _one(body, Code.BLOCKS_ROBOTS).effect is Effect.CHANGES
 
+    @pytest.mark.parametrize("pattern", ["/robots.txt", "/robots.txt$"])
+    @pytest.mark.parametrize("after", ["", "User-agent: a\nDisallow: /\n"])
+    def test_a_rule_for_robots_txt_before_the_first_group(self, pattern: str, after: str) -> None:
+        body = f"Disallow: {pattern}\n{after}".encode()
+        is_kept = _one_of(body, Code.BLOCKS_ROBOTS).effect is Effect.KEEPS
+        assert is_kept is pattern.endswith("$")
+        prove(body, fixed(body, URI)[0], URI)
+
+    @pytest.mark.parametrize(
+        "rules",
+        [
+            "Disallow:\nDisallow: /robots.txt$\n",
+            "Disallow: /robots.txt$\nDisallow:\n",
+            "Disallow: /robots.txt$\nDisallow: /robots.txt$\n",
+            "Allow: /x\nDisallow: /robots.txt$  # why\nAllow: /x\n",
+            "Disallow: /robots.txt$  # why\n",
+        ],
+    )
+    def test_of_rules_that_all_go_and_one_for_robots_txt_one_stays(self, rules: str) -> None:
+        body = f"User-agent: a\n{rules}User-agent: b\nDisallow: /x\n".encode()
+        new, _ = fixed(body, URI)
+        prove(body, new, URI)
+        assert b"robots.txt" not in new
+        assert new.count(b"# why") == body.count(b"# why")
+        for finding in lint(body, URI):
+            if finding.effect is Effect.KEEPS and finding.proposal is not None:
+                prove(body, edited(body, finding.proposal.edits), URI)
+
 
 class TestLimits:
     """A line or a file that is longer is cut, so that it says something else."""
@@ -107,6 +135,23 @@ class TestLimits:
         self.assert_keeps(body, fixed(body)[0])
         for mode in Mode:
             self.assert_keeps(body, normalise(body, mode))
+
+    @pytest.mark.parametrize("start", ["", "Disallow: /x ", "Disallow /y "])
+    def test_a_long_comment_stays(self, start: str) -> None:
+        comment = b"#" + b"why " * LINE_LIMIT_OCTETS
+        body = b"User-agent: *\n" + start.encode() + comment + b"\nDisallow: /z\n"
+        assert Code.LINE_TOO_LONG not in {finding.code for finding in lint(body)}
+        new, _ = fixed(body)
+        self.assert_keeps(body, new)
+        assert comment in new
+        assert b"Disallow /y" not in new
+
+    def test_a_comment_that_moves_to_the_limit(self) -> None:
+        """With a colon, the first octet of the comment would be the first that is not read."""
+        line = b"Disallow /" + b"a" * (LINE_LIMIT_OCTETS - 9 - len(b"Disallow /"))
+        for more in range(12):
+            body = b"User-agent: *\n" + line + b"a" * more + b"#" * 100 + b"\n"
+            self.assert_keeps(body, fixed(body)[0])
 
     @pytest.mark.parametrize("first", ["Disallow: /\u00e9", "Disallow /e", "Disalow: /a%b"])
     @pytest.mark.parametrize("room", [0, 1, 5])
