@@ -125,13 +125,6 @@ class Decisions:
         self._waits: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
         self._user_count = 0
         self._journal = Journal(crawler)
-        self._crawler = crawler
-        self._inc_value: Callable[[str], None] = self._first_inc_value
-
-    def _first_inc_value(self, name: str) -> None:
-        """Count, and keep the method that does: there are no stats before the crawl begins."""
-        self._inc_value = self._crawler.stats.inc_value
-        self._inc_value(name)
 
     @classmethod
     def of(cls, crawler: Crawler, settings: RepSettings | PageSettings) -> Decisions:
@@ -184,7 +177,7 @@ class Decisions:
         if verdict is None:
             self._journal.count(stats.NOT_JUDGED)
             return
-        self._inc_value(stats.VERDICT_ALLOWED if verdict.allowed else stats.VERDICT_DISALLOWED)
+        self._journal.count(stats.VERDICT_ALLOWED if verdict.allowed else stats.VERDICT_DISALLOWED)
         if not verdict.allowed:
             if not self.is_dry_run:
                 self._drop(request, verdict)

@@ -31,7 +31,7 @@ from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
 from scrapy_rep.settings import RepSettings
-from scrapy_rep.trail import Trail
+from scrapy_rep.witness import witness_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -73,7 +73,7 @@ class RepMiddleware:
         self._has_job = bool(crawler.settings["JOBDIR"])
         self.slots = slots = Slots(crawler)
         self._decisions = exits = Decisions.of(crawler, settings)
-        exits.enter((lambda: Trail(crawler, settings)) if settings.audit_dir else None)
+        exits.enter(witness_of(crawler, settings))
         exits.tokens_for = self._identity.tokens_for
         self._judged_by = exits.judged_by
         if exits.witness is not None:

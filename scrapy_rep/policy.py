@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.protocol.access.events import AccessResult, Event, Meaning, access_result, name_of
 from scrapy_rep.protocol.access.exchange import Standing
 from scrapy_rep.protocol.access.knowledge import REMARK, Copy, Knowledge, Outage, Step
@@ -22,6 +20,9 @@ from scrapy_rep.protocol.usage.robots import FileUsage
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
 from scrapy_rep.reading import Reading
 from scrapy_rep.reservations import Tdmrep
+
+if TYPE_CHECKING:
+    from scrapy_rep.analysis.findings import Finding
 
 _POLICY_OCTETS = 2500  # what a policy takes besides its file, roughly
 
@@ -263,6 +264,9 @@ class Policy:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What is unusual in the answer and in the file."""
+        from scrapy_rep.analysis.checks.codes import Code  # few crawls ask for findings
+        from scrapy_rep.analysis.findings import Finding
+
         is_odd = self.access_result is AccessResult.SUCCESSFUL and self.status != _OK
         odd = (Finding(Code.ODD_STATUS, octets=self.event.encode()),) if is_odd else ()
         if self.remark:

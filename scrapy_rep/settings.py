@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import Any
 
@@ -182,6 +181,8 @@ def _names_of(cls: type[RepSettings | PageSettings]) -> set[str]:
 def _refuse_misspelt_names(settings: BaseSettings) -> None:
     for name in settings:
         if str(name).startswith("REP_") and name not in SETTINGS:
+            from difflib import get_close_matches  # hardly ever needed
+
             meant = get_close_matches(str(name), SETTINGS, n=1, cutoff=0.8)
             if meant:
                 raise ConfigurationError(

@@ -193,14 +193,14 @@ class Downloader:
         where there is none. This is asked several times of each request.
         """
         raw = self._raw if self._found is _ABSENT else self._found
-        slots = getattr(raw, "slots", None)
-        slot: Any = slots.get(key) if type(slots) is dict else None
-        if type(slot) is not _SCRAPYS_SLOT or slot.latercall is not None or slot.delay:
+        try:
+            slot: Any = raw.slots.get(key)
+            if type(slot) is not _SCRAPYS_SLOT or slot.latercall is not None or slot.delay:
+                return None
+            places = slot.concurrency
+            return places - len(slot.queue) - len(slot.transferring) if places > 0 else NO_LIMIT
+        except (AttributeError, TypeError):  # of another DOWNLOADER, or changed by others
             return None
-        places, queue, sent = slot.concurrency, slot.queue, slot.transferring
-        if type(queue) not in _USUAL or type(sent) not in _USUAL:
-            return None
-        return places - len(queue) - len(sent) if places > 0 else NO_LIMIT
 
     def abandon(self, key: str, request: Request) -> None:
         """Remove a request from a slot; the next request takes its place."""

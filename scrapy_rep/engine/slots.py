@@ -352,7 +352,13 @@ class Slots:
     def _reached(self, request: Request) -> None:
         """A request has reached the downloader: its slot keeps the pace of its origin."""
         key = slot_taken(request)
-        if self._is_nothing_new(request, key):
+        if (
+            not (self._delays.floors or self._has_asked or self._book)
+            and self._under_way.out.get(request) == key
+            and self._downloader.free_count(key) is not None
+        ):
+            # As nearly always: it comes to the slot that it holds a place of, and no pace is kept
+            # there. That makes no slot more ready, and none less.
             self._under_way.arrive(request, key)
             return
         self._keep_pace(request, key)
@@ -369,16 +375,6 @@ class Slots:
         if not is_told:
             self._let_go(request, key)
         self._tell(key)
-
-    def _is_nothing_new(self, request: Request, key: str) -> bool:
-        """Whether a request comes to the slot that it holds a place of, and no pace is kept there.
-
-        So it is with nearly all requests. They make no slot more ready, and none less.
-        """
-        if self._delays.floors or self._has_asked or self._book:
-            return False
-        is_its_own = self._under_way.is_for(request, key)
-        return is_its_own and self._downloader.free_count(key) is not None
 
     def _keep_pace(self, request: Request, key: str) -> None:
         ask = self._asks.pop(request, None)
@@ -405,7 +401,8 @@ class Slots:
         slot.last_at = min(slot.last_at, time.monotonic() - longest)
 
     def _left(self, request: Request) -> None:
-        self._arrived(request)
+        if self._others or self._sent:
+            self._arrived(request)
         key = slot_taken(request)
         counted = self._under_way.end(request)
         if counted is not None and counted != key:

@@ -33,10 +33,6 @@ class UnderWay:
         """Whether a request was handed out and is still in the middlewares."""
         return request in self.out
 
-    def is_for(self, request: Request, key: str) -> bool:
-        """Whether a request is still in the middlewares, and was handed out for this slot."""
-        return self.out.get(request) == key
-
     def arrive(self, request: Request, key: str) -> None:
         """A request has come from the middlewares to the slot that it was handed out for."""
         del self.out[request]

@@ -111,15 +111,6 @@ class Archive:
         self._known: Lru[tuple[Origin, str], float] = Lru(_KNOWN_OCTETS)
         crawler.signals.connect(self._open, signal=signals.spider_opened)
 
-    @classmethod
-    def of(cls, crawler: Crawler, settings: RepSettings, identity: Identity) -> Archive | None:
-        """The archive that a crawl is to have; None for none.
-
-        Raises:
-            ConfigurationError: warcio is not installed.
-        """
-        return cls(crawler, settings, identity) if settings.warc_dir else None
-
     def _open(self) -> None:
         if self._opened is None and not self._is_closed:
             self._opened = Writer(

@@ -12,14 +12,17 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from scrapy_rep.engine.loops import Place, Stopwatch
 from scrapy_rep.protocol.access.knowledge import Copy, Step
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.warc.exchanges import Archived
 
 from .carried import NOTHING, Carried
 from .resources import ROBOTS_TXT, Resource
+
+if TYPE_CHECKING:
+    from scrapy_rep.warc.exchanges import Archived
 
 
 class Part(Enum):

@@ -132,6 +132,8 @@ class Downloads:
 
     def left(self, request: Request) -> None:
         """A request has left the downloader."""
+        if not self._under_way:
+            return  # as of nearly every request
         download = self._of(request)
         if download is not None:
             download.is_back = True

@@ -44,7 +44,6 @@ from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Step, 
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.units import DAY_SECONDS
 
-from .archive import Archive
 from .askers import Asker
 from .carried import Carried
 from .course import Course, Part, Parts
@@ -60,6 +59,8 @@ if TYPE_CHECKING:
     from scrapy_rep.engine.slots import Slots
     from scrapy_rep.identity import Identity
     from scrapy_rep.settings import RepSettings
+
+    from .archive import Archive
 
 logger = logging.getLogger(__name__)
 
@@ -92,6 +93,19 @@ class _TimeIsUpError(Exception):
     """The same, before what is known was looked up."""
 
 
+def _archive_of(crawler: Crawler, settings: RepSettings, identity: Identity) -> Archive | None:
+    """The archive that a crawl is to have; None for none.
+
+    Raises:
+        ConfigurationError: warcio is not installed.
+    """
+    if not settings.warc_dir:
+        return None
+    from .archive import Archive  # most crawls keep none, and need not load it
+
+    return Archive(crawler, settings, identity)
+
+
 class Exchanges:
     """The exchanges of one crawl, and its store."""
 
@@ -102,7 +116,7 @@ class Exchanges:
         self._journal = Journal(crawler)
         self._count = self._journal.count
         self._settings = settings
-        self._archive = Archive.of(crawler, settings, identity)
+        self._archive = _archive_of(crawler, settings, identity)
         self._fetcher = Fetcher(crawler, settings, identity, slots, self._archive)
         self._asker = Asker(crawler, settings, identity)
         self._keeper = Keeper(crawler, settings)

@@ -30,7 +30,6 @@ from scrapy_rep.protocol.access.knowledge import Answer, Copy, Step
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.redirects import next_hop
 
-from .archive import Archive
 from .course import Course, Part, Way
 from .failures import failure_of
 from .requests import Requests, headers_of
@@ -42,6 +41,8 @@ if TYPE_CHECKING:
     from scrapy_rep.engine.slots import Slots
     from scrapy_rep.identity import Identity
     from scrapy_rep.settings import RepSettings
+
+    from .archive import Archive
 
 logger = logging.getLogger(__name__)
 

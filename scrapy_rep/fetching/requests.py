@@ -30,7 +30,6 @@ from scrapy_rep.protocol.access.endings import Ending, Extent, extent, extent_be
 from scrapy_rep.protocol.access.events import Event, Failure
 from scrapy_rep.protocol.access.knowledge import REMARK, Step
 
-from .archive import Archive
 from .downloads import Downloads
 from .failures import failure_of, is_loss
 from .transfer import MARK, Transfer
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from scrapy_rep.identity import Identity
     from scrapy_rep.settings import RepSettings
 
+    from .archive import Archive
     from .course import Course
 
 _LOCATION_CHARACTERS = 2000  # of a header that a site may make as long as it likes

@@ -159,7 +159,7 @@ class Wires:
         Twisted puts its URI together from parts, which takes longer than all else here. Most
         requests are pages, whose targets end otherwise than those of ours.
         """
-        if not asked.uri.endswith((*self._ends,)):
+        if not self._ends or not asked.uri.endswith((*self._ends,)):
             return False
         return (asked.absoluteURI or b"").decode("latin-1") in self._awaited
 
@@ -236,7 +236,9 @@ class _WatchedProtocol(HTTP11ClientProtocol):
     def dataReceived(self, data: bytes) -> None:  # noqa: N802
         """Pass octets to the parser, unless there are too many of them."""
         connection, wires = self.rep_connection, self.rep_wires
-        if connection.takes(len(data)):
+        if connection.most_octets is None:  # of a page, as nearly always
+            super().dataReceived(data)  # type: ignore[no-untyped-call]
+        elif connection.takes(len(data)):
             before, wires.speaking = wires.speaking, connection
             try:
                 super().dataReceived(data)  # type: ignore[no-untyped-call]

@@ -6,13 +6,12 @@ By default it obeys nothing, and reads nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import Request, signals
 from scrapy.http import Response
-from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_rep import stats
 from scrapy_rep.decisions import Decisions
@@ -30,7 +29,7 @@ from scrapy_rep.protocol.usage.preference import (
     UsagePreferences,
 )
 from scrapy_rep.settings import PageSettings
-from scrapy_rep.trail import Trail
+from scrapy_rep.witness import witness_of
 
 from .asking import usage_as_known
 from .crawls import PageCrawl
@@ -39,6 +38,7 @@ from .readings import page_rules, refused_links
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+    from typing_extensions import Self
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ Because = PageRule | Statement
 """What decided that something is withheld."""
 
 
-class RepPageMiddleware(BaseSpiderMiddleware):
+class RepPageMiddleware:
     """Drops requests and items that `REP_PAGE_OBEY` and `REP_USES` withhold, and marks items.
 
     It does so whether `ROBOTSTXT_OBEY` is on or off. Of a page it reads only what is needed: links
@@ -64,12 +64,12 @@ class RepPageMiddleware(BaseSpiderMiddleware):
         Raises:
             ConfigurationError: a setting is wrong.
         """
-        super().__init__(crawler)
+        self.crawler = crawler
         self._settings = settings = PageSettings.of(crawler.settings)
         self._crawl = PageCrawl(crawler, settings)
         self._journal = Journal(crawler)
         self._decisions = Decisions.of(crawler, settings)
-        self._decisions.enter((lambda: Trail(crawler, settings)) if settings.audit_dir else None)
+        self._decisions.enter(witness_of(crawler, settings))
         obeyed = settings.page_obey
         self._of_items = tuple(rule for rule in obeyed if rule not in _OF_REQUESTS)
         self._of_requests = frozenset(obeyed) & frozenset(_OF_REQUESTS)
@@ -83,6 +83,11 @@ class RepPageMiddleware(BaseSpiderMiddleware):
         self._unannotated: set[type] = set()
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build from a crawler."""
+        return cls(crawler)
 
     def _spider_opened(self) -> None:
         self._crawl.open()
@@ -117,9 +122,27 @@ class RepPageMiddleware(BaseSpiderMiddleware):
 
     def _kept(self, response: Response | None, result: Iterable[Any]) -> Iterator[Any]:
         for one in result:
-            kept = self._get_processed(one, response)
+            kept = self._processed(one, response)
             if kept is not None:
                 yield kept
+
+    async def process_spider_output_async(
+        self,
+        response: Response | None,
+        result: AsyncIterator[Any],
+        spider: Any = None,
+    ) -> AsyncIterator[Any]:
+        """The same of a callback that is an asynchronous generator."""
+        del spider
+        async for one in result:
+            kept = self._processed(one, response)
+            if kept is not None:
+                yield kept
+
+    def _processed(self, one: Any, response: Response | None) -> Any:
+        if isinstance(one, Request):
+            return self.get_processed_request(one, response)
+        return self.get_processed_item(one, response)
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
         """The request; None if the page says that it is not to be followed."""

@@ -136,8 +136,11 @@ class RepPriorityQueue:
             lane.count += 1
             self._lanes.count += 1
             if lane is self._emptied:
+                # It was ready when it handed out its last request. If it is not any more, the look
+                # before the next one tells.
                 self._emptied = None
-                self._begin(lane, request)
+                lane.slot.put(lane)
+                self._turns.put(lane.slot, self._slots.active_count(lane.slot.key))
             return
         requests = self._stocks.open(target.name)
         try:
