@@ -24,6 +24,10 @@ DONT_OBEY_PAGE_RULES = "dont_obey_page_rules"
 """Read: a request that carries it is not dropped because of the page that links to it."""
 
 
+EXEMPT = "dont_obey_robotstxt"
+"""Read: Scrapy's key that exempts a request."""
+
+
 def is_exempt(request: Request) -> bool:
     """Whether a request carries `dont_obey_robotstxt` of its own.
 
@@ -31,4 +35,4 @@ def is_exempt(request: Request) -> bool:
     any host, and the user exempted only the page that redirects.
     """
     meta = request.meta
-    return bool(meta.get("dont_obey_robotstxt")) and not meta.get("redirect_urls")
+    return bool(meta.get(EXEMPT)) and not meta.get("redirect_urls")

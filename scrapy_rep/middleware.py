@@ -16,18 +16,19 @@ from scrapy_rep.browsers.pages import CrawlPages, refusal_of
 from scrapy_rep.decisions import Decisions
 from scrapy_rep.engine.components import middleware_orders
 from scrapy_rep.engine.journal import Journal
-from scrapy_rep.engine.origins import origin_of
+from scrapy_rep.engine.origins import known_origin, origin_of
 from scrapy_rep.engine.slot_keys import SLOT, leave_inherited_slot
 from scrapy_rep.engine.slots import Slots
 from scrapy_rep.engine.state import is_closing
-from scrapy_rep.fetching.transfer import is_own
+from scrapy_rep.fetching.transfer import MARK, is_own
 from scrapy_rep.gate import gate_of
 from scrapy_rep.identity import Identity
-from scrapy_rep.meta import PUT_BACK, QUEUE, VERDICT, is_exempt
+from scrapy_rep.meta import EXEMPT, PUT_BACK, QUEUE, VERDICT, is_exempt
 from scrapy_rep.pacing import Pacing
 from scrapy_rep.policies import Policies
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
+from scrapy_rep.protocol.extensions.pace import Pace
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
 from scrapy_rep.settings import RepSettings
@@ -157,19 +158,21 @@ class RepMiddleware:
         Raises:
             RobotsTxtDisallowed: the policy of its origin does not allow it.
         """
-        if is_own(request):
-            return None
         meta = request.meta
+        if MARK in meta and is_own(request):
+            return None
         meta.pop(VERDICT, None)
         if SLOT in meta:
             leave_inherited_slot(request)
         has_come_back = PUT_BACK in meta
         if has_come_back:
             request.dont_filter = bool(meta.pop(PUT_BACK))
-        if is_exempt(request):
+        if EXEMPT in meta and is_exempt(request):
             self._decisions.exempt(request)
             return None
-        verdict = await self.judge(request)
+        verdict = self._judged_at_once(request)
+        if verdict is None:
+            verdict = await self.judge(request)
         if not has_come_back and verdict is not None and self._is_undecided(verdict):
             return self._put_back(request)
         self._decisions.judged(request, verdict, meta)
@@ -221,6 +224,40 @@ class RepMiddleware:
             self._journal.count(stats.CACHE_HIT)
         return await self._admit(policy, request)
 
+    def _judged_at_once(self, request: Request) -> Verdict | None:
+        """What `judge` returns of nearly all requests; None where that may take a while."""
+        url = request.url
+        origin = known_origin(url)
+        if origin is None or is_robots_txt(url) or self._waits:
+            return None
+        policy = self.policies.peek(origin, request)
+        if policy is None:
+            return None
+        tokens = self._identity.tokens_for(request)
+        if policy.is_large and not policy.is_ready_for(tokens):
+            return None
+        self._journal.count(stats.CACHE_HIT)
+        return self._decided(policy, request, tokens)[0]
+
+    def _decided(
+        self, policy: Policy, request: Request, tokens: tuple[str, ...]
+    ) -> tuple[Verdict, Pace]:
+        """The verdict of a policy whose rules are ready, and the pace that it asks for."""
+        self._judged_by[request] = policy
+        verdict = policy.verdict(request.url, tokens)
+        pace = self.pacing.admit(policy, request, tokens)
+        if verdict.allowed and pace.is_skipped:
+            self._journal.count(stats.SKIPPED)
+            verdict = Verdict(
+                allowed=False, reason=Reason.CRAWL_DELAY, robots_txt=verdict.robots_txt
+            )
+        return verdict, pace
+
+    @property
+    def _waits(self) -> bool:
+        """Whether allowed requests wait here for a time or a turn, before they are sent."""
+        return self.settings.visit_time_obey or self.slots.gate is not None
+
     def policy_of(self, request: Request) -> Policy | None:
         """The policy by which a request was judged; None if it was not."""
         return self._judged_by.get(request)
@@ -236,15 +273,8 @@ class RepMiddleware:
         tokens = self._identity.tokens_for(request)
         if not policy.is_ready_for(tokens):
             await self.policies.make_ready(policy, tokens)
-        self._judged_by[request] = policy
-        verdict = policy.verdict(request.url, tokens)
-        pace = self.pacing.admit(policy, request, tokens)
-        if not verdict.allowed:
-            return verdict
-        if pace.is_skipped:
-            self._journal.count(stats.SKIPPED)
-            return Verdict(allowed=False, reason=Reason.CRAWL_DELAY, robots_txt=verdict.robots_txt)
-        if not self.settings.visit_time_obey and self.slots.gate is None:
+        verdict, pace = self._decided(policy, request, tokens)
+        if not verdict.allowed or not self._waits:
             return verdict
         if not await self.pacing.wait(policy, tokens):
             return Verdict(allowed=False, reason=Reason.VISIT_TIME, robots_txt=verdict.robots_txt)

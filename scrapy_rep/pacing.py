@@ -48,6 +48,7 @@ class Pacing:
         self._journal = Journal(crawler)
         self._settings = settings
         self._slots = slots
+        self._floors = slots.floors  # none: nothing stands that may have to go
         self._said: Lru[Origin, float] = Lru(_SAID_OCTETS)
         # A delay means the same at all times, and to each request of an origin.
         self._lasting = lru_cache(_LASTING_COUNT)(lambda delay: self._found(Asked(delay), 0.0))
@@ -57,7 +58,8 @@ class Pacing:
 
         An origin that is skipped sets no floor: its requests are dropped, and need not wait first.
         """
-        if self._is_free(policy.asked_of()):
+        asked = policy.asked_of()
+        if not self._floors and not asked.crawl_delay and asked.request_rate is None:
             return _NO_PACE
         found, ask = self._own_pace(policy)
         self._slots.set_floor(key, ask)
@@ -73,10 +75,6 @@ class Pacing:
             return opens_at
         is_skipped = self.apply(policy, policy.origin.host).is_skipped
         return math.inf if is_skipped and not self._settings.dry_run else 0.0
-
-    def _is_free(self, asked: Asked) -> bool:
-        """Whether nothing is asked for, and no floor stands that may have to go: as a rule."""
-        return not asked.crawl_delay and asked.request_rate is None and not self._slots.has_floors
 
     def _own_pace(self, policy: Policy) -> tuple[Pace, Ask]:
         """The pace of an origin now, and what it asks of a slot.
@@ -98,9 +96,10 @@ class Pacing:
 
     def admit(self, policy: Policy, request: Request, tokens: tuple[str, ...]) -> Pace:
         """The pace of a request judged by these tokens, which it asks of whatever slot it takes."""
-        as_whom = None if tokens == policy.tokens else tokens
-        if self._is_free(policy.asked_of(as_whom)):
+        asked = policy.asked_of(tokens)
+        if not self._floors and not asked.crawl_delay and asked.request_rate is None:
             return _NO_PACE
+        as_whom = None if tokens == policy.tokens else tokens
         found, ask = self._own_pace(policy) if as_whom is None else self._pace(policy, as_whom)
         if as_whom is None:
             self._slots.set_floor(slot_key_at(request, policy.origin), ask)
@@ -134,9 +133,7 @@ class Pacing:
 
     def opens_at(self, policy: Policy) -> float:
         """When an origin may be visited, POSIX seconds; in the past while its window is open."""
-        if not self._settings.visit_time_obey:
-            return 0.0
-        visit_time = policy.asked_of().visit_time
+        visit_time = policy.asked_of().visit_time if self._settings.visit_time_obey else None
         return 0.0 if visit_time is None else opens_at(visit_time, time.time())
 
     async def wait(self, policy: Policy, tokens: tuple[str, ...]) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.protocol.access.events import AccessResult, Event, Meaning, access_result, name_of
 from scrapy_rep.protocol.access.exchange import Standing
 from scrapy_rep.protocol.access.knowledge import REMARK, Copy, Knowledge, Outage, Step
@@ -20,9 +22,6 @@ from scrapy_rep.protocol.usage.robots import FileUsage
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
 from scrapy_rep.reading import Reading
 from scrapy_rep.reservations import Tdmrep
-
-if TYPE_CHECKING:
-    from scrapy_rep.analysis.findings import Finding
 
 _POLICY_OCTETS = 2500  # what a policy takes besides its file, roughly
 
@@ -59,6 +58,7 @@ class Policy:
             empty file where there is none.
         is_stale: whether it is an old copy, used because the file is unreachable.
         is_unreachable: whether the last fetch failed.
+        is_large: whether its rules are made ready in a thread; see `is_ready_for`.
         content_type: the Content-Type of the answer; empty if it has none.
         remark: what was unusual in the encoding of the answer's body; empty if nothing was.
         hops: the URLs on the way to the file, in order.
@@ -82,7 +82,6 @@ class Policy:
         "_asked",
         "_event",
         "_grown",
-        "_is_large",
         "_paced",
         "_reading",
         "_rules",
@@ -97,6 +96,7 @@ class Policy:
         "fetched_at",
         "headers",
         "hops",
+        "is_large",
         "is_stale",
         "is_unreachable",
         "meaning",
@@ -160,7 +160,7 @@ class Policy:
         self.tdmrep: Tdmrep | None = None
         self._asked: Asked | None = None  # of this crawl
         self._paced: Any = None  # what `pacing` makes of that
-        self._is_large = reading.is_large
+        self.is_large = reading.is_large
         self._usage: dict[Any, FileUsage] = {}
         self._event = event
         self.is_unreachable = self.access_result is AccessResult.UNREACHABLE
@@ -264,9 +264,6 @@ class Policy:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What is unusual in the answer and in the file."""
-        from scrapy_rep.analysis.checks.codes import Code  # few crawls ask for findings
-        from scrapy_rep.analysis.findings import Finding
-
         is_odd = self.access_result is AccessResult.SUCCESSFUL and self.status != _OK
         odd = (Finding(Code.ODD_STATUS, octets=self.event.encode()),) if is_odd else ()
         if self.remark:
@@ -364,7 +361,7 @@ class Policy:
 
     def is_ready_for(self, product_tokens: tuple[str, ...]) -> bool:
         """Whether a verdict for some tokens takes a moment; a large file has to be read first."""
-        return not self._is_large or self._reading.is_ready_for(product_tokens)
+        return not self.is_large or self._reading.is_ready_for(product_tokens)
 
     @property
     def host(self) -> str | None:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from scrapy_rep.analysis.findings import findings
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.extensions.clean_params import CleanParams
 from scrapy_rep.protocol.extensions.pace import Asked
 from scrapy_rep.protocol.selection import Selection
 from scrapy_rep.robotparser import Decider
-
-if TYPE_CHECKING:
-    from scrapy_rep.analysis.findings import Finding
 
 # The rules of larger files are made ready in a thread. A hostile file of 500 KiB takes so long that
 # all other requests would have to wait (`benchmarks/hostile.py`, "first").
@@ -137,12 +135,6 @@ class Reading:
         self._asked[tokens] = asked
 
 
-def _findings(reading: Reading) -> tuple[Finding, ...]:
-    from scrapy_rep.analysis.findings import findings  # few crawls ask for them
-
-    return findings(reading.robots_txt)
-
-
 def _octets_of_names(clean: CleanParams) -> int:
     return sum(_NAME_OCTETS * len(one.parameters) + len(one.prefix) for one in clean.records)
 
@@ -154,7 +146,7 @@ _VIEWS: dict[str, tuple[Callable[[Reading], Any], Callable[[Any], int]]] = {
         lambda urls: sum(map(len, urls)),
     ),
     "findings": (
-        _findings,
+        lambda reading: findings(reading.robots_txt),
         lambda found: sum(len(one.octets) + len(one.detail) for one in found),
     ),
     "other_records": (

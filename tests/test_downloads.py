@@ -38,6 +38,9 @@ class Slots:
         self.abandoned: list[Request] = []
         self.delay = 0.0
 
+    def listen_to_requests(self, told: Any) -> None:
+        self.told = told
+
     def has(self, request: Request) -> bool:
         return request in self.inside
 
@@ -70,7 +73,7 @@ class Crawl:
         crawler.engine = SimpleNamespace(download_async=self._download)  # type: ignore[assignment]
         slots: Any = Slots()
         self.slots: Slots = slots
-        self.downloads = Downloads(crawler, RepSettings.of(crawler.settings), slots)
+        self.downloads = Downloads(crawler, RepSettings.of(crawler.settings), slots, lambda _: None)
         self.parts = Parts(lambda: None)
         self.course = Course(self.parts)
         self.request = Request("https://example.com/robots.txt", meta={MARK: Transfer(512_000)})
@@ -129,6 +132,7 @@ def in_a_crawl(work: Callable[[Crawl], Coroutine[Any, Any, None]]) -> None:
 def test_it_is_where_the_slots_say() -> None:
     async def work(crawl: Crawl) -> None:
         assert crawl.is_at(Part.MIDDLEWARES)
+        assert crawl.slots.told is not None
         for part in (Part.MIDDLEWARES, Part.SLOT, Part.HANDLER, Part.ANSWER):
             crawl.at(part)
             assert crawl.is_at(part)
@@ -142,6 +146,7 @@ def test_it_is_where_the_slots_say() -> None:
         assert crawl.slots.abandoned == []
         assert crawl.downloads._under_way == {}
         assert crawl.downloads._ticks._looks == set()
+        assert crawl.slots.told is None, "or each page would cost something"
         crawl.downloads.reached(crawl.request)
         crawl.downloads.left(crawl.request)
         crawl.look()

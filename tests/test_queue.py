@@ -153,8 +153,8 @@ class TestEmptied:
         setup.pop()
         setup.readiness.outlooks["a.example"] = Outlook(OriginState.UNASKED)
         setup.push("http://a.example/1")
-        assert setup.readiness.asked == [("a.example", "http://a.example/1")]
         assert setup.pop() == []
+        assert setup.readiness.asked == [("a.example", "http://a.example/1")]
         setup.readiness.settle("a.example")
         assert setup.pop() == ["http://a.example/1"]
 

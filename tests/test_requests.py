@@ -74,6 +74,7 @@ class Crawl:
         rep = RepSettings.of(crawler.settings)
         self.requests = Requests(crawler, rep, identity, self.slots)
         self.requests._downloads = self  # type: ignore[assignment]
+        self.slots.listen_to_requests((self.requests._reached, lambda _: None))
         self.given = list(given)
         self.asked: list[Request] = []
         self.tells_request = True

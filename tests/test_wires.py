@@ -310,7 +310,7 @@ class TestTwisted:
             assert not wires.is_awaited(request)
             with wires._awaiting(target, Transfer(LIMIT)):
                 assert wires.is_awaited(request)
-        assert not wires._ends
+        assert not wires.awaits
         assert not wires._awaited
 
     def test_pages_have_none(self) -> None:
@@ -329,7 +329,8 @@ class TestTwisted:
         wires, protocol = self.watched(Protocol())
         transfer = Transfer(LIMIT)
         protocol.receive = lambda: wires.note_head(transfer)
-        protocol.dataReceived(b"#")
+        with wires._awaiting(URI, transfer):
+            protocol.dataReceived(b"#")
         for _ in range(2):
             protocol.connectionLost(self.fail(error()))
         assert transfer.connection is not None

@@ -6,13 +6,11 @@ for everything. Both speak in `Finding`, whose words come from the one table of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from scrapy_rep.analysis.agents.crawlers import crawler_of
-from scrapy_rep.analysis.checks.codes import Code, Severity
+from scrapy_rep.analysis.checks.codes import Check, Code, Severity
 from scrapy_rep.analysis.checks.effects import EFFECTS, Effect
-from scrapy_rep.analysis.checks.table import CHECKS
 from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.extensions import records as other
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_uri
@@ -21,7 +19,6 @@ from scrapy_rep.protocol.tokens import names_somebody
 from scrapy_rep.protocol.verdict import shown
 
 from .mending import Mend
-from .outline import name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +46,18 @@ class Finding:
     @property
     def severity(self) -> Severity:
         """How bad it is."""
-        return CHECKS[self.code].severity
+        return self._check.severity
 
     @property
     def message(self) -> str:
         """What it means, in one sentence without its full stop."""
-        meaning = CHECKS[self.code].meaning
+        meaning = self._check.meaning
         return f"{meaning} ({self.detail})" if self.detail else meaning
 
     @property
     def mend(self) -> str:
         """What to do about it, likewise."""
-        return CHECKS[self.code].mend if self.proposal is None else self.proposal.text
+        return self._check.mend if self.proposal is None else self.proposal.text
 
     @property
     def effect(self) -> Effect:
@@ -69,6 +66,12 @@ class Finding:
             return self.proposal.effect
         usual = EFFECTS[self.code]
         return Effect.CHANGES if usual is Effect.KEEPS else usual  # nobody has looked
+
+    @property
+    def _check(self) -> Check:
+        from scrapy_rep.analysis.checks.table import CHECKS  # few crawls look at findings
+
+        return CHECKS[self.code]
 
     def __str__(self) -> str:
         """The finding in one line."""
@@ -96,6 +99,10 @@ def findings(robots_txt: RobotsTxt) -> tuple[Finding, ...]:
 
 
 def _findings(robots_txt: RobotsTxt, octets: bytes) -> Iterator[Finding]:
+    from scrapy_rep.analysis.agents.crawlers import crawler_of  # likewise
+
+    from .outline import name_of
+
     uri = robots_txt.uri
     if robots_txt.is_cut:
         yield Finding(Code.PARSE_LIMIT)
@@ -110,7 +117,13 @@ def _findings(robots_txt: RobotsTxt, octets: bytes) -> Iterator[Finding]:
     for offset, kind, key, value in records(octets):
         has_group = has_group or kind is Kind.USER_AGENT
         wildcards += kind in RULES and b"*" in value
-        for code in _codes(kind, key, value, uri, sitemaps, has_group=has_group):
+        codes: Iterable[Code]
+        if kind is Kind.USER_AGENT:
+            is_somebody = names_somebody(value) or crawler_of(name_of(value)) is not None
+            codes = () if is_somebody else (Code.USER_AGENT_NAMES_NOBODY,)
+        else:
+            codes = _codes(kind, key, value, uri, sitemaps, has_group=has_group)
+        for code in codes:
             line += octets.count(b"\n", counted, offset)
             counted = offset
             yield Finding(code, line, value)
@@ -126,9 +139,6 @@ def _codes(
             yield Code.RULE_BEFORE_GROUP
         if value and not value.startswith((b"/", b"*")):
             yield Code.RULE_MATCHES_NOTHING
-    elif kind is Kind.USER_AGENT:
-        if not names_somebody(value) and crawler_of(name_of(value)) is None:
-            yield Code.USER_AGENT_NAMES_NOBODY
     elif kind is Kind.SITEMAP:
         sitemap = sitemap_uri(value, uri)
         if sitemap is None:

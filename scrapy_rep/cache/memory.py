@@ -40,6 +40,9 @@ class Lru(Generic[Name, Value]):
         self.evicted_count = 0
         self._small: _Pool[Name, Value] = _Pool()
         self._large: _Pool[Name, Value] = _Pool()
+        # What was got last: as a rule, several look at one origin in turn.
+        self._last: Name | None = None
+        self._last_value: Value | None = None
 
     @property
     def octets(self) -> int:
@@ -51,6 +54,8 @@ class Lru(Generic[Name, Value]):
 
     def get(self, key: Name) -> Value | None:
         """The value, which becomes the most recently used; None if there is none."""
+        if key is self._last:
+            return self._last_value
         values = self._small.values
         found = values.get(key)
         if found is None and self._large.values:
@@ -59,11 +64,12 @@ class Lru(Generic[Name, Value]):
         if found is None:
             return None
         values.move_to_end(key)
+        self._last, self._last_value = key, found[0]
         return found[0]
 
     def put(self, key: Name, value: Value, octets: int) -> None:
         """Keep a value that costs `octets`, in place of the key's former one."""
-        self.drop(key)
+        self.drop(key)  # which forgets what was got last: others may be evicted below
         is_large = octets > self.limit_octets // _LARGE_PART
         pool = self._large if is_large else self._small
         pool.values[key] = (value, octets)
@@ -82,6 +88,7 @@ class Lru(Generic[Name, Value]):
 
     def drop(self, key: Name) -> None:
         """Forget a key's value, if there is one."""
+        self._last = self._last_value = None
         for pool in (self._small, self._large):
             _, octets = pool.values.pop(key, (None, 0))
             pool.octets -= octets

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy.statscollectors import StatsCollector
 
@@ -11,19 +10,28 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 
+class Count(Protocol):
+    """Counts so many more under a name."""
+
+    def __call__(self, name: str, count: int = 1, /) -> None:
+        """Count."""
+
+
 class Journal:
-    """Counts for one crawl, and says whose log records ours are."""
+    """Counts for one crawl, and says whose log records ours are.
+
+    Attributes:
+        count: counts so many more under a name, one if no number is given.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._inc_value: Callable[[str, int], object] | None = None
+        self.count: Count = self._count_first
 
-    def count(self, name: str, count: int = 1) -> None:
-        """Count so many more."""
-        if self._inc_value is None:  # a crawler has no stats before it begins
-            self._inc_value = inc_value_of(self._crawler.stats)
-        if count:
-            self._inc_value(name, count)
+    def _count_first(self, name: str, count: int = 1, /) -> None:
+        """Count, and keep what does: a crawler has no stats before it begins."""
+        self.count = counter_of(self._crawler.stats)
+        self.count(name, count)
 
     @property
     def extra(self) -> dict[str, Any]:
@@ -31,22 +39,28 @@ class Journal:
         return {"spider": self._crawler.spider}
 
 
-def inc_value_of(stats: StatsCollector) -> Callable[[str, int], object]:
-    """A function that counts as the `inc_value` of a collector does.
+def counter_of(stats: StatsCollector) -> Count:
+    """A function that counts as the `inc_value` of a collector does; nothing is no count.
 
     Scrapy's own collectors look at the arguments of each call, and at each look-up of an attribute.
     That takes several times as long as the counting, which is done for every request.
     """
-    kind, held = type(stats), vars(stats)
+    inc_value, held = stats.inc_value, vars(stats)
     is_scrapys = all(
-        getattr(kind, name) is getattr(StatsCollector, name)
+        getattr(type(stats), name) is getattr(StatsCollector, name)
         for name in ("inc_value", "__getattribute__")
     )
     if not is_scrapys or "inc_value" in held or type(held.get("_stats")) is not dict:
-        return stats.inc_value
 
-    def inc_value(name: str, count: int) -> None:
-        values = held["_stats"]  # `set_stats` puts another dictionary there
-        values[name] = values.get(name, 0) + count
+        def ask(name: str, count: int = 1, /) -> None:
+            if count:
+                inc_value(name, count)
 
-    return inc_value
+        return ask
+
+    def add(name: str, count: int = 1, /) -> None:
+        if count:
+            values = held["_stats"]  # `set_stats` puts another dictionary there
+            values[name] = values.get(name, 0) + count
+
+    return add

@@ -19,7 +19,7 @@ Rules for the next author:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -35,7 +35,7 @@ from .floors import EVENT, Ask, Hold
 from .gates import Gate
 from .lending import Lending
 from .origins import origin_of
-from .slot_keys import slot_taken
+from .slot_keys import SLOT, slot_taken
 from .under_way import UnderWay
 from .visits import BOOK, VisitBook, Visits
 
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 _MOMENT_SECONDS = 0.02
 
 
+Told = Callable[[Request], None]
+
+
 class Slots:
     """The slots of one crawl's downloader.
 
@@ -52,6 +55,8 @@ class Slots:
         gate: where requests wait for their turn among those of other processes, if they do.
         place_for_others: lets the downloader take another request while one waits.
         place_of_its_own: lets the downloader take one more, so that one of ours takes no other's.
+        out: the requests that were handed out and are still in the middlewares, or ended there.
+        floors: those of the slots by their keys; empty while no site asks for a delay.
     """
 
     def __init__(self, crawler: Crawler, book: VisitBook = BOOK) -> None:
@@ -65,6 +70,8 @@ class Slots:
         # Of each request, so without another call between.
         self.hand_out = self._under_way.hand_out
         self.active_count = self._under_way.count
+        self.out = self._under_way.out
+        self.floors: Mapping[str, object] = self._delays.floors
         self._asks: WeakKeyDictionary[Request, Ask] = WeakKeyDictionary()
         self._others: dict[Request, Hold] = {}
         self._sent: dict[Request, Visits] = {}
@@ -74,32 +81,42 @@ class Slots:
         self._leaving: dict[Hashable, Request] = {}
         self._told_of_visits: list[Callable[[Hashable, float, float, float], None]] = []
         self._sent_at: dict[Request, float] = {}
-        self._told_of_reached: list[Callable[[Request], None]] = []
-        self._told_of_left: list[Callable[[Request], None]] = []
+        self._told_of_requests: tuple[Told, Told] | None = None
         self.gate: Gate | None = None
         self.place_for_others = lending.for_others
         self.place_of_its_own = lending.one_more
-        self._handlers = self._connect_for_requests()  # kept here: Scrapy holds them weakly
+        # Kept here: Scrapy holds them weakly.
+        self._reached, self._has_left = self._connect_for_requests()
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
-    def _connect_for_requests(self) -> tuple[Callable[..., None], ...]:
+    def _connect_for_requests(self) -> tuple[Callable[..., None], Callable[..., None]]:
         """Have functions called with every request of the crawl, at the least cost.
 
         Each time that Scrapy calls a method, it looks up whose it is, and which arguments it takes.
         It need not for functions that take all.
         """
-        told_of_reached, told_of_left = self._told_of_reached, self._told_of_left
+        under_way, floors, free_count = self._under_way, self.floors, self._downloader.free_count
 
         def reached(request: Request, **_: object) -> None:
-            self._reached(request)
-            for listener in told_of_reached:
-                listener(request)
+            key = request.meta.get(SLOT, "")
+            if (
+                not (floors or self._has_asked or self._book)
+                and under_way.out.get(request) == key
+                and free_count(key) is not None
+            ):
+                # As nearly always: it comes to the slot that it holds a place of, and no pace is
+                # kept there. That makes no slot more ready, and none less.
+                under_way.arrive(request, key)
+            else:
+                self._keep_up(request, key)
+            if self._told_of_requests is not None:
+                self._told_of_requests[0](request)
 
         def left(request: Request, **_: object) -> None:
             self._left(request)
-            for listener in told_of_left:
-                listener(request)
+            if self._told_of_requests is not None:
+                self._told_of_requests[1](request)
 
         connect = self._crawler.signals.connect
         connect(reached, signal=signals.request_reached_downloader)
@@ -115,7 +132,7 @@ class Slots:
 
         Connected no sooner than the spider is opened, so that it runs after AutoThrottle's handler.
         """
-        if self._is_looking or not self._is_open or not (self.has_floors or self._book):
+        if self._is_looking or not self._is_open or not (self.floors or self._book):
             return
         self._is_looking = True
         connect = self._crawler.signals.connect
@@ -147,15 +164,13 @@ class Slots:
         """
         self._told_of_visits.append(listener)
 
-    def listen_to_requests(
-        self, reached: Callable[[Request], None], left: Callable[[Request], None]
-    ) -> None:
+    def listen_to_requests(self, told: tuple[Told, Told] | None) -> None:
         """Have functions called with each request that reaches the downloader, or has left it.
 
-        Each handler of a signal costs something for each request. So there is one of ours.
+        None: no more. Each handler of a signal costs something for each request. So there is one of
+        ours.
         """
-        self._told_of_reached.append(reached)
-        self._told_of_left.append(left)
+        self._told_of_requests = told
 
     # How fast
 
@@ -163,11 +178,6 @@ class Slots:
         """Let a slot leave at least so many seconds between requests."""
         self._delays.set(key, ask)
         self._look_at_answers()
-
-    @property
-    def has_floors(self) -> bool:
-        """Whether any site asks for a delay now."""
-        return bool(self._delays.floors)
 
     def ask(self, request: Request, ask: Ask) -> None:
         """Let the slot that a request takes leave so many seconds, once the request is there."""
@@ -349,18 +359,8 @@ class Slots:
             for request in self._under_way.ended(self._downloader.active):
                 self._tell(self._under_way.come_back(request))
 
-    def _reached(self, request: Request) -> None:
+    def _keep_up(self, request: Request, key: str) -> None:
         """A request has reached the downloader: its slot keeps the pace of its origin."""
-        key = slot_taken(request)
-        if (
-            not (self._delays.floors or self._has_asked or self._book)
-            and self._under_way.out.get(request) == key
-            and self._downloader.free_count(key) is not None
-        ):
-            # As nearly always: it comes to the slot that it holds a place of, and no pace is kept
-            # there. That makes no slot more ready, and none less.
-            self._under_way.arrive(request, key)
-            return
         self._keep_pace(request, key)
         self._look_at_answers()
         self._delays.apply(key)
@@ -403,11 +403,12 @@ class Slots:
     def _left(self, request: Request) -> None:
         if self._others or self._sent:
             self._arrived(request)
-        key = slot_taken(request)
+        key = request.meta.get(SLOT, "")
         counted = self._under_way.end(request)
         if counted is not None and counted != key:
             self._tell(counted)
-        self._tell(key)
+        for listener in self._listeners:  # as `_tell`
+            listener(key)
 
     def _tell(self, key: str) -> None:
         for listener in self._listeners:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from scrapy import Request
@@ -59,13 +60,21 @@ class _Download:
 class Downloads:
     """The robots.txt requests of one crawl that are in the engine."""
 
-    def __init__(self, crawler: Crawler, settings: RepSettings, slots: Slots) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        settings: RepSettings,
+        slots: Slots,
+        told_of_reached: Callable[[Request], None],
+    ) -> None:
+        """Take the slots, and who is told of each request that comes to the downloader."""
         self._crawler = crawler
         self._journal = Journal(crawler)
         self._settings = settings
         self._slots = slots
         self._under_way: dict[Transfer, _Download] = {}
         self._ticks = Ticks(_LOOK_SECONDS)
+        self._told = told_of_reached, self.left
 
     async def answer_to(self, request: Request, course: Course) -> Response:
         """The engine's answer to a request of ours, which is a part of an exchange.
@@ -80,6 +89,7 @@ class Downloads:
         course.enter(Part.MIDDLEWARES)
         download = _Download(request, course, Running(self._in_engine(request)))
         self._under_way[transfer] = download
+        self._slots.listen_to_requests(self._told)
         self._ticks.add(self._look)
         try:
             return await download.running.result()
@@ -93,6 +103,7 @@ class Downloads:
                 self._slots.gate.end(request)
             if not self._under_way:
                 self._ticks.drop(self._look)
+                self._slots.listen_to_requests(None)
 
     async def _wait_for_turn(self, request: Request, course: Course) -> None:
         """Wait for the turn of a request among those of other workers, if they share a pace.
@@ -132,8 +143,6 @@ class Downloads:
 
     def left(self, request: Request) -> None:
         """A request has left the downloader."""
-        if not self._under_way:
-            return  # as of nearly every request
         download = self._of(request)
         if download is not None:
             download.is_back = True

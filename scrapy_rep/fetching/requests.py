@@ -68,7 +68,7 @@ class Requests:
         self._settings = settings
         self._identity = identity
         self._slots = slots
-        self._downloads = Downloads(crawler, settings, slots)
+        self._downloads = Downloads(crawler, settings, slots, self._reached)
         self._wires: Wires  # of the engine, which comes after us
         handlers: dict[object, Callable[..., None]] = {
             signals.headers_received: self._headers_received,
@@ -79,7 +79,6 @@ class Requests:
         self._listening_to_answers = Listening(
             crawler, {signals.response_downloaded: self._response_downloaded}
         )
-        slots.listen_to_requests(self._reached, self._downloads.left)
 
     async def whole_answer(
         self, uri: str, headers: Mapping[str, Any], course: Course

@@ -52,6 +52,7 @@ class Wires:
 
     Attributes:
         speaking: the connection whose octets are passed to the parser just now.
+        awaits: what the URLs end with that are awaited, each with their number.
     """
 
     def __init__(self, crawler: Crawler, handlers: Any) -> None:
@@ -60,7 +61,7 @@ class Wires:
         self._entrance: Any = None  # what we put in the place of the handlers' own
         self._watched: dict[str, bool] = {}  # whether the handler of a scheme keeps the time itself
         self._awaited: Counter[str] = Counter()
-        self._ends: Counter[bytes] = Counter()  # of what is awaited, by the end of its URL
+        self.awaits: Counter[bytes] = Counter()
         self.speaking: Connection | None = None
 
     @classmethod
@@ -129,7 +130,7 @@ class Wires:
 
     def _awaiting(self, url: str, transfer: Transfer) -> _Awaiting:
         """Mark a URL as awaited, so that the connections of either library know the transfer."""
-        return _Awaiting(self._awaited, self._ends, url, transfer)
+        return _Awaiting(self._awaited, self.awaits, url, transfer)
 
     def _handler(self, scheme: str) -> Any:
         """The handler for the URLs of a scheme, watched from now on."""
@@ -159,7 +160,7 @@ class Wires:
         Twisted puts its URI together from parts, which takes longer than all else here. Most
         requests are pages, whose targets end otherwise than those of ours.
         """
-        if not self._ends or not asked.uri.endswith((*self._ends,)):
+        if not asked.uri.endswith((*self.awaits,)):
             return False
         return (asked.absoluteURI or b"").decode("latin-1") in self._awaited
 
@@ -229,14 +230,15 @@ class _WatchedProtocol(HTTP11ClientProtocol):
 
     def request(self, request: Any) -> Any:
         """Send a request."""
-        is_awaited = self.rep_wires.is_awaited(request)
-        self.rep_connection.begin(HEAD_OCTETS if is_awaited else None)
+        wires, connection = self.rep_wires, self.rep_connection
+        if wires.awaits or connection.most_octets is not None:  # rarely: requests are for pages
+            connection.begin(HEAD_OCTETS if wires.is_awaited(request) else None)
         return super().request(request)
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802
         """Pass octets to the parser, unless there are too many of them."""
         connection, wires = self.rep_connection, self.rep_wires
-        if connection.most_octets is None:  # of a page, as nearly always
+        if connection.most_octets is None and not wires.awaits:  # as nearly always: it is a page's
             super().dataReceived(data)  # type: ignore[no-untyped-call]
         elif connection.takes(len(data)):
             before, wires.speaking = wires.speaking, connection

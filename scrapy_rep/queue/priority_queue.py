@@ -167,8 +167,10 @@ class RepPriorityQueue:
         return request
 
     def _pop(self) -> Request | None:
-        self._slots.take_stock()
-        self._catch_up()
+        if self._slots.out:
+            self._slots.take_stock()
+        if self._changed or self._settled or self._later.heap:
+            self._catch_up()
         if self._asking.unasked:
             self._ask_ahead(is_needed=self._turns.least_active != 0)
         for _ in range(_FAILURES):
@@ -301,7 +303,9 @@ class RepPriorityQueue:
         evicted or expire while a delay runs, and if the queue fetched it again each time, it would
         never hand out a request. The middleware fetches it then.
         """
-        outlook = self._readiness.of(lane.origin, lane.slot.key)
+        return self._seen_fresh(lane, self._readiness.of(lane.origin, lane.slot.key))
+
+    def _seen_fresh(self, lane: Lane, outlook: Outlook) -> Outlook:
         if outlook is READY or not lane.is_fresh:
             return outlook
         is_gone = outlook.state is OriginState.UNASKED or outlook.state is OriginState.ASKED
@@ -347,7 +351,7 @@ class RepPriorityQueue:
             for origin in settled:
                 for lane in self._asking.settle(origin):
                     self._look_at(lane)
-        if self._later:
+        if self._later.heap:
             self._catch_up_with_time(time.monotonic())
 
     def _catch_up_with_time(self, now: float) -> None:
@@ -362,8 +366,10 @@ class RepPriorityQueue:
         while (slot := self._turns.first()) is not None:
             lane = slot.first
             assert lane is not None  # noqa: S101 - a slot has its turn only with a ready lane
-            outlook = self._outlook(lane)
-            if outlook is not READY and outlook.state is not OriginState.READY:
+            outlook = self._readiness.of(lane.origin, slot.key)
+            if outlook is not READY:
+                outlook = self._seen_fresh(lane, outlook)
+            if outlook.state is not OriginState.READY:
                 slot.drop_first()
                 self._look_at(lane)
                 self._place(slot)

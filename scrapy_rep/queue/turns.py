@@ -72,15 +72,14 @@ class Later:
     """The items that wait for a time. Each operation costs O(log n).
 
     Each `put` takes one entry of memory until its time comes.
+
+    Attributes:
+        heap: what waits, or did; empty if nothing does.
     """
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, Timed]] = []
+        self.heap: list[tuple[float, int, Timed]] = []
         self._number = 0
-
-    def __bool__(self) -> bool:
-        """Whether anything waits, or did."""
-        return bool(self._heap)
 
     def put(self, item: Timed, due_at: float) -> None:
         """Let an item wait until then, and not for the time that it waited for before."""
@@ -88,12 +87,12 @@ class Later:
             return
         item.due_at = due_at
         self._number += 1
-        heapq.heappush(self._heap, (due_at, self._number, item))
+        heapq.heappush(self.heap, (due_at, self._number, item))
 
     def pop(self, now: float) -> Timed | None:
         """Remove and return an item whose time has come; None if there is none."""
-        while self._heap and self._heap[0][0] <= now:
-            due_at, _, item = heapq.heappop(self._heap)
+        while self.heap and self.heap[0][0] <= now:
+            due_at, _, item = heapq.heappop(self.heap)
             if item.due_at == due_at:
                 item.due_at = None
                 return item
@@ -102,6 +101,6 @@ class Later:
     @property
     def next_at(self) -> float | None:
         """The time of the first item; None without one."""
-        while self._heap and self._heap[0][2].due_at != self._heap[0][0]:
-            heapq.heappop(self._heap)
-        return self._heap[0][0] if self._heap else None
+        while self.heap and self.heap[0][2].due_at != self.heap[0][0]:
+            heapq.heappop(self.heap)
+        return self.heap[0][0] if self.heap else None
