@@ -173,15 +173,15 @@ class RepMiddleware:
         verdict = self._judged_at_once(request)
         if verdict is None:
             verdict = await self.judge(request)
-        if not has_come_back and verdict is not None and self._is_undecided(verdict):
+        is_new = not has_come_back
+        if is_new and verdict is not None and not verdict.allowed and self._is_undecided(verdict):
             return self._put_back(request)
         self._decisions.judged(request, verdict, meta)
         return None
 
     def _is_undecided(self, verdict: Verdict) -> bool:
-        """Whether a request would be dropped because the crawl closes, which a resume may undo."""
-        is_dry_run = self._decisions.is_dry_run
-        is_kept = verdict.allowed or verdict.reason not in _UNDECIDED or is_dry_run
+        """Whether a refused request is so because the crawl closes, which a resume may undo."""
+        is_kept = verdict.reason not in _UNDECIDED or self._decisions.is_dry_run
         return not is_kept and self._has_job and is_closing(self.crawler)
 
     def _put_back(self, request: Request) -> Request:

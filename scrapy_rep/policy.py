@@ -225,7 +225,7 @@ class Policy:
             InvalidProductToken: a token holds what no user-agent line could name.
             TypeError: the tokens are a URL.
         """
-        if product_tokens is not None:
+        if isinstance(product_tokens, str):
             refuse_url(product_tokens)
         if self.meaning is not Meaning.RULES:
             if is_robots_txt(url):

@@ -392,3 +392,28 @@ class TestPublicNames:
     def test_no_other(self) -> None:
         with pytest.raises(AttributeError, match="no attribute 'nothing'"):
             scrapy_rep.nothing  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_a_crawl_loads_what_it_uses() -> None:
+    """Trails, archives and what is known of crawlers are of no use to most crawls."""
+    loaded = _loaded_by(
+        """
+import scrapy
+from scrapy.crawler import CrawlerProcess
+
+class Nothing(scrapy.Spider):
+    name = "nothing"
+
+own = {"ADDONS": {"scrapy_rep.Addon": 500}, "ROBOTSTXT_OBEY": True, "REP_STORE": "memory"}
+process = CrawlerProcess({**own, "LOG_ENABLED": False, "TELNETCONSOLE_ENABLED": False})
+process.crawl(Nothing)
+process.start()
+"""
+    )
+    assert "scrapy_rep.middleware" in loaded
+    unused = (
+        *("scrapy_rep.trail", "scrapy_rep.audit", "scrapy_rep.warc", "scrapy_rep.report"),
+        *("scrapy_rep.fetching.archive", "scrapy_rep.analysis.agents", "scrapy_rep.survey"),
+        "scrapy_rep.commands",
+    )
+    assert sorted(name for name in loaded if _is_within(name, unused)) == []

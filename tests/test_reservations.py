@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from scrapy import Request
 
+from scrapy_rep.engine.slots import Slots
 from scrapy_rep.fetching.exchanges import LateError, NotNeededError
 from scrapy_rep.fetching.resources import ROBOTS_TXT, TDMREP, Resource
 from scrapy_rep.pacing import Pacing
@@ -349,7 +350,7 @@ class TestGoverned:
 
     def test_when_an_origin_may_be_visited(self) -> None:
         async def work(crawl: Crawl) -> None:
-            pacing = Pacing(crawl.crawler, crawl.policies._settings, crawl.policies._exchanges)  # type: ignore[arg-type]
+            pacing = Pacing(crawl.crawler, crawl.policies._settings, Slots(crawl.crawler))
             asked: list[str] = []
             pacing.apply = lambda policy, key: _noted(asked, key)  # type: ignore[method-assign]
             policy = await crawl.policies.get(ORIGIN)

@@ -45,12 +45,13 @@ def counter_of(stats: StatsCollector) -> Count:
     Scrapy's own collectors look at the arguments of each call, and at each look-up of an attribute.
     That takes several times as long as the counting, which is done for every request.
     """
-    inc_value, held = stats.inc_value, vars(stats)
+    inc_value = stats.inc_value
     is_scrapys = all(
-        getattr(type(stats), name) is getattr(StatsCollector, name)
+        getattr(type(stats), name, None) is getattr(StatsCollector, name)
         for name in ("inc_value", "__getattribute__")
     )
-    if not is_scrapys or "inc_value" in held or type(held.get("_stats")) is not dict:
+    held = vars(stats) if is_scrapys else {}
+    if "inc_value" in held or type(held.get("_stats")) is not dict:
 
         def ask(name: str, count: int = 1, /) -> None:
             if count:

@@ -93,6 +93,7 @@ class Readiness:
         self.concurrent_fetches = settings.concurrent_fetches if settings else 0
         self.kept_origins = _KEPT_ORIGINS
         self._failed_at: Lru[Origin, float] = Lru(_FAILED_OCTETS)
+        self._has_failed = False  # any origin, ever
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -116,7 +117,9 @@ class Readiness:
             return READY
         # The request that is handed out renews the policy: it knows which proxy to use.
         policy = self.policies.peek(origin, renew=False)
-        held_until = 0.0 if policy is None else self._held_until(policy)
+        held_until = 0.0
+        if policy is not None and (policy.is_unreachable or self._has_failed):
+            held_until = self._held_until(policy)
         if held_until and held_until > time.time():
             return Outlook(OriginState.HELD, held_until)
         # A policy that held requests may stay in memory for a moment after its end.
@@ -155,7 +158,7 @@ class Readiness:
         unreachable; otherwise they are handed out, and the middleware drops them.
         """
         if not policy.is_unreachable or policy.is_stale or policy.meaning is not Meaning.DISALLOW:
-            if self._failed_at.octets:
+            if len(self._failed_at):
                 self._failed_at.drop(policy.origin)
             return 0.0
         if is_by_hand(self._crawler):
@@ -165,6 +168,7 @@ class Readiness:
         failed_at = now if known is None else min(known, now)  # the clock may have been set back
         retry_at = min(policy.due_at, policy.usable_until)
         is_soon = retry_at <= failed_at + self._hold_seconds
+        self._has_failed = True
         if failed_at != known:
             self._failed_at.put(policy.origin, failed_at, 200)
         if known is None and is_soon:

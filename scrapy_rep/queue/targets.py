@@ -12,7 +12,7 @@ from scrapy import Request
 
 from scrapy_rep.engine.origins import origin_from
 from scrapy_rep.engine.slot_keys import SLOT, slot_key
-from scrapy_rep.meta import is_exempt
+from scrapy_rep.meta import EXEMPT, is_exempt
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.paths import is_robots_txt
@@ -49,7 +49,7 @@ def base_of(request: Request) -> str:
     meta = request.meta
     if len(base) > _BASE_CHARACTERS or is_robots_txt(url):
         return ""
-    if meta and (meta.get(SLOT) is not None or is_exempt(request)):
+    if meta and (meta.get(SLOT) is not None or (EXEMPT in meta and is_exempt(request))):
         return ""
     return base
 

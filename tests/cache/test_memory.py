@@ -79,3 +79,27 @@ def test_large_values_use_what_nobody_else_needs() -> None:
     assert kept.octets <= 100_000
     assert sum(kept.get(f"small{number}") is not None for number in range(200)) > 160
     assert sum(kept.get(f"large{number}") is not None for number in range(10)) >= 4
+
+
+def test_what_was_got_last_is_no_other() -> None:
+    """It is remembered, and must be forgotten with whatever changes."""
+    kept: Lru[str, str] = Lru(limit_octets=30)
+    kept.put("a", "A", 10)
+    assert (kept.get("a"), kept.get("a")) == ("A", "A")
+    kept.put("a", "B", 10)
+    assert kept.get("a") == "B"
+    for key in "bcd":  # the last of them evicts the first
+        kept.put(key, key.upper(), 10)
+    assert kept.get("a") is None
+    assert kept.get("d") == "D"
+    kept.drop("d")
+    assert kept.get("d") is None
+
+
+def test_getting_another_in_between() -> None:
+    kept: Lru[str, str] = Lru(limit_octets=30)
+    for key in "abc":
+        kept.put(key, key.upper(), 10)
+    assert [kept.get(key) for key in "abaa"] == ["A", "B", "A", "A"]
+    kept.put("d", "D", 10)
+    assert [kept.get(key) for key in "abcd"] == ["A", "B", None, "D"], "a was used last"
