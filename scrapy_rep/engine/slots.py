@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 _MOMENT_SECONDS = 0.02
 
-
 Told = Callable[[Request], None]
 
 
@@ -407,8 +406,7 @@ class Slots:
         counted = self._under_way.end(request)
         if counted is not None and counted != key:
             self._tell(counted)
-        for listener in self._listeners:  # as `_tell`
-            listener(key)
+        self._tell(key)
 
     def _tell(self, key: str) -> None:
         for listener in self._listeners:

@@ -36,11 +36,7 @@ class UnderWay:
     def arrive(self, request: Request, key: str) -> None:
         """A request has come from the middlewares to the slot that it was handed out for."""
         del self.out[request]
-        counts = self.out_counts
-        if counts[key] == 1:
-            del counts[key]
-        else:
-            counts[key] -= 1
+        _take_one(self.out_counts, key)
         if request not in self._inside:
             self._inside[request] = key
             self._inside_counts[key] = self._inside_counts.get(key, 0) + 1
@@ -52,11 +48,7 @@ class UnderWay:
     def come_back(self, request: Request) -> str:
         """A request has left the middlewares; returns the slot that it was handed out for."""
         key = self.out.pop(request)
-        counts = self.out_counts
-        if counts[key] == 1:
-            del counts[key]
-        else:
-            counts[key] -= 1
+        _take_one(self.out_counts, key)
         return key
 
     def ended(self, active: Collection[Request]) -> list[Request]:
@@ -73,13 +65,18 @@ class UnderWay:
         """A request has left the downloader; returns the slot it counted for, if it did."""
         key = self._inside.pop(request, None)
         if key is not None:
-            counts = self._inside_counts
-            if counts[key] == 1:
-                del counts[key]  # or each host would take memory
-            else:
-                counts[key] -= 1
+            _take_one(self._inside_counts, key)
         return key
 
     def count(self, key: str) -> int:
         """How many requests of a slot are under way in all."""
         return self.out_counts.get(key, 0) + self._inside_counts.get(key, 0)
+
+
+def _take_one(counts: dict[str, int], key: str) -> None:
+    """Count one less; a count of zero takes no memory."""
+    left = counts[key] - 1
+    if left:
+        counts[key] = left
+    else:
+        del counts[key]
