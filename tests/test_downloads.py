@@ -17,6 +17,7 @@ from scrapy.http import Response
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
+from scrapy_rep.engine.loops import Running
 from scrapy_rep.fetching import downloads as module
 from scrapy_rep.fetching.course import Course, Part, Parts
 from scrapy_rep.fetching.downloads import Downloads
@@ -260,3 +261,29 @@ class TestLines:
 
         monkeypatch.setattr(module, "IDLE_LIMIT", 3)
         in_a_crawl(work)
+
+
+def test_it_listens_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without asyncio, a request comes to the downloader while its work is begun."""
+    told: list[str] = []
+
+    class Noted(Running[Any]):
+        def __init__(self, work: Coroutine[Any, Any, Any]) -> None:
+            told.append("runs")
+            super().__init__(work)
+
+    monkeypatch.setattr("scrapy_rep.fetching.downloads.Running", Noted)
+    listen = Slots.listen_to_requests
+
+    def listen_to_requests(slots: Slots, found: Any) -> None:
+        told.append("listens" if found else "no more")
+        listen(slots, found)
+
+    monkeypatch.setattr(Slots, "listen_to_requests", listen_to_requests)
+
+    async def work(crawl: Crawl) -> None:
+        crawl.answer.set_result(Response("https://example.com/robots.txt"))
+        await crawl.outcome()
+
+    in_a_crawl(work)
+    assert told == ["listens", "runs", "no more"]

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from scrapy import Request
@@ -75,6 +76,7 @@ class Downloads:
         self._under_way: dict[Transfer, _Download] = {}
         self._ticks = Ticks(_LOOK_SECONDS)
         self._told = told_of_reached, self.left
+        self._listener_count = 0
 
     async def answer_to(self, request: Request, course: Course) -> Response:
         """The engine's answer to a request of ours, which is a part of an exchange.
@@ -87,22 +89,33 @@ class Downloads:
         transfer: Transfer = request.meta[MARK]
         await self._wait_for_turn(request, course)
         course.enter(Part.MIDDLEWARES)
-        download = _Download(request, course, Running(self._in_engine(request)))
-        self._under_way[transfer] = download
+        with self._listening():  # before it runs: without asyncio, it does so at once
+            download = _Download(request, course, Running(self._in_engine(request)))
+            self._under_way[transfer] = download
+            self._ticks.add(self._look)
+            try:
+                return await download.running.result()
+            except BaseException:
+                self._slots.abandon(download.request)
+                raise
+            finally:
+                course.enter(Part.MIDDLEWARES)
+                del self._under_way[transfer]
+                if self._slots.gate is not None:
+                    self._slots.gate.end(request)
+                if not self._under_way:
+                    self._ticks.drop(self._look)
+
+    @contextmanager
+    def _listening(self) -> Iterator[None]:
+        """Hear of each request that reaches the downloader or leaves it; pages pay for that."""
+        self._listener_count += 1
         self._slots.listen_to_requests(self._told)
-        self._ticks.add(self._look)
         try:
-            return await download.running.result()
-        except BaseException:
-            self._slots.abandon(download.request)
-            raise
+            yield
         finally:
-            course.enter(Part.MIDDLEWARES)
-            del self._under_way[transfer]
-            if self._slots.gate is not None:
-                self._slots.gate.end(request)
-            if not self._under_way:
-                self._ticks.drop(self._look)
+            self._listener_count -= 1
+            if not self._listener_count:
                 self._slots.listen_to_requests(None)
 
     async def _wait_for_turn(self, request: Request, course: Course) -> None:
