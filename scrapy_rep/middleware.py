@@ -73,6 +73,7 @@ class RepMiddleware:
         self.settings = settings = RepSettings.of(crawler.settings)
         self._has_job = bool(crawler.settings["JOBDIR"])
         self.slots = slots = Slots(crawler)
+        self._floors = slots.floors
         self._decisions = exits = Decisions.of(crawler, settings)
         exits.enter(witness_of(crawler, settings))
         exits.tokens_for = self._identity.tokens_for
@@ -237,6 +238,10 @@ class RepMiddleware:
         if policy.is_large and not policy.is_ready_for(tokens):
             return None
         self._journal.count(stats.CACHE_HIT)
+        if policy.asks_nothing and not self._floors and tokens == policy.tokens:
+            # What `_decided` comes to where no slot keeps a pace, or did.
+            self._judged_by[request] = policy
+            return policy.verdict(url, tokens)
         return self._decided(policy, request, tokens)[0]
 
     def _decided(

@@ -59,6 +59,8 @@ class Policy:
         is_stale: whether it is an old copy, used because the file is unreachable.
         is_unreachable: whether the last fetch failed.
         is_large: whether its rules are made ready in a thread; see `is_ready_for`.
+        tokens: the product tokens of this crawl.
+        asks_nothing: whether it is known that the file asks this crawl for no pace.
         content_type: the Content-Type of the answer; empty if it has none.
         remark: what was unusual in the encoding of the answer's body; empty if nothing was.
         hops: the URLs on the way to the file, in order.
@@ -85,10 +87,10 @@ class Policy:
         "_paced",
         "_reading",
         "_rules",
-        "_tokens",
         "_usage",
         "_verdict",
         "asked_at",
+        "asks_nothing",
         "audit",
         "confirmed_at",
         "content_type",
@@ -107,6 +109,7 @@ class Policy:
         "source",
         "steps",
         "tdmrep",
+        "tokens",
         "usable_until",
     )
 
@@ -159,13 +162,14 @@ class Policy:
         self.usable_until = usable_until
         self.tdmrep: Tdmrep | None = None
         self._asked: Asked | None = None  # of this crawl
+        self.asks_nothing = False
         self._paced: Any = None  # what `pacing` makes of that
         self.is_large = reading.is_large
         self._usage: dict[Any, FileUsage] = {}
         self._event = event
         self.is_unreachable = self.access_result is AccessResult.UNREACHABLE
         self._rules = reading.rules
-        self._tokens = tokens
+        self.tokens = tokens
         self._verdict = Verdict(
             allowed=meaning is Meaning.ALLOW,
             reason=Reason.OVERRIDDEN if event is None else _REASONS[access_result(event)],
@@ -231,7 +235,7 @@ class Policy:
             if is_robots_txt(url):
                 return implicit_verdict(self.origin.robots_txt_uri)
             return self._verdict
-        tokens = self._tokens if product_tokens is None else product_tokens
+        tokens = self.tokens if product_tokens is None else product_tokens
         verdict = self._rules.verdict(url, tokens)
         return replace(verdict, is_stale=True) if self.is_stale else verdict
 
@@ -279,17 +283,12 @@ class Policy:
     @property
     def crawl_delay(self) -> float | None:
         """Seconds between requests that the site asks this crawl for."""
-        return self._rules.crawl_delay(self._tokens)
+        return self._rules.crawl_delay(self.tokens)
 
     @property
     def is_read_by_us(self) -> bool:
         """Whether our own parser decides, and not that of `ROBOTSTXT_PARSER`."""
         return self._rules is self.robots_txt
-
-    @property
-    def tokens(self) -> tuple[str, ...]:
-        """The product tokens of this crawl."""
-        return self._tokens
 
     def usage(
         self,
@@ -314,7 +313,7 @@ class Policy:
         """
         if product_tokens is not None:
             refuse_url(product_tokens)
-        tokens = self._tokens if product_tokens is None else product_tokens
+        tokens = self.tokens if product_tokens is None else product_tokens
         is_read = self.meaning is Meaning.RULES
         if is_read:
             said = self._file_usage(as_product_tokens(tokens), usage_tokens).preferences(url)
@@ -353,10 +352,11 @@ class Policy:
 
         Another parser that knows no Crawl-delay does not change ours.
         """
-        if product_tokens is not None and product_tokens != self._tokens:
+        if product_tokens is not None and product_tokens != self.tokens:
             return self._reading.asked_of(product_tokens)
         if self._asked is None:
-            self._asked = self._reading.asked_of(self._tokens)
+            self._asked = self._reading.asked_of(self.tokens)
+            self.asks_nothing = self._asked.is_nothing
         return self._asked
 
     def is_ready_for(self, product_tokens: tuple[str, ...]) -> bool:

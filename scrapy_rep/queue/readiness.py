@@ -86,6 +86,7 @@ class Readiness:
         self._crawler = crawler
         self._journal = Journal(crawler)
         self.slots = slots
+        self._floors = slots.floors
         self.policies = policies
         self.pacing = pacing
         self._hold_seconds = settings.unreachable_hold_seconds if settings else 0.0
@@ -118,8 +119,11 @@ class Readiness:
         # The request that is handed out renews the policy: it knows which proxy to use.
         policy = self.policies.peek(origin, renew=False)
         held_until = 0.0
-        if policy is not None and (policy.is_unreachable or self._has_failed):
-            held_until = self._held_until(policy)
+        if policy is not None:
+            if policy.is_unreachable or self._has_failed:
+                held_until = self._held_until(policy)
+            elif policy.asks_nothing and not self._floors:  # as nearly always
+                return READY
         if held_until and held_until > time.time():
             return Outlook(OriginState.HELD, held_until)
         # A policy that held requests may stay in memory for a moment after its end.

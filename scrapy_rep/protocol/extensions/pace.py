@@ -37,6 +37,11 @@ class Asked:
     request_rate: RequestRate | None = None
     visit_time: VisitTime | None = None
 
+    @property
+    def is_nothing(self) -> bool:
+        """Whether a crawler may come as it likes: most files ask for nothing."""
+        return not self.crawl_delay and self.request_rate is None and self.visit_time is None
+
 
 Own = Callable[[Iterable[Record], bytes], Iterable[Record]]
 """Those of some records that a group holds, given the octets of its file."""
