@@ -202,6 +202,21 @@ class Downloader:
         except (AttributeError, TypeError):  # of another DOWNLOADER, or changed by others
             return None
 
+    def holds(self, request: Request, key: str) -> bool:
+        """Whether a request has come to a slot, and has not ended there."""
+        raw = self._raw if self._found is _ABSENT else self._found
+        try:
+            return request in raw.slots[key].active
+        except (KeyError, AttributeError, TypeError):
+            return False
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether it is Scrapy's own, and its new slots wait for nothing but a free place."""
+        has_own = getattr(self._raw, "per_slot_settings", True)
+        is_scrapys = type(self._raw) is _scrapys.Downloader
+        return is_scrapys and not has_own and not self._usual_delay
+
     def abandon(self, key: str, request: Request) -> None:
         """Remove a request from a slot; the next request takes its place."""
         slot = self.slot(key)

@@ -28,6 +28,7 @@ from scrapy import Request, signals
 
 from scrapy_rep.protocol.errors import InvalidUri
 
+from .arrivals import Arrivals
 from .delays import Delays, above, not_before
 from .departures import Departures
 from .downloader import NEVER, Downloader
@@ -84,13 +85,16 @@ class Slots:
         self.gate: Gate | None = None
         self.place_for_others = lending.for_others
         self.place_of_its_own = lending.one_more
-        # Kept here: Scrapy holds them weakly.
-        self._reached, self._has_left = self._connect_for_requests()
+        self._reached, self._has_left = self._handlers()  # kept here: Scrapy holds them weakly
+        crawler.signals.connect(self._has_left, signal=signals.request_left_downloader)
+        self._arrivals = Arrivals(
+            crawler, self._downloader, self._under_way, self._reached, self._tell
+        )
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
-    def _connect_for_requests(self) -> tuple[Callable[..., None], Callable[..., None]]:
-        """Have functions called with every request of the crawl, at the least cost.
+    def _handlers(self) -> tuple[Callable[..., None], Callable[..., None]]:
+        """What is called with requests that reach the downloader, and have left it.
 
         Each time that Scrapy calls a method, it looks up whose it is, and which arguments it takes.
         It need not for functions that take all.
@@ -117,9 +121,6 @@ class Slots:
             if self._told_of_requests is not None:
                 self._told_of_requests[1](request)
 
-        connect = self._crawler.signals.connect
-        connect(reached, signal=signals.request_reached_downloader)
-        connect(left, signal=signals.request_left_downloader)
         return reached, left
 
     def _spider_opened(self) -> None:
@@ -170,12 +171,21 @@ class Slots:
         ours.
         """
         self._told_of_requests = told
+        if told is not None:
+            self._arrivals.listen()
+
+    def ask_before_use(self) -> None:
+        """From now on, `take_stock` and `ready_at` are called before each request is handed out."""
+        self._arrivals.may_rest = True
+        self._book.expect(self)
 
     # How fast
 
     def set_floor(self, key: str, ask: Ask) -> None:
         """Let a slot leave at least so many seconds between requests."""
         self._delays.set(key, ask)
+        if self.floors:
+            self._arrivals.listen_for_good()
         self._look_at_answers()
 
     def ask(self, request: Request, ask: Ask) -> None:
@@ -183,6 +193,7 @@ class Slots:
         if ask.seconds or self._delays.floors:
             self._asks[request] = ask
             self._has_asked = True
+            self._arrivals.listen_for_good()
 
     def count_from_now(self, request: Request) -> None:
         """Count the delay of a request's slot from now, when the answer has come.
@@ -194,6 +205,10 @@ class Slots:
             slot.last_at = time.monotonic()
 
     # Visits
+
+    def has_begun(self) -> None:
+        """Some crawl of this thread keeps a pace: visits are noted from now on."""
+        self._arrivals.listen_for_good()
 
     def visited(self, origin: Hashable) -> None:
         """An origin was visited, perhaps by another crawl: its slots count from that visit."""
@@ -280,8 +295,14 @@ class Slots:
         if floor is None:  # as for most slots, most of the time
             free_count = self._downloader.free_count(key)
             if free_count is not None:
+                if out_count and free_count <= out_count and not self._arrivals.is_listening:
+                    self._arrivals.look()
+                    out_count = self._under_way.out_counts.get(key, 0)
                 return NEVER if free_count > out_count else EVENT
         slot = self._downloader.slot(key)
+        if slot is not None and not self._arrivals.is_listening:  # somebody made it an unusual one
+            self._arrivals.listen_for_good()
+            out_count = self._under_way.out_counts.get(key, 0)
         if floor is None and slot is None and not out_count:
             return NEVER
         least = floor.seconds() if floor is not None else 0.0
@@ -354,6 +375,10 @@ class Slots:
 
     def take_stock(self) -> None:
         """Find the requests that ended in the middlewares, of which no signal tells."""
+        if not self._arrivals.is_listening:
+            self._arrivals.look()
+        elif self._told_of_requests is None and not self._book:
+            self._arrivals.rest()
         if self._under_way.out:
             for request in self._under_way.ended(self._downloader.active):
                 self._tell(self._under_way.come_back(request))

@@ -66,6 +66,8 @@ class UnderWay:
         key = self._inside.pop(request, None)
         if key is not None:
             _take_one(self._inside_counts, key)
+        elif request in self.out:  # nobody has noticed that it came
+            key = self.come_back(request)
         return key
 
     def count(self, key: str) -> int:

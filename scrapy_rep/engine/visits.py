@@ -47,6 +47,13 @@ class Follower(Protocol):
         """Send nothing to the origin until then; monotonic seconds."""
 
 
+class Reader(Protocol):
+    """Who does nothing about visits while no origin asks for a delay."""
+
+    def has_begun(self) -> None:
+        """From now on, the book may have records."""
+
+
 class Visits:
     """The record of one origin.
 
@@ -196,11 +203,18 @@ class VisitBook(threading.local):
         self._records: dict[Hashable, Visits] = {}
         self._look_at: list[tuple[float, int, Hashable]] = []
         self._number = 0
+        self._readers: WeakSet[Reader] = WeakSet()
+
+    def expect(self, reader: Reader) -> None:
+        """Tell a reader once the book has a record, which another crawl may begin."""
+        self._readers.add(reader)
 
     def of(self, origin: Hashable, last_at: float, seconds: float) -> Visits:
         """The record of an origin; `last_at` and `seconds` are what the caller knows."""
         record = self._records.get(origin)
         if record is None:
+            while self._readers:
+                self._readers.pop().has_begun()
             record = self._records[origin] = Visits(origin, last_at)
             self._forget()
             self._put(time.monotonic() + seconds, origin)

@@ -99,6 +99,7 @@ class RepPriorityQueue:
         self._readiness = readiness or Readiness.from_crawler(crawler)
         self._slots = self._readiness.slots
         self._slots.listen(self._slot_changed)
+        self._slots.ask_before_use()
         if self._readiness.policies is not None:
             self._readiness.policies.listen(self._origin_settled)
         self._lanes = Lanes()

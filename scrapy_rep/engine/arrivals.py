@@ -1,0 +1,82 @@
+"""Which of the requests that were handed out have come to the downloader: told, or looked for.
+
+Scrapy tells by a signal. For a page, that costs more than all else that the queue does
+(`benchmarks/crawls.py`, shape a), and nearly always nothing follows from it: the request takes the
+place that it held. So it is enough to look before places are counted.
+
+It is not where a pace is kept: a slot learns there, before it draws a delay, how long that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+
+from .downloader import Downloader
+from .slot_keys import SLOT
+from .under_way import UnderWay
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+class Arrivals:
+    """The arrivals of one crawl's requests.
+
+    Attributes:
+        is_listening: whether the signal is listened to.
+        may_rest: whether somebody looks each time before places are counted.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        downloader: Downloader,
+        under_way: UnderWay,
+        reached: Callable[..., None],
+        tell: Callable[[str], None],
+    ) -> None:
+        """Take the handler of the signal, and who is told of slots in which something changes."""
+        self._signals = crawler.signals
+        self._downloader = downloader
+        self._under_way = under_way
+        self._reached = reached  # kept here: Scrapy holds it weakly
+        self._tell = tell
+        self._is_for_good = False
+        self.is_listening = False
+        self.may_rest = False
+        self.listen()
+
+    def listen(self) -> None:
+        """Listen for a while; what came before is known as well."""
+        if not self.is_listening:
+            self.look()
+            self.is_listening = True
+            self._signals.connect(self._reached, signal=signals.request_reached_downloader)
+
+    def listen_for_good(self) -> None:
+        """Listen from now on."""
+        self._is_for_good = True
+        self.listen()
+
+    def rest(self) -> None:
+        """Listen no more, if nothing is missed by that; not while Scrapy sends the signal."""
+        if self._is_for_good or not self.may_rest or not self.is_listening:
+            return
+        if self._downloader.is_usual:
+            self.is_listening = False
+            self._signals.disconnect(self._reached, signal=signals.request_reached_downloader)
+        else:
+            self._is_for_good = True
+
+    def look(self) -> None:
+        """Find the requests that have come. O(those that were handed out, and not found yet)."""
+        for request, key in [*self._under_way.out.items()]:
+            taken: str | None = request.meta.get(SLOT)  # written when it comes, if not before
+            if taken is not None and self._downloader.holds(request, taken):
+                self._under_way.arrive(request, key)
+                if taken != key:
+                    self._tell(key)
+                    self._tell(taken)

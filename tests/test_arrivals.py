@@ -1,0 +1,344 @@
+"""Requests that come to the downloader: listened to where a pace is kept, else looked for."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scrapy import Request, signals
+from scrapy.core.downloader import Downloader, Slot
+from scrapy.crawler import Crawler
+from scrapy.utils.test import get_crawler
+
+from scrapy_rep.engine.floors import Ask
+from scrapy_rep.engine.slots import Slots
+from scrapy_rep.engine.visits import VisitBook
+from scrapy_rep.protocol.access.origin import Origin
+
+KEY, OTHER = "a.example", "b.example"
+ORIGIN = Origin("http", KEY, 80)
+FULL, FREE = float("inf"), float("-inf")
+
+
+class Crawl:
+    """Slots over Scrapy's own downloader, which downloads nothing: requests come when we say so."""
+
+    def __init__(
+        self, settings: dict[str, Any] | None = None, *, may_rest: bool = True, book: Any = None
+    ) -> None:
+        self.crawler: Crawler = get_crawler(settings_dict=settings)
+        self.book: VisitBook = VisitBook() if book is None else book
+        self.downloader: Any = Downloader(self.crawler)
+        self.crawler.engine = SimpleNamespace(  # type: ignore[assignment]
+            downloader=self.downloader, spider=None
+        )
+        self.slots = Slots(self.crawler, self.book)
+        self.told: list[str] = []
+        self.slots.listen(self.told.append)
+        if may_rest:
+            self.slots.ask_before_use()
+        self.slots.take_stock()
+        self.number = 0
+
+    def is_listening(self) -> bool:
+        return self.slots._arrivals.is_listening
+
+    def slot(self, key: str = KEY, concurrency: int = 2) -> Slot:
+        slot = Slot(concurrency, 0.0, 0.0)
+        self.downloader.slots.setdefault(key, slot)
+        found: Slot = self.downloader.slots[key]
+        return found
+
+    def slow_down(self) -> None:
+        """As an extension may do at any time."""
+        self.slot().delay = 1.0
+        assert self.slots.ready_at(KEY) == FULL
+
+    def handed_out(self, key: str = KEY) -> Request:
+        self.number += 1
+        request = Request(f"http://{key}/{self.number}")
+        self.downloader.active.add(request)
+        self.slots.hand_out(request, key)
+        return request
+
+    def reaches(self, request: Request, key: str = KEY) -> None:
+        """As `_enqueue_request` does."""
+        slot = self.slot(key)
+        request.meta["download_slot"] = key
+        slot.active.add(request)
+        self.crawler.signals.send_catch_log(
+            signals.request_reached_downloader, request=request, spider=None
+        )
+        if len(slot.transferring) < slot.concurrency:
+            slot.transferring.add(request)
+        else:
+            slot.queue.append((request, None))  # type: ignore[arg-type]
+
+    def leaves(self, request: Request) -> Callable[[], None]:
+        """As `_download` does; what is returned does what Scrapy does some turns later."""
+        slot = self.downloader.slots[request.meta["download_slot"]]
+        slot.transferring.discard(request)
+        if slot.queue:
+            slot.transferring.add(slot.queue.popleft()[0])
+        self.crawler.signals.send_catch_log(
+            signals.request_left_downloader, request=request, spider=None
+        )
+
+        def later() -> None:
+            slot.active.discard(request)
+            self.downloader.active.discard(request)
+
+        return later
+
+
+@pytest.fixture
+def crawl() -> Crawl:
+    found = Crawl()
+    assert not found.is_listening()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("settings", "may_rest"),
+    [
+        ({"DOWNLOAD_DELAY": 0.5}, True),
+        ({"DOWNLOAD_SLOTS": {KEY: {"delay": 0.5}}}, True),
+        ({}, False),
+    ],
+)
+def test_it_listens_where_slots_may_wait_and_where_nobody_looks(
+    settings: dict[str, Any], *, may_rest: bool
+) -> None:
+    crawl = Crawl(settings, may_rest=may_rest)
+    crawl.handed_out()
+    crawl.slots.take_stock()
+    assert crawl.is_listening()
+
+
+def test_it_listens_to_a_downloader_of_somebody_elses() -> None:
+    class Another(Downloader):
+        pass
+
+    crawl = Crawl(may_rest=False)
+    crawl.downloader.__class__ = Another
+    crawl.slots.ask_before_use()
+    crawl.slots.take_stock()
+    assert crawl.is_listening()
+
+
+def test_what_has_come_is_found_once(crawl: Crawl) -> None:
+    crawl.slot()
+    one, two = crawl.handed_out(), crawl.handed_out()
+    crawl.reaches(one)
+    crawl.slots.take_stock()
+    assert list(crawl.slots.out) == [two]
+    assert (crawl.slots.active_count(KEY), crawl.slots.ready_at(KEY)) == (2, FULL)
+    assert crawl.told == [], "it took the place that it held"
+    later = crawl.leaves(one)
+    assert crawl.told == [KEY]
+    assert (crawl.slots.active_count(KEY), crawl.slots.ready_at(KEY)) == (1, FREE)
+    later()
+    assert crawl.slots.ready_at(KEY) == FREE
+
+
+def test_places_are_not_counted_twice_between_two_looks(crawl: Crawl) -> None:
+    """A lane may be put in its place by `push`, before stock is taken."""
+    crawl.slot(concurrency=4)
+    for request in [crawl.handed_out() for _ in range(2)]:
+        crawl.reaches(request)
+    assert len(crawl.slots.out) == 2, "nobody has looked"
+    assert crawl.slots.ready_at(KEY) == FREE
+    assert not crawl.slots.out
+
+
+def test_what_left_before_anybody_looked_is_under_way_no_more(crawl: Crawl) -> None:
+    request = crawl.handed_out()
+    crawl.reaches(request)
+    crawl.leaves(request)
+    assert crawl.told == [KEY]
+    assert (crawl.slots.active_count(KEY), dict(crawl.slots.out)) == (0, {})
+    assert crawl.slots._under_way.out_counts == {}
+
+
+def test_what_ended_in_the_middlewares_is_noticed(crawl: Crawl) -> None:
+    request = crawl.handed_out()
+    crawl.slots.take_stock()
+    assert (crawl.told, crawl.slots.active_count(KEY)) == ([], 1)
+    crawl.downloader.active.discard(request)
+    crawl.slots.take_stock()
+    assert (crawl.told, crawl.slots.active_count(KEY)) == ([KEY], 0)
+
+
+def test_another_slot_than_it_was_handed_out_for(crawl: Crawl) -> None:
+    """Both may be ready for another request now, or not any more."""
+    crawl.slot(concurrency=1)
+    request = crawl.handed_out()
+    request.meta["download_slot"] = OTHER  # a middleware's choice
+    crawl.slots.take_stock()
+    assert (list(crawl.slots.out), crawl.slots.ready_at(KEY)) == ([request], FULL)
+    crawl.reaches(request, OTHER)
+    crawl.slots.take_stock()
+    assert (crawl.told, crawl.slots.ready_at(KEY)) == ([KEY, OTHER], FREE)
+    assert (crawl.slots.active_count(KEY), crawl.slots.active_count(OTHER)) == (1, 0)
+    crawl.leaves(request)
+    assert crawl.told == [KEY, OTHER, KEY, OTHER]
+    assert crawl.slots.active_count(KEY) == 0
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        lambda crawl, request: crawl.slots.set_floor(KEY, Ask(ORIGIN, 1.0)),
+        lambda crawl, request: crawl.slots.ask(request, Ask(ORIGIN, 1.0)),
+        lambda crawl, request: crawl.book.of("another crawl's", 0.0, 9.0),
+        lambda crawl, request: crawl.slow_down(),
+    ],
+    ids=["floor", "ask", "another crawl", "delay"],
+)
+def test_from_the_first_pace_on_it_listens(crawl: Crawl, begin: Any) -> None:
+    """What came before is known; what is on its way is heard of, before its slot draws a delay."""
+    crawl.slot(concurrency=8)
+    before, after = crawl.handed_out(), crawl.handed_out()
+    crawl.reaches(before)
+    begin(crawl, after)
+    assert list(crawl.slots.out) == [after]
+    crawl.told.clear()
+    crawl.reaches(after)
+    assert not crawl.slots.out
+    assert KEY in crawl.told
+    crawl.book._records.clear()
+    crawl.slots.take_stock()
+    assert crawl.is_listening(), "for good"
+    crawl.slots.listen_to_requests(None)
+    crawl.slots.take_stock()
+    assert crawl.is_listening()
+
+
+def test_a_request_for_nothing_is_no_pace(crawl: Crawl) -> None:
+    crawl.slots.set_floor(KEY, Ask(ORIGIN, 0.0))
+    crawl.slots.ask(crawl.handed_out(), Ask(ORIGIN, 0.0))
+    assert not crawl.is_listening()
+
+
+def test_it_does_not_rest_while_another_crawl_keeps_a_pace() -> None:
+    book = VisitBook()
+    book.of("another crawl's", 0.0, 9.0)
+    crawl = Crawl(book=book)
+    assert crawl.is_listening()
+    book._records.clear()
+    crawl.slots.take_stock()
+    assert not crawl.is_listening()
+    book.of("another crawl's, again", 0.0, 9.0)
+    assert crawl.is_listening()
+
+
+def test_while_somebody_is_told_of_requests_it_listens(crawl: Crawl) -> None:
+    """A robots.txt is on its way."""
+    told: list[Request] = []
+    before = crawl.handed_out()
+    crawl.reaches(before)
+    for _ in range(2):
+        crawl.slots.listen_to_requests((told.append, lambda _: None))
+        assert (dict(crawl.slots.out), crawl.is_listening()) == ({}, True)
+    request = crawl.handed_out()
+    crawl.slots.take_stock()
+    assert crawl.is_listening()
+    crawl.reaches(request)
+    assert told == [request], "once"
+    crawl.slots.listen_to_requests(None)
+    assert crawl.is_listening(), "Scrapy may be sending the signal now"
+    crawl.slots.take_stock()
+    assert not crawl.is_listening()
+    crawl.reaches(crawl.handed_out())
+    assert told == [request]
+
+
+def test_a_handler_is_connected_once_at_most(crawl: Crawl) -> None:
+    heard: list[Request] = []
+    crawl.slots._arrivals._reached = handler = lambda request, **_: heard.append(request)
+    for _ in range(3):
+        crawl.slots._arrivals.listen()
+    crawl.reaches(crawl.handed_out())
+    assert len(heard) == 1
+    crawl.slots._arrivals.rest()
+    crawl.slots._arrivals.rest()
+    crawl.reaches(crawl.handed_out())
+    assert len(heard) == 1
+    del handler
+
+
+class Steps:
+    """Two crawls in step, of which the second one listens."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = random.Random(seed)
+        self.crawls = Crawl(), Crawl(may_rest=False)
+        concurrency = self.draw.choice([1, 2, 8])
+        for crawl in self.crawls:
+            for key in (KEY, OTHER):
+                crawl.slot(key, concurrency)
+        self.on_their_way: list[tuple[str, list[Request]]] = []
+        self.inside: list[list[Request]] = []
+        self.leaving: list[Callable[[], None]] = []
+
+    def each(self, requests: list[Request]) -> Iterator[tuple[Crawl, Request]]:
+        return zip(self.crawls, requests, strict=True)
+
+    def drawn_from(self, some: list[Any]) -> Any:
+        return some.pop(self.draw.randrange(len(some)))
+
+    def hand_out(self) -> None:
+        key = self.draw.choice([KEY, OTHER])
+        self.on_their_way.append((key, [crawl.handed_out(key) for crawl in self.crawls]))
+
+    def reach(self) -> None:
+        if self.on_their_way:
+            key, requests = self.drawn_from(self.on_their_way)
+            key = key if self.draw.random() < 0.8 else self.draw.choice([KEY, OTHER])
+            for crawl, request in self.each(requests):
+                crawl.reaches(request, key)
+            self.inside.append(requests)
+
+    def drop(self) -> None:
+        """A middleware does."""
+        if self.on_their_way:
+            _, requests = self.drawn_from(self.on_their_way)
+            for crawl, request in self.each(requests):
+                crawl.downloader.active.discard(request)
+
+    def leave(self) -> None:
+        slots = self.crawls[0].downloader.slots
+        sent = [
+            requests
+            for requests in self.inside
+            if requests[0] in slots[requests[0].meta["download_slot"]].transferring
+        ]
+        if sent:
+            requests = self.draw.choice(sent)
+            self.inside.remove(requests)
+            self.leaving += [crawl.leaves(request) for crawl, request in self.each(requests)]
+
+    def end(self) -> None:
+        for later in self.leaving:
+            later()
+        self.leaving.clear()
+
+    def known(self, crawl: Crawl) -> Any:
+        slots = crawl.slots
+        slots.take_stock()
+        counts = [(slots.active_count(key), slots.ready_at(key)) for key in (KEY, OTHER)]
+        return counts, len(slots.out), dict(slots._under_way.out_counts)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_looking_finds_what_listening_hears(seed: int) -> None:
+    steps = Steps(seed)
+    assert [crawl.is_listening() for crawl in steps.crawls] == [False, True]
+    kinds = [steps.hand_out] * 7 + [steps.reach] * 5 + [steps.drop] + [steps.leave] * 5
+    for number in range(200):
+        steps.draw.choice([*kinds, steps.end, steps.end])()
+        if number % 3 == 0:
+            assert steps.known(steps.crawls[0]) == steps.known(steps.crawls[1])
