@@ -113,14 +113,16 @@ class Decisions:
         witness: what sees the decisions; None for nobody.
         is_dry_run: whether nothing is dropped.
         notices: the signals that are sent.
-        judged_by: the policy by which each request was judged.
+        judged_by: the policy by which each request was judged; None where robots.txt has no say.
+        sees_all: whether every request that is sent was decided on here.
     """
 
     def __init__(self, crawler: Crawler, *, is_dry_run: bool = False) -> None:
         self.witness: Witness | None = None
         self.is_dry_run = is_dry_run
         self.notices = Notices(crawler)
-        self.judged_by: WeakKeyDictionary[Request, Policy] = WeakKeyDictionary()
+        self.judged_by: WeakKeyDictionary[Request, Policy | None] = WeakKeyDictionary()
+        self.sees_all = False
         self.tokens_for: Callable[[Request], tuple[str, ...]] = lambda _: ()
         self._waits: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
         self._user_count = 0
@@ -164,6 +166,7 @@ class Decisions:
         """A request carries `dont_obey_robotstxt`."""
         if self.witness is not None:
             self.witness.exempted(request.url, DONT_OBEY, _occasion(request))
+        self.judged_by[request] = None
         self._journal.count(stats.EXEMPT)
 
     def judged(self, request: Request, verdict: Verdict | None, meta: dict[str, Any]) -> None:
@@ -175,6 +178,7 @@ class Decisions:
         if self.witness is not None:
             self._tell(self.witness, request.url, request, verdict, _occasion(request))
         if verdict is None:
+            self.judged_by[request] = None
             self._journal.count(stats.NOT_JUDGED)
             return
         self._journal.count(stats.VERDICT_ALLOWED if verdict.allowed else stats.VERDICT_DISALLOWED)

@@ -77,6 +77,7 @@ class RepMiddleware:
         self._decisions = exits = Decisions.of(crawler, settings)
         exits.enter(witness_of(crawler, settings))
         exits.tokens_for = self._identity.tokens_for
+        exits.sees_all = True
         self._judged_by = exits.judged_by
         if exits.witness is not None:
             slots.listen_to_visits(exits.witness.visited)

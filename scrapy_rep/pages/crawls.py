@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy.http import Response
 
+from scrapy_rep.decisions import Decisions
 from scrapy_rep.identity import Identity
 from scrapy_rep.settings import PageSettings
 
@@ -22,19 +23,25 @@ class PageCrawl:
         settings: the checked values of our settings about pages.
     """
 
-    def __init__(self, crawler: Crawler, settings: PageSettings) -> None:
+    def __init__(self, crawler: Crawler, settings: PageSettings, decisions: Decisions) -> None:
         self.crawler = crawler
         self.settings = settings
+        self._decisions = decisions
         self._identity = Identity(crawler)
 
     def open(self) -> None:
         """Begin, once the spider exists."""
         self._identity.settle()
         _running.add(self)
+        _crawls.add(self)
 
     def close(self) -> None:
         """End."""
         _running.discard(self)
+
+    def has_decided_on(self, response: Response) -> bool:
+        """Whether the request of a response was one of this crawl."""
+        return response.request in self._decisions.judged_by
 
     def adopt(self, response: Response) -> None:
         """Remember that a response is of this crawl."""
@@ -47,6 +54,7 @@ class PageCrawl:
 
 
 _running: set[PageCrawl] = set()
+_crawls: WeakSet[PageCrawl] = WeakSet()  # those that have ended as well
 _of_responses: WeakKeyDictionary[Response, PageCrawl] = WeakKeyDictionary()
 
 
@@ -56,6 +64,8 @@ def crawls_of(response: Response) -> tuple[PageCrawl, ...]:
     The responses of media pipelines pass no spider. Mostly one crawl runs in a process.
     """
     crawl = _of_responses.get(response)
+    if crawl is None and response.request is not None:
+        crawl = next((one for one in _crawls if one.has_decided_on(response)), None)
     return (crawl,) if crawl is not None else tuple(_running)
 
 

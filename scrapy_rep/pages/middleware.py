@@ -6,7 +6,7 @@ By default it obeys nothing, and reads nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -66,9 +66,9 @@ class RepPageMiddleware:
         """
         self.crawler = crawler
         self._settings = settings = PageSettings.of(crawler.settings)
-        self._crawl = PageCrawl(crawler, settings)
         self._journal = Journal(crawler)
         self._decisions = Decisions.of(crawler, settings)
+        self._crawl = PageCrawl(crawler, settings, self._decisions)
         self._decisions.enter(witness_of(crawler, settings))
         obeyed = settings.page_obey
         self._of_items = tuple(rule for rule in obeyed if rule not in _OF_REQUESTS)
@@ -104,8 +104,19 @@ class RepPageMiddleware:
         await self._decisions.notices.finish()
         await self._decisions.leave(reason)
 
-    def process_spider_input(self, response: Response) -> None:
-        """Adopt a response; what its request carries of another page is none of its own."""
+    @property
+    def process_spider_input(self) -> Callable[[Response], None]:
+        """Adopts a response; what its request carries of another page is none of its own.
+
+        Raises:
+            AttributeError: nothing is read of pages, and whose a response is can be told by its
+                request. Scrapy then leaves the method out, of which it makes a call for each page.
+        """
+        if self._acts or not self._decisions.sees_all or type(self) is not RepPageMiddleware:
+            return self._adopt
+        raise AttributeError("process_spider_input would do nothing here")
+
+    def _adopt(self, response: Response) -> None:
         self._crawl.adopt(response)
         if response.request is not None:
             _forget(response.request)

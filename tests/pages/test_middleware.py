@@ -16,8 +16,15 @@ from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 
-from scrapy_rep import ConfigurationError, PageRules, RepPageMiddleware, page_rules
+from scrapy_rep import (
+    ConfigurationError,
+    PageRules,
+    RepMiddleware,
+    RepPageMiddleware,
+    page_rules,
+)
 from scrapy_rep.pages import elements, readings
+from scrapy_rep.pages.crawls import crawls_of
 
 from .answers import URL, meta, page, response_of
 
@@ -25,7 +32,8 @@ _PAGE = page(meta("none"), body='<a href="/a">x</a>')
 
 
 def middleware(**settings: Any) -> RepPageMiddleware:
-    values = {"USER_AGENT": "FooBot/1.0", **settings}
+    replaced = {"scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None}
+    values = {"USER_AGENT": "FooBot/1.0", "DOWNLOADER_MIDDLEWARES": replaced, **settings}
     crawler = Crawler(Spider, Settings(values))
     crawler.stats = MemoryStatsCollector(crawler)
     return RepPageMiddleware.from_crawler(crawler)
@@ -55,6 +63,38 @@ def test_what_callbacks_yield_does_not_pass_it_by_default(
     (method,) = manager.methods["process_spider_output"]
     assert (method is not None) == is_there
     assert [*manager.methods["process_spider_input"]] == [made.process_spider_input]
+
+
+class Counting(RepPageMiddleware):
+    count = 0
+
+    def process_spider_input(self, response: Response) -> None:
+        super().process_spider_input(response)
+        self.count += 1
+
+
+@pytest.mark.parametrize("settings", [{}, {"REP_PAGE_OBEY": "noindex"}])
+@pytest.mark.parametrize("is_judged", [True, False])
+@pytest.mark.parametrize("kind", ["own", "subclass"])
+def test_pages_do_not_pass_it_where_nothing_is_done(
+    settings: dict[str, Any], kind: str, *, is_judged: bool
+) -> None:
+    """Whose a response is can be told by its request, once requests are judged."""
+    made = middleware(ROBOTSTXT_OBEY=is_judged, **settings)
+    if is_judged:
+        RepMiddleware.from_crawler(made.crawler)
+    if kind == "subclass":
+        made = Counting.from_crawler(made.crawler)
+    manager = SpiderMiddlewareManager(made, crawler=made.crawler)
+    is_there = not is_judged or bool(settings) or kind == "subclass"
+    assert bool(manager.methods["process_spider_input"]) == is_there
+
+
+def test_a_subclass_that_adds_to_it() -> None:
+    made = Counting.from_crawler(middleware(ROBOTSTXT_OBEY=True).crawler)
+    RepMiddleware.from_crawler(made.crawler)
+    made.process_spider_input(response_of(_PAGE))
+    assert made.count == 1
 
 
 def test_a_subclass_sees_all_that_callbacks_yield() -> None:
@@ -165,6 +205,41 @@ def test_names_of_the_crawl(opened: list[RepPageMiddleware]) -> None:
     response = response_of(fields=[("X-Robots-Tag", "barbot: noai")], request=request)
     opened[0].process_spider_input(response)
     assert page_rules(response).to_dict() == {"noai": True}, "as whom the page was asked for"
+
+
+def test_a_response_is_of_the_crawl_that_judged_its_request(
+    opened: list[RepPageMiddleware],
+) -> None:
+    """Also if robots.txt had no say, and after the crawl."""
+    for name in ("FooBot", "BarBot"):
+        opened.append(middleware(USER_AGENT=f"{name}/1.0", ROBOTSTXT_OBEY=True))
+        opened[-1]._spider_opened()
+    fields = [("X-Robots-Tag", "foobot: noindex, barbot: nofollow")]
+    requests = [Request(f"{URL}/{number}") for number in range(4)]
+    responses = [response_of(fields=fields, request=request) for request in requests]
+    either = {"noindex": True, "nofollow": True}
+    assert [page_rules(response).to_dict() for response in responses] == [either] * 4
+    foo, bar = (one._decisions for one in opened)
+    foo.exempt(requests[0])
+    foo.judged(requests[1], None, {})
+    bar.judged_by[requests[2]] = None
+    own = [{"noindex": True}] * 2 + [{"nofollow": True}]
+    assert [page_rules(response).to_dict() for response in responses] == [*own, either]
+    for one in opened:
+        one._crawl.close()
+    assert [page_rules(response).to_dict() for response in responses] == [*own, {}]
+    assert crawls_of(Response(URL)) == ()
+
+
+def test_an_ended_crawl_is_not_kept() -> None:
+    made: RepPageMiddleware | None = middleware()
+    assert made is not None
+    made._spider_opened()
+    made._crawl.close()
+    seen = weakref.ref(made._crawl)
+    made = None
+    gc.collect()
+    assert seen() is None
 
 
 def test_nothing_holds_a_response() -> None:
