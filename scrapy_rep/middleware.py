@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 # The end of the crawl may be why a request got such a verdict: the answer was not awaited.
 _UNDECIDED = (Reason.UNREACHABLE, Reason.VISIT_TIME)
+# What the meta of few requests holds.
+_SAYS_MORE = frozenset({MARK, VERDICT, SLOT, PUT_BACK, EXEMPT})
 # Who waited for a turn uses the policy that it waited with for so long after its end: a robots.txt
 # takes a turn as well, and of one that holds for a second each page would ask anew.
 _WAITED_SECONDS = 30.0
@@ -161,17 +163,19 @@ class RepMiddleware:
             RobotsTxtDisallowed: the policy of its origin does not allow it.
         """
         meta = request.meta
-        if MARK in meta and is_own(request):
-            return None
-        meta.pop(VERDICT, None)
-        if SLOT in meta:
-            leave_inherited_slot(request)
-        has_come_back = PUT_BACK in meta
-        if has_come_back:
-            request.dont_filter = bool(meta.pop(PUT_BACK))
-        if EXEMPT in meta and is_exempt(request):
-            self._decisions.exempt(request)
-            return None
+        has_come_back = False
+        if not _SAYS_MORE.isdisjoint(meta):
+            if MARK in meta and is_own(request):
+                return None
+            meta.pop(VERDICT, None)
+            if SLOT in meta:
+                leave_inherited_slot(request)
+            has_come_back = PUT_BACK in meta
+            if has_come_back:
+                request.dont_filter = bool(meta.pop(PUT_BACK))
+            if EXEMPT in meta and is_exempt(request):
+                self._decisions.exempt(request)
+                return None
         verdict = self._judged_at_once(request)
         if verdict is None:
             verdict = await self.judge(request)

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_rep import InvalidUri, Origin
-from scrapy_rep.engine.origins import base_of, known_origin, origin_of
+from scrapy_rep.engine.origins import known_origin, origin_of
 
 SCHEMES = ["http", "https", "HTTP", "ftp", "data", "file", "", "https "]
 AUTHORITIES = [
@@ -66,5 +66,4 @@ def test_usual_urls_are_remembered() -> None:
     "url", ["https://a.example", "data:,x", f"https://{'x' * 400}/", "ftp://h/", ""]
 )
 def test_what_is_not_remembered(url: str) -> None:
-    assert base_of(url) == ""
     assert known_origin(url) is None

@@ -85,8 +85,8 @@ class Slots:
         self.gate: Gate | None = None
         self.place_for_others = lending.for_others
         self.place_of_its_own = lending.one_more
-        self._reached, self._has_left = self._handlers()  # kept here: Scrapy holds them weakly
-        crawler.signals.connect(self._has_left, signal=signals.request_left_downloader)
+        self._reached, self._left = self._handlers()  # kept here: Scrapy holds them weakly
+        crawler.signals.connect(self._left, signal=signals.request_left_downloader)
         self._arrivals = Arrivals(
             crawler, self._downloader, self._under_way, self._reached, self._tell
         )
@@ -100,6 +100,7 @@ class Slots:
         It need not for functions that take all.
         """
         under_way, floors, free_count = self._under_way, self.floors, self._downloader.free_count
+        listeners, others, sent = self._listeners, self._others, self._sent
 
         def reached(request: Request, **_: object) -> None:
             key = request.meta.get(SLOT, "")
@@ -117,7 +118,14 @@ class Slots:
                 self._told_of_requests[0](request)
 
         def left(request: Request, **_: object) -> None:
-            self._left(request)
+            if others or sent:
+                self._arrived(request)
+            key = request.meta.get(SLOT, "")
+            counted = under_way.end(request)
+            if counted is not None and counted != key:
+                self._tell(counted)
+            for listener in listeners:
+                listener(key)
             if self._told_of_requests is not None:
                 self._told_of_requests[1](request)
 
@@ -423,15 +431,6 @@ class Slots:
         slot.drop_timer()
         longest = slot.delay * (1 + slot.jitter)
         slot.last_at = min(slot.last_at, time.monotonic() - longest)
-
-    def _left(self, request: Request) -> None:
-        if self._others or self._sent:
-            self._arrived(request)
-        key = request.meta.get(SLOT, "")
-        counted = self._under_way.end(request)
-        if counted is not None and counted != key:
-            self._tell(counted)
-        self._tell(key)
 
     def _tell(self, key: str) -> None:
         for listener in self._listeners:
