@@ -118,12 +118,21 @@ def test_it_listens_where_slots_may_wait_and_where_nobody_looks(
     assert crawl.is_listening()
 
 
-def test_it_listens_to_a_downloader_of_somebody_elses() -> None:
-    class Another(Downloader):
-        pass
+class Another(Downloader):
+    pass
 
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda downloader: setattr(downloader, "__class__", Another),
+        lambda downloader: delattr(downloader, "per_slot_settings"),
+    ],
+    ids=["kind", "attribute"],
+)
+def test_it_listens_to_a_downloader_that_is_not_known(change: Callable[[Any], None]) -> None:
     crawl = Crawl(may_rest=False)
-    crawl.downloader.__class__ = Another
+    change(crawl.downloader)
     crawl.slots.ask_before_use()
     crawl.slots.take_stock()
     assert crawl.is_listening()
@@ -152,6 +161,17 @@ def test_places_are_not_counted_twice_between_two_looks(crawl: Crawl) -> None:
     assert len(crawl.slots.out) == 2, "nobody has looked"
     assert crawl.slots.ready_at(KEY) == FREE
     assert not crawl.slots.out
+
+
+def test_while_it_listens_nobody_looks(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said of a request counts then: it may have to wait in the slot that it came to."""
+    crawl.slot(concurrency=1)
+    crawl.slots.listen_to_requests((lambda _: None, lambda _: None))
+    monkeypatch.setattr(crawl.slots._arrivals, "look", lambda: pytest.fail("looked"))
+    crawl.handed_out()
+    assert crawl.slots.ready_at(KEY) == FULL
+    crawl.slots.take_stock()
+    crawl.slots.listen_to_requests((lambda _: None, lambda _: None))
 
 
 def test_what_left_before_anybody_looked_is_under_way_no_more(crawl: Crawl) -> None:
@@ -215,6 +235,21 @@ def test_from_the_first_pace_on_it_listens(crawl: Crawl, begin: Any) -> None:
     crawl.slots.listen_to_requests(None)
     crawl.slots.take_stock()
     assert crawl.is_listening()
+
+
+def test_a_slot_that_was_slowed_down_waits_for_its_delay_alone(crawl: Crawl) -> None:
+    crawl.slot(concurrency=8).lastseen = 1.0
+    crawl.reaches(crawl.handed_out())
+    crawl.slot().delay = 1.0
+    assert crawl.slots.ready_at(KEY) < FULL, "nothing is on its way there"
+
+
+def test_all_crawls_of_a_thread_hear_of_the_first_pace() -> None:
+    book = VisitBook()
+    crawls = [Crawl(book=book) for _ in range(3)]
+    assert not any(crawl.is_listening() for crawl in crawls)
+    crawls[0].slots.set_floor(KEY, Ask(ORIGIN, 1.0))
+    assert all(crawl.is_listening() for crawl in crawls)
 
 
 def test_a_request_for_nothing_is_no_pace(crawl: Crawl) -> None:

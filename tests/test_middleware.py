@@ -19,7 +19,9 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_rep import Origin, RepMiddleware
 from scrapy_rep.browsers import pages
+from scrapy_rep.engine.floors import Ask
 from scrapy_rep.exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
+from scrapy_rep.fetching.transfer import MARK, Transfer
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Event, Meaning
 from scrapy_rep.protocol.document import parse
@@ -135,6 +137,54 @@ def test_the_target_of_a_redirect_goes_through_a_slot_of_its_own() -> None:
     request = Request(_PAGE, meta=meta)
     assert Crawl(policy_of()).process(request) is None
     assert "download_slot" not in request.meta
+
+
+class TestPaces:
+    """A policy that asks for nothing is judged by without a look at paces, and others are not."""
+
+    def policy(self, body: bytes = b"") -> Policy:
+        robots_txt = parse(body, ORIGIN.robots_txt_uri)
+        return Policy(ORIGIN, 200, Meaning.RULES, Reading(robots_txt, robots_txt), ("foo",))
+
+    def test_of_a_request_that_names_another_crawler(self) -> None:
+        policy = self.policy(b"User-agent: *\nAllow: /\n\nUser-agent: bar\nCrawl-delay: 7\n")
+        assert policy.asked_of().is_nothing
+        crawl = Crawl(policy, USER_AGENT="foo/1.0")
+        slots = crawl.middleware.slots
+        crawl.process(Request(_PAGE))
+        assert not slots._asks
+        crawl.process(named := Request(_PAGE, headers={"User-Agent": "bar/1.0"}))
+        assert slots._asks[named].seconds == 7
+
+    def test_of_a_policy_that_nobody_asked_yet(self) -> None:
+        crawl = Crawl(self.policy(b"User-agent: *\nCrawl-delay: 7\n"), USER_AGENT="foo/1.0")
+        crawl.process(Request(_PAGE))
+        assert crawl.middleware.slots.floors
+
+    def test_of_a_site_that_asks_for_nothing_any_more(self) -> None:
+        policy = self.policy()
+        assert policy.asked_of().is_nothing
+        crawl = Crawl(policy, USER_AGENT="foo/1.0")
+        slots = crawl.middleware.slots
+        slots.set_floor("example.com", Ask(ORIGIN, 7.0))
+        crawl.process(Request(_PAGE))
+        assert slots._delays.floors["example.com"].seconds() == 0
+
+    def test_who_judged_is_known_in_either_case(self) -> None:
+        policy = self.policy()
+        crawl = Crawl(policy, USER_AGENT="foo/1.0")
+        for is_asked in (False, True):
+            assert policy.asks_nothing == is_asked
+            crawl.process(request := Request(_PAGE))
+            assert crawl.middleware.policy_of(request) is policy
+
+
+def test_what_is_not_judged() -> None:
+    crawl = Crawl(policy_of(_CLOSED))
+    own = Transfer(1000)
+    own.uri = _PAGE
+    for meta in ({MARK: own}, {"dont_obey_robotstxt": True}):
+        assert crawl.process(Request(_PAGE, meta=meta)) is None
 
 
 class TestWaitingLongerThanAPolicyHolds:

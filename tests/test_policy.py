@@ -298,6 +298,26 @@ def test_the_delay_that_another_parser_knows_counts(delay: float | None, expecte
     assert reading.octets > Reading(robots_txt, robots_txt).octets, "it keeps a file of its own"
 
 
+@pytest.mark.parametrize(
+    ("line", "is_nothing"),
+    [
+        (b"Allow: /", True),
+        (b"Crawl-delay: 0", True),
+        (b"Crawl-delay: 0.1", False),
+        (b"Request-rate: 1/5", False),
+        (b"Visit-time: 0600-0845", False),
+    ],
+)
+def test_a_file_that_asks_for_nothing(line: bytes, *, is_nothing: bool) -> None:
+    robots_txt = parse(b"User-agent: *\n%s\n" % line, ORIGIN.robots_txt_uri)
+    found = Policy(ORIGIN, 200, Meaning.RULES, Reading(robots_txt, robots_txt), ("*",))
+    assert not found.asks_nothing, "nobody has looked"
+    found.asked_of(("another",))
+    assert not found.asks_nothing
+    found.asked_of()
+    assert found.asks_nothing == is_nothing
+
+
 def test_what_a_site_asks_for_is_kept_for_some_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[tuple[str, ...]] = []
     whole = RobotsTxt.asked

@@ -10,6 +10,7 @@ import pytest
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import RepMiddleware
+from scrapy_rep.engine.floors import Ask
 from scrapy_rep.engine.slots import Slots
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Meaning
@@ -188,6 +189,25 @@ class TestOthers:
         assert readiness(Known(None)).of(None, "slot") == READY
         crawler = get_crawler()
         assert Readiness(crawler, Slots(crawler)).of(ORIGIN, "slot") == READY
+
+    @pytest.mark.parametrize("is_asked", [False, True])
+    def test_a_policy_that_asks_for_nothing_is_looked_at_no_closer(self, *, is_asked: bool) -> None:
+        known = Known(kept := policy(200, Meaning.RULES))
+        if is_asked:
+            assert kept.asked_of().is_nothing
+        assert readiness(known).of(ORIGIN, "slot") == READY
+        assert known.paced == ([] if is_asked else ["slot"])
+
+    def test_but_where_it_is_held_or_a_slot_keeps_a_pace(self) -> None:
+        known = Known(kept := policy())
+        assert kept.asked_of().is_nothing
+        assert readiness(known).of(ORIGIN, "slot").state is OriginState.HELD
+        known = Known(kept := policy(200, Meaning.RULES))
+        assert kept.asked_of().is_nothing
+        found = readiness(known)
+        found.slots.set_floor("another", Ask(ORIGIN, 1.0))
+        assert found.of(ORIGIN, "slot") == READY
+        assert known.paced == ["slot"], "what stands may have to go"
 
     @pytest.mark.parametrize(
         ("opens_in", "state"), [(-1, OriginState.READY), (60, OriginState.SHUT)]

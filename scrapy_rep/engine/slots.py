@@ -192,8 +192,6 @@ class Slots:
     def set_floor(self, key: str, ask: Ask) -> None:
         """Let a slot leave at least so many seconds between requests."""
         self._delays.set(key, ask)
-        if self.floors:
-            self._arrivals.listen_for_good()
         self._look_at_answers()
 
     def ask(self, request: Request, ask: Ask) -> None:

@@ -12,6 +12,7 @@ from tests.servers.handle import Answer, Site
 
 pytestmark = pytest.mark.every_loop
 
+ARRIVALS = "tests.crawls.arrivals_spider:ArrivalsSpider"
 SLOW = Answer(body="User-agent: *\nDisallow: /private/\n", delay_seconds=0.5)
 PRIVATE = [f"/private/{number}" for number in range(200)]
 PUBLIC = [f"/public/{number}" for number in range(50)]
@@ -52,6 +53,26 @@ def test_set_up_by_hand(loop: Loop) -> None:
     assert sorted(paths) == sorted(["/robots.txt", *PUBLIC[:3]])
     assert result.stats["robotstxt/forbidden"] == 12
     assert result.deprecations == []
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(("delay", "listens"), [("", False), ("Crawl-delay: 0.02\n", True)])
+def test_requests_are_listened_to_where_a_pace_is_kept(
+    delay: str, loop: Loop, *, listens: bool
+) -> None:
+    """Otherwise they are looked for, and no place is used twice, or left empty."""
+    page = Answer(body="x", delay_seconds=0.4)
+    routes = {f"/{number}": page for number in range(12)}
+    with Site({"/robots.txt": Answer(body=f"User-agent: *\n{delay}"), **routes}) as site:
+        settings = {**ADDON, "CONCURRENT_REQUESTS_PER_DOMAIN": 4}
+        homes = [site.url("")]
+        result = crawl(ARRIVALS, loop=loop, settings=settings, homes=homes, pages=12)
+        asked = [seen.at for seen in site.requests() if seen.path != "/robots.txt"]
+    assert len(result.items) == len(asked) == 12
+    assert {item["is_listening"] for item in result.items[4:]} == {listens}
+    if not listens:
+        most = max(sum(at <= other < at + 0.35 for other in asked) for at in asked)
+        assert most == 4
 
 
 def test_a_second_crawl_of_the_harness_shows_the_leak_of_scrapy_s_own() -> None:
