@@ -44,7 +44,7 @@ class Crawl:
         self.number = 0
 
     def is_listening(self) -> bool:
-        return self.slots._arrivals.is_listening
+        return self.slots.arrivals.is_listening
 
     def slot(self, key: str = KEY, concurrency: int = 2) -> Slot:
         slot = Slot(concurrency, 0.0, 0.0)
@@ -167,7 +167,7 @@ def test_while_it_listens_nobody_looks(crawl: Crawl, monkeypatch: pytest.MonkeyP
     """What is said of a request counts then: it may have to wait in the slot that it came to."""
     crawl.slot(concurrency=1)
     crawl.slots.listen_to_requests((lambda _: None, lambda _: None))
-    monkeypatch.setattr(crawl.slots._arrivals, "look", lambda: pytest.fail("looked"))
+    monkeypatch.setattr(crawl.slots.arrivals, "look", lambda: pytest.fail("looked"))
     crawl.handed_out()
     assert crawl.slots.ready_at(KEY) == FULL
     crawl.slots.take_stock()
@@ -252,6 +252,17 @@ def test_all_crawls_of_a_thread_hear_of_the_first_pace() -> None:
     assert all(crawl.is_listening() for crawl in crawls)
 
 
+def test_a_second_queue_changes_nothing(crawl: Crawl) -> None:
+    """A crawl with a JOBDIR has two."""
+    crawl.slots.ask_before_use()
+    assert not crawl.slots.arrivals.is_for_a_while
+    crawl.slots.set_floor(KEY, Ask(ORIGIN, 1.0))
+    crawl.slots.ask_before_use()
+    crawl.book._records.clear()
+    crawl.slots.take_stock()
+    assert crawl.is_listening(), "for good"
+
+
 def test_a_request_for_nothing_is_no_pace(crawl: Crawl) -> None:
     crawl.slots.set_floor(KEY, Ask(ORIGIN, 0.0))
     crawl.slots.ask(crawl.handed_out(), Ask(ORIGIN, 0.0))
@@ -293,13 +304,13 @@ def test_while_somebody_is_told_of_requests_it_listens(crawl: Crawl) -> None:
 
 def test_a_handler_is_connected_once_at_most(crawl: Crawl) -> None:
     heard: list[Request] = []
-    crawl.slots._arrivals._reached = handler = lambda request, **_: heard.append(request)
+    crawl.slots.arrivals._reached = handler = lambda request, **_: heard.append(request)
     for _ in range(3):
-        crawl.slots._arrivals.listen()
+        crawl.slots.arrivals.listen()
     crawl.reaches(crawl.handed_out())
     assert len(heard) == 1
-    crawl.slots._arrivals.rest()
-    crawl.slots._arrivals.rest()
+    crawl.slots.arrivals.rest()
+    crawl.slots.arrivals.rest()
     crawl.reaches(crawl.handed_out())
     assert len(heard) == 1
     del handler

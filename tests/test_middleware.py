@@ -85,6 +85,7 @@ class Crawl:
         crawler.spider = Spider("test")
         self.middleware = RepMiddleware.from_crawler(crawler)
         self.middleware._identity.open()
+        crawler.engine = SimpleNamespace(downloader=None)  # type: ignore[assignment]
 
         def peek(
             origin: Origin, request: Request | None = None, *, renew: bool = True

@@ -27,7 +27,7 @@ class Arrivals:
 
     Attributes:
         is_listening: whether the signal is listened to.
-        may_rest: whether somebody looks each time before places are counted.
+        is_for_a_while: whether it is listened to, though it may rest: see `rest`.
     """
 
     def __init__(
@@ -44,27 +44,33 @@ class Arrivals:
         self._under_way = under_way
         self._reached = reached  # kept here: Scrapy holds it weakly
         self._tell = tell
-        self._is_for_good = False
-        self.is_listening = False
-        self.may_rest = False
+        self._may_rest = self._is_for_good = False
+        self.is_listening = self.is_for_a_while = False
         self.listen()
+
+    def may_rest(self) -> None:
+        """Somebody looks each time before places are counted, so that it need not be told."""
+        self._may_rest = True
+        self.is_for_a_while = self.is_listening and not self._is_for_good
 
     def listen(self) -> None:
         """Listen for a while; what came before is known as well."""
         if not self.is_listening:
             self.look()
-            self.is_listening = True
+            self.is_listening, self.is_for_a_while = True, self._may_rest
             self._signals.connect(self._reached, signal=signals.request_reached_downloader)
 
     def listen_for_good(self) -> None:
         """Listen from now on."""
-        self._is_for_good = True
         self.listen()
+        self._is_for_good = True
+        self.is_for_a_while = False
 
     def rest(self) -> None:
         """Listen no more, if nothing is missed by that; not while Scrapy sends the signal."""
-        if self._is_for_good or not self.may_rest or not self.is_listening:
+        if not self.is_for_a_while:
             return
+        self.is_for_a_while = False
         if self._downloader.is_usual:
             self.is_listening = False
             self._signals.disconnect(self._reached, signal=signals.request_reached_downloader)

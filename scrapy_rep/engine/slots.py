@@ -55,6 +55,7 @@ class Slots:
         gate: where requests wait for their turn among those of other processes, if they do.
         place_for_others: lets the downloader take another request while one waits.
         place_of_its_own: lets the downloader take one more, so that one of ours takes no other's.
+        arrivals: whether requests that reach the downloader are listened to.
         out: the requests that were handed out and are still in the middlewares, or ended there.
         floors: those of the slots by their keys; empty while no site asks for a delay.
     """
@@ -87,7 +88,7 @@ class Slots:
         self.place_of_its_own = lending.one_more
         self._reached, self._left = self._handlers()  # kept here: Scrapy holds them weakly
         crawler.signals.connect(self._left, signal=signals.request_left_downloader)
-        self._arrivals = Arrivals(
+        self.arrivals = Arrivals(
             crawler, self._downloader, self._under_way, self._reached, self._tell
         )
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
@@ -180,11 +181,11 @@ class Slots:
         """
         self._told_of_requests = told
         if told is not None:
-            self._arrivals.listen()
+            self.arrivals.listen()
 
     def ask_before_use(self) -> None:
         """From now on, `take_stock` and `ready_at` are called before each request is handed out."""
-        self._arrivals.may_rest = True
+        self.arrivals.may_rest()
         self._book.expect(self)
 
     # How fast
@@ -199,7 +200,7 @@ class Slots:
         if ask.seconds or self._delays.floors:
             self._asks[request] = ask
             self._has_asked = True
-            self._arrivals.listen_for_good()
+            self.arrivals.listen_for_good()
 
     def count_from_now(self, request: Request) -> None:
         """Count the delay of a request's slot from now, when the answer has come.
@@ -214,7 +215,7 @@ class Slots:
 
     def has_begun(self) -> None:
         """Some crawl of this thread keeps a pace: visits are noted from now on."""
-        self._arrivals.listen_for_good()
+        self.arrivals.listen_for_good()
 
     def visited(self, origin: Hashable) -> None:
         """An origin was visited, perhaps by another crawl: its slots count from that visit."""
@@ -301,13 +302,13 @@ class Slots:
         if floor is None:  # as for most slots, most of the time
             free_count = self._downloader.free_count(key)
             if free_count is not None:
-                if out_count and free_count <= out_count and not self._arrivals.is_listening:
-                    self._arrivals.look()
+                if out_count and free_count <= out_count and not self.arrivals.is_listening:
+                    self.arrivals.look()
                     out_count = self._under_way.out_counts.get(key, 0)
                 return NEVER if free_count > out_count else EVENT
         slot = self._downloader.slot(key)
-        if slot is not None and not self._arrivals.is_listening:  # somebody made it an unusual one
-            self._arrivals.listen_for_good()
+        if slot is not None and not self.arrivals.is_listening:  # somebody made it an unusual one
+            self.arrivals.listen_for_good()
             out_count = self._under_way.out_counts.get(key, 0)
         if floor is None and slot is None and not out_count:
             return NEVER
@@ -381,10 +382,10 @@ class Slots:
 
     def take_stock(self) -> None:
         """Find the requests that ended in the middlewares, of which no signal tells."""
-        if not self._arrivals.is_listening:
-            self._arrivals.look()
+        if not self.arrivals.is_listening:
+            self.arrivals.look()
         elif self._told_of_requests is None and not self._book:
-            self._arrivals.rest()
+            self.arrivals.rest()
         if self._under_way.out:
             for request in self._under_way.ended(self._downloader.active):
                 self._tell(self._under_way.come_back(request))

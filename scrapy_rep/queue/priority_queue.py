@@ -100,6 +100,7 @@ class RepPriorityQueue:
         self._slots = self._readiness.slots
         self._slots.listen(self._slot_changed)
         self._slots.ask_before_use()
+        self._arrivals = self._slots.arrivals
         if self._readiness.policies is not None:
             self._readiness.policies.listen(self._origin_settled)
         self._lanes = Lanes()
@@ -168,7 +169,7 @@ class RepPriorityQueue:
         return request
 
     def _pop(self) -> Request | None:
-        if self._slots.out:
+        if self._slots.out or self._arrivals.is_for_a_while:
             self._slots.take_stock()
         if self._changed or self._settled or self._later.heap:
             self._catch_up()

@@ -21,4 +21,4 @@ class ArrivalsSpider(FairSpider):
         """An item."""
         judge = self.crawler.get_downloader_middleware(RepMiddleware)
         assert judge is not None
-        yield {"url": response.url, "is_listening": judge.slots._arrivals.is_listening}
+        yield {"url": response.url, "is_listening": judge.slots.arrivals.is_listening}
