@@ -697,6 +697,16 @@ class TestReadiness:
         assert slots.active_count(KEY) == 0
         assert not slots._sent
 
+    def test_nothing_is_left_of_a_request_with_a_pace_of_its_own_that_was_not_sent(
+        self, slots: Slots, downloader: Downloader
+    ) -> None:
+        slot = downloader.make()
+        slots.ask(request := page(), Ask(ORIGIN, 9.0, as_whom=("bar",)))
+        reach(slots, slot, request)
+        assert (list(slots._others), list(slots._sent)) == ([request], [])
+        slots.abandon(request)
+        assert not slots._others
+
     @pytest.mark.parametrize("is_sent", [False, True])
     def test_the_next_request_takes_the_place_of_one_that_was_abandoned(
         self, slots: Slots, downloader: Any, is_sent: bool

@@ -18,6 +18,8 @@ def test_requests_count_from_the_queue_to_their_end() -> None:
     assert not under_way.is_out(THIRD)
     under_way.begin(FIRST, "another, chosen behind the queue")
     assert under_way.count("slot") == 3, "until it has left the middlewares"
+    assert (under_way.end(FIRST), under_way.is_out(FIRST)) == ("slot", True)
+    under_way.begin(FIRST, "another, chosen behind the queue")
     assert under_way.come_back(FIRST) == "slot"
     assert under_way.count("slot") == 2
     assert not under_way.is_out(FIRST)

@@ -74,8 +74,6 @@ class Arrivals:
         if self._downloader.is_usual:
             self.is_listening = False
             self._signals.disconnect(self._reached, signal=signals.request_reached_downloader)
-        else:
-            self._is_for_good = True
 
     def look(self) -> None:
         """Find the requests that have come. O(those that were handed out, and not found yet)."""
