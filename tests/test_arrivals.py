@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import weakref
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -181,6 +183,23 @@ def test_what_left_before_anybody_looked_is_under_way_no_more(crawl: Crawl) -> N
     assert crawl.told == [KEY]
     assert (crawl.slots.active_count(KEY), dict(crawl.slots.out)) == (0, {})
     assert crawl.slots._under_way.out_counts == {}
+
+
+def test_what_left_another_slot_before_anybody_looked(crawl: Crawl) -> None:
+    request = crawl.handed_out()
+    crawl.reaches(request, OTHER)
+    crawl.leaves(request)
+    assert sorted(crawl.told) == [KEY, OTHER]
+
+
+def test_the_book_keeps_no_crawl() -> None:
+    book = VisitBook()
+    crawl: Crawl | None = Crawl(book=book)
+    assert crawl is not None
+    seen = weakref.ref(crawl.slots)
+    crawl = None
+    gc.collect()
+    assert seen() is None
 
 
 def test_what_ended_in_the_middlewares_is_noticed(crawl: Crawl) -> None:
