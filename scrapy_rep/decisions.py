@@ -178,7 +178,6 @@ class Decisions:
         if self.witness is not None:
             self._tell(self.witness, request.url, request, verdict, _occasion(request))
         if verdict is None:
-            self.judged_by[request] = None
             self._journal.count(stats.NOT_JUDGED)
             return
         self._journal.count(stats.VERDICT_ALLOWED if verdict.allowed else stats.VERDICT_DISALLOWED)

@@ -212,6 +212,7 @@ class RepMiddleware:
 
     async def judge(self, request: Request) -> Verdict | None:
         """The verdict on a request; None if robots.txt does not govern it."""
+        self._judged_by[request] = None  # by no policy, so far
         try:
             origin = origin_of(request.url)
         except InvalidUri:

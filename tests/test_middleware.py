@@ -180,6 +180,17 @@ class TestPaces:
             assert crawl.middleware.policy_of(request) is policy
 
 
+@pytest.mark.parametrize(
+    "url", [_PAGE, "http://example.com/robots.txt", "data:,x", "http://example.com:0/"]
+)
+@pytest.mark.parametrize("meta", [{}, {"dont_obey_robotstxt": True}])
+def test_every_request_is_known_to_be_the_crawls(url: str, meta: dict[str, Any]) -> None:
+    """Whose its answer is can be told by that."""
+    crawl = Crawl(policy_of(), REP_DRY_RUN=True)
+    crawl.process(request := Request(url, meta=meta))
+    assert request in crawl.middleware._decisions.judged_by
+
+
 def test_what_is_not_judged() -> None:
     crawl = Crawl(policy_of(_CLOSED))
     own = Transfer(1000)

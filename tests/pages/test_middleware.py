@@ -221,7 +221,7 @@ def test_a_response_is_of_the_crawl_that_judged_its_request(
     assert [page_rules(response).to_dict() for response in responses] == [either] * 4
     foo, bar = (one._decisions for one in opened)
     foo.exempt(requests[0])
-    foo.judged(requests[1], None, {})
+    foo.judged_by[requests[1]] = None
     bar.judged_by[requests[2]] = None
     own = [{"noindex": True}] * 2 + [{"nofollow": True}]
     assert [page_rules(response).to_dict() for response in responses] == [*own, either]
