@@ -29,7 +29,12 @@ class Crawl:
     """Slots over Scrapy's own downloader, which downloads nothing: requests come when we say so."""
 
     def __init__(
-        self, settings: dict[str, Any] | None = None, *, may_rest: bool = True, book: Any = None
+        self,
+        settings: dict[str, Any] | None = None,
+        *,
+        may_rest: bool = True,
+        book: VisitBook | None = None,
+        usual_count: int = 64,
     ) -> None:
         self.crawler: Crawler = get_crawler(settings_dict=settings)
         self.book: VisitBook = VisitBook() if book is None else book
@@ -40,6 +45,7 @@ class Crawl:
         self.slots = Slots(self.crawler, self.book)
         self.told: list[str] = []
         self.slots.listen(self.told.append)
+        self.slots.arrivals.usual_count = usual_count
         if may_rest:
             self.slots.ask_before_use()
         self.slots.take_stock()
@@ -185,13 +191,6 @@ def test_what_left_before_anybody_looked_is_under_way_no_more(crawl: Crawl) -> N
     assert crawl.slots._under_way.out_counts == {}
 
 
-def test_what_left_another_slot_before_anybody_looked(crawl: Crawl) -> None:
-    request = crawl.handed_out()
-    crawl.reaches(request, OTHER)
-    crawl.leaves(request)
-    assert sorted(crawl.told) == [KEY, OTHER]
-
-
 def test_the_book_keeps_no_crawl() -> None:
     book = VisitBook()
     crawl: Crawl | None = Crawl(book=book)
@@ -212,19 +211,68 @@ def test_what_ended_in_the_middlewares_is_noticed(crawl: Crawl) -> None:
 
 
 def test_another_slot_than_it_was_handed_out_for(crawl: Crawl) -> None:
-    """Both may be ready for another request now, or not any more."""
+    """Both may be ready for another request now, or not any more: that is to be told at once."""
     crawl.slot(concurrency=1)
-    request = crawl.handed_out()
+    request, other, last = (crawl.handed_out() for _ in range(3))
     request.meta["download_slot"] = OTHER  # a middleware's choice
     crawl.slots.take_stock()
-    assert (list(crawl.slots.out), crawl.slots.ready_at(KEY)) == ([request], FULL)
+    assert len(crawl.slots.out) == 3
     crawl.reaches(request, OTHER)
+    crawl.reaches(other)
     crawl.slots.take_stock()
-    assert (crawl.told, crawl.slots.ready_at(KEY)) == ([KEY, OTHER], FREE)
-    assert (crawl.slots.active_count(KEY), crawl.slots.active_count(OTHER)) == (1, 0)
+    assert (crawl.told, list(crawl.slots.out)) == ([KEY, OTHER], [last])
+    assert (crawl.slots.active_count(KEY), crawl.slots.active_count(OTHER)) == (3, 0)
     crawl.leaves(request)
     assert crawl.told == [KEY, OTHER, KEY, OTHER]
-    assert crawl.slots.active_count(KEY) == 0
+    assert crawl.slots.active_count(KEY) == 2
+    assert crawl.is_listening(), "for others will be sent there as well"
+    assert not crawl.slots.arrivals.is_for_a_while
+    crawl.told.clear()
+    crawl.reaches(last, OTHER)
+    assert {KEY, OTHER} <= set(crawl.told)
+
+
+def test_one_that_left_another_slot_before_anybody_looked(crawl: Crawl) -> None:
+    request = crawl.handed_out()
+    crawl.reaches(request, OTHER)
+    crawl.leaves(request)
+    assert sorted(crawl.told) == [KEY, OTHER]
+    assert crawl.is_listening()
+
+
+@pytest.mark.parametrize("place", [0, 63])
+def test_it_rests_only_after_some_came_to_the_slots_that_they_held(place: int) -> None:
+    crawl = Crawl(usual_count=0)
+    crawl.slot(concurrency=100)
+    for number in range(64):
+        assert crawl.is_listening()
+        crawl.reaches(crawl.handed_out(), OTHER if number == place else KEY)
+        crawl.slots.take_stock()
+    assert crawl.is_listening()
+    assert not crawl.slots.arrivals.is_for_a_while
+    crawl = Crawl(usual_count=place)
+    crawl.slot(concurrency=100)
+    for _ in range(place, 64):
+        assert crawl.is_listening()
+        crawl.reaches(crawl.handed_out())
+        crawl.slots.take_stock()
+    assert not crawl.is_listening()
+
+
+def test_a_slot_that_was_chosen_before_is_not_come_to(crawl: Crawl) -> None:
+    crawl.slot(concurrency=1)
+    request = crawl.handed_out()
+    request.meta["download_slot"] = KEY
+    crawl.slots.take_stock()
+    assert list(crawl.slots.out) == [request]
+
+
+def test_others_may_have_disconnected_every_handler() -> None:
+    crawl = Crawl(usual_count=0)
+    crawl.crawler.signals.disconnect_all(signals.request_reached_downloader)
+    crawl.slots.arrivals.usual_count = 64
+    crawl.slots.take_stock()
+    assert not crawl.is_listening()
 
 
 @pytest.mark.parametrize(
@@ -244,6 +292,7 @@ def test_from_the_first_pace_on_it_listens(crawl: Crawl, begin: Any) -> None:
     crawl.reaches(before)
     begin(crawl, after)
     assert list(crawl.slots.out) == [after]
+    assert not crawl.slots.arrivals.is_for_a_while
     crawl.told.clear()
     crawl.reaches(after)
     assert not crawl.slots.out
@@ -340,6 +389,7 @@ class Steps:
 
     def __init__(self, seed: int) -> None:
         self.draw = random.Random(seed)
+        self.stray_part = 0.03 * (seed % 2)
         self.crawls = Crawl(), Crawl(may_rest=False)
         concurrency = self.draw.choice([1, 2, 8])
         for crawl in self.crawls:
@@ -362,7 +412,8 @@ class Steps:
     def reach(self) -> None:
         if self.on_their_way:
             key, requests = self.drawn_from(self.on_their_way)
-            key = key if self.draw.random() < 0.8 else self.draw.choice([KEY, OTHER])
+            if self.draw.random() < self.stray_part:
+                key = OTHER
             for crawl, request in self.each(requests):
                 crawl.reaches(request, key)
             self.inside.append(requests)

@@ -113,6 +113,7 @@ class Slots:
                 # As nearly always: it comes to the slot that it holds a place of, and no pace is
                 # kept there. That makes no slot more ready, and none less.
                 under_way.arrive(request, key)
+                self.arrivals.usual_count += 1
             else:
                 self._keep_up(request, key)
             if self._told_of_requests is not None:
@@ -124,6 +125,7 @@ class Slots:
             key = request.meta.get(SLOT, "")
             counted = under_way.end(request)
             if counted is not None and counted != key:
+                self.arrivals.listen_for_good()
                 self._tell(counted)
             for listener in listeners:
                 listener(key)
@@ -400,6 +402,8 @@ class Slots:
         is_told = floor is not None and floor.is_told
         # A request that takes another slot than it was handed out for may be queued there.
         is_its_own = self._under_way.key_of(request, key) == key
+        if not is_its_own:
+            self.arrivals.listen_for_good()
         if self._under_way.is_out(request) and (is_its_own or not is_told):
             self._tell(self._under_way.come_back(request))
             self._send_now(key)

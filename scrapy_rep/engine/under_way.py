@@ -71,7 +71,10 @@ class UnderWay:
         return key
 
     def count(self, key: str) -> int:
-        """How many requests of a slot are under way in all."""
+        """How many requests of a slot are under way in all.
+
+        Those that no queue handed out are among them as far as `begin` was told of them.
+        """
         return self.out_counts.get(key, 0) + self._inside_counts.get(key, 0)
 
 

@@ -13,6 +13,8 @@ from scrapy.http import Headers, Response
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from typing_extensions import Self
 
+from scrapy_rep.engine.loops import sleep
+
 
 class HtmlOnly:
     """An extension that stops every download but those of pages."""
@@ -26,6 +28,25 @@ class HtmlOnly:
     def headers_received(self, headers: Headers) -> None:
         if b"html" not in (headers.get(b"Content-Type") or b""):
             raise StopDownload(fail=False)
+
+
+class Spreads:
+    """A middleware that sends pages through eight slots in turn, as one that rotates proxies."""
+
+    def __init__(self, after: int) -> None:
+        self._after = after
+        self._count = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler.settings.getint("SPREADS_AFTER"))
+
+    async def process_request(self, request: Request) -> None:
+        await sleep(0.01)
+        if not request.url.endswith("/robots.txt"):
+            self._count += 1
+            if self._count > self._after:
+                request.meta["download_slot"] = f"proxy {self._count % 8}"
 
 
 class AsksEarly:

@@ -13,6 +13,7 @@ from tests.servers.handle import Answer, Site
 pytestmark = pytest.mark.every_loop
 
 ARRIVALS = "tests.crawls.arrivals_spider:ArrivalsSpider"
+QUICK_COUNT = 80
 SLOW = Answer(body="User-agent: *\nDisallow: /private/\n", delay_seconds=0.5)
 PRIVATE = [f"/private/{number}" for number in range(200)]
 PUBLIC = [f"/public/{number}" for number in range(50)]
@@ -55,24 +56,50 @@ def test_set_up_by_hand(loop: Loop) -> None:
     assert result.deprecations == []
 
 
+def most_at_a_time(site: Site, seconds: float) -> int:
+    """The most pages that were asked for within the time that one takes."""
+    asked = [seen.at for seen in site.requests() if seen.path[1:].isdigit()]
+    asked = asked[QUICK_COUNT:]
+    assert len(asked) == 24
+    return max(sum(at <= other < at + seconds for other in asked) for at in asked)
+
+
+def pages_of(site: Site, loop: Loop, settings: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a crawl of some quick and then 24 slow pages tells at the slow ones."""
+    slow = Answer(body="x", delay_seconds=0.5)
+    pages = {f"/{number}": slow for number in range(QUICK_COUNT, QUICK_COUNT + 24)}
+    site.change({"/robots.txt": Answer(), **pages})
+    homes = [site.url("")]
+    result = crawl(
+        ARRIVALS, loop=loop, settings={**ADDON, **settings}, homes=homes, pages=QUICK_COUNT + 24
+    )
+    assert result.exit_code == 0, result.error
+    assert len(result.items) == QUICK_COUNT + 24
+    return [item for item in result.items if int(item["url"].rpartition("/")[2]) >= QUICK_COUNT]
+
+
 @pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize(("delay", "listens"), [("", False), ("Crawl-delay: 0.02\n", True)])
-def test_requests_are_listened_to_where_a_pace_is_kept(
-    delay: str, loop: Loop, *, listens: bool
-) -> None:
-    """Otherwise they are looked for, and no place is used twice, or left empty."""
-    page = Answer(body="x", delay_seconds=0.4)
-    routes = {f"/{number}": page for number in range(12)}
-    with Site({"/robots.txt": Answer(body=f"User-agent: *\n{delay}"), **routes}) as site:
-        settings = {**ADDON, "CONCURRENT_REQUESTS_PER_DOMAIN": 4}
-        homes = [site.url("")]
-        result = crawl(ARRIVALS, loop=loop, settings=settings, homes=homes, pages=12)
-        asked = [seen.at for seen in site.requests() if seen.path != "/robots.txt"]
-    assert len(result.items) == len(asked) == 12
-    assert {item["is_listening"] for item in result.items[4:]} == {listens}
-    if not listens:
-        most = max(sum(at <= other < at + 0.35 for other in asked) for at in asked)
-        assert most == 4
+def test_where_no_pace_is_kept_requests_are_looked_for(loop: Loop) -> None:
+    """And not listened to; no place is used twice, or left empty."""
+    with Site() as site:
+        told = pages_of(site, loop, {"CONCURRENT_REQUESTS_PER_DOMAIN": 8})
+        assert not any(one["is_listening"] for one in told)
+        assert most_at_a_time(site, 0.45) == 8
+
+
+# Without a reactor, the handler opens no more connections to a host than a slot has places.
+@pytest.mark.parametrize("loop", LOOPS[:2])
+@pytest.mark.parametrize("after", [0, QUICK_COUNT])
+def test_a_middleware_that_chooses_slots_behind_the_queue(after: int, loop: Loop) -> None:
+    """The slot that a request was handed out for is free at once: the next one need not wait."""
+    settings = {
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+        "DOWNLOADER_MIDDLEWARES": {"tests.crawls.meddling.Spreads": 850},
+        "SPREADS_AFTER": after,
+    }
+    with Site() as site:
+        pages_of(site, loop, settings)
+        assert most_at_a_time(site, 0.45) >= 6
 
 
 def test_a_second_crawl_of_the_harness_shows_the_leak_of_scrapy_s_own() -> None:
