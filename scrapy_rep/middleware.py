@@ -11,8 +11,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
 
 from scrapy_rep import stats
-from scrapy_rep.browsers.judge import BrowserJudge
-from scrapy_rep.browsers.pages import CrawlPages, refusal_of
+from scrapy_rep.browsers.hook import pages_of
 from scrapy_rep.decisions import Decisions
 from scrapy_rep.engine.components import middleware_orders
 from scrapy_rep.engine.journal import Journal
@@ -66,7 +65,7 @@ class RepMiddleware:
             ConfigurationError: a setting is wrong.
         """
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
-            CrawlPages(crawler, None)
+            pages_of(crawler, None)
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         _refuse_a_second_judge(crawler)
         self.crawler = crawler
@@ -87,8 +86,8 @@ class RepMiddleware:
         slots.gate = self._gate = gate_of(crawler, settings, slots)
         self.pacing = Pacing(crawler, settings, slots)
         self.policies.visitable_at = self.pacing.visitable_at
-        self._pages = CrawlPages(
-            crawler, BrowserJudge(crawler, settings, self.policies, self.judge)
+        self._pages = pages_of(
+            crawler, lambda judge: judge(crawler, settings, self.policies, self.judge)
         )
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -206,7 +205,7 @@ class RepMiddleware:
         Raises:
             RobotsTxtDisallowed: the policy of the redirect's target does not allow it.
         """
-        refusal = refusal_of(request)
+        refusal = self._pages.refusal_of(request) if self._pages is not None else None
         if refusal is not None:
             self._decisions.redirected_in_browser(request, refusal)
 

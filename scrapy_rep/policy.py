@@ -1,27 +1,32 @@
-"""What the robots.txt of one origin means to this crawl, for a while."""
+"""What the robots.txt of one origin means to this crawl, for a while.
+
+What few crawls ask for, findings and the use of content, is loaded once somebody asks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.protocol.access.events import AccessResult, Event, Meaning, access_result, name_of
 from scrapy_rep.protocol.access.exchange import Standing
 from scrapy_rep.protocol.access.knowledge import REMARK, Copy, Knowledge, Outage, Step
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.extensions.clean_params import CleanParams
 from scrapy_rep.protocol.extensions.pace import Asked
 from scrapy_rep.protocol.extensions.records import OtherRecord, host
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.tokens import ProductTokens, as_product_tokens, refuse_url
-from scrapy_rep.protocol.usage.preference import NO_TOKENS, UsagePreferences, UsageTokens
-from scrapy_rep.protocol.usage.robots import FileUsage
+from scrapy_rep.protocol.usage.categories import NO_TOKENS, UsageTokens
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
 from scrapy_rep.reading import Reading
 from scrapy_rep.reservations import Tdmrep
+
+if TYPE_CHECKING:
+    from scrapy_rep.analysis.findings import Finding
+    from scrapy_rep.protocol.extensions.clean_params import CleanParams
+    from scrapy_rep.protocol.usage.preference import UsagePreferences
+    from scrapy_rep.protocol.usage.robots import FileUsage
 
 _POLICY_OCTETS = 2500  # what a policy takes besides its file, roughly
 
@@ -268,6 +273,9 @@ class Policy:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What is unusual in the answer and in the file."""
+        from scrapy_rep.analysis.checks.codes import Code
+        from scrapy_rep.analysis.findings import Finding
+
         is_odd = self.access_result is AccessResult.SUCCESSFUL and self.status != _OK
         odd = (Finding(Code.ODD_STATUS, octets=self.event.encode()),) if is_odd else ()
         if self.remark:
@@ -311,6 +319,8 @@ class Policy:
             TypeError: the tokens are a URL.
             ValueError: a key of `usage_tokens` is no category.
         """
+        from scrapy_rep.protocol.usage.preference import UsagePreferences
+
         if product_tokens is not None:
             refuse_url(product_tokens)
         tokens = self.tokens if product_tokens is None else product_tokens
@@ -329,6 +339,8 @@ class Policy:
 
     def _file_usage(self, tokens: tuple[str, ...], usage_tokens: UsageTokens) -> FileUsage:
         """What the file says, read once for each crawler."""
+        from scrapy_rep.protocol.usage.robots import FileUsage
+
         others = tuple((category, tuple(names)) for category, names in usage_tokens.items())
         key = tokens, others
         found = self._usage.get(key)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.analysis.findings import findings
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.document import RobotsTxt, parse
-from scrapy_rep.protocol.extensions.clean_params import CleanParams
 from scrapy_rep.protocol.extensions.pace import Asked
 from scrapy_rep.protocol.selection import Selection
 from scrapy_rep.robotparser import Decider
+
+if TYPE_CHECKING:
+    from scrapy_rep.analysis.findings import Finding
+    from scrapy_rep.protocol.extensions.clean_params import CleanParams
 
 # The rules of larger files are made ready in a thread. A hostile file of 500 KiB takes so long that
 # all other requests would have to wait (`benchmarks/hostile.py`, "first").
@@ -135,6 +137,21 @@ class Reading:
         self._asked[tokens] = asked
 
 
+# Few crawls ask for these two, so they are loaded once somebody does.
+
+
+def _findings(reading: Reading) -> tuple[Finding, ...]:
+    from scrapy_rep.analysis.findings import findings
+
+    return findings(reading.robots_txt)
+
+
+def _clean_params(reading: Reading) -> CleanParams:
+    from scrapy_rep.protocol.extensions.clean_params import CleanParams
+
+    return CleanParams.of(reading.robots_txt.other_records)
+
+
 def _octets_of_names(clean: CleanParams) -> int:
     return sum(_NAME_OCTETS * len(one.parameters) + len(one.prefix) for one in clean.records)
 
@@ -146,7 +163,7 @@ _VIEWS: dict[str, tuple[Callable[[Reading], Any], Callable[[Any], int]]] = {
         lambda urls: sum(map(len, urls)),
     ),
     "findings": (
-        lambda reading: findings(reading.robots_txt),
+        _findings,
         lambda found: sum(len(one.octets) + len(one.detail) for one in found),
     ),
     "other_records": (
@@ -154,7 +171,7 @@ _VIEWS: dict[str, tuple[Callable[[Reading], Any], Callable[[Any], int]]] = {
         lambda records: sum(len(one.key) + len(one.value) for one in records),
     ),
     "clean_params": (
-        lambda reading: CleanParams.of(reading.robots_txt.other_records),
+        _clean_params,
         _octets_of_names,
     ),
 }

@@ -21,8 +21,6 @@ from scrapy_rep.fetching.exchanges import Exchanges, LateError, NotNeededError
 from scrapy_rep.fetching.resources import TDMREP
 from scrapy_rep.protocol.access.events import AccessPolicy, AccessResult, access_result
 from scrapy_rep.protocol.access.exchange import PolicyOptions
-from scrapy_rep.protocol.usage.preference import UsagePreferences
-from scrapy_rep.protocol.usage.tdmrep import TdmFile
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -30,6 +28,8 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.access.knowledge import Copy
     from scrapy_rep.protocol.access.origin import Origin
+    from scrapy_rep.protocol.usage.preference import UsagePreferences
+    from scrapy_rep.protocol.usage.tdmrep import TdmFile
     from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
@@ -193,6 +193,8 @@ class Reservations:
         """The file as a value; read again only if it was fetched again."""
         if before is not None and before.file is not None and before.fetched_at == copy.fetched_at:
             return before.file
+        from scrapy_rep.protocol.usage.tdmrep import TdmFile  # most crawls ask for no such file
+
         arguments = copy.body, f"{origin}{TDMREP.path}", self._settings.parse_limit_octets
         if len(copy.body) < _LARGE_OCTETS:
             return TdmFile.of(*arguments)

@@ -15,7 +15,7 @@ from scrapy_rep.protocol.extensions.pace import Excess
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.page.words import OBEYED
 from scrapy_rep.protocol.units import DAY_SECONDS
-from scrapy_rep.protocol.usage.preference import CATEGORIES
+from scrapy_rep.protocol.usage.categories import CATEGORIES
 
 
 @dataclass(frozen=True, slots=True)

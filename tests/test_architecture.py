@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,7 @@ _ROOMS: tuple[tuple[str, ...], ...] = (
         "witness",
     ),
     ("gate",),
+    ("redis_gate",),
     ("fetching",),
     ("identity", "robotparser"),
     ("settings", "setting_table", "outcomes", "overrides", "checks", "hosts"),
@@ -395,7 +397,7 @@ class TestPublicNames:
 
 
 def test_a_crawl_loads_what_it_uses() -> None:
-    """Trails, archives and what is known of crawlers are of no use to most crawls."""
+    """Trails, browsers, findings and what pages say are of no use to most crawls."""
     loaded = _loaded_by(
         """
 import scrapy
@@ -413,7 +415,12 @@ process.start()
     assert "scrapy_rep.middleware" in loaded
     unused = (
         *("scrapy_rep.trail", "scrapy_rep.audit", "scrapy_rep.warc", "scrapy_rep.report"),
-        *("scrapy_rep.fetching.archive", "scrapy_rep.analysis.agents", "scrapy_rep.survey"),
-        "scrapy_rep.commands",
+        *("scrapy_rep.fetching.archive", "scrapy_rep.analysis", "scrapy_rep.survey"),
+        *("scrapy_rep.commands", "scrapy_rep.pages.withholding", "scrapy_rep.pages.elements"),
+        *("scrapy_rep.browsers.judge", "scrapy_rep.browsers.pages", "scrapy_rep.redis_gate"),
+        *("scrapy_rep.cache.link", "scrapy_rep.cache.sqlite", "scrapy_rep.protocol.fields"),
+        *("scrapy_rep.protocol.usage.preference", "scrapy_rep.protocol.usage.robots"),
+        *("scrapy_rep.protocol.page.rules", "scrapy_rep.protocol.extensions.clean_params"),
     )
+    assert [name for name in unused if find_spec(name) is None] == []
     assert sorted(name for name in loaded if _is_within(name, unused)) == []

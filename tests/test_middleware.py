@@ -368,9 +368,8 @@ def test_a_redirect_of_a_browser_that_was_refused_drops_its_request(
     crawl = Crawl(None)
     verdict = policy_of(event=event, meaning=Meaning.DISALLOW).verdict(_PAGE)
     refusals = {_PAGE: verdict}
-    monkeypatch.setattr(
-        "scrapy_rep.middleware.refusal_of", lambda request: refusals.get(request.url)
-    )
+    pages: Any = SimpleNamespace(refusal_of=lambda request: refusals.get(request.url))
+    monkeypatch.setattr(crawl.middleware, "_pages", pages)
     with pytest.raises(error) as caught:
         crawl.middleware.process_exception(Request(_PAGE), OSError())
     assert type(caught.value) is error

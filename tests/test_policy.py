@@ -76,7 +76,7 @@ def test_the_file_is_read_once_for_each_view(monkeypatch: pytest.MonkeyPatch) ->
         read.append("findings")
         return findings(robots_txt)
 
-    monkeypatch.setattr("scrapy_rep.reading.findings", counted_findings)
+    monkeypatch.setattr("scrapy_rep.analysis.findings.findings", counted_findings)
     found = policy()
     for _ in range(3):
         _ = (found.sitemaps, found.findings, found.other_records, found.host)

@@ -67,11 +67,12 @@ def _types_in(hint: object) -> Iterator[type]:
 
 def test_documented_members_name_public_types_alone() -> None:
     """Those of the interface of a store apart, which lives in a public module of its own."""
-    public = {getattr(scrapy_rep, name) for name in PUBLIC}
+    named = {name: getattr(scrapy_rep, name) for name in PUBLIC}  # some load when they are asked
+    public = {*named.values()}
     seen: dict[str, set[type]] = {}
     for name in PUBLIC:
         for member, function in _documented(name):
-            hints = typing.get_type_hints(function).values()
+            hints = typing.get_type_hints(function, localns=named).values()
             seen[f"{name}.{member}"] = {one for hint in hints for one in _types_in(hint)}
     assert seen["Policy.verdict"] >= {str, scrapy_rep.Verdict}
     foreign = {

@@ -27,6 +27,7 @@ from weakref import WeakKeyDictionary
 from scrapy import Request, signals
 from scrapy.utils.misc import load_object
 
+from scrapy_rep.engine.components import BROWSER_HOOK
 from scrapy_rep.fetching.transfer import is_own
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.paths import path_of
@@ -42,7 +43,6 @@ logger = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
-_HOOK = "PLAYWRIGHT_ABORT_REQUEST"
 _PLAYWRIGHT = "playwright"
 _INIT = "playwright_page_init_callback"
 _BLANK = "about:blank"
@@ -92,10 +92,8 @@ class CrawlPages:
     """Registers the pages of one crawl's requests with the crawl."""
 
     def __init__(self, crawler: Crawler, judge: BrowserJudge | None) -> None:
-        """Listen to the crawl's requests if it uses the hook; without a judge, all is allowed."""
+        """Listen to the crawl's requests; without a judge, all is allowed."""
         self._judge = judge
-        if not crawler.settings.get(_HOOK):
-            return
         is_kept = judge is not None  # by the middleware; there is none where nothing is obeyed
         connect = crawler.signals.connect
         connect(self._reached, signals.request_reached_downloader, weak=is_kept)
@@ -119,6 +117,10 @@ class CrawlPages:
         _VISITS[request] = _Visit(self._judge, request.url, user_agent, init)
         request.meta[_INIT] = _prepare
 
+    def refusal_of(self, request: Request) -> Verdict | None:
+        """The verdict that stopped a redirect of a request in the browser; None without one."""
+        return _REFUSALS.get(request)
+
 
 def _left(request: Request) -> None:
     """Restore the meta of a request."""
@@ -131,11 +133,6 @@ def _left(request: Request) -> None:
         request.meta[_INIT] = visit.init
     else:
         request.meta.pop(_INIT, None)
-
-
-def refusal_of(request: Request) -> Verdict | None:
-    """The verdict that stopped a redirect of a crawl's request in the browser; None without one."""
-    return _REFUSALS.get(request)
 
 
 async def playwright_abort_request(request: Any) -> bool:
@@ -160,7 +157,7 @@ async def _is_refused(request: Any) -> bool:
             "%s is aborted: its page belongs to no crawl with RepMiddleware. Set "
             'ADDONS = {"scrapy_rep.Addon": 500}, or remove %s',
             request.url,
-            _HOOK,
+            BROWSER_HOOK,
         )
         return True
     judge = _JUDGES[page.context] if visit is None else visit.judge

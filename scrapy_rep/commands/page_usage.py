@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from scrapy_rep.crawl import policy_for
 from scrapy_rep.pages.readings import usage_of
 from scrapy_rep.protocol.document import RobotsTxt
-from scrapy_rep.protocol.usage.preference import CATEGORIES, Preference, UsagePreferences
+from scrapy_rep.protocol.usage.categories import CATEGORIES
+from scrapy_rep.protocol.usage.preference import Preference, UsagePreferences
 from scrapy_rep.settings import PageSettings
 
 from .entries import when

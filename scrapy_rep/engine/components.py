@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 MIDDLEWARES = "DOWNLOADER_MIDDLEWARES"
+BROWSER_HOOK = "PLAYWRIGHT_ABORT_REQUEST"  # of scrapy-playwright
 
 
 def middleware_orders(settings: BaseSettings) -> dict[Any, int | None]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from scrapy_rep import stats
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
 from scrapy_rep.protocol.errors import InvalidUri
-from scrapy_rep.protocol.usage.tdmrep import WELL_KNOWN_PATH
+from scrapy_rep.protocol.usage.categories import TDMREP_PATH
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ ROBOTS_TXT = Resource(
     store_hit=stats.STORE_HIT,
 )
 TDMREP = Resource(
-    WELL_KNOWN_PATH,
+    TDMREP_PATH,
     "application/json,*/*;q=0.1",
     requests=stats.TDMREP_REQUESTS,
     responses=stats.TDMREP_RESPONSES,

@@ -21,8 +21,6 @@ from scrapy_rep.cache.memory import MemoryStore
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.units import DAY_SECONDS
 
-from .links import link_of
-
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
@@ -60,6 +58,8 @@ def kind_of(settings: RepSettings) -> str:
 
 def _redis_opener(crawler: Crawler, settings: RepSettings) -> Callable[[], Store]:
     from scrapy_rep.cache.redis import RedisStore
+
+    from .links import link_of
 
     link = link_of(crawler, settings.redis_url)
 

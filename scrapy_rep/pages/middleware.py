@@ -8,54 +8,31 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import Request, signals
 from scrapy.http import Response
 
-from scrapy_rep import stats
 from scrapy_rep.decisions import Decisions
 from scrapy_rep.engine.journal import Journal
-from scrapy_rep.engine.origins import origin_of
-from scrapy_rep.meta import DONT_OBEY_PAGE_RULES, PAGE, USAGE
-from scrapy_rep.protocol.errors import InvalidUri
-from scrapy_rep.protocol.fields.sources import Source
-from scrapy_rep.protocol.page.rules import PageRule, PageRules
-from scrapy_rep.protocol.page.words import REL_NOFOLLOW
-from scrapy_rep.protocol.usage.preference import (
-    CATEGORIES,
-    Preference,
-    Statement,
-    UsagePreferences,
-)
+from scrapy_rep.meta import PAGE, USAGE
 from scrapy_rep.settings import PageSettings
 from scrapy_rep.witness import witness_of
 
-from .asking import usage_as_known
 from .crawls import PageCrawl
-from .elements import is_unreadable, without_fragment
-from .readings import page_rules, refused_links
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
+    from .withholding import Withholding
+
 logger = logging.getLogger(__name__)
-
-_NOFOLLOW = "nofollow"
-_OF_REQUESTS = (_NOFOLLOW, REL_NOFOLLOW)
-
-_UNREAD = Source("page, whose elements cannot be read")
-
-Because = PageRule | Statement
-"""What decided that something is withheld."""
 
 
 class RepPageMiddleware:
     """Drops requests and items that `REP_PAGE_OBEY` and `REP_USES` withhold, and marks items.
 
-    It does so whether `ROBOTSTXT_OBEY` is on or off. Of a page it reads only what is needed: links
-    if a callback yields requests and `rel-nofollow` is obeyed, and so on.
+    It does so whether `ROBOTSTXT_OBEY` is on or off.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -70,17 +47,11 @@ class RepPageMiddleware:
         self._decisions = Decisions.of(crawler, settings)
         self._crawl = PageCrawl(crawler, settings, self._decisions)
         self._decisions.enter(witness_of(crawler, settings))
-        obeyed = settings.page_obey
-        self._of_items = tuple(rule for rule in obeyed if rule not in _OF_REQUESTS)
-        self._of_requests = frozenset(obeyed) & frozenset(_OF_REQUESTS)
-        self._acts = bool(obeyed or settings.uses or settings.item_field)
-        if not self._acts and type(self) is RepPageMiddleware:
+        self._withholding = _withholding_of(settings, self._decisions, self._journal)
+        if self._withholding is None and type(self) is RepPageMiddleware:
             # Scrapy leaves out what is None. Otherwise it makes three generators for each page,
             # which do nothing (`benchmarks/crawls.py`, shape a).
             vars(self).update(process_spider_output=None, process_spider_output_async=None)
-        self._read_rules: WeakSet[Response] = WeakSet()
-        self._usages: WeakKeyDictionary[Response, UsagePreferences] = WeakKeyDictionary()
-        self._unannotated: set[type] = set()
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
@@ -112,7 +83,8 @@ class RepPageMiddleware:
             AttributeError: nothing is read of pages, and whose a response is can be told by its
                 request. Scrapy then leaves the method out, of which it makes a call for each page.
         """
-        if self._acts or not self._decisions.sees_all or type(self) is not RepPageMiddleware:
+        is_idle = self._withholding is None and self._decisions.sees_all
+        if not is_idle or type(self) is not RepPageMiddleware:
             return self._adopt
         raise AttributeError("process_spider_input would do nothing here")
 
@@ -129,7 +101,7 @@ class RepPageMiddleware:
     ) -> Iterable[Any]:
         """What is left of what a callback yields."""
         del spider  # which older Scrapy gives
-        return self._kept(response, result) if self._acts else result
+        return result if self._withholding is None else self._kept(response, result)
 
     def _kept(self, response: Response | None, result: Iterable[Any]) -> Iterator[Any]:
         for one in result:
@@ -160,129 +132,15 @@ class RepPageMiddleware:
         if response is None:
             return request
         _forget(request)  # of a page that its meta was copied from
-        if not self._of_requests or not self._governs(response):
+        if self._withholding is None:
             return request
-        because = self._against_request(request, response)
-        if because is None:
-            return request
-        is_withheld = self._decisions.withheld(response, request, because, stats.PAGE_REQUESTS)
-        return None if is_withheld else request
+        return self._withholding.request(request, response)
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
         """The item, marked if the user wants that; None if it is withheld."""
-        if response is None or not self._acts:
+        if response is None or self._withholding is None:
             return item
-        because, stat = self._against_item(response)
-        if because is not None and self._decisions.withheld(response, item, because, stat):
-            return None
-        if self._settings.item_field:
-            self._annotate(item, response)
-        return item
-
-    def _governs(self, response: Response) -> bool:
-        """Whether pages of this host are obeyed: those that `REP_OVERRIDES` ignores are not."""
-        try:
-            origin = origin_of(response.url)
-        except InvalidUri:
-            return True
-        override = None if origin is None else self._settings.overrides.match(origin)
-        return override is None or not override.ignore
-
-    def _against_request(self, request: Request, response: Response) -> Because | None:
-        if request.meta.get(DONT_OBEY_PAGE_RULES):
-            return None
-        url = without_fragment(request.url)
-        own = [response.url, *([response.request.url] if response.request is not None else [])]
-        if url in map(without_fragment, own):  # a retry
-            return None
-        if _NOFOLLOW in self._of_requests:
-            rule = self._rules(response).says(_NOFOLLOW) or _unread(response, _NOFOLLOW)
-            if rule is not None:
-                return rule
-        if REL_NOFOLLOW in self._of_requests:
-            refused = refused_links(response, self._settings.link_rels)
-            if url in refused:
-                return PageRule(REL_NOFOLLOW, value=True, source=Source("link"), text=request.url)
-            return _unread(response, REL_NOFOLLOW)
-        return None
-
-    def _against_item(self, response: Response) -> tuple[Because | None, str]:
-        if not (self._of_items or self._settings.uses) or not self._governs(response):
-            return None, ""
-        if self._of_items:
-            rules = self._rules(response)
-            for name in self._of_items:
-                rule = rules.says(name) or _unread(response, name)
-                if rule is not None:
-                    return rule, stats.PAGE_ITEMS
-        if self._settings.uses:
-            usage = self._usage(response)
-            for use in self._settings.uses:
-                because = self._against_use(usage, use)
-                if because is None and is_unreadable(response):
-                    because = Statement(use, Preference.UNKNOWN, _UNREAD)
-                if because is not None:
-                    return because, stats.USAGE_ITEMS
-        return None, ""
-
-    def _against_use(self, usage: UsagePreferences, use: str) -> Statement | None:
-        preference = usage.preference(use)
-        if preference is Preference.DISALLOWED:
-            return usage.decided_by(use)[0]
-        is_known = preference is Preference.ALLOWED and usage.is_complete
-        if is_known or self._settings.uses_unknown == "keep":
-            return None
-        kind = "no statement" if usage.is_complete else "robots.txt, which could not be asked"
-        return Statement(use, Preference.UNKNOWN, Source(kind, uri=usage.robots_txt))
-
-    def _rules(self, response: Response) -> PageRules:
-        rules = page_rules(response)
-        if response not in self._read_rules:
-            self._read_rules.add(response)
-            _tell(response, PAGE, rules)
-            self._journal.count(stats.PAGE_READ)
-            self._journal.count(stats.PAGE_REMARKS, len(rules.remarks))
-            for rule in rules.rules:
-                self._journal.count(stats.PAGE_RULE.format(rule.name))
-        return rules
-
-    def _usage(self, response: Response) -> UsagePreferences:
-        usage = self._usages.get(response)
-        if usage is None:
-            usage = self._usages[response] = usage_as_known(response)
-            _tell(response, USAGE, usage)
-            for category in CATEGORIES:
-                value = usage.preference(category).value
-                self._journal.count(stats.USAGE.format(category, value))
-        return usage
-
-    def _annotate(self, item: Any, response: Response) -> None:
-        # Here, for it imports pydantic where that is installed, which most crawls do without.
-        from itemadapter import ItemAdapter
-
-        if not ItemAdapter.is_item(item):
-            return
-        said = {
-            "rules": self._rules(response).to_dict(),
-            "usage": self._usage(response).to_dict(),
-        }
-        try:
-            ItemAdapter(item)[self._settings.item_field] = said
-        # No such field, a frozen item; a class that checks what it is given (attrs, pydantic).
-        except (KeyError, AttributeError, TypeError, ValueError):
-            self._journal.count(stats.UNANNOTATED)
-            self._complain(type(item))
-
-    def _complain(self, kind: type) -> None:
-        """Say once of each kind of items that they do not take the field."""
-        if kind not in self._unannotated:
-            self._unannotated.add(kind)
-            logger.error(
-                "REP_ITEM_FIELD = %(field)r: items of %(kind)s do not take this field. Add it to "
-                "the class",
-                {"field": self._settings.item_field, "kind": kind.__qualname__},
-                extra=self._journal.extra,
-            )
+        return self._withholding.item(item, response)
 
 
 def _forget(request: Request) -> None:
@@ -293,12 +151,12 @@ def _forget(request: Request) -> None:
         meta.pop(USAGE, None)
 
 
-def _tell(response: Response, key: str, value: PageRules | UsagePreferences) -> None:
-    """Write what was read into the meta of a response, for callbacks."""
-    if response.request is not None:
-        response.request.meta[key] = value
+def _withholding_of(
+    settings: PageSettings, decisions: Decisions, journal: Journal
+) -> Withholding | None:
+    """What decides what is withheld; None where nothing is read of pages."""
+    if not settings.page_obey and not settings.uses and not settings.item_field:
+        return None
+    from .withholding import Withholding  # most crawls withhold nothing, and need not load it
 
-
-def _unread(response: Response, name: str) -> PageRule | None:
-    """A rule that the page may hold: a failure to read it is no permission."""
-    return PageRule(name, value=True, source=_UNREAD) if is_unreadable(response) else None
+    return Withholding(settings, decisions, journal)

@@ -20,9 +20,10 @@ from scrapy_rep.protocol.page.elements import Meta, PageLink, refused_urls, refu
 from scrapy_rep.protocol.page.rules import PageRules, page_rules_of
 from scrapy_rep.protocol.tokens import ProductTokens
 from scrapy_rep.protocol.usage.answers import Answer, usage_of_answer
+from scrapy_rep.protocol.usage.categories import NO_TOKENS, TDMREP_PATH, UsageTokens
 from scrapy_rep.protocol.usage.licences import LICENCE
-from scrapy_rep.protocol.usage.preference import NO_TOKENS, UsagePreferences, UsageTokens
-from scrapy_rep.protocol.usage.tdmrep import WELL_KNOWN_PATH, TdmFile
+from scrapy_rep.protocol.usage.preference import UsagePreferences
+from scrapy_rep.protocol.usage.tdmrep import TdmFile
 
 from . import elements
 from .crawls import crawls_of, tokens_of
@@ -145,7 +146,7 @@ def usage_of(
     rules = page_rules(response, tokens, now)
     asked = robots_txt.tdmrep if isinstance(robots_txt, Policy) else None
     if tdmrep is not None:
-        file: TdmFile | None = TdmFile.of(tdmrep, urljoin(response.url, WELL_KNOWN_PATH))
+        file: TdmFile | None = TdmFile.of(tdmrep, urljoin(response.url, TDMREP_PATH))
     else:
         file = None if asked is None else asked.file
     found = usage_of_answer(answer, rules, said, file)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from scrapy_rep.protocol.extensions.pace import Asked, asked_of
 from scrapy_rep.protocol.extensions.records import OtherRecord, RequestRate, VisitTime
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_uris, sitemap_values
-from scrapy_rep.protocol.usage.robots import UsageOfFile
+from scrapy_rep.protocol.usage.of_file import UsageOfFile
 
 from .errors import ConfigurationError
 from .lines import PARSE_LIMIT_OCTETS, RULES, Kind, Record, clean, records

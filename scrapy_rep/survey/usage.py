@@ -10,7 +10,8 @@ from scrapy_rep.protocol.lines import Kind, records
 from scrapy_rep.protocol.selection import Selection
 from scrapy_rep.protocol.text import Text
 from scrapy_rep.protocol.tokens import names_of
-from scrapy_rep.protocol.usage.preference import CATEGORIES, Preference, combined
+from scrapy_rep.protocol.usage.categories import CATEGORIES
+from scrapy_rep.protocol.usage.preference import Preference, combined
 from scrapy_rep.protocol.usage.robots import FileUsage
 
 _SIGNAL, _USAGE = "Content-Signal", "Content-Usage"

@@ -13,8 +13,8 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep.cache.link import Link
-from scrapy_rep.gate import RedisGate
 from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.redis_gate import RedisGate
 from tests.redis_server import RedisServer, SlowLine, in_a_loop, needs_redis
 
 pytestmark = needs_redis

@@ -14,7 +14,7 @@ from scrapy_rep.protocol.page.elements import Meta
 from scrapy_rep.protocol.page.rules import page_rules_of
 from scrapy_rep.protocol.page.words import RULES, VALUED, WORDS
 from scrapy_rep.protocol.usage.answers import Answer, usage_of_answer
-from scrapy_rep.protocol.usage.preference import CATEGORIES
+from scrapy_rep.protocol.usage.categories import CATEGORIES
 
 from . import model
 from .answers import response_of

@@ -14,17 +14,10 @@ from scrapy_rep.protocol.page.rules import Fields, PageRules
 from scrapy_rep.protocol.page.words import UNAVAILABLE_AFTER
 
 from . import licences, tdmrep
+from .categories import SEARCH, TRAIN_AI
 from .content_signal import content_signal
 from .content_usage import content_usage
-from .preference import (
-    SEARCH,
-    TRAIN_AI,
-    Preference,
-    Statement,
-    UsagePreferences,
-    each_once,
-    first_of,
-)
+from .preference import Preference, Statement, UsagePreferences, each_once, first_of
 
 CONTENT_USAGE = "content-usage"
 CONTENT_SIGNAL = "content-signal"

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from scrapy_rep.protocol.fields.sources import Problem, Remarks, Source
 
-from .preference import AI_INPUT, SEARCH, TRAIN_AI, USES, Preference, least_use
+from .categories import AI_INPUT, SEARCH, TRAIN_AI
+from .preference import USES, Preference, least_use
 
 _CATEGORIES = {"ai-train": TRAIN_AI, "search": SEARCH, "ai-input": AI_INPUT}
 _PREFERENCES = {

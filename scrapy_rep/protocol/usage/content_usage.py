@@ -9,7 +9,8 @@ from __future__ import annotations
 from scrapy_rep.protocol.fields.sources import Problem, Remarks, Source
 from scrapy_rep.protocol.fields.structured import Item, Member, Token, dictionary
 
-from .preference import SEARCH, TRAIN_AI, Preference
+from .categories import SEARCH, TRAIN_AI
+from .preference import Preference
 
 _LABELS = (TRAIN_AI, SEARCH)
 _PREFERENCES = {"y": Preference.ALLOWED, "n": Preference.DISALLOWED}

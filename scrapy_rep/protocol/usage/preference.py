@@ -6,30 +6,18 @@ Silence is unknown, and so is an error: a permission is made of nothing but a st
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
-from types import MappingProxyType
 
 from scrapy_rep.protocol.fields.sources import Remark, Remarks, Source
 
-TRAIN_AI = "train-ai"
-SEARCH = "search"
-AI_INPUT = "ai-input"
-TDM = "tdm"
-CATEGORIES = (TRAIN_AI, SEARCH, AI_INPUT, TDM)
-"""What content may be used for: training, search, as input of a model, text and data mining."""
+from .categories import AI_INPUT, CATEGORIES, SEARCH, TDM, TRAIN_AI
 
 USES = ("immediate", "reference", "full")
 """How much of the content may be used (Content Signals), the least first."""
 
 _STATEMENTS_KEPT = 100
-
-UsageTokens = Mapping[str, Sequence[str]]
-"""Product tokens by the category for which a group of their own speaks."""
-
-
-NO_TOKENS: UsageTokens = MappingProxyType({})
 
 
 class Preference(Enum):

@@ -17,27 +17,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Protocol
 
 from scrapy_rep.protocol.extensions.records import records_with
 from scrapy_rep.protocol.fields.sources import Problem, Remark, Remarks, Source, excerpt
 from scrapy_rep.protocol.lines import Record, UserAgentLines, has_rule
 from scrapy_rep.protocol.selection import Selection
 from scrapy_rep.protocol.text import Text
-from scrapy_rep.protocol.tokens import EVERYONE, ProductTokens, names_of
+from scrapy_rep.protocol.tokens import EVERYONE, names_of
 
+from .categories import CATEGORIES, UsageTokens
 from .content_signal import content_signal
 from .content_usage import content_usage
 from .licences import of_record
 from .patterns import Scoped, divided, matching, paths_of
 from .preference import (
-    CATEGORIES,
-    NO_TOKENS,
     Licence,
     Preference,
     Statement,
     UsagePreferences,
-    UsageTokens,
     combined,
     each_once,
     first_of,
@@ -317,45 +314,3 @@ def _statements(said: dict[str, Preference], source: Source, text: bytes) -> tup
         Statement(category, preference, source, excerpt(text))
         for category, preference in said.items()
     )
-
-
-class _File(Protocol):
-    @property
-    def text(self) -> Text:
-        """What counts of the file."""
-
-    @property
-    def uri(self) -> str:
-        """Where it was fetched."""
-
-    def selection(self, product_tokens: ProductTokens) -> Selection:
-        """The part that speaks to a crawler."""
-
-
-class UsageOfFile:
-    """What a robots.txt as a value says about the use of content."""
-
-    __slots__ = ()
-
-    def usage(
-        self: _File,
-        url: str,
-        product_tokens: ProductTokens = (),
-        usage_tokens: UsageTokens = NO_TOKENS,
-    ) -> UsagePreferences:
-        """What the file says about the use of the content at a URL of this origin.
-
-        Cost: linear in the octets, for each call; and what `FileUsage.preferences` costs.
-
-        Args:
-            url: as `verdict` takes it.
-            product_tokens: as `verdict` takes them; none for the ``*`` group.
-            usage_tokens: product tokens by the category for which they stand, such as
-                ``{"train-ai": ["GPTBot"]}``: a group of their own that disallows the URL says n.
-
-        Raises:
-            InvalidProductToken: a token holds what no user-agent line could name.
-            ValueError: a key of `usage_tokens` is no category.
-        """
-        selection = self.selection(product_tokens)
-        return FileUsage.of(self.text, self.uri, selection, usage_tokens).preferences(url)

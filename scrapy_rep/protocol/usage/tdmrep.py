@@ -26,12 +26,12 @@ from scrapy_rep.protocol.page.elements import Meta
 from scrapy_rep.protocol.page.words import lowered
 from scrapy_rep.protocol.paths import normal_pattern
 
+from .categories import TDM, TRAIN_AI
 from .patterns import Scoped, matching, paths_of
-from .preference import TDM, TRAIN_AI, Preference, Statement
+from .preference import Preference, Statement
 
 RESERVATION = "tdm-reservation"
 POLICY = "tdm-policy"
-WELL_KNOWN_PATH = "/.well-known/tdmrep.json"
 
 _FILE = "tdmrep.json"
 _RULE_OCTETS = 700  # what a rule takes besides its texts, roughly; a remark takes no more

@@ -1,0 +1,29 @@
+"""Whether what pages request in a crawl's browser is judged: the hook of scrapy-playwright."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from scrapy_rep.engine.components import BROWSER_HOOK
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from .judge import BrowserJudge
+    from .pages import CrawlPages
+
+
+def pages_of(
+    crawler: Crawler, judge: Callable[[type[BrowserJudge]], BrowserJudge] | None
+) -> CrawlPages | None:
+    """What registers the pages of a crawl's requests; None if it does not use the hook.
+
+    `judge` makes what judges; None where all is allowed.
+    """
+    if not crawler.settings.get(BROWSER_HOOK):
+        return None
+    from .judge import BrowserJudge  # few crawls have a browser, and load what judges there
+    from .pages import CrawlPages
+
+    return CrawlPages(crawler, judge(BrowserJudge) if judge is not None else None)

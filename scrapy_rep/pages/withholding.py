@@ -1,0 +1,193 @@
+"""What is withheld of what callbacks yield, by what their pages and sites say."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakSet
+
+from scrapy import Request
+from scrapy.http import Response
+
+from scrapy_rep import stats
+from scrapy_rep.engine.origins import origin_of
+from scrapy_rep.meta import DONT_OBEY_PAGE_RULES, PAGE, USAGE
+from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.protocol.fields.sources import Source
+from scrapy_rep.protocol.page.rules import PageRule, PageRules
+from scrapy_rep.protocol.page.words import REL_NOFOLLOW
+from scrapy_rep.protocol.usage.categories import CATEGORIES
+from scrapy_rep.protocol.usage.preference import Preference, Statement, UsagePreferences
+
+from .asking import usage_as_known
+from .elements import is_unreadable, without_fragment
+from .readings import page_rules, refused_links
+
+if TYPE_CHECKING:
+    from scrapy_rep.decisions import Decisions
+    from scrapy_rep.engine.journal import Journal
+    from scrapy_rep.settings import PageSettings
+
+logger = logging.getLogger(__name__)
+
+_NOFOLLOW = "nofollow"
+_OF_REQUESTS = (_NOFOLLOW, REL_NOFOLLOW)
+
+_UNREAD = Source("page, whose elements cannot be read")
+
+Because = PageRule | Statement
+"""What decided that something is withheld."""
+
+
+class Withholding:
+    """Decides what a crawl withholds, and marks items, as its settings say.
+
+    Of a page it reads only what is needed: links if a callback yields requests and `rel-nofollow`
+    is obeyed, and so on.
+    """
+
+    def __init__(self, settings: PageSettings, decisions: Decisions, journal: Journal) -> None:
+        self._settings = settings
+        self._decisions = decisions
+        self._journal = journal
+        obeyed = settings.page_obey
+        self._of_items = tuple(rule for rule in obeyed if rule not in _OF_REQUESTS)
+        self._of_requests = frozenset(obeyed) & frozenset(_OF_REQUESTS)
+        self._read_rules: WeakSet[Response] = WeakSet()
+        self._usages: WeakKeyDictionary[Response, UsagePreferences] = WeakKeyDictionary()
+        self._unannotated: set[type] = set()
+
+    def request(self, request: Request, response: Response) -> Request | None:
+        """A request that a callback yields; None if the page says that it is not to be followed."""
+        if not self._of_requests or not self._governs(response):
+            return request
+        because = self._against_request(request, response)
+        if because is None:
+            return request
+        is_withheld = self._decisions.withheld(response, request, because, stats.PAGE_REQUESTS)
+        return None if is_withheld else request
+
+    def item(self, item: Any, response: Response) -> Any:
+        """An item that a callback yields, marked if the user wants that; None if it is withheld."""
+        because, stat = self._against_item(response)
+        if because is not None and self._decisions.withheld(response, item, because, stat):
+            return None
+        if self._settings.item_field:
+            self._annotate(item, response)
+        return item
+
+    def _governs(self, response: Response) -> bool:
+        """Whether pages of this host are obeyed: those that `REP_OVERRIDES` ignores are not."""
+        try:
+            origin = origin_of(response.url)
+        except InvalidUri:
+            return True
+        override = None if origin is None else self._settings.overrides.match(origin)
+        return override is None or not override.ignore
+
+    def _against_request(self, request: Request, response: Response) -> Because | None:
+        if request.meta.get(DONT_OBEY_PAGE_RULES):
+            return None
+        url = without_fragment(request.url)
+        own = [response.url, *([response.request.url] if response.request is not None else [])]
+        if url in map(without_fragment, own):  # a retry
+            return None
+        if _NOFOLLOW in self._of_requests:
+            rule = self._rules(response).says(_NOFOLLOW) or _unread(response, _NOFOLLOW)
+            if rule is not None:
+                return rule
+        if REL_NOFOLLOW in self._of_requests:
+            refused = refused_links(response, self._settings.link_rels)
+            if url in refused:
+                return PageRule(REL_NOFOLLOW, value=True, source=Source("link"), text=request.url)
+            return _unread(response, REL_NOFOLLOW)
+        return None
+
+    def _against_item(self, response: Response) -> tuple[Because | None, str]:
+        if not (self._of_items or self._settings.uses) or not self._governs(response):
+            return None, ""
+        if self._of_items:
+            rules = self._rules(response)
+            for name in self._of_items:
+                rule = rules.says(name) or _unread(response, name)
+                if rule is not None:
+                    return rule, stats.PAGE_ITEMS
+        if self._settings.uses:
+            usage = self._usage(response)
+            for use in self._settings.uses:
+                because = self._against_use(usage, use)
+                if because is None and is_unreadable(response):
+                    because = Statement(use, Preference.UNKNOWN, _UNREAD)
+                if because is not None:
+                    return because, stats.USAGE_ITEMS
+        return None, ""
+
+    def _against_use(self, usage: UsagePreferences, use: str) -> Statement | None:
+        preference = usage.preference(use)
+        if preference is Preference.DISALLOWED:
+            return usage.decided_by(use)[0]
+        is_known = preference is Preference.ALLOWED and usage.is_complete
+        if is_known or self._settings.uses_unknown == "keep":
+            return None
+        kind = "no statement" if usage.is_complete else "robots.txt, which could not be asked"
+        return Statement(use, Preference.UNKNOWN, Source(kind, uri=usage.robots_txt))
+
+    def _rules(self, response: Response) -> PageRules:
+        rules = page_rules(response)
+        if response not in self._read_rules:
+            self._read_rules.add(response)
+            _tell(response, PAGE, rules)
+            self._journal.count(stats.PAGE_READ)
+            self._journal.count(stats.PAGE_REMARKS, len(rules.remarks))
+            for rule in rules.rules:
+                self._journal.count(stats.PAGE_RULE.format(rule.name))
+        return rules
+
+    def _usage(self, response: Response) -> UsagePreferences:
+        usage = self._usages.get(response)
+        if usage is None:
+            usage = self._usages[response] = usage_as_known(response)
+            _tell(response, USAGE, usage)
+            for category in CATEGORIES:
+                value = usage.preference(category).value
+                self._journal.count(stats.USAGE.format(category, value))
+        return usage
+
+    def _annotate(self, item: Any, response: Response) -> None:
+        # Here, for it imports pydantic where that is installed, which most crawls do without.
+        from itemadapter import ItemAdapter
+
+        if not ItemAdapter.is_item(item):
+            return
+        said = {
+            "rules": self._rules(response).to_dict(),
+            "usage": self._usage(response).to_dict(),
+        }
+        try:
+            ItemAdapter(item)[self._settings.item_field] = said
+        # No such field, a frozen item; a class that checks what it is given (attrs, pydantic).
+        except (KeyError, AttributeError, TypeError, ValueError):
+            self._journal.count(stats.UNANNOTATED)
+            self._complain(type(item))
+
+    def _complain(self, kind: type) -> None:
+        """Say once of each kind of items that they do not take the field."""
+        if kind not in self._unannotated:
+            self._unannotated.add(kind)
+            logger.error(
+                "REP_ITEM_FIELD = %(field)r: items of %(kind)s do not take this field. Add it to "
+                "the class",
+                {"field": self._settings.item_field, "kind": kind.__qualname__},
+                extra=self._journal.extra,
+            )
+
+
+def _tell(response: Response, key: str, value: PageRules | UsagePreferences) -> None:
+    """Write what was read into the meta of a response, for callbacks."""
+    if response.request is not None:
+        response.request.meta[key] = value
+
+
+def _unread(response: Response, name: str) -> PageRule | None:
+    """A rule that the page may hold: a failure to read it is no permission."""
+    return PageRule(name, value=True, source=_UNREAD) if is_unreadable(response) else None
