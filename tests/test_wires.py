@@ -14,6 +14,7 @@ from scrapy.core.downloader import Downloader
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
+from twisted.internet.defer import succeed
 from twisted.internet.error import ConnectionDone, ConnectionLost
 from twisted.internet.protocol import Factory
 from twisted.python.failure import Failure
@@ -258,26 +259,42 @@ def asked(uri: bytes | None) -> Any:
 
 class TestTwisted:
     @staticmethod
-    def watched(protocol: Any) -> tuple[Wires, Any]:
-        """A connection as the pool of a handler makes it."""
+    def pool(protocol: Any) -> tuple[Wires, Any]:
+        """The watched pool of a handler, whose connections are all the same."""
 
         class PoolsFactory(Factory):
             def buildProtocol(self, addr: Any) -> Any:  # noqa: N802 - the name is Twisted's
                 return protocol
 
-        pool = SimpleNamespace(_factory=lambda *_, **__: PoolsFactory())
-        handlers = Handlers(SimpleNamespace(_pool=pool))
-        wires = wires_of(handlers)
+        pool = SimpleNamespace(
+            _factory=lambda *_, **__: PoolsFactory(), getConnection=lambda *_: succeed(protocol)
+        )
+        wires = wires_of(Handlers(SimpleNamespace(_pool=pool)))
         for _ in range(3):
             wires._handler("https")
-        return wires, pool._factory("quiescent").buildProtocol("address")
+        return wires, pool
+
+    def watched(self, protocol: Any, *, is_kept: bool = False) -> tuple[Wires, Any]:
+        """A connection as the pool makes it for one of our requests, or kept it open."""
+        wires, pool = self.pool(protocol)
+        found: list[Any] = []
+        with wires._awaiting("http://waits/robots.txt", Transfer(LIMIT)):
+            if is_kept:
+                pool.getConnection("key", "endpoint").addCallback(found.append)
+            else:
+                found.append(pool._factory("quiescent").buildProtocol("address"))
+        return wires, found[0]
 
     @staticmethod
     def fail(error: Any) -> Any:
         return Failure(error)  # type: ignore[no-untyped-call]
 
-    def test_the_head_has_a_bound_and_the_body_another(self) -> None:
-        wires, protocol = self.watched(Protocol())
+    @pytest.mark.parametrize("way", ["made", "kept", "kept behind a tunnel"])
+    def test_the_head_has_a_bound_and_the_body_another(self, way: str) -> None:
+        protocol: Any = Protocol()
+        if way == "kept behind a tunnel":  # as Scrapy leaves it once the tunnel is there
+            protocol.dataReceived = protocol.dataReceived
+        wires, protocol = self.watched(protocol, is_kept=way != "made")
         transfer = Transfer(LIMIT)
         protocol.receive = lambda: wires.note_head(transfer)
         with wires._awaiting(URI, transfer):
@@ -296,6 +313,20 @@ class TestTwisted:
         protocol.dataReceived(b"#")
         protocol.connectionLost(self.fail(ConnectionDone()))
         assert len(protocol.told) == 5, "it is over"
+
+    def test_connections_of_pages_are_not_watched(self) -> None:
+        """Until one of them is found for a request of ours, perhaps behind what sends again."""
+        wires, pool = self.pool(protocol := Protocol())
+        assert pool._factory("quiescent").buildProtocol("address") is protocol
+        pool.getConnection("key", "endpoint")
+        assert type(protocol) is Protocol
+        again = SimpleNamespace(_clientProtocol=protocol)
+        with wires._awaiting(URI, Transfer(LIMIT)):
+            assert wires._watch_found(again) is again
+            connection = protocol.rep_connection  # type: ignore[attr-defined]
+            wires._watch_found(again)
+        assert type(protocol) is not Protocol
+        assert protocol.rep_connection is connection  # type: ignore[attr-defined]
 
     @pytest.mark.parametrize("target", [*TARGETS, "http://h/a%20b/c.txt"])
     @pytest.mark.parametrize("has_proxy", [False, True])
@@ -348,12 +379,15 @@ class TestTwisted:
         odd = odd_kind(kind, Factory if is_factory else Protocol)
         made = odd.__new__(odd)
         if is_factory:
-            pool = SimpleNamespace(_factory=lambda *_: made)
+            pool = SimpleNamespace(_factory=lambda *_: made, getConnection=lambda *_: None)
             wires = wires_of(Handlers(SimpleNamespace(_pool=pool)))
             wires._handler("https")
-            assert pool._factory("quiescent") is made
+            with wires._awaiting(URI, Transfer(LIMIT)):
+                assert pool._factory("quiescent") is made
+                assert pool.getConnection() is None
         else:
             assert self.watched(made)[1] is made
+            assert self.watched(made, is_kept=True)[1] is made
         assert type(made) is odd
 
 

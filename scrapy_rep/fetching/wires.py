@@ -20,6 +20,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy.core.downloader import Downloader
+from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
 from twisted.internet.protocol import Factory, connectionDone
 from twisted.python.failure import Failure
@@ -139,7 +140,7 @@ class Wires:
         if handler is not None and scheme not in self._watched:
             self._watched[scheme] = _keeps_time(handler)
             pool = getattr(handler, "_pool", None)
-            if hasattr(pool, "_factory"):
+            if hasattr(pool, "_factory") and hasattr(pool, "getConnection"):
                 self._watch_twisted(pool)
             connector = getattr(getattr(handler, "_session", None), "_connector", None)
             if hasattr(connector, "_factory"):
@@ -147,12 +148,38 @@ class Wires:
         return handler
 
     def _watch_twisted(self, pool: Any) -> None:
-        make_factory = pool._factory  # noqa: SLF001 - see the module's contract, here and below
+        """Watch the connections that may carry a request of ours, and not those of pages alone.
+
+        Each is made or found for one, or made again in its place, while its URL is awaited.
+        """
+        make_factory, get = pool._factory, pool.getConnection  # noqa: SLF001 - see the contract
 
         def factory_of(*args: Any, **kwargs: Any) -> Any:
-            return _watched(make_factory(*args, **kwargs), _WatchedFactory, rep_wires=self)
+            made = make_factory(*args, **kwargs)
+            return _watched(made, _WatchedFactory, rep_wires=self) if self.awaits else made
 
-        pool._factory = factory_of  # noqa: SLF001
+        def get_connection(*args: Any, **kwargs: Any) -> Any:
+            found = get(*args, **kwargs)
+            if self.awaits and isinstance(found, Deferred):
+                found.addCallback(self._watch_found)
+            return found
+
+        pool._factory, pool.getConnection = factory_of, get_connection  # noqa: SLF001
+
+    def _watch_found(self, found: Any) -> Any:
+        """Watch a connection that was kept open, perhaps since before."""
+        kept = getattr(found, "_clientProtocol", found)  # of what sends again where it is gone
+        if not isinstance(kept, _WatchedProtocol):
+            held = getattr(kept, "__dict__", {})
+            received = getattr(held.get("dataReceived"), "__func__", None)
+            if received is getattr(type(kept), "dataReceived", self):
+                del held["dataReceived"]  # put there by Scrapy's tunnel through a proxy, when done
+            self.watch(kept)
+        return found
+
+    def watch(self, made: Any) -> Any:
+        """A connection of Twisted's client, which from now on is watched, if we know its class."""
+        return _watched(made, _WatchedProtocol, rep_wires=self, rep_connection=Connection())
 
     def is_awaited(self, asked: Any) -> bool:
         """Whether a request of Twisted's client is one of ours.
@@ -217,9 +244,7 @@ class _WatchedFactory(Factory):
 
     def buildProtocol(self, addr: Any) -> Any:  # noqa: N802 - Twisted's name, here and below
         """Make a connection."""
-        made = super().buildProtocol(addr)
-        wires, connection = self.rep_wires, Connection()
-        return _watched(made, _WatchedProtocol, rep_wires=wires, rep_connection=connection)
+        return self.rep_wires.watch(super().buildProtocol(addr))
 
 
 class _WatchedProtocol(HTTP11ClientProtocol):
