@@ -33,6 +33,12 @@ class Lru(Generic[Name, Value]):
     The value put last always stays, however large: what was just fetched is about to be used. But
     large values take no more than half of the whole from the others, so that a few of them, which
     may be a site's ill will, do not evict everybody's.
+
+    Attributes:
+        limit_octets: how much all values may cost.
+        evicted_count: how many values were evicted.
+        last: the key and the value that were got last, and are kept; None if there are none. As a
+            rule, several look at one origin in turn, and need not call us for it.
     """
 
     def __init__(self, limit_octets: int) -> None:
@@ -40,9 +46,7 @@ class Lru(Generic[Name, Value]):
         self.evicted_count = 0
         self._small: _Pool[Name, Value] = _Pool()
         self._large: _Pool[Name, Value] = _Pool()
-        # What was got last: as a rule, several look at one origin in turn.
-        self._last: Name | None = None
-        self._last_value: Value | None = None
+        self.last: tuple[Name, Value] | None = None
 
     @property
     def octets(self) -> int:
@@ -54,8 +58,6 @@ class Lru(Generic[Name, Value]):
 
     def get(self, key: Name) -> Value | None:
         """The value, which becomes the most recently used; None if there is none."""
-        if key is self._last:
-            return self._last_value
         values = self._small.values
         found = values.get(key)
         if found is None and self._large.values:
@@ -64,7 +66,7 @@ class Lru(Generic[Name, Value]):
         if found is None:
             return None
         values.move_to_end(key)
-        self._last, self._last_value = key, found[0]
+        self.last = key, found[0]
         return found[0]
 
     def put(self, key: Name, value: Value, octets: int) -> None:
@@ -88,7 +90,7 @@ class Lru(Generic[Name, Value]):
 
     def drop(self, key: Name) -> None:
         """Forget a key's value, if there is one."""
-        self._last = self._last_value = None
+        self.last = None
         for pool in (self._small, self._large):
             _, octets = pool.values.pop(key, (None, 0))
             pool.octets -= octets

@@ -36,7 +36,10 @@ class UnderWay:
     def arrive(self, request: Request, key: str) -> None:
         """A request has come from the middlewares to the slot that it was handed out for."""
         del self.out[request]
-        _take_one(self.out_counts, key)
+        if self.out_counts[key] > 1:  # as of each request, so without another call
+            self.out_counts[key] -= 1
+        else:
+            del self.out_counts[key]
         if request not in self._inside:
             self._inside[request] = key
             self._inside_counts[key] = self._inside_counts.get(key, 0) + 1
@@ -65,7 +68,10 @@ class UnderWay:
         """A request has left the downloader; returns the slot it counted for, if it did."""
         key = self._inside.pop(request, None)
         if key is not None:
-            _take_one(self._inside_counts, key)
+            if self._inside_counts[key] > 1:
+                self._inside_counts[key] -= 1
+            else:
+                del self._inside_counts[key]
         elif request in self.out:  # nobody has noticed that it came
             key = self.come_back(request)
         return key
