@@ -2,6 +2,7 @@
 
     python benchmarks/crawls.py [--runs 7] [--minutes N] [--small] [--shapes a b c] [--sides ...]
     python benchmarks/crawls.py --sides 'ours, memory' 'ours, audited'
+    python benchmarks/crawls.py --abreast --sides 'obey off' 'obey off again' 'ours, memory'
     python benchmarks/crawls.py --profile 'ours, memory' --shapes c
 
 The site is a process of its own: its CPU is not counted, nor is what a crawl takes until its engine
@@ -22,6 +23,12 @@ Pages are small and nothing is extracted from them, so that all that is left is 
 does; the costs of a real crawl stand beside these, and make every ratio smaller. All is allowed:
 what is dropped is no page. Every origin is an address of 127.0.0.0/8 with a robots.txt of 30
 rules. `CONCURRENT_REQUESTS` is what Scrapy has for default.
+
+`--abreast` runs all sides of a round at the same time, on one core, and the site on the others:
+what else the machine does hits all of them alike. Where rounds in turn differ by 10 %, the ratios
+within these differ by one or two. But each crawl finds the caches of the processor cold again and
+again, as beside other work, which makes code that is called seldom dearer. Pages/s say nothing
+there. `obey off again` is the control: by what it differs from `obey off`, is chance.
 
 `--profile` runs one side once, and looks again and again what it is at (as often as the system's
 clock of CPU time lets it: some 250 times a second). It prints shares of the CPU time, and
@@ -52,7 +59,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 OFF, OWN, MEMORY, SQLITE = "obey off", "Scrapy's own", "ours, memory", "ours, sqlite"
-AUDITED = "ours, audited"
+AUDITED, AGAIN = "ours, audited", "obey off again"
 _OURS = {"ADDONS": {"scrapy_rep.Addon": 500}, "ROBOTSTXT_OBEY": True}
 SIDES: dict[str, dict[str, Any]] = {
     OFF: {"ROBOTSTXT_OBEY": False},
@@ -60,7 +67,9 @@ SIDES: dict[str, dict[str, Any]] = {
     MEMORY: {**_OURS, "REP_STORE": "memory"},
     SQLITE: {**_OURS, "REP_STORE": "sqlite"},
     AUDITED: {**_OURS, "REP_STORE": "memory"},  # and a trail in the folder of the run
+    AGAIN: {"ROBOTSTXT_OBEY": False},
 }
+_USUAL = [side for side in SIDES if side != AGAIN]
 LIMIT_SECONDS = 600
 SMALL = 10  # how many times fewer pages or origins with --small
 SAMPLE_SECONDS = 0.001
@@ -265,29 +274,55 @@ def _place(frame: FrameType) -> str:
     return f"{path}:{getattr(frame.f_code, 'co_qualname', frame.f_code.co_name)}"
 
 
-def measure(side: str, shape: Shape, port: int) -> dict[str, Any]:
-    """One crawl in a process of its own.
+class Crawl:
+    """One crawl in a process of its own, on a core of its own if one is given."""
+
+    def __init__(self, side: str, shape: Shape, port: int, core: int | None = None) -> None:
+        self._side, self._shape = side, shape
+        job = json.dumps([side, shape.origins, shape.pages, port, core])
+        command = [sys.executable, __file__, "--crawl", job]
+        environment = {**os.environ, "PYTHONHASHSEED": "0"}
+        self._process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+
+    def figures(self) -> dict[str, Any]:
+        """What it cost, once it is over.
+
+        Raises:
+            RuntimeError: not every page came, so that figures would say nothing.
+        """
+        out, _ = self._process.communicate(timeout=LIMIT_SECONDS)
+        found: dict[str, Any] = json.loads(out.splitlines()[-1]) if out else {}
+        if found.get("pages") != self._shape.urls:
+            raise RuntimeError(f"{self._side}: {found}")
+        return found
+
+
+def one_core() -> int:
+    """A core for crawls that run abreast; this process, and the site with it, take the others.
 
     Raises:
-        RuntimeError: not every page came, so that figures would say nothing.
+        SystemExit: this system has no two cores to choose among.
     """
-    job = json.dumps([side, shape.origins, shape.pages, port])
-    command = [sys.executable, __file__, "--crawl", job]
-    environment = {**os.environ, "PYTHONHASHSEED": "0"}
-    done = subprocess.run(
-        command, check=True, timeout=LIMIT_SECONDS, env=environment, stdout=subprocess.PIPE
-    )
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    if found.get("pages") != shape.urls:
-        raise RuntimeError(f"{side}: {found}")
-    return found
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    if len(cores) < 2:
+        raise SystemExit("--abreast needs two cores, and a system that lets a process choose one")
+    os.sched_setaffinity(0, cores[1:])
+    return cores[0]
 
 
-def compare(shapes: dict[str, Shape], sides: list[str], runs: int, minutes: float) -> None:
+def compare(
+    shapes: dict[str, Shape],
+    sides: list[str],
+    runs: int,
+    minutes: float,
+    *,
+    is_abreast: bool = False,
+) -> None:
     """Measure so many rounds, or as many as fit into the minutes, and print a table per shape.
 
     Each round has all shapes: when time is up, all have as many runs.
     """
+    core = one_core() if is_abreast else None
     found: dict[str, Found] = {name: {side: [] for side in sides} for name in shapes}
     began, longest = time.monotonic(), 0.0
     with site() as port:
@@ -297,8 +332,10 @@ def compare(shapes: dict[str, Shape], sides: list[str], runs: int, minutes: floa
                 break
             turn = run % len(sides)
             for name, shape in shapes.items():
-                for side in sides[turn:] + sides[:turn]:
-                    found[name][side].append(measure(side, shape, port))
+                order = sides[turn:] + sides[:turn]
+                crawls = ((side, Crawl(side, shape, port, core)) for side in order)
+                for side, one in list(crawls) if is_abreast else crawls:
+                    found[name][side].append(one.figures())
             longest = max(longest, time.monotonic() - round_began)
             print(f"round {run + 1}: {time.monotonic() - round_began:.0f} s", file=sys.stderr)
     for name, shape in shapes.items():
@@ -357,7 +394,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=120.0, help="start no round beyond these")
     parser.add_argument("--small", action="store_true", help=f"a {SMALL}th of each shape")
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
-    parser.add_argument("--sides", nargs="+", choices=SIDES, default=list(SIDES))
+    parser.add_argument("--sides", nargs="+", choices=SIDES, default=_USUAL)
+    parser.add_argument("--abreast", action="store_true", help="all sides at once, on one core")
     parser.add_argument("--profile", metavar="SIDE", choices=SIDES)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--crawl", metavar="JOB", help=argparse.SUPPRESS)
@@ -366,12 +404,14 @@ def main() -> None:
         asyncio.run(serve())
         return
     if options.crawl:
-        side, origins, pages, port = json.loads(options.crawl)
+        side, origins, pages, port, core = json.loads(options.crawl)
+        if core is not None:
+            os.sched_setaffinity(0, [core])
         print(json.dumps(crawl(side, Shape(origins, pages), port)))
         return
     shapes = {name: _size(SHAPES[name], is_small=options.small) for name in options.shapes}
     if options.profile is None:
-        compare(shapes, options.sides, options.runs, options.minutes)
+        compare(shapes, options.sides, options.runs, options.minutes, is_abreast=options.abreast)
         return
     with site() as port:  # a process can start one crawl
         crawl(options.profile, shapes[options.shapes[0]], port, is_profiled=True)
