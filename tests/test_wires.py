@@ -446,13 +446,28 @@ class Payload:
 
 class TestAiohttp:
     @staticmethod
-    def watched(protocol: Any) -> tuple[Wires, Any]:
-        connector = SimpleNamespace(_factory=lambda: protocol)
+    def watched(protocol: Any, *, is_ours: bool = True) -> tuple[Wires, Any]:
+        """A connection, new or kept open, as a connector has it for a request."""
+
+        async def connect(traces: Any) -> Any:
+            return SimpleNamespace(protocol=protocol, traces=traces)
+
+        connector = SimpleNamespace(connect=connect)
         handler = SimpleNamespace(_session=SimpleNamespace(_connector=connector))
         wires = wires_of(Handlers(handler))
         for _ in range(3):
             wires._handler("https")
-        return wires, connector._factory()
+
+        async def find() -> Any:
+            if not is_ours:
+                return await connector.connect(traces=1)
+            with wires._awaiting(URI, Transfer(LIMIT)):
+                return await connector.connect(traces=1)
+
+        for _ in range(2):  # a connection that is watched is not watched once more
+            found = run(find)
+        assert found.traces == 1
+        return wires, found.protocol
 
     def begun(self, protocol: Client, transfer: Transfer) -> Connection:
         wires, watched = self.watched(protocol)
@@ -476,10 +491,12 @@ class TestAiohttp:
         assert len(protocol.told) == 4
 
     def test_pages_have_none(self) -> None:
-        _, protocol = self.watched(Client())
-        protocol.set_response_params()
-        protocol.data_received(b"#" * 2 * HEAD_OCTETS)
-        assert protocol.told == [{}, 2 * HEAD_OCTETS]
+        for is_ours in (True, False):
+            _, protocol = self.watched(Client(), is_ours=is_ours)
+            protocol.set_response_params()
+            protocol.data_received(b"#" * 2 * HEAD_OCTETS)
+            assert protocol.told == [{}, 2 * HEAD_OCTETS]
+            assert hasattr(protocol, "rep_connection") is is_ours
 
     @pytest.mark.parametrize(
         ("payload", "error", "ending", "has_ended_body"),

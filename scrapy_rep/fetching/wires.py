@@ -143,8 +143,8 @@ class Wires:
             if hasattr(pool, "_factory") and hasattr(pool, "getConnection"):
                 self._watch_twisted(pool)
             connector = getattr(getattr(handler, "_session", None), "_connector", None)
-            if hasattr(connector, "_factory"):
-                self._watch_aiohttp(connector)
+            if hasattr(connector, "connect"):
+                _watch_aiohttp(connector)
         return handler
 
     def _watch_twisted(self, pool: Any) -> None:
@@ -190,51 +190,6 @@ class Wires:
         if not asked.uri.endswith((*self.awaits,)):
             return False
         return (asked.absoluteURI or b"").decode("latin-1") in self._awaited
-
-    def _watch_aiohttp(self, connector: Any) -> None:
-        build = connector._factory  # noqa: SLF001
-        connector._factory = lambda: self._aiohttp(build())  # noqa: SLF001
-
-    def _aiohttp(self, protocol: Any) -> Any:
-        """A connection of aiohttp's client, watched."""
-        if not all(hasattr(protocol, name) for name in _OF_AIOHTTP):
-            return protocol
-        connection = Connection(has_ended_body=_is_amid_body(protocol))
-        prepare, receive = protocol.set_response_params, protocol.data_received
-        end, lose = protocol.eof_received, protocol.connection_lost
-
-        def set_response_params(**parameters: Any) -> None:
-            transfer = _carrying.get()
-            connection.begin(None if transfer is None else HEAD_OCTETS)
-            if transfer is not None:
-                transfer.connection = connection
-            prepare(**parameters)
-
-        def data_received(data: bytes) -> None:
-            if connection.takes(len(data)):
-                receive(data)
-            elif protocol.transport is not None:
-                error = _oversized(connection)
-                protocol.set_exception(error)
-                payload = getattr(protocol, "_payload", None)
-                if payload is not None:
-                    payload.set_exception(error)
-                protocol.transport.abort()
-
-        def eof_received() -> Any:
-            connection.eof_came(is_orderly=_is_orderly(protocol.transport))
-            return end()
-
-        def connection_lost(error: BaseException | None) -> None:
-            connection.has_ended_body = _is_amid_body(protocol)
-            connection.end(error)
-            lose(error)
-
-        protocol.set_response_params = set_response_params
-        protocol.data_received = data_received
-        protocol.eof_received = eof_received
-        protocol.connection_lost = connection_lost
-        return protocol
 
 
 class _WatchedFactory(Factory):
@@ -304,6 +259,64 @@ def _watched(made: Any, watcher: Any, **held: Any) -> Any:
 @cache
 def _watching(kind: Any, watcher: Any) -> Any:
     return type(kind.__name__, (watcher, kind), {"__module__": kind.__module__})
+
+
+def _watch_aiohttp(connector: Any) -> None:
+    """Watch the connections that a connector has for requests of ours, whenever they were made."""
+    connect = connector.connect
+
+    async def connect_for_ours(*args: Any, **kwargs: Any) -> Any:
+        found = await connect(*args, **kwargs)
+        _watch_client(getattr(found, "protocol", None))
+        return found
+
+    def connect_any(*args: Any, **kwargs: Any) -> Any:
+        is_ours = _carrying.get() is not None
+        return connect_for_ours(*args, **kwargs) if is_ours else connect(*args, **kwargs)
+
+    connector.connect = connect_any
+
+
+def _watch_client(protocol: Any) -> None:
+    """Watch a connection of aiohttp's client from now on, if we know its kind."""
+    is_known = all(hasattr(protocol, name) for name in _OF_AIOHTTP)
+    if not is_known or hasattr(protocol, "rep_connection"):
+        return
+    connection = protocol.rep_connection = Connection(has_ended_body=_is_amid_body(protocol))
+    prepare, receive = protocol.set_response_params, protocol.data_received
+    end, lose = protocol.eof_received, protocol.connection_lost
+
+    def set_response_params(**parameters: Any) -> None:
+        transfer = _carrying.get()
+        connection.begin(None if transfer is None else HEAD_OCTETS)
+        if transfer is not None:
+            transfer.connection = connection
+        prepare(**parameters)
+
+    def data_received(data: bytes) -> None:
+        if connection.takes(len(data)):
+            receive(data)
+        elif protocol.transport is not None:
+            error = _oversized(connection)
+            protocol.set_exception(error)
+            payload = getattr(protocol, "_payload", None)
+            if payload is not None:
+                payload.set_exception(error)
+            protocol.transport.abort()
+
+    def eof_received() -> Any:
+        connection.eof_came(is_orderly=_is_orderly(protocol.transport))
+        return end()
+
+    def connection_lost(error: BaseException | None) -> None:
+        connection.has_ended_body = _is_amid_body(protocol)
+        connection.end(error)
+        lose(error)
+
+    protocol.set_response_params = set_response_params
+    protocol.data_received = data_received
+    protocol.eof_received = eof_received
+    protocol.connection_lost = connection_lost
 
 
 def timeout_of(request: Request) -> float | None:

@@ -121,7 +121,7 @@ def test_every_ending_is_told(loop: Loop) -> None:
 @pytest.mark.parametrize("loop", TOLD_LOOPS)
 @pytest.mark.parametrize("name", ["reset amid the file", "TLS cut amid the file"])
 def test_over_a_connection_that_a_page_kept_open(name: str, loop: Loop) -> None:
-    """Nobody watched it before. With aiohttp nobody does then, and a second answer tells."""
+    """Nobody watched it before."""
     settings = {**ADDON, "RETRY_ENABLED": False, "DOWNLOAD_VERIFY_CERTIFICATES": False}
     with Sites({name: BROKEN[name]}) as sites:
         urls = [sites.url(name, page) for page in ("/first", *_PAGES)]
@@ -129,8 +129,7 @@ def test_over_a_connection_that_a_page_kept_open(name: str, loop: Loop) -> None:
             "tests.faults.spiders:ExemptFirstSpider", loop=loop, settings=settings, urls=urls
         )
         assert events(result) == {sites.url(name, "/robots.txt"): "truncated"}
-        asked_count = 2 if loop == "reactorless" else 1
-        assert sites.paths() == {name: ["/first", *["/robots.txt"] * asked_count]}
+        assert sites.paths() == {name: ["/first", "/robots.txt"]}
 
 
 def test_httpx_tells_of_resets_and_else_a_second_answer_does() -> None:
