@@ -2,6 +2,14 @@
 
 from importlib.metadata import version as version_of
 
+import scrapy_rep.policy
+import scrapy_rep.protocol.usage.of_file
+from scrapy_rep import Finding, UsagePreferences
+
+# What these load only once somebody asks, their annotations name all the same.
+vars(scrapy_rep.policy).update(Finding=Finding, UsagePreferences=UsagePreferences)
+vars(scrapy_rep.protocol.usage.of_file).update(UsagePreferences=UsagePreferences)
+
 project = "scrapy-rep"
 author = "the scrapy-rep developers"
 project_copyright = "the scrapy-rep developers"
