@@ -53,3 +53,16 @@ def test_those_that_the_engine_does_not_know_any_more_have_ended() -> None:
     assert under_way.key_of(FIRST, "another") == "slot"
     assert under_way.ended({FIRST, THIRD}) == [SECOND]
     assert under_way.ended([]) == [FIRST, SECOND]
+
+
+def test_those_that_arrive_leave_the_middlewares_one_by_one() -> None:
+    under_way = UnderWay()
+    requests = (FIRST, SECOND, THIRD)
+    for request in requests:
+        under_way.hand_out(request, "slot")
+    left = []
+    for request in requests:
+        under_way.arrive(request, "slot")
+        left.append(dict(under_way.out_counts))
+    assert left == [{"slot": 2}, {"slot": 1}, {}]
+    assert under_way.count("slot") == 3

@@ -226,6 +226,10 @@ class TestCarrying:
         wires = wires_of(SimpleNamespace())
         assert wires._handler("https") is None
         wires_of(None)
+        for lacking in ({"_factory": object()}, {"getConnection": object()}):
+            handler = SimpleNamespace(_pool=SimpleNamespace(**lacking))
+            assert wires_of(Handlers(handler))._handler("https") is handler
+            assert vars(handler._pool) == lacking
 
 
 class Protocol(HTTP11ClientProtocol):
@@ -464,8 +468,10 @@ class TestAiohttp:
             with wires._awaiting(URI, Transfer(LIMIT)):
                 return await connector.connect(traces=1)
 
-        for _ in range(2):  # a connection that is watched is not watched once more
-            found = run(find)
+        found = run(find)
+        held = dict(vars(found.protocol)) if hasattr(found.protocol, "__dict__") else {}
+        found = run(find)  # a connection that is watched is not watched once more
+        assert not held or vars(found.protocol) == held
         assert found.traces == 1
         return wires, found.protocol
 
