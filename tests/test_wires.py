@@ -414,8 +414,15 @@ class Client:
         self.told: list[Any] = []
         self._payload = payload
         self.transport: Any = SimpleNamespace(
-            abort=lambda: self.told.append("abort"), get_extra_info=lambda _: None
+            abort=lambda: self.told.append("abort"),
+            get_extra_info=lambda _: None,
+            set_protocol=self._looked_up,
         )
+        self._looked_up(self)
+
+    def _looked_up(self, protocol: Any) -> None:
+        """The transport looks up the method once, as uvloop's does."""
+        self.deliver = protocol.data_received
 
     def set_response_params(self, **parameters: Any) -> None:
         self.told.append(parameters)
@@ -488,12 +495,12 @@ class TestAiohttp:
         protocol: Any = Client(payload := Payload(is_eof=False))
         connection = self.begun(protocol, Transfer(LIMIT))
         assert connection.most_octets is not None
-        protocol.data_received(b"#" * LIMIT)
-        protocol.data_received(b"#" * connection.most_octets)
+        protocol.deliver(b"#" * LIMIT)
+        protocol.deliver(b"#" * connection.most_octets)
         assert protocol.told == [{"timer": 1}, LIMIT, OversizedAnswerError, "abort"]
         assert payload.errors == [OversizedAnswerError]
         protocol.transport = None
-        protocol.data_received(b"#")
+        protocol.deliver(b"#")
         assert len(protocol.told) == 4
 
     def test_pages_have_none(self) -> None:

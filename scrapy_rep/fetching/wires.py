@@ -267,7 +267,12 @@ def _watch_aiohttp(connector: Any) -> None:
 
     async def connect_for_ours(*args: Any, **kwargs: Any) -> Any:
         found = await connect(*args, **kwargs)
-        _watch_client(getattr(found, "protocol", None))
+        protocol: Any = getattr(found, "protocol", None)
+        is_known = all(hasattr(protocol, name) for name in _OF_AIOHTTP)
+        if is_known and not hasattr(protocol, "rep_connection"):
+            _watch_client(protocol)
+            if protocol.transport is not None:  # uvloop's looks up methods only when it gets one
+                protocol.transport.set_protocol(protocol)
         return found
 
     def connect_any(*args: Any, **kwargs: Any) -> Any:
@@ -278,10 +283,7 @@ def _watch_aiohttp(connector: Any) -> None:
 
 
 def _watch_client(protocol: Any) -> None:
-    """Watch a connection of aiohttp's client from now on, if we know its kind."""
-    is_known = all(hasattr(protocol, name) for name in _OF_AIOHTTP)
-    if not is_known or hasattr(protocol, "rep_connection"):
-        return
+    """Watch a connection of aiohttp's client from now on."""
     connection = protocol.rep_connection = Connection(has_ended_body=_is_amid_body(protocol))
     prepare, receive = protocol.set_response_params, protocol.data_received
     end, lose = protocol.eof_received, protocol.connection_lost
