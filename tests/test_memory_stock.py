@@ -12,6 +12,7 @@ from scrapy.squeues import FifoMemoryQueue, LifoMemoryQueue
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.queue.memory import MemoryStock, is_plain
+from scrapy_rep.queue.stock import Stocks
 
 CRAWLER = get_crawler()
 
@@ -65,3 +66,16 @@ def test_only_classes_that_cannot_fail_are_done_without() -> None:
     assert is_plain(FifoMemoryQueue, LifoMemoryQueue)
     assert not is_plain(Other, None)
     assert not is_plain(LifoMemoryQueue, Other)
+
+
+def test_what_was_put_back_counts() -> None:
+    """In each of the two kinds."""
+    for kind in (LifoMemoryQueue, type("Other", (LifoMemoryQueue,), {})):
+        stock = Stocks(CRAWLER, kind, None, "").open("a lane")
+        for number in range(3):
+            stock.push(page(number, 0, is_start=False))
+        request = stock.take()
+        assert request is not None
+        assert (stock.count, len(stock)) == (2, 2)
+        stock.put_back(request)
+        assert (stock.count, len(stock)) == (3, 3)

@@ -33,7 +33,7 @@ class Lane:
         self.origin: Origin | None = target.origin
         self.slot = slot
         self.requests = requests
-        self.count = len(requests)
+        self.count = requests.count
         self.due_at: float | None = None
         self.is_fresh = False
 
@@ -111,7 +111,7 @@ class Lanes:
 
     def recount(self, lane: Lane) -> None:
         """Count again what a lane holds: taking a request out of it may have cost more."""
-        left = len(lane.requests)
+        left = lane.requests.count
         self.count -= lane.count - left
         lane.count = left
 

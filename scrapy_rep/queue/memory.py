@@ -30,10 +30,11 @@ class MemoryStock:
     operation costs O(1); only the end of a priority costs O(n) in the number of priorities.
 
     Attributes:
+        count: how many there are.
         is_stuck: always False: a request in memory can be taken.
     """
 
-    __slots__ = ("_count", "_first", "_is_fifo", "_lists", "_single", "_start_is_fifo")
+    __slots__ = ("_first", "_is_fifo", "_lists", "_single", "_start_is_fifo", "count")
 
     is_stuck = False
 
@@ -43,15 +44,15 @@ class MemoryStock:
         self._single: Request | None = None  # the only one; then there are no lists
         self._lists: dict[_Key, deque[Request]] | None = None
         self._first: _Key | None = None
-        self._count = 0
+        self.count = 0
 
     def __len__(self) -> int:
-        return self._count
+        return self.count
 
     def push(self, request: Request) -> None:
         """Take a request in."""
-        self._count += 1
-        if self._count == 1:
+        self.count += 1
+        if self.count == 1:
             self._single = request
             return
         if self._single is not None:
@@ -64,13 +65,13 @@ class MemoryStock:
         request = self._single
         if request is not None:
             self._single = None
-            self._count = 0
+            self.count = 0
             return request
         if self._first is None or self._lists is None:
             return None
         requests = self._lists[self._first]
         request = requests.popleft() if self._takes_oldest(self._first) else requests.pop()
-        self._count -= 1
+        self.count -= 1
         if not requests:
             del self._lists[self._first]
             self._first = min(self._lists, default=None)
@@ -78,10 +79,10 @@ class MemoryStock:
 
     def put_back(self, request: Request) -> None:
         """Make a request that was taken out the next one of its priority again."""
-        if not self._count:
+        if not self.count:
             self.push(request)
             return
-        self._count += 1
+        self.count += 1
         if self._single is not None:
             self._list_of(self._single).append(self._single)
             self._single = None

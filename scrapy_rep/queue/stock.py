@@ -53,6 +53,11 @@ class Stock(ScrapyPriorityQueue):
     def __len__(self) -> int:
         return super().__len__() + (self._in_hand is not None)
 
+    @property
+    def count(self) -> int:
+        """How many requests there are."""
+        return len(self)
+
     def init_prios(self, startprios: Iterable[int]) -> None:
         """Open the files of these priorities; those that hold nothing are closed and deleted.
 
