@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 
 _FAILURES = 100  # requests that one call of `pop` may find lost
+_UNLOOKED_COUNT = 32  # calls of `pop`, after which stock is taken though nothing depends on it
 _STUCK_SECONDS = 5.0  # after which a queue that failed to return a request is read again
 
 
@@ -110,6 +111,8 @@ class RepPriorityQueue:
         self._changed: set[str] = set()
         self._settled: list[Origin] = []
         self._emptied: Lane | None = None  # the last one, which is kept for a while
+        self._full: set[SlotLanes] = set()  # could send something, had they a free place
+        self._unlooked_count = 0  # calls of `pop` since stock was taken
         self._alarm = Alarm(crawler)
         self._is_looking = False
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -170,7 +173,9 @@ class RepPriorityQueue:
 
     def _pop(self) -> Request | None:
         if self._slots.out or self._arrivals.is_for_a_while:
-            self._slots.take_stock()
+            self._unlooked_count += 1
+            if self._is_stock_wanted():
+                self._take_stock()
         if self._changed or self._settled or self._later.heap:
             self._catch_up()
         if self._asking.unasked:
@@ -217,6 +222,7 @@ class RepPriorityQueue:
         state = self._stocks.close({lane.name: lane.requests for lane in self._lanes})
         self._lanes.clear()
         self._turns, self._later = Turns(), Later()
+        self._full.clear()
         self._asking.clear()
         return state
 
@@ -250,6 +256,26 @@ class RepPriorityQueue:
 
     def _spider_closed(self) -> None:
         self._alarm.cancel()
+
+    # Stock: requests in the middlewares hold places, and no signal tells of those that end there
+
+    def _is_stock_wanted(self) -> bool:
+        """Whether anything depends on which requests have ended in the middlewares.
+
+        Nothing does while one slot has its turn, and none waits for a place or a robots.txt. Then
+        we look now and then, so that what ended is let go.
+        """
+        return bool(
+            self._full
+            or self._turns.are_several
+            or self._asking.unasked
+            or self._unlooked_count >= _UNLOOKED_COUNT
+            or self._arrivals.is_for_a_while
+        )
+
+    def _take_stock(self) -> None:
+        self._slots.take_stock()
+        self._unlooked_count = 0
 
     # Lanes and slots
 
@@ -333,6 +359,14 @@ class RepPriorityQueue:
     def _place(self, slot: SlotLanes) -> None:
         """Put a slot in turn if it could send a request; otherwise let it wait."""
         at = self._slots.ready_at(slot.key) if slot.first is not None else EVENT
+        if at == EVENT and slot.first is not None:
+            if self._unlooked_count:  # some requests may have ended since
+                self._take_stock()
+                at = self._slots.ready_at(slot.key)
+            if at == EVENT:
+                self._full.add(slot)
+        if at < EVENT:
+            self._full.discard(slot)
         if at == NEVER or at <= time.monotonic():
             self._turns.put(slot, self._slots.active_count(slot.key))
             return

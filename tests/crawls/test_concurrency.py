@@ -102,6 +102,70 @@ def test_a_middleware_that_chooses_slots_behind_the_queue(after: int, loop: Loop
         assert most_at_a_time(site, 0.45) >= 6
 
 
+CHAIN = "tests.crawls.chain_spider:ChainSpider"
+LIMIT_SECONDS = 25  # a queue that waits for ever would wait so long
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_requests_that_are_dropped_leave_their_places_to_others(loop: Loop) -> None:
+    """In a slot that the downloader does not have, whose requests never reach it."""
+    quick = Answer(body="User-agent: *\nDisallow: /private/\n")
+    with Site({"/robots.txt": quick}) as site:
+        result = crawl(
+            CHAIN,
+            loop=loop,
+            settings=ADDON,
+            timeout_seconds=LIMIT_SECONDS,
+            chain=[site.url(f"/{number}") for number in range(QUICK_COUNT)],
+            behind=[site.url(path) for path in PRIVATE[:20] + PUBLIC[:1]],
+            slot="of its own",
+        )
+        assert [path for path in site.paths() if path.startswith("/private")] == []
+    assert result.finish_reason == "finished"
+    assert len(result.items) == QUICK_COUNT + 21
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_middleware_that_drops_requests_late(loop: Loop) -> None:
+    """All places of the host are taken, and then arrivals come to rest."""
+    with Site(address="0.0.0.0") as site:
+        result = crawl(
+            CHAIN,
+            loop=loop,
+            settings={
+                **ADDON,
+                "DOWNLOADER_MIDDLEWARES": {"tests.crawls.chain_spider.DropsLate": 850},
+            },
+            timeout_seconds=LIMIT_SECONDS,
+            chain=[site.url(f"/{number}") for number in range(QUICK_COUNT)],
+            beside=[site.url(f"/late/{number}", "127.0.0.2") for number in range(20)],
+        )
+    assert result.finish_reason == "finished"
+    assert len(result.items) == QUICK_COUNT + 20
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_request_that_is_returned_holds_one_place(loop: Loop) -> None:
+    """Else none would be free for the last ones, which wait for each other's delay."""
+    slow = Answer(body="User-agent: *\nCrawl-delay: 0.1\n")
+    with Site() as site, Site({"/robots.txt": slow}) as other:
+        result = crawl(
+            CHAIN,
+            loop=loop,
+            settings={
+                **ADDON,
+                "DOWNLOADER_MIDDLEWARES": {"tests.crawls.chain_spider.Returns": 850},
+                "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
+            },
+            timeout_seconds=LIMIT_SECONDS,
+            chain=[site.url(f"/{number}") for number in range(QUICK_COUNT)]
+            + [site.url(f"/again/{number}") for number in range(3)],
+            behind=[other.url(f"/{number}") for number in range(5)],
+        )
+    assert result.finish_reason == "finished"
+    assert len(result.items) == QUICK_COUNT + 8
+
+
 def test_a_second_crawl_of_the_harness_shows_the_leak_of_scrapy_s_own() -> None:
     """The test above can fail: without us, the same crawl downloads disallowed pages."""
     with Site({"/robots.txt": SLOW}) as site:
