@@ -18,6 +18,9 @@ Rules for the next author:
 3. What was ready is asked again before it is handed out: a policy may have expired meanwhile.
 4. A request is handed out or lost, and counted, exactly once. A file that fails loses its own
    requests and no others.
+5. No slot begins to wait for a place by old stock, and while one waits, stock is taken at each
+   `pop`: the engine asks after each request that ends, but no signal tells of one that ends in the
+   middlewares.
 """
 
 from __future__ import annotations
@@ -358,14 +361,10 @@ class RepPriorityQueue:
 
     def _place(self, slot: SlotLanes) -> None:
         """Put a slot in turn if it could send a request; otherwise let it wait."""
-        at = self._slots.ready_at(slot.key) if slot.first is not None else EVENT
+        at = self._ready_at(slot) if slot.first is not None else EVENT
         if at == EVENT and slot.first is not None:
-            if self._unlooked_count:  # some requests may have ended since
-                self._take_stock()
-                at = self._slots.ready_at(slot.key)
-            if at == EVENT:
-                self._full.add(slot)
-        if at < EVENT:
+            self._full.add(slot)
+        else:
             self._full.discard(slot)
         if at == NEVER or at <= time.monotonic():
             self._turns.put(slot, self._slots.active_count(slot.key))
@@ -373,6 +372,14 @@ class RepPriorityQueue:
         self._turns.drop(slot)
         if at < EVENT:
             self._later.put(slot, at)
+
+    def _ready_at(self, slot: SlotLanes) -> float:
+        """When a slot could send another request; `EVENT` by fresh stock alone."""
+        at = self._slots.ready_at(slot.key)
+        if at == EVENT and self._unlooked_count:  # requests may have ended since the last look
+            self._take_stock()
+            at = self._slots.ready_at(slot.key)
+        return at
 
     def _catch_up(self) -> None:
         """Put lanes and slots in their places after events, and those whose time has come."""
