@@ -7,6 +7,7 @@ request is the most that the queue costs. Where it is left out, no slot may wait
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -179,6 +180,13 @@ def test_a_slot_that_waits_when_a_robots_txt_is_on_its_way() -> None:
     assert not queued.crawl.is_listening()
     queued.drop(request)
     assert queued.pop() is not None
+
+
+def test_a_host_that_is_held_waits_for_no_place(queued: Queued) -> None:
+    queued.readiness.outlooks["z.example"] = Outlook(OriginState.HELD, time.time() + 1000)
+    queued.push("http://z.example/")
+    queued.slots._tell("z.example")
+    assert queued.looks_in(10) == 0
 
 
 def test_one_look_is_enough_for_all_that_a_request_changes() -> None:
