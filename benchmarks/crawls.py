@@ -281,8 +281,7 @@ class Crawl:
         self._side, self._shape = side, shape
         job = json.dumps([side, shape.origins, shape.pages, port, core])
         command = [sys.executable, __file__, "--crawl", job]
-        environment = {**os.environ, "PYTHONHASHSEED": "0"}
-        self._process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE)
 
     def figures(self) -> dict[str, Any]:
         """What it cost, once it is over.
@@ -295,6 +294,17 @@ class Crawl:
         if found.get("pages") != self._shape.urls:
             raise RuntimeError(f"{self._side}: {found}")
         return found
+
+
+def environment() -> dict[str, str]:
+    """The environment of a crawl: hashes are the same in each, and modules are compiled once.
+
+    Where no bytecode may be written, ours alone would be compiled each time: what is installed has
+    some. That is no part of a crawl, and leaves its memory in pieces.
+    """
+    found = {**os.environ, "PYTHONHASHSEED": "0"}
+    found.pop("PYTHONDONTWRITEBYTECODE", None)
+    return found
 
 
 def one_core() -> int:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -44,8 +43,9 @@ def count(side: str, shape: Shape, port: int) -> int:
     """
     job = json.dumps([side, shape.origins, shape.pages, port])
     command = [*_VALGRIND, sys.executable, __file__, "--crawl", job]
-    environment = {**os.environ, "PYTHONHASHSEED": "0"}
-    done = subprocess.run(command, check=True, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        command, check=True, env=crawls.environment(), capture_output=True, text=True
+    )
     figures = json.loads(done.stdout.splitlines()[-1])
     counted = _COUNTED.search(done.stderr)
     if figures.get("pages") != shape.urls or counted is None:
