@@ -189,6 +189,19 @@ def test_a_host_that_is_held_waits_for_no_place(queued: Queued) -> None:
     assert queued.looks_in(10) == 0
 
 
+def test_places_that_are_free_take_no_look(queued: Queued) -> None:
+    """Others are queued, so that the slot is put in its place with each that leaves."""
+    for number in range(70):
+        queued.push(f"http://a.example/queued/{number}")
+    before = queued.look_count
+    for _ in range(64):
+        request = queued.pop()
+        assert request is not None
+        queued.crawl.reaches(request, "a.example")
+        queued.crawl.leaves(request)()
+    assert queued.look_count == before + 2
+
+
 def test_one_look_is_enough_for_all_that_a_request_changes() -> None:
     queued = Queued(1)
     for host in ("a.example", "b.example"):
@@ -241,10 +254,30 @@ def test_the_same_request_again() -> None:
     assert queued.slots.active_count("a.example") == 1
 
 
+def test_the_same_request_again_for_another_slot() -> None:
+    """What can be written to disk is in one queue, and what cannot in another, which comes first.
+
+    So the queue that waits for the place does not take stock before it is given up.
+    """
+    queued = Queued(1, queues=2)
+    first, second = queued.queues
+    queued.crawl.slot("a.example", 1)
+    request = Request("http://a.example/1")
+    second.push(request)
+    assert queued.pop() is request
+    second.push(Request("http://a.example/2"))
+    assert queued.pop() is None
+    queued.drop(request)
+    request.meta["download_slot"] = "b.example"
+    first.push(request)
+    assert queued.pop() is request
+    assert queued.pop() is not None, "the place is free"
+
+
 # Whatever happens: requests reach the downloader, are dropped, leave; Scrapy forgets idle slots;
 # robots.txt files are fetched; middlewares return requests, or choose slots.
-KINDS = ("forgets", "fetches", "returns", "strays")
-MIXES = [(), *((kind,) for kind in KINDS), KINDS[:2], KINDS[:3], KINDS]
+KINDS = ("forgets", "fetches", "returns", "moves", "strays")
+MIXES = [(), *((kind,) for kind in KINDS), KINDS[:2], KINDS[:3], KINDS[:4], KINDS]
 
 
 class Steps:
@@ -305,6 +338,10 @@ class Steps:
             self.queued.drop(request)
             if "returns" in self.mix and self.draw.random() < 0.3:
                 request.meta.pop("download_slot", None)
+                self.push(request)
+            elif "moves" in self.mix and self.draw.random() < 0.3:
+                self.hosts_of[request] = host = self.draw.choice(self.hosts)
+                request.meta["download_slot"] = host
                 self.push(request)
 
     def leave(self) -> None:

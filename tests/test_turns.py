@@ -32,13 +32,16 @@ class TestTurns:
         turns.put(a, 0)
         assert turns.first() is a
         turns.put(a, 3)
+        assert turns.are_several
         assert (turns.first(), turns.least_active, len(turns)) == (b, 0, 2)
         turns.drop(b)
         turns.drop(b)
         assert (turns.first(), turns.least_active, len(turns)) == (a, 3, 1)
         turns.drop(a)
-        turns.put(a, 0)
-        assert (turns.first(), turns.least_active, len(turns)) == (a, 0, 1)
+        for active in (0, 2, 1):
+            turns.put(a, active)
+            assert (turns.first(), turns.least_active, len(turns)) == (a, active, 1)
+            assert not turns.are_several
 
 
 class TestLater:

@@ -392,6 +392,13 @@ class Slots:
             for request in self._under_way.ended(self._downloader.active):
                 self._tell(self._under_way.come_back(request))
 
+    def come_back(self, request: Request) -> None:
+        """A request that was handed out is queued again: it has left the middlewares unnoticed.
+
+        They may return the object itself, for another slot perhaps.
+        """
+        self._tell(self._under_way.come_back(request))
+
     def _keep_up(self, request: Request, key: str) -> None:
         """A request has reached the downloader: its slot keeps the pace of its origin."""
         self._keep_pace(request, key)

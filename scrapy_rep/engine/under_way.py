@@ -26,8 +26,6 @@ class UnderWay:
 
     def hand_out(self, request: Request, key: str) -> None:
         """The engine was given a request, which now goes through the middlewares."""
-        if request in self.out:  # it ended there unnoticed, and was queued again
-            self.come_back(request)
         self.out[request] = key
         self.out_counts[key] = self.out_counts.get(key, 0) + 1
 

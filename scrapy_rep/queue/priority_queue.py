@@ -192,6 +192,8 @@ class RepPriorityQueue:
             request = lane.requests.take()
             self._lanes.recount(lane)
             if request is not None:
+                if request in self._slots.out:
+                    self._slots.come_back(request)
                 self._slots.hand_out(request, lane.slot.key)
             self._serve(lane)
             if request is not None:
