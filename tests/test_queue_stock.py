@@ -62,6 +62,16 @@ class Queued:
         """A middleware does."""
         self.crawl.downloader.active.discard(request)
 
+    def waits_for(self) -> Request:
+        """The request that holds the only place of a host, of which another one is queued."""
+        self.crawl.slot("a.example", 1)
+        self.push("http://a.example/1")
+        request = self.pop()
+        assert request is not None
+        self.push("http://a.example/2")
+        assert self.pop() is None
+        return request
+
     def goes_through(self, number: int, host: str = "a.example") -> None:
         """A request is queued, handed out and downloaded."""
         self.push(f"http://{host}/{number}")
@@ -151,12 +161,7 @@ def test_what_ended_keeps_no_slot_waiting(places: int, usual_count: int, *, has_
 def test_a_slot_that_waits_when_arrivals_come_to_rest() -> None:
     """It was full while the signal was listened to."""
     queued = Queued(1, usual_count=0)
-    queued.crawl.slot("a.example", 1)
-    queued.push("http://a.example/1")
-    request = queued.pop()
-    assert request is not None
-    queued.push("http://a.example/2")
-    assert queued.pop() is None
+    request = queued.waits_for()
     queued.slots.arrivals.usual_count = 64
     assert queued.pop() is None
     assert not queued.crawl.is_listening()
@@ -167,12 +172,7 @@ def test_a_slot_that_waits_when_arrivals_come_to_rest() -> None:
 def test_a_slot_that_waits_when_a_robots_txt_is_on_its_way() -> None:
     """The signal is listened to for a while then."""
     queued = Queued(1)
-    queued.crawl.slot("a.example", 1)
-    queued.push("http://a.example/1")
-    request = queued.pop()
-    assert request is not None
-    queued.push("http://a.example/2")
-    assert queued.pop() is None
+    request = queued.waits_for()
     queued.slots.listen_to_requests((lambda _: None, lambda _: None))
     assert queued.pop() is None
     queued.slots.listen_to_requests(None)

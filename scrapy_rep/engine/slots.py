@@ -186,7 +186,10 @@ class Slots:
             self.arrivals.listen()
 
     def ask_before_use(self) -> None:
-        """From now on, `take_stock` and `ready_at` are called before each request is handed out."""
+        """From now on, `ready_at` is called before each request is handed out.
+
+        And `take_stock` before that, wherever a slot waits for a place.
+        """
         self.arrivals.may_rest()
         self._book.expect(self)
 

@@ -192,7 +192,7 @@ class RepPriorityQueue:
             request = lane.requests.take()
             self._lanes.recount(lane)
             if request is not None:
-                if request in self._slots.out:
+                if request in self._slots.out:  # a middleware returned it; nobody has noticed
                     self._slots.come_back(request)
                 self._slots.hand_out(request, lane.slot.key)
             self._serve(lane)
