@@ -1,4 +1,10 @@
-"""The writes of a SQLite file, by one thread, in the order in which they come.
+"""The writes of a SQLite file: at once, or by one thread. Those of a key are done in their order.
+
+Short ones are done where they are asked for, as long as nothing is in the way: a trip to the thread
+and back costs several times what they do (`benchmarks/stores.py`). If the file is locked, an
+earlier write of their key is queued, or anything fails, they go to the thread like all others. It
+waits, tries again, and tells what is wrong. Some go there in any case: whatever takes a disk's time
+is done along with those.
 
 Those that are queued together share a transaction: a commit costs more than what it commits. If one
 of them fails, each is done by itself.
@@ -8,8 +14,9 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections import deque
-from collections.abc import Callable
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +27,11 @@ from .base import StoreError
 Value = TypeVar("Value")
 
 _TOGETHER = 100  # writes in one transaction, at most: other processes wait for its end
+# So many writes in a row of so many are the thread's: the first may move the log into the file, and
+# the second then begins the log anew. Both wait for the disk.
+_TO_THREAD = 2, 512
+_SLOW_SECONDS = 0.02  # a short write waited so long: the disk is slow, or the file is locked
+_REST_SECONDS = 10.0  # after a slow one, all are the thread's
 _OF_ONE_WRITE = sqlite3.DataError, sqlite3.IntegrityError  # all others may be of the file
 
 
@@ -28,7 +40,8 @@ class _Write:
     """A write that is queued; `number` counts those before it."""
 
     number: int
-    work: Callable[[], Any]
+    key: Hashable
+    work: Callable[[sqlite3.Connection], Any]
     future: Future[Any]
 
 
@@ -39,27 +52,42 @@ class Writes:
         self,
         thread: ThreadPoolExecutor,
         connection: Callable[[], sqlite3.Connection],
+        short_connection: Callable[[], sqlite3.Connection | None],
         failed: Callable[[sqlite3.Error], StoreError],
     ) -> None:
         """Take where they are done, how, and what to say of errors.
 
         Args:
-            thread: of one worker, in which all else is called.
+            thread: of one worker, in which all else is called but `short_connection`.
             connection: gives the connection that they go through; asked before each transaction.
+            short_connection: gives that of short ones, which does not wait for a lock; None if they
+                are to go through the other one.
             failed: gives what those who wait hear of an error of the file.
         """
         self._thread = thread
         self._connection = connection
+        self._short_connection = short_connection
         self._failed = failed
-        self._lock = threading.Lock()  # of the four below
+        self._lock = threading.Lock()  # of the seven below; held while a short write is done
         self._count = 0
         self._waiting: deque[_Write] = deque()
+        self._keys: Counter[Hashable] = Counter()  # of what waits, or is being done in the thread
         self._is_called = False  # whether the thread does what waits, or is about to
+        self._is_in_the_way = False  # whether a short write failed since the thread was at rest
         self._is_closed = False
+        self._thread_until = 0.0  # until then, short writes are the thread's too (`time.monotonic`)
         self._failure: tuple[StoreError, int] | None = None  # and how many writes were queued then
 
-    def add(self, work: Callable[[], Value]) -> Future[Value]:
-        """Have some work done in a transaction.
+    def add(
+        self, key: Hashable, work: Callable[[sqlite3.Connection], Value], *, is_short: bool = False
+    ) -> Future[Value]:
+        """Have some work done in a transaction; at once if that is possible, and it is short.
+
+        Args:
+            key: what it writes to: done after earlier ones of this key.
+            work: given a connection. What fails is undone and done again: it must have no effect
+                but that on the file.
+            is_short: it takes no longer than the loop may be held up for.
 
         Raises:
             RuntimeError: they are closed, or the thread has ended.
@@ -67,11 +95,13 @@ class Writes:
         with self._lock:
             if self._is_closed:
                 raise RuntimeError("the store is closed")
-            write = _Write(self._count + 1, work, Future())
-            if not self._is_called:
-                self._thread.submit(self._do_all)
-                self._is_called = True
-            self._waiting.append(write)
+            write = _Write(self._count + 1, key, work, Future())
+            if not (is_short and self._is_done_at_once(write)):
+                if not self._is_called:
+                    self._thread.submit(self._do_all)
+                    self._is_called = True
+                self._waiting.append(write)
+                self._keys[key] += 1
             self._count = write.number
         return write.future
 
@@ -80,10 +110,37 @@ class Writes:
         with self._lock:
             self._is_closed = True
 
+    def _is_done_at_once(self, write: _Write) -> bool:
+        """Do a short write here, unless it is for the thread: whether it is done."""
+        in_a_row, of = _TO_THREAD
+        is_turn_of_thread = self._count % of < in_a_row or time.monotonic() < self._thread_until
+        if is_turn_of_thread or self._is_in_the_way or write.key in self._keys:
+            return False
+        connection = self._short_connection()
+        if connection is None:
+            return False
+        began = _idle_seconds()
+        try:
+            connection.execute("begin immediate")
+            result = write.work(connection)
+            connection.execute("commit")
+        except BaseException as error:
+            _undo_or_close(connection)
+            if not isinstance(error, Exception):
+                raise
+            self._is_in_the_way = True
+            return False
+        finally:
+            if _idle_seconds() - began > _SLOW_SECONDS:
+                self._thread_until = time.monotonic() + _REST_SECONDS
+        write.future.set_result(result)
+        return True
+
     def _do_all(self) -> None:
         """Do what waits, in the thread."""
-        while writes := self._next():
-            writes = [write for write in writes if write.future.set_running_or_notify_cancel()]
+        taken: list[_Write] = []
+        while taken := self._next(taken):
+            writes = [write for write in taken if write.future.set_running_or_notify_cancel()]
             try:
                 self._do(writes)
             except BaseException as error:  # noqa: BLE001 - or somebody would wait for ever
@@ -91,11 +148,16 @@ class Writes:
                     if not write.future.done():
                         write.future.set_exception(error)
 
-    def _next(self) -> list[_Write]:
-        """The writes that are done together next; none once nothing waits."""
+    def _next(self, done: list[_Write]) -> list[_Write]:
+        """The writes that are done together next, after some; none once nothing waits."""
         with self._lock:
+            for write in done:
+                self._keys[write.key] -= 1
+                if not self._keys[write.key]:
+                    del self._keys[write.key]
             count = min(len(self._waiting), _TOGETHER)
             self._is_called = count > 0
+            self._is_in_the_way = self._is_in_the_way and self._is_called
             return [self._waiting.popleft() for _ in range(count)]
 
     def _do(self, writes: list[_Write]) -> None:
@@ -111,7 +173,7 @@ class Writes:
             self._fail(writes, error)
             return
         try:
-            results = [write.work() for write in writes]
+            results = [write.work(connection) for write in writes]
             connection.execute("commit")
         except BaseException as error:  # noqa: BLE001
             with suppress(sqlite3.Error):
@@ -151,7 +213,20 @@ class Writes:
             write.future.set_exception(error)
 
 
+def _idle_seconds() -> float:
+    """How long this thread has not worked; the collector of garbage may work in a write."""
+    return time.monotonic() - time.thread_time()
+
+
 def _undo(connection: sqlite3.Connection) -> None:
     """End a transaction that failed; a full disk may have ended it."""
     if connection.in_transaction:
         connection.execute("rollback")
+
+
+def _undo_or_close(connection: sqlite3.Connection) -> None:
+    """End a transaction, or the connection, so that the lock is let go of in any case."""
+    try:
+        _undo(connection)
+    except sqlite3.Error:
+        connection.close()

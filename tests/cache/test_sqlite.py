@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.cache import sqlite, writes
+from scrapy_rep.cache import database, writes
 from scrapy_rep.cache.base import Busy, Claim, Lease, Leased, StoreError
 from scrapy_rep.cache.codec import encode
 from scrapy_rep.cache.sqlite import SqliteStore, _text
@@ -33,6 +33,13 @@ LARGE = 1 << 30
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "robots.sqlite"
+
+
+@pytest.fixture(params=["at once", "in the thread"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where short writes are done, all of them."""
+    monkeypatch.setattr(writes, "_TO_THREAD", (0 if request.param == "at once" else 9, 9))
+    monkeypatch.setattr(writes, "_SLOW_SECONDS", math.inf)
 
 
 @contextmanager
@@ -82,6 +89,7 @@ def spoilt(path: Path) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.usefixtures("way")
 class TestLife:
     """Opening, sharing, closing."""
 
@@ -181,6 +189,7 @@ class TestLife:
         assert path.exists()
 
 
+@pytest.mark.usefixtures("way")
 class TestBound:
     """`REP_STORE_MAX_OCTETS`."""
 
@@ -236,6 +245,7 @@ class TestBound:
             assert plain.execute("select count(*) from leases_2").fetchone() == (0,)
 
 
+@pytest.mark.usefixtures("way")
 class TestDamage:
     """A file that is broken is set aside, not deleted, and a new one made."""
 
@@ -363,14 +373,15 @@ class TestTogether:
     def test_one_transaction_for_many(self, path: Path) -> None:
         done: list[str] = []
         with opened(path) as store:
-            store._writer.set_trace_callback(done.append)
+            writer = store._database.writer()
+            writer.set_trace_callback(done.append)
             with at_work(store):
                 queued = [
                     store.commit(file_entry(Origin("http", f"h{n}", 80)), None) for n in range(50)
                 ]
             assert all(future.result(20) for future in queued)
             assert kept(store, 50) == list(range(50))
-            store._writer.set_trace_callback(None)
+            writer.set_trace_callback(None)
         assert [word for word in done if word in ("begin immediate", "commit")] == [
             "begin immediate",
             "commit",
@@ -381,7 +392,7 @@ class TestTogether:
         with opened(path) as store:
             with at_work(store):
                 first = store.commit(file_entry(), None)
-                wrong = store._write(nothing.pop)
+                wrong = store._write(lambda _: nothing.pop())
                 last = store.commit(file_entry(OTHER), None)
             assert first.result(20)
             assert last.result(20)
@@ -395,7 +406,7 @@ class TestTogether:
             with at_work(store):
                 first = store.commit(file_entry(), None)
                 wrong = store._write(
-                    lambda: store._writer.execute("insert into nothing values (1)")
+                    lambda writer: writer.execute("insert into nothing values (1)")
                 )
                 last = store.commit(file_entry(OTHER), None)
             assert first.result(20)
@@ -419,9 +430,9 @@ class TestTogether:
             raise error
 
         with opened(path) as store:
-            store._is_damaged = True
+            store._database._is_damaged = True
             with monkeypatch.context() as patched:
-                patched.setattr(store, "_connected", connected)
+                patched.setattr(store._database, "_connected", connected)
                 with at_work(store):
                     queued = [
                         store.claim(one, seconds=15, fresh_seconds=0) for one in (ORIGIN, OTHER)
@@ -431,7 +442,7 @@ class TestTogether:
 
     @pytest.mark.parametrize("error", [sqlite3.DataError("too long"), sqlite3.IntegrityError("no")])
     def test_an_error_of_one_write_is_that_of_no_other(self, path: Path, error: Exception) -> None:
-        def work() -> None:
+        def work(_: object) -> None:
             raise error
 
         with opened(path) as store:
@@ -462,10 +473,11 @@ class TestTogether:
                 return getattr(self._connection, name)
 
         with opened(path) as store:
-            store._writer = stubborn = Stubborn(store._writer)  # type: ignore[assignment]
+            stubborn = Stubborn(store._database.writer())
+            store._writes._connection = lambda: stubborn  # type: ignore[assignment, return-value]
             with pytest.raises(StoreError, match="nothing"):
                 store._write(
-                    lambda: store._writer.execute("insert into nothing values (1)")
+                    lambda writer: writer.execute("insert into nothing values (1)")
                 ).result(20)
             assert stubborn.refused == 1
             assert store.commit(file_entry(), None).result(20)
@@ -504,12 +516,11 @@ class TestTogether:
 
     def test_a_thread_that_has_ended(self, path: Path) -> None:
         store = SqliteStore(path, LARGE)
-        store._thread.shutdown()  # as the interpreter does it at its end
+        store._thread.shutdown()  # as the interpreter does it at its end; the first two are for it
         for _ in range(2):
             with pytest.raises(StoreError, match="shutdown"):
                 store.commit(file_entry(), None).result(20)
-        store._writer.close()
-        store._reader.close()
+        store._database.close()
 
     def test_more_than_fit_into_one(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(writes, "_TOGETHER", 3)
@@ -522,6 +533,254 @@ class TestTogether:
             assert kept(store, 8) == list(range(8))
 
 
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All short writes are done at once, if nothing is in the way."""
+    monkeypatch.setattr(writes, "_TO_THREAD", (0, 9))
+    monkeypatch.setattr(writes, "_SLOW_SECONDS", math.inf)
+
+
+def wal_octets(path: Path) -> int:
+    return path.with_name(path.name + "-wal").stat().st_size
+
+
+class Odd:
+    """A connection that does something else at one statement."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, statement: str, instead: Callable[[], object]
+    ) -> None:
+        self._connection = connection
+        self._statement = statement
+        self._instead = instead
+
+    def execute(self, statement: str, *arguments: Any) -> sqlite3.Cursor:
+        if statement == self._statement:
+            self._instead()
+        return self._connection.execute(statement, *arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+
+def make_odd(store: SqliteStore, statement: str, instead: Callable[[], object]) -> None:
+    """Have something happen before a statement of short writes."""
+    connection = store._database.short_writer()
+    assert connection is not None
+    odd = Odd(connection, statement, instead)
+    store._writes._short_connection = lambda: odd  # type: ignore[assignment, return-value]
+
+
+class TestAtOnce:
+    """Short writes are done where they are asked for, as long as nothing is in the way."""
+
+    @pytest.mark.usefixtures("at_once")
+    def test_short_ones(self, path: Path) -> None:
+        with opened(path) as store:
+            store.commit(file_entry(OTHER), None).result()  # the first one has the file pruned
+            store.commit(file_entry(OTHER), None).result()
+            with at_work(store):
+                claim = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
+                assert claim.done()
+                lease = claim.result().lease  # type: ignore[union-attr]
+                renewed = store.renew(lease, seconds=30)
+                assert renewed.done()
+                assert renewed.result() is not None
+                committed = store.commit(file_entry(), lease)
+                assert committed.done()
+                assert store.peek(ORIGIN) == file_entry()
+                lease = store.claim(ORIGIN, seconds=15, fresh_seconds=math.inf).result().lease  # type: ignore[union-attr]
+                assert store.release(lease).done()
+                assert isinstance(claimed(store), Leased)
+
+    @pytest.mark.usefixtures("at_once")
+    def test_a_large_file_is_deflated_in_the_thread(self, path: Path) -> None:
+        with opened(path) as store:
+            store.commit(file_entry(OTHER), None).result()
+            store.commit(file_entry(OTHER), None).result()
+            with at_work(store):
+                small = store.commit(file_entry(body=b"a" * (1 << 14)), None)
+                assert small.done()
+                large = store.commit(file_entry(body=b"a" * ((1 << 14) + 1)), None)
+                assert not large.done()
+                behind = store.claim(OTHER, seconds=15, fresh_seconds=math.inf)
+                assert not behind.done(), "what comes later is done later"
+            assert large.result(20)
+            assert isinstance(behind.result(20), Leased)
+
+    @pytest.mark.usefixtures("at_once")
+    def test_versions_are_kept_in_the_thread(self, path: Path) -> None:
+        with closing(SqliteStore(path, LARGE, versions=3)) as store:
+            store.commit(file_entry(OTHER), None).result()
+            store.commit(file_entry(OTHER), None).result()
+            with at_work(store):
+                assert store.claim(ORIGIN, seconds=15, fresh_seconds=0).done()
+                assert not store.commit(file_entry(), None).done()
+
+    def test_some_are_the_threads_in_any_case(self, path: Path) -> None:
+        """Two in a row, at the beginning too, so that the log is moved while it is short."""
+        there = []
+        with opened(path) as store:
+            for _ in range(200):
+                with at_work(store):
+                    future = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
+                    there.append(not future.done())
+                future.result(20)
+        assert [number for number, is_there in enumerate(there) if is_there] == [
+            *(0, 1),
+            *(64, 65),
+            *(128, 129),
+            *(192, 193),
+        ]
+
+    def test_the_log_does_not_grow(self, path: Path) -> None:
+        with opened(path) as store:
+            fill(store, 3000, octets=3000)
+            assert wal_octets(path) < 12 << 20
+            assert path.stat().st_size > 6 << 20
+
+    @pytest.mark.usefixtures("at_once")
+    def test_none_of_them_moves_the_log_into_the_file(self, path: Path) -> None:
+        with opened(path) as store:
+            store.commit(file_entry(OTHER), None).result()
+            fill(store, 3)
+            before = path.stat().st_size
+            for number in range(1000):
+                leased(store, Origin("http", f"h{number}", 80))
+            assert wal_octets(path) > 6 << 20, "the thread would have moved it at 4"
+            assert path.stat().st_size == before
+
+    @pytest.mark.usefixtures("at_once")
+    def test_a_lock_is_waited_for_in_the_thread(self, path: Path) -> None:
+        with opened(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+            fill(store, 3)
+            other.execute("begin immediate")
+            began = time.monotonic()
+            claim = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
+            assert time.monotonic() - began < 1
+            assert not claim.done()
+            other.execute("commit")
+            assert isinstance(claim.result(20), Leased)
+
+    @pytest.mark.usefixtures("at_once")
+    @pytest.mark.parametrize("statement", ["begin immediate", "commit"])
+    def test_what_fails_is_undone_and_done_in_the_thread(self, path: Path, statement: str) -> None:
+        failures: list[str] = []
+
+        def fail() -> None:
+            failures.append(statement)
+            raise sqlite3.OperationalError("disk I/O error")
+
+        with opened(path) as store:
+            fill(store, 3)
+            make_odd(store, statement, fail)
+            lease = leased(store)
+            assert failures == [statement]
+            assert isinstance(claimed(store), Busy), "there is one lease, of the second try"
+            assert store.commit(file_entry(), lease).result(20)
+            assert store.peek(ORIGIN) == file_entry()
+
+    @pytest.mark.usefixtures("at_once")
+    def test_an_error_of_the_work_is_told(self, path: Path) -> None:
+        connections = []
+
+        def work(connection: sqlite3.Connection) -> None:
+            connections.append(connection)
+            connection.execute("delete from leases_2")
+            raise KeyError("odd")
+
+        with opened(path) as store:
+            fill(store, 3)
+            leased(store)
+            with pytest.raises(KeyError, match="odd"):
+                store._write(work, is_short=True).result(20)
+            assert connections == [store._database.short_writer(), store._database.writer()]
+            assert isinstance(claimed(store), Busy), "what it did is undone"
+
+    @pytest.mark.usefixtures("at_once")
+    def test_one_that_cannot_be_undone_holds_nobody_up(self, path: Path) -> None:
+        def fail() -> None:
+            raise sqlite3.OperationalError("disk I/O error")
+
+        with opened(path) as store, opened(path) as other:
+            fill(store, 3)
+            short_writer = store._database.short_writer()
+            make_odd(store, "rollback", fail)
+            with pytest.raises(StoreError, match="nothing"):
+                store._write(
+                    lambda writer: writer.execute("insert into nothing values (1)"), is_short=True
+                ).result(20)
+            began = time.monotonic()
+            leased(other)
+            assert isinstance(claimed(store), Busy)
+            store.commit(file_entry(OTHER), None).result(20)
+            assert time.monotonic() - began < 4, "no lock is left"
+            with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+                short_writer.in_transaction  # type: ignore[union-attr]  # noqa: B018
+
+    @pytest.mark.usefixtures("at_once")
+    def test_an_interrupt_is_none_of_its_errors(self, path: Path) -> None:
+        def interrupt() -> None:
+            raise KeyboardInterrupt
+
+        with opened(path) as store, opened(path) as other:
+            fill(store, 3)
+            make_odd(store, "commit", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                leased(store)
+            assert isinstance(claimed(other), Leased), "it is undone, and the lock is free"
+
+    def test_a_slow_disk_is_left_to_the_thread(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(writes, "_TO_THREAD", (0, 9))
+        monkeypatch.setattr(writes, "_SLOW_SECONDS", 0.1)
+        monkeypatch.setattr(writes, "_REST_SECONDS", 1.0)
+        with opened(path) as store:
+            fill(store, 3)
+            usual = store._writes._short_connection
+            make_odd(store, "commit", lambda: time.sleep(0.15))
+            assert store.claim(ORIGIN, seconds=15, fresh_seconds=0).done()
+            with at_work(store):
+                there = store.claim(OTHER, seconds=15, fresh_seconds=0)
+                assert not there.done()
+            there.result(20)
+            store._writes._short_connection = usual
+            time.sleep(1.0)
+            assert store.claim(OTHER, seconds=15, fresh_seconds=0).done(), "it is tried again"
+
+    @pytest.mark.usefixtures("at_once")
+    def test_a_new_file_is_made_in_the_thread_and_used_at_once(self, path: Path) -> None:
+        with opened(path) as store:
+            fill(store, 3)
+            for file in path.parent.iterdir():
+                file.unlink()
+            with at_work(store):
+                claim = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
+                assert not claim.done()
+            assert isinstance(claim.result(20), Leased)
+            with at_work(store):
+                assert store.commit(file_entry(), claim.result().lease).done()  # type: ignore[union-attr]
+            with opened(path) as other:
+                assert other.peek(ORIGIN) == file_entry()
+
+    @pytest.mark.usefixtures("at_once")
+    def test_what_is_pruned_is_pruned_in_the_thread(self, path: Path) -> None:
+        threads: list[str] = []
+        with opened(path) as store:
+            prune = store._prune
+
+            def pruned(writer: sqlite3.Connection) -> None:
+                threads.append(threading.current_thread().name)
+                prune(writer)
+
+            store._prune = pruned  # type: ignore[method-assign]
+            fill(store, 300)
+        assert len(threads) == 2
+        assert all(name.startswith("rep-store") for name in threads)
+
+
+@pytest.mark.usefixtures("way")
 class TestTrouble:
     """What keeps a file from being used without being broken: `StoreError`, and no file is lost."""
 
@@ -549,7 +808,7 @@ class TestTrouble:
         path.parent.chmod(0o700)
 
     def test_locked(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sqlite, "_BUSY_MILLISECONDS", 50)
+        monkeypatch.setattr(database, "_BUSY_MILLISECONDS", 50)
         with opened(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
             store.commit(file_entry(), None).result()
             other.execute("begin exclusive")
@@ -574,7 +833,7 @@ class TestTrouble:
     def test_it_is_opened_while_another_process_writes(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(sqlite, "_BUSY_MILLISECONDS", 50)
+        monkeypatch.setattr(database, "_BUSY_MILLISECONDS", 50)
         with opened(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
             store.commit(file_entry(), None).result()
             other.execute("begin immediate")
@@ -584,7 +843,7 @@ class TestTrouble:
     def test_what_is_queued_behind_a_lock_waits_once(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(sqlite, "_BUSY_MILLISECONDS", 300)
+        monkeypatch.setattr(database, "_BUSY_MILLISECONDS", 300)
         with opened(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("begin immediate")
             began = time.monotonic()
@@ -599,7 +858,9 @@ class TestTrouble:
     def test_full(self, path: Path) -> None:
         with opened(path) as store:
             store.commit(file_entry(), None).result()
-            store._thread.submit(store._writer.execute, "pragma max_page_count = 8").result()
+            for writer in (store._database.writer(), store._database.short_writer()):
+                assert writer is not None
+                writer.execute("pragma max_page_count = 8")
             with pytest.raises(StoreError, match="full"):
                 fill(store, 50, octets=4000)
             assert store.peek(ORIGIN) == file_entry()
