@@ -2,8 +2,8 @@
 
 There are three. One reads, where the store is asked. One writes in a thread: it waits for the lock,
 and moves what is in the write-ahead log into the file now and then, which takes a disk's time. One
-does short writes where they are asked for: it hardly waits, and moves nothing, so that its commit is
-an append to the log, which the system keeps in memory.
+does short writes where they are asked for: it waits for nobody and moves nothing, so that its
+commit is an append to the log, which the system keeps in memory.
 """
 
 from __future__ import annotations
@@ -46,16 +46,21 @@ commit;
 """
 _BUSY_MILLISECONDS = 5000
 _READ_BUSY_MILLISECONDS = 20  # a reader that can't read at once has a miss
-# As long as others take for a short write. While it waits, it leaves the interpreter to the thread,
-# which would need several turns of a busy event loop for one write.
-_SHORT_BUSY_MILLISECONDS = 5
 _MMAP_OCTETS = 1 << 30  # reads of a large file are several times as fast through a memory map
 
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """The connections to a file."""
+    """The connections to a file.
 
+    Attributes:
+        identity: of the file.
+        reader: reads.
+        writer: of the thread.
+        short_writer: writes where it is asked to.
+    """
+
+    identity: tuple[int, int] | None
     reader: sqlite3.Connection
     writer: sqlite3.Connection
     short_writer: sqlite3.Connection
@@ -77,8 +82,8 @@ class Database:
         self._path = path
         self._has_versions = has_versions
         self._is_damaged = False
-        self._identity: tuple[int, int] | None = None
-        self._old_readers: list[sqlite3.Connection] = []
+        self._tried: tuple[int, int] | None = None  # the file that was opened last, or nearly
+        self._former: list[sqlite3.Connection] = []
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
@@ -110,8 +115,7 @@ class Database:
             former, self._opened = self._opened, self._connected()
             self._is_damaged = False
             former.writer.close()
-            former.short_writer.close()
-            self._old_readers.append(former.reader)  # which may be reading right now
+            self._former += former.reader, former.short_writer  # others may use them right now
         return self._opened.writer
 
     def short_writer(self) -> sqlite3.Connection | None:
@@ -122,21 +126,21 @@ class Database:
         """What to raise; a damaged file is set aside, if it is still the one that was opened."""
         if _is_damage(error):
             self._is_damaged = True
-            if _identity_of(self._path) == self._identity:
+            if _identity_of(self._path) == self._tried:
                 set_aside(self._path, error)
         return StoreError(f"{self._path}: {error}")
 
     def close(self) -> None:
         """Close the file; nobody reads or writes any more."""
         opened = self._opened
-        for one in (opened.writer, opened.short_writer, opened.reader, *self._old_readers):
+        for one in (opened.writer, opened.short_writer, opened.reader, *self._former):
             one.close()
 
     def _is_usable(self) -> bool:
-        return not self._is_damaged and _identity_of(self._path) == self._identity
+        return not self._is_damaged and _identity_of(self._path) == self._opened.identity
 
     def _connected(self) -> _Opened:
-        self._identity = _identity_of(self._path)
+        self._tried = _identity_of(self._path)
         with ExitStack() as undo:
             writer = undo.enter_context(closing(_connect(self._path)))
             _make_tables(writer)
@@ -147,11 +151,11 @@ class Database:
             reader.execute("pragma query_only = on")
             reader.execute("select count(*) from (select 1 from entries_2 limit 1)").fetchone()
             short_writer = undo.enter_context(closing(_connect(self._path)))
-            short_writer.execute(f"pragma busy_timeout = {_SHORT_BUSY_MILLISECONDS}")
+            short_writer.execute("pragma busy_timeout = 0")
             short_writer.execute("pragma wal_autocheckpoint = 0")
-            self._identity = _identity_of(self._path)
+            self._tried = _identity_of(self._path)
             undo.pop_all()
-        return _Opened(reader, writer, short_writer)
+        return _Opened(self._tried, reader, writer, short_writer)
 
 
 def has_versions(connection: sqlite3.Connection) -> bool:

@@ -36,7 +36,7 @@ from .writes import Writes
 Value = TypeVar("Value")
 
 _SHORT_OCTETS = 1 << 14  # of a body: to deflate a longer one holds the event loop up
-_PRUNE_EVERY = 256  # commits
+_TIDY_EVERY = 256  # commits
 _PRUNE_SHARE = 10  # a tenth of the entries, the oldest, goes at a time
 _LEASE_KEPT_SECONDS = 3600.0
 _TEXTS = 1024  # of keys, each of which is needed several times while its file is fetched
@@ -141,8 +141,9 @@ class SqliteStore:
             lambda writer: self._commit(writer, entry, lease),
             is_short=is_short and not self._version_count,
         )
-        if next(self._commits) % _PRUNE_EVERY == 0:  # the first one too: most crawls are small
-            self._write(None, self._prune)
+        if next(self._commits) % _TIDY_EVERY == 0:  # the first one too: most crawls are small
+            tidied = self._write(entry.origin, self._tidy, is_short=True)
+            tidied.add_done_callback(self._prune_if_full)
         return future
 
     def release(self, lease: Lease) -> Future[None]:
@@ -244,11 +245,19 @@ class SqliteStore:
             (key, key, self._version_count),
         )
 
-    def _prune(self, writer: sqlite3.Connection) -> None:
-        """Let the oldest entries go while the used part of the file is over its limit."""
+    def _tidy(self, writer: sqlite3.Connection) -> bool:
+        """Throw leases of the dead away: whether the used part of the file is over its limit."""
         writer.execute(
             "delete from leases_2 where until < ?", (self._clock() - _LEASE_KEPT_SECONDS,)
         )
+        return _used_octets(writer) > self._limit_octets
+
+    def _prune_if_full(self, tidied: Future[bool]) -> None:
+        if not tidied.cancelled() and tidied.exception() is None and tidied.result():
+            self._write(None, self._prune)
+
+    def _prune(self, writer: sqlite3.Connection) -> None:
+        """Let the oldest entries go while the used part of the file is over its limit."""
         while _used_octets(writer) > self._limit_octets:
             if _prune_versions(writer):
                 continue

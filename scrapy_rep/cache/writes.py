@@ -30,6 +30,9 @@ _TOGETHER = 100  # writes in one transaction, at most: other processes wait for 
 # So many writes in a row of so many are the thread's: the first may move the log into the file, and
 # the second then begins the log anew. Both wait for the disk.
 _TO_THREAD = 2, 512
+# How long a short write waits for a lock, again and again: others hold it as long for theirs. The
+# interpreter is left to the thread meanwhile, which might be the one that holds it.
+_PAUSES_SECONDS = 0.0001, 0.0004, 0.0015, 0.003
 _SLOW_SECONDS = 0.02  # a short write waited so long: the disk is slow, or the file is locked
 _REST_SECONDS = 10.0  # after a slow one, all are the thread's
 _OF_ONE_WRITE = sqlite3.DataError, sqlite3.IntegrityError  # all others may be of the file
@@ -60,8 +63,8 @@ class Writes:
         Args:
             thread: of one worker, in which all else is called but `short_connection`.
             connection: gives the connection that they go through; asked before each transaction.
-            short_connection: gives that of short ones, which does not wait for a lock; None if they
-                are to go through the other one.
+            short_connection: gives that of short ones, which itself does not wait for a lock; None
+                if they are to go through the other one.
             failed: gives what those who wait hear of an error of the file.
         """
         self._thread = thread
@@ -73,18 +76,23 @@ class Writes:
         self._waiting: deque[_Write] = deque()
         self._keys: Counter[Hashable] = Counter()  # of what waits, or is being done in the thread
         self._is_called = False  # whether the thread does what waits, or is about to
-        self._is_in_the_way = False  # whether a short write failed since the thread was at rest
+        self._is_in_the_way = False  # whether a short write failed, and the thread not yet ended it
         self._is_closed = False
         self._thread_until = 0.0  # until then, short writes are the thread's too (`time.monotonic`)
         self._failure: tuple[StoreError, int] | None = None  # and how many writes were queued then
 
     def add(
-        self, key: Hashable, work: Callable[[sqlite3.Connection], Value], *, is_short: bool = False
+        self,
+        key: Hashable | None,
+        work: Callable[[sqlite3.Connection], Value],
+        *,
+        is_short: bool = False,
     ) -> Future[Value]:
         """Have some work done in a transaction; at once if that is possible, and it is short.
 
         Args:
-            key: what it writes to: done after earlier ones of this key.
+            key: what it writes to: done after earlier ones of this key. None for the whole file:
+                meanwhile, nothing is done at once.
             work: given a connection. What fails is undone and done again: it must have no effect
                 but that on the file.
             is_short: it takes no longer than the loop may be held up for.
@@ -114,14 +122,15 @@ class Writes:
         """Do a short write here, unless it is for the thread: whether it is done."""
         in_a_row, of = _TO_THREAD
         is_turn_of_thread = self._count % of < in_a_row or time.monotonic() < self._thread_until
-        if is_turn_of_thread or self._is_in_the_way or write.key in self._keys:
+        is_behind_another = write.key in self._keys or None in self._keys
+        if is_turn_of_thread or is_behind_another or self._is_in_the_way:
             return False
         connection = self._short_connection()
         if connection is None:
             return False
         began = _idle_seconds()
         try:
-            connection.execute("begin immediate")
+            _begin_soon(connection)
             result = write.work(connection)
             connection.execute("commit")
         except BaseException as error:
@@ -157,7 +166,8 @@ class Writes:
                     del self._keys[write.key]
             count = min(len(self._waiting), _TOGETHER)
             self._is_called = count > 0
-            self._is_in_the_way = self._is_in_the_way and self._is_called
+            if done:  # whoever had the lock has let go of it
+                self._is_in_the_way = False
             return [self._waiting.popleft() for _ in range(count)]
 
     def _do(self, writes: list[_Write]) -> None:
@@ -216,6 +226,30 @@ class Writes:
 def _idle_seconds() -> float:
     """How long this thread has not worked; the collector of garbage may work in a write."""
     return time.monotonic() - time.thread_time()
+
+
+def _begin_soon(connection: sqlite3.Connection) -> None:
+    """Begin a transaction, unless the file is locked for longer.
+
+    Raises:
+        sqlite3.Error: it is, or it cannot be written.
+    """
+    for pause in _PAUSES_SECONDS:
+        if _has_begun(connection):
+            return
+        time.sleep(pause)
+    connection.execute("begin immediate")
+
+
+def _has_begun(connection: sqlite3.Connection) -> bool:
+    """Begin a transaction, unless the file is locked."""
+    try:
+        connection.execute("begin immediate")
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error):
+            raise
+        return False
+    return True
 
 
 def _undo(connection: sqlite3.Connection) -> None:

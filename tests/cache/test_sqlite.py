@@ -13,14 +13,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scrapy_rep.cache import database, writes
-from scrapy_rep.cache.base import Busy, Claim, Lease, Leased, StoreError
+from scrapy_rep.cache.base import Busy, Claim, Found, Lease, Leased, StoreError
 from scrapy_rep.cache.codec import encode
 from scrapy_rep.cache.sqlite import SqliteStore, _text
 from scrapy_rep.protocol.access.origin import Origin
@@ -58,6 +58,13 @@ def fill(store: SqliteStore, count: int, octets: int = 10, first: int = 0) -> No
             Origin("http", f"h{number}", 80), at=NOW + number, body=lots.randbytes(octets)
         )
         store.commit(entry, None).result()
+    at_rest(store)
+
+
+def at_rest(store: SqliteStore) -> None:
+    """Wait for what is queued."""
+    while store._writes._is_called:
+        time.sleep(0.001)
 
 
 def kept(store: SqliteStore, count: int) -> list[int]:
@@ -392,7 +399,7 @@ class TestTogether:
         with opened(path) as store:
             with at_work(store):
                 first = store.commit(file_entry(), None)
-                wrong = store._write(lambda _: nothing.pop())
+                wrong = store._write(None, lambda _: nothing.pop())
                 last = store.commit(file_entry(OTHER), None)
             assert first.result(20)
             assert last.result(20)
@@ -406,7 +413,7 @@ class TestTogether:
             with at_work(store):
                 first = store.commit(file_entry(), None)
                 wrong = store._write(
-                    lambda writer: writer.execute("insert into nothing values (1)")
+                    None, lambda writer: writer.execute("insert into nothing values (1)")
                 )
                 last = store.commit(file_entry(OTHER), None)
             assert first.result(20)
@@ -447,7 +454,7 @@ class TestTogether:
 
         with opened(path) as store:
             with at_work(store):
-                wrong = store._write(work)
+                wrong = store._write(None, work)
                 last = store.commit(file_entry(), None)
             with pytest.raises(StoreError, match=str(error)):
                 wrong.result(20)
@@ -477,7 +484,7 @@ class TestTogether:
             store._writes._connection = lambda: stubborn  # type: ignore[assignment, return-value]
             with pytest.raises(StoreError, match="nothing"):
                 store._write(
-                    lambda writer: writer.execute("insert into nothing values (1)")
+                    None, lambda writer: writer.execute("insert into nothing values (1)")
                 ).result(20)
             assert stubborn.refused == 1
             assert store.commit(file_entry(), None).result(20)
@@ -577,8 +584,7 @@ class TestAtOnce:
     @pytest.mark.usefixtures("at_once")
     def test_short_ones(self, path: Path) -> None:
         with opened(path) as store:
-            store.commit(file_entry(OTHER), None).result()  # the first one has the file pruned
-            store.commit(file_entry(OTHER), None).result()
+            fill(store, 3)
             with at_work(store):
                 claim = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
                 assert claim.done()
@@ -596,23 +602,23 @@ class TestAtOnce:
     @pytest.mark.usefixtures("at_once")
     def test_a_large_file_is_deflated_in_the_thread(self, path: Path) -> None:
         with opened(path) as store:
-            store.commit(file_entry(OTHER), None).result()
-            store.commit(file_entry(OTHER), None).result()
+            fill(store, 3)
             with at_work(store):
                 small = store.commit(file_entry(body=b"a" * (1 << 14)), None)
                 assert small.done()
                 large = store.commit(file_entry(body=b"a" * ((1 << 14) + 1)), None)
                 assert not large.done()
-                behind = store.claim(OTHER, seconds=15, fresh_seconds=math.inf)
-                assert not behind.done(), "what comes later is done later"
+                behind = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
+                assert not behind.done(), "it is of the same origin, and comes later"
+                assert store.claim(OTHER, seconds=15, fresh_seconds=math.inf).done()
             assert large.result(20)
-            assert isinstance(behind.result(20), Leased)
+            assert behind.result(20) == Found(file_entry(body=b"a" * ((1 << 14) + 1)))
+            assert store.claim(ORIGIN, seconds=15, fresh_seconds=0).done(), "nothing is queued now"
 
     @pytest.mark.usefixtures("at_once")
     def test_versions_are_kept_in_the_thread(self, path: Path) -> None:
         with closing(SqliteStore(path, LARGE, versions=3)) as store:
-            store.commit(file_entry(OTHER), None).result()
-            store.commit(file_entry(OTHER), None).result()
+            fill(store, 3)
             with at_work(store):
                 assert store.claim(ORIGIN, seconds=15, fresh_seconds=0).done()
                 assert not store.commit(file_entry(), None).done()
@@ -621,17 +627,14 @@ class TestAtOnce:
         """Two in a row, at the beginning too, so that the log is moved while it is short."""
         there = []
         with opened(path) as store:
-            for _ in range(200):
-                with at_work(store):
+            for number in range(1100):
+                with at_work(store) if number % 512 < 4 else nullcontext():
                     future = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
                     there.append(not future.done())
                 future.result(20)
-        assert [number for number, is_there in enumerate(there) if is_there] == [
-            *(0, 1),
-            *(64, 65),
-            *(128, 129),
-            *(192, 193),
-        ]
+                at_rest(store)
+        found = [number for number, is_there in enumerate(there) if is_there]
+        assert found == [0, 1, 512, 513, 1024, 1025]
 
     def test_the_log_does_not_grow(self, path: Path) -> None:
         with opened(path) as store:
@@ -642,7 +645,6 @@ class TestAtOnce:
     @pytest.mark.usefixtures("at_once")
     def test_none_of_them_moves_the_log_into_the_file(self, path: Path) -> None:
         with opened(path) as store:
-            store.commit(file_entry(OTHER), None).result()
             fill(store, 3)
             before = path.stat().st_size
             for number in range(1000):
@@ -693,7 +695,7 @@ class TestAtOnce:
             fill(store, 3)
             leased(store)
             with pytest.raises(KeyError, match="odd"):
-                store._write(work, is_short=True).result(20)
+                store._write(OTHER, work, is_short=True).result(20)
             assert connections == [store._database.short_writer(), store._database.writer()]
             assert isinstance(claimed(store), Busy), "what it did is undone"
 
@@ -708,7 +710,9 @@ class TestAtOnce:
             make_odd(store, "rollback", fail)
             with pytest.raises(StoreError, match="nothing"):
                 store._write(
-                    lambda writer: writer.execute("insert into nothing values (1)"), is_short=True
+                    ORIGIN,
+                    lambda writer: writer.execute("insert into nothing values (1)"),
+                    is_short=True,
                 ).result(20)
             began = time.monotonic()
             leased(other)
@@ -765,19 +769,75 @@ class TestAtOnce:
                 assert other.peek(ORIGIN) == file_entry()
 
     @pytest.mark.usefixtures("at_once")
-    def test_what_is_pruned_is_pruned_in_the_thread(self, path: Path) -> None:
-        threads: list[str] = []
+    def test_none_goes_to_the_old_file_while_a_new_one_is_opened(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        opening, go_on = threading.Event(), threading.Event()
+        connected = database._make_tables
+
+        def slowly(writer: sqlite3.Connection) -> None:
+            opening.set()
+            go_on.wait(20)
+            connected(writer)
+
         with opened(path) as store:
-            prune = store._prune
+            fill(store, 3)
+            old = store._database.short_writer()
+            for file in path.parent.iterdir():
+                file.unlink()
+            monkeypatch.setattr(database, "_make_tables", slowly)
+            first = store.claim(OTHER, seconds=15, fresh_seconds=0)
+            assert opening.wait(20)
+            assert path.exists(), "the new file is there, and nobody has it open yet"
+            second = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
+            assert not second.done()
+            go_on.set()
+            assert isinstance(first.result(20), Leased)
+            assert isinstance(second.result(20), Leased)
+            assert store._database.short_writer() is not old
+            assert old is not None
+            old.execute("select 1")  # not closed: it may have been in use
+            with opened(path) as other:
+                assert isinstance(claimed(other), Busy)
 
-            def pruned(writer: sqlite3.Connection) -> None:
-                threads.append(threading.current_thread().name)
-                prune(writer)
+    @pytest.mark.usefixtures("at_once")
+    def test_the_file_is_pruned_in_the_thread_and_tidied_at_once(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        calls: list[tuple[str, bool]] = []
 
-            store._prune = pruned  # type: ignore[method-assign]
-            fill(store, 300)
-        assert len(threads) == 2
-        assert all(name.startswith("rep-store") for name in threads)
+        def noted(name: str) -> None:
+            work = getattr(SqliteStore, name)
+
+            def do(self: SqliteStore, writer: sqlite3.Connection) -> object:
+                is_here = threading.current_thread() is threading.main_thread()
+                calls.append((name, is_here))
+                return work(self, writer)
+
+            monkeypatch.setattr(SqliteStore, name, do)
+
+        noted("_tidy")
+        noted("_prune")
+        with opened(path, 1 << 18) as store:
+            fill(store, 256, octets=3000)
+            assert calls == [("_tidy", True)]
+            fill(store, 1, first=256)
+            assert calls == [("_tidy", True), ("_tidy", True), ("_prune", False)]
+            assert 0 not in kept(store, 1)
+
+    @pytest.mark.usefixtures("at_once")
+    def test_nothing_is_done_at_once_while_the_file_is_to_be_pruned(self, path: Path) -> None:
+        """Or it would be behind for ever: who writes at once gets the lock more often."""
+        with opened(path) as store:
+            fill(store, 3)
+            with at_work(store):
+                pruned = store._write(None, store._prune)
+                claim = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
+                assert not claim.done()
+            pruned.result(20)
+            assert isinstance(claim.result(20), Leased)
+            at_rest(store)
+            assert store.claim(ORIGIN, seconds=15, fresh_seconds=0).done()
 
 
 @pytest.mark.usefixtures("way")
