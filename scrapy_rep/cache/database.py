@@ -8,11 +8,12 @@ commit is an append to the log, which the system keeps in memory.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import sqlite3
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +47,7 @@ commit;
 """
 _BUSY_MILLISECONDS = 5000
 _READ_BUSY_MILLISECONDS = 20  # a reader that can't read at once has a miss
+_LOG_OCTETS = 1 << 23  # SQLite begins to move it at half of that
 _MMAP_OCTETS = 1 << 30  # reads of a large file are several times as fast through a memory map
 
 
@@ -80,19 +82,13 @@ class Database:
             StoreError: it can neither be opened nor made.
         """
         self._path = path
+        self._log = path.with_name(path.name + "-wal")
         self._has_versions = has_versions
         self._is_damaged = False
-        self._tried: tuple[int, int] | None = None  # the file that was opened last, or nearly
         self._former: list[sqlite3.Connection] = []
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                self._opened = self._connected()
-            except sqlite3.DatabaseError as error:
-                if not _is_damage(error):
-                    raise
-                set_aside(path, error)
-                self._opened = self._connected()
+            self._opened = self._open()
         except (
             OSError,
             ValueError,
@@ -112,7 +108,7 @@ class Database:
         went on with the old one would lease what others lease in the new one.
         """
         if not self._is_usable():
-            former, self._opened = self._opened, self._connected()
+            former, self._opened = self._opened, self._open()
             self._is_damaged = False
             former.writer.close()
             self._former += former.reader, former.short_writer  # others may use them right now
@@ -126,7 +122,7 @@ class Database:
         """What to raise; a damaged file is set aside, if it is still the one that was opened."""
         if _is_damage(error):
             self._is_damaged = True
-            if _identity_of(self._path) == self._tried:
+            if _identity_of(self._path) == self._opened.identity:
                 set_aside(self._path, error)
         return StoreError(f"{self._path}: {error}")
 
@@ -139,13 +135,36 @@ class Database:
     def _is_usable(self) -> bool:
         return not self._is_damaged and _identity_of(self._path) == self._opened.identity
 
+    def shorten_log(self) -> None:
+        """Move a long write-ahead log into the file, in the thread.
+
+        SQLite does so by itself after a commit, but only what nobody adds to meanwhile: where
+        several processes write, the log would grow for ever. Here they wait.
+        """
+        with suppress(OSError, sqlite3.Error):  # whoever writes next is told what is wrong
+            if self._log.stat().st_size > _LOG_OCTETS:
+                self._opened.writer.execute("pragma wal_checkpoint(truncate)").fetchall()
+
+    def _open(self) -> _Opened:
+        """Connect to the file; set it aside if it is damaged, and connect to a new one."""
+        before = _identity_of(self._path)
+        try:
+            return self._connected()
+        except sqlite3.DatabaseError as error:
+            if not _is_damage(error):
+                raise
+            if _identity_of(self._path) == before:  # others may have put a new one there
+                set_aside(self._path, error)
+        return self._connected()
+
     def _connected(self) -> _Opened:
-        self._tried = _identity_of(self._path)
+        before = _identity_of(self._path)
         with ExitStack() as undo:
             writer = undo.enter_context(closing(_connect(self._path)))
             _make_tables(writer)
             if self._has_versions and not has_versions(writer):
                 writer.executescript(_VERSIONS_SCHEMA)
+            identity = _identity_of(self._path)
             reader = undo.enter_context(closing(_connect(self._path)))
             reader.execute(f"pragma busy_timeout = {_READ_BUSY_MILLISECONDS}")
             reader.execute("pragma query_only = on")
@@ -153,9 +172,11 @@ class Database:
             short_writer = undo.enter_context(closing(_connect(self._path)))
             short_writer.execute("pragma busy_timeout = 0")
             short_writer.execute("pragma wal_autocheckpoint = 0")
-            self._tried = _identity_of(self._path)
+            if len({before or identity, identity, _identity_of(self._path)}) > 1:
+                # Or one connection would read what another does not write.
+                raise sqlite3.OperationalError("the file was replaced while it was opened")
             undo.pop_all()
-        return _Opened(self._tried, reader, writer, short_writer)
+        return _Opened(identity, reader, writer, short_writer)
 
 
 def has_versions(connection: sqlite3.Connection) -> bool:
@@ -166,7 +187,7 @@ def has_versions(connection: sqlite3.Connection) -> bool:
 
 def set_aside(path: Path, error: Exception) -> None:
     """Rename a damaged file and its companions, so that it can be looked at and a new one made."""
-    mark = f".damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
+    mark = _unused(path, f".damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}")
     try:
         for suffix in ("-wal", "-shm", ""):  # so that nobody finds the file with the wrong log
             companion = path.with_name(path.name + suffix)
@@ -176,6 +197,13 @@ def set_aside(path: Path, error: Exception) -> None:
         logger.warning("%s is damaged (%s) and can't be set aside: %s", path, error, refusal)
     else:
         logger.warning("%s is damaged (%s); it is kept as %s", path, error, path.name + mark)
+
+
+def _unused(path: Path, mark: str) -> str:
+    """A mark by which no file was set aside yet."""
+    numbered = (f"{mark}-{number}" for number in itertools.count(2))
+    marks = itertools.chain([mark], numbered)
+    return next(one for one in marks if not path.with_name(path.name + one).exists())
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -70,6 +70,7 @@ class SqliteStore:
             self._thread,
             self._database.writer,
             self._database.short_writer,
+            self._database.shorten_log,
             self._database.failed,
         )
 
@@ -164,9 +165,10 @@ class SqliteStore:
         work: Callable[[sqlite3.Connection], Value],
         *,
         is_short: bool = False,
+        follows: bool = False,
     ) -> Future[Value]:
         try:
-            return self._writes.add(key, work, is_short=is_short)
+            return self._writes.add(key, work, is_short=is_short, follows=follows)
         except RuntimeError as error:  # closed
             failed: Future[Value] = Future()
             failed.set_exception(StoreError(f"{self._path}: {error}"))
@@ -254,7 +256,7 @@ class SqliteStore:
 
     def _prune_if_full(self, tidied: Future[bool]) -> None:
         if not tidied.cancelled() and tidied.exception() is None and tidied.result():
-            self._write(None, self._prune)
+            self._write(None, self._prune, follows=True)
 
     def _prune(self, writer: sqlite3.Connection) -> None:
         """Let the oldest entries go while the used part of the file is over its limit."""

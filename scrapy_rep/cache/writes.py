@@ -56,6 +56,7 @@ class Writes:
         thread: ThreadPoolExecutor,
         connection: Callable[[], sqlite3.Connection],
         short_connection: Callable[[], sqlite3.Connection | None],
+        committed: Callable[[], None],
         failed: Callable[[sqlite3.Error], StoreError],
     ) -> None:
         """Take where they are done, how, and what to say of errors.
@@ -65,11 +66,13 @@ class Writes:
             connection: gives the connection that they go through; asked before each transaction.
             short_connection: gives that of short ones, which itself does not wait for a lock; None
                 if they are to go through the other one.
+            committed: called after each transaction of the thread.
             failed: gives what those who wait hear of an error of the file.
         """
         self._thread = thread
         self._connection = connection
         self._short_connection = short_connection
+        self._committed = committed
         self._failed = failed
         self._lock = threading.Lock()  # of the seven below; held while a short write is done
         self._count = 0
@@ -87,6 +90,7 @@ class Writes:
         work: Callable[[sqlite3.Connection], Value],
         *,
         is_short: bool = False,
+        follows: bool = False,
     ) -> Future[Value]:
         """Have some work done in a transaction; at once if that is possible, and it is short.
 
@@ -96,12 +100,13 @@ class Writes:
             work: given a connection. What fails is undone and done again: it must have no effect
                 but that on the file.
             is_short: it takes no longer than the loop may be held up for.
+            follows: it belongs to one that is just done, and is done though they are closed.
 
         Raises:
             RuntimeError: they are closed, or the thread has ended.
         """
         with self._lock:
-            if self._is_closed:
+            if self._is_closed and not (follows and self._is_called):
                 raise RuntimeError("the store is closed")
             write = _Write(self._count + 1, key, work, Future())
             if not (is_short and self._is_done_at_once(write)):
@@ -196,6 +201,7 @@ class Writes:
             return
         for write, result in zip(writes, results, strict=True):
             write.future.set_result(result)
+        self._committed()
 
     def _hopeful(self, writes: list[_Write]) -> list[_Write]:
         """Those of some writes that are tried at all.

@@ -24,7 +24,7 @@ from scrapy_rep.cache.base import Busy, Claim, Found, Lease, Leased, StoreError
 from scrapy_rep.cache.codec import encode
 from scrapy_rep.cache.sqlite import SqliteStore, _text
 from scrapy_rep.protocol.access.origin import Origin
-from tests.cache.samples import NOW, ORIGIN, OTHER, body_of, file_entry
+from tests.cache.samples import NOW, ORIGIN, OTHER, body_of, file_entry, outage_entry
 from tests.crawling import REPOSITORY
 
 LARGE = 1 << 30
@@ -612,6 +612,7 @@ class TestAtOnce:
                 assert not behind.done(), "it is of the same origin, and comes later"
                 assert store.claim(OTHER, seconds=15, fresh_seconds=math.inf).done()
             assert large.result(20)
+            at_rest(store)
             assert behind.result(20) == Found(file_entry(body=b"a" * ((1 << 14) + 1)))
             assert store.claim(ORIGIN, seconds=15, fresh_seconds=0).done(), "nothing is queued now"
 
@@ -838,6 +839,194 @@ class TestAtOnce:
             assert isinstance(claim.result(20), Leased)
             at_rest(store)
             assert store.claim(ORIGIN, seconds=15, fresh_seconds=0).done()
+
+
+class TestInTheWay:
+    """Short writes while something is in their way, and afterwards."""
+
+    @pytest.mark.usefixtures("at_once")
+    def test_a_long_lock_is_waited_for_once(self, path: Path) -> None:
+        """And not by each write, which would hold the event loop up again and again."""
+        begun: list[float] = []
+        with opened(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+            fill(store, 3)
+            usual = store._writes._short_connection
+            make_odd(store, "begin immediate", lambda: begun.append(time.monotonic()))
+            other.execute("begin immediate")
+            claims = [
+                store.claim(Origin("http", f"h{n}", 80), seconds=15, fresh_seconds=math.inf)
+                for n in range(5)
+            ]
+            assert not any(claim.done() for claim in claims)
+            assert len(begun) == len(writes._PAUSES_SECONDS) + 1
+            assert sum(writes._PAUSES_SECONDS) <= begun[-1] - begun[0] < 0.5
+            assert sum(writes._PAUSES_SECONDS) < 0.01, "the event loop stands still meanwhile"
+            other.execute("commit")
+            assert all(isinstance(claim.result(20), Leased) for claim in claims)
+            at_rest(store)
+            store._writes._short_connection = usual
+            assert store.claim(ORIGIN, seconds=15, fresh_seconds=0).done(), "as before"
+
+    @pytest.mark.usefixtures("at_once")
+    def test_a_write_that_is_cancelled_leaves_its_key(self, path: Path) -> None:
+        with opened(path) as store:
+            fill(store, 3)
+            with at_work(store):
+                first = store.forget(ORIGIN)
+                second = store.forget(OTHER)
+                assert second.cancel()
+            assert first.result(20) is False
+            at_rest(store)
+            assert store.claim(OTHER, seconds=15, fresh_seconds=0).done()
+            assert not store._writes._keys
+
+    @pytest.mark.usefixtures("at_once")
+    def test_what_is_of_one_lease_keeps_its_order(self, path: Path) -> None:
+        with opened(path) as store:
+            fill(store, 3)
+            lease = leased(store)
+            with at_work(store):
+                forgotten = store.forget(ORIGIN)
+                renewed = store.renew(lease, seconds=30)
+                released = store.release(lease)
+                assert not renewed.done()
+                assert not released.done()
+            assert forgotten.result(20) is False
+            assert renewed.result(20) is not None
+            released.result(20)
+            assert isinstance(claimed(store), Leased)
+
+    @pytest.mark.usefixtures("at_once")
+    def test_an_outage_is_kept_at_once(self, path: Path) -> None:
+        with opened(path) as store:
+            fill(store, 3)
+            with at_work(store):
+                assert store.commit(outage_entry(), None).done()
+
+    def test_work_is_no_waiting(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The collector of garbage may run in a short write: no disk is slow then."""
+        monkeypatch.setattr(writes, "_TO_THREAD", (0, 9))
+
+        def work(_: object) -> None:
+            until = time.thread_time() + 0.05
+            while time.thread_time() < until:
+                pass
+
+        with opened(path) as store:
+            fill(store, 3)
+            assert store._write(ORIGIN, work, is_short=True).done()
+            assert store._writes._thread_until < time.monotonic() + 5
+
+
+class TestLog:
+    """The write-ahead log stays short, whoever writes."""
+
+    def test_where_several_write(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """SQLite moves only what nobody adds to meanwhile: it was 500 MiB after eight seconds."""
+        monkeypatch.setattr(database, "_LOG_OCTETS", 1 << 20)
+        monkeypatch.setattr(writes, "_TO_THREAD", (2, 64))
+        longest = 0
+        with opened(path) as one, opened(path) as two:
+            # Who reads keeps SQLite from beginning the log anew; two that write do so as well.
+            for number in range(1500):
+                for store in (one, two):
+                    origin = Origin("http", f"h{number}-{id(store)}", 80)
+                    store.commit(file_entry(origin, body=b"a" * 3000), None).result()
+                longest = max(longest, wal_octets(path))
+            for store in (one, two):
+                at_rest(store)
+        assert longest < 4 << 20
+
+    def test_a_log_that_cannot_be_moved_fails_no_write(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(database, "_LOG_OCTETS", 0)
+        with opened(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("pragma busy_timeout = 0")
+            fill(store, 3)
+            other.execute("begin")
+            other.execute("select * from entries_2").fetchone()  # it needs the log as it is
+            store._database._opened.writer.execute("pragma busy_timeout = 50")
+            with at_work(store):
+                future = store.commit(file_entry(), None)
+            assert future.result(20)
+            other.execute("commit")
+            assert store.peek(ORIGIN) == file_entry()
+
+    def test_what_is_full_is_pruned_though_the_store_closes(self, path: Path) -> None:
+        for crawl in range(60):
+            store = SqliteStore(path, 1 << 16)
+            store.commit(file_entry(Origin("http", f"h{crawl}", 80), body=b"a" * 5000), None)
+            store.close()
+        assert path.stat().st_size < 1 << 18
+
+
+class TestReplaced:
+    """A file that others put in its place, at odd moments."""
+
+    def test_a_healthy_one_is_not_set_aside_for_the_damage_of_the_old_one(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        make_tables = database._make_tables
+        opening, go_on = threading.Event(), threading.Event()
+
+        def slowly(writer: sqlite3.Connection) -> None:
+            opening.set()
+            go_on.wait(20)
+            make_tables(writer)
+
+        with opened(path) as store:
+            fill(store, 500, octets=2000)
+        with opened(path) as store:
+            spoilt(path)
+            for file in [path, *path.parent.glob("*-wal"), *path.parent.glob("*-shm")]:
+                file.rename(file.with_name(file.name.replace("robots", "old")))
+            monkeypatch.setattr(database, "_make_tables", slowly)
+            claim = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
+            assert opening.wait(20)
+            with pytest.raises(StoreError):
+                kept(store, 500)  # by the reader of the old one
+            assert path.exists()
+            go_on.set()
+            assert isinstance(claim.result(20), Leased)
+            with opened(path) as other:
+                assert isinstance(claimed(other), Busy)
+        assert aside(path) == []
+
+    def test_connections_are_of_one_file(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        connect = database._connect
+        count = 0
+
+        def swapped(path: Path) -> sqlite3.Connection:
+            nonlocal count
+            count += 1
+            if count == 2:
+                path.rename(path.with_name("old"))
+            return connect(path)
+
+        SqliteStore(path, LARGE).close()
+        monkeypatch.setattr(database, "_connect", swapped)
+        with pytest.raises(StoreError, match=r"replaced while it was opened|no such table"):
+            SqliteStore(path, LARGE)
+
+    def test_what_was_set_aside_in_the_same_second_stays(self, path: Path) -> None:
+        for octets in (b"one" * 999, b"two" * 999, b"three" * 999):
+            path.write_bytes(octets)
+            SqliteStore(path, LARGE).close()
+        kept_octets = {file.read_bytes()[:3] for file in aside(path)}
+        assert kept_octets == {b"one", b"two", b"thr"}
+
+    def test_a_new_file_is_opened_once(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        with opened(path) as store:
+            fill(store, 500, octets=2000)
+        with opened(path) as store:
+            spoilt(path)
+            with pytest.raises(StoreError):
+                kept(store, 500)
+            fill(store, 1)
+            opened_once = store._database._opened
+            fill(store, 3)
+            assert store._database._opened is opened_once
 
 
 @pytest.mark.usefixtures("way")
