@@ -624,8 +624,11 @@ class TestAtOnce:
                 assert store.claim(ORIGIN, seconds=15, fresh_seconds=0).done()
                 assert not store.commit(file_entry(), None).done()
 
-    def test_some_are_the_threads_in_any_case(self, path: Path) -> None:
+    def test_some_are_the_threads_in_any_case(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Two in a row, at the beginning too, so that the log is moved while it is short."""
+        monkeypatch.setattr(writes, "_SLOW_SECONDS", math.inf)
         there = []
         with opened(path) as store:
             for number in range(1100):
@@ -735,25 +738,6 @@ class TestAtOnce:
                 leased(store)
             assert isinstance(claimed(other), Leased), "it is undone, and the lock is free"
 
-    def test_a_slow_disk_is_left_to_the_thread(
-        self, path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(writes, "_TO_THREAD", (0, 9))
-        monkeypatch.setattr(writes, "_SLOW_SECONDS", 0.1)
-        monkeypatch.setattr(writes, "_REST_SECONDS", 1.0)
-        with opened(path) as store:
-            fill(store, 3)
-            usual = store._writes._short_connection
-            make_odd(store, "commit", lambda: time.sleep(0.15))
-            assert store.claim(ORIGIN, seconds=15, fresh_seconds=0).done()
-            with at_work(store):
-                there = store.claim(OTHER, seconds=15, fresh_seconds=0)
-                assert not there.done()
-            there.result(20)
-            store._writes._short_connection = usual
-            time.sleep(1.0)
-            assert store.claim(OTHER, seconds=15, fresh_seconds=0).done(), "it is tried again"
-
     @pytest.mark.usefixtures("at_once")
     def test_a_new_file_is_made_in_the_thread_and_used_at_once(self, path: Path) -> None:
         with opened(path) as store:
@@ -841,6 +825,27 @@ class TestAtOnce:
             assert store.claim(ORIGIN, seconds=15, fresh_seconds=0).done()
 
 
+class Clock:
+    """What stands in for the module `time`: it moves when told."""
+
+    def __init__(self) -> None:
+        self._seconds = self._worked = 0.0
+
+    def pass_by(self, seconds: float, worked: float) -> None:
+        """Let so many seconds pass, in so many of which this thread works."""
+        self._seconds += seconds
+        self._worked += worked
+
+    def monotonic(self) -> float:
+        return 1e6 + self._seconds
+
+    def thread_time(self) -> float:
+        return self._worked
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
 class TestInTheWay:
     """Short writes while something is in their way, and afterwards."""
 
@@ -904,19 +909,27 @@ class TestInTheWay:
             with at_work(store):
                 assert store.commit(outage_entry(), None).done()
 
-    def test_work_is_no_waiting(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize(("worked", "is_slow"), [(1.0, False), (0.0, True)])
+    def test_work_is_no_waiting(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch, worked: float, is_slow: bool
+    ) -> None:
         """The collector of garbage may run in a short write: no disk is slow then."""
+        clock = Clock()
         monkeypatch.setattr(writes, "_TO_THREAD", (0, 9))
-
-        def work(_: object) -> None:
-            until = time.thread_time() + 0.05
-            while time.thread_time() < until:
-                pass
+        monkeypatch.setattr(writes, "time", clock)
 
         with opened(path) as store:
             fill(store, 3)
-            assert store._write(ORIGIN, work, is_short=True).done()
-            assert store._writes._thread_until < time.monotonic() + 5
+            work = store._write(ORIGIN, lambda _: clock.pass_by(1.0, worked), is_short=True)
+            assert work.done()
+            with at_work(store):
+                claim = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
+                assert claim.done() is not is_slow
+            claim.result(20)
+            at_rest(store)
+            clock.pass_by(11.0, 0.0)
+            with at_work(store):
+                assert store.claim(ORIGIN, seconds=15, fresh_seconds=0).done(), "it is tried again"
 
 
 class TestLog:
