@@ -48,6 +48,8 @@ commit;
 _BUSY_MILLISECONDS = 5000
 _READ_BUSY_MILLISECONDS = 20  # a reader that can't read at once has a miss
 _LOG_OCTETS = 1 << 23  # SQLite begins to move it at half of that
+_LOG_BUSY_MILLISECONDS = 20  # nobody writes meanwhile
+_LOG_REST_SECONDS = 1.0  # after it was tried in vain
 _MMAP_OCTETS = 1 << 30  # reads of a large file are several times as fast through a memory map
 
 
@@ -85,6 +87,7 @@ class Database:
         self._log = path.with_name(path.name + "-wal")
         self._has_versions = has_versions
         self._is_damaged = False
+        self._log_again_at = 0.0  # when to move the log at the earliest, by `time.monotonic`
         self._former: list[sqlite3.Connection] = []
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -119,10 +122,18 @@ class Database:
         return self._opened.short_writer if self._is_usable() else None
 
     def failed(self, error: sqlite3.Error) -> StoreError:
-        """What to raise; a damaged file is set aside, if it is still the one that was opened."""
-        if _is_damage(error):
+        """What to raise where the writer failed; a damaged file is set aside if it is still it."""
+        return self._failed(error, self._opened)
+
+    def read_failed(self, error: sqlite3.Error, reader: sqlite3.Connection) -> StoreError:
+        """The same where a reader failed. It may be of a file that was replaced meanwhile."""
+        opened = self._opened
+        return self._failed(error, opened if reader is opened.reader else None)
+
+    def _failed(self, error: sqlite3.Error, opened: _Opened | None) -> StoreError:
+        if opened is not None and _is_damage(error):
             self._is_damaged = True
-            if _identity_of(self._path) == self._opened.identity:
+            if _identity_of(self._path) == opened.identity:
                 set_aside(self._path, error)
         return StoreError(f"{self._path}: {error}")
 
@@ -139,11 +150,25 @@ class Database:
         """Move a long write-ahead log into the file, in the thread.
 
         SQLite does so by itself after a commit, but only what nobody adds to meanwhile: where
-        several processes write, the log would grow for ever. Here they wait.
+        several processes write, the log would grow for ever. Here they wait. A process that was
+        stopped amid a read keeps the log as it is, and must not keep all others from writing: this
+        is tried for a moment, and then later.
         """
+        now = time.monotonic()
+        if now < self._log_again_at:
+            return
         with suppress(OSError, sqlite3.Error):  # whoever writes next is told what is wrong
-            if self._log.stat().st_size > _LOG_OCTETS:
-                self._opened.writer.execute("pragma wal_checkpoint(truncate)").fetchall()
+            if self._log.stat().st_size <= _LOG_OCTETS:
+                return
+            self._log_again_at = now + _LOG_REST_SECONDS
+            writer = self._opened.writer
+            writer.execute(f"pragma busy_timeout = {_LOG_BUSY_MILLISECONDS}")
+            try:
+                ((is_busy, *_),) = writer.execute("pragma wal_checkpoint(truncate)").fetchall()
+            finally:
+                writer.execute(f"pragma busy_timeout = {_BUSY_MILLISECONDS}")
+            if not is_busy:
+                self._log_again_at = 0.0
 
     def _open(self) -> _Opened:
         """Connect to the file; set it aside if it is damaged, and connect to a new one."""

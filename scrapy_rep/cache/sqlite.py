@@ -76,30 +76,32 @@ class SqliteStore:
 
     def peek(self, origin: Origin) -> Entry | None:
         """The entry that is there now."""
+        reader = self._database.reader
         try:
-            return _read(self._database.reader, origin)
+            return _read(reader, origin)
         except sqlite3.OperationalError as error:
             if "locked" in str(error) or "busy" in str(error):
                 return None
             raise StoreError(f"{self._path}: {error}") from error
         except sqlite3.Error as error:
-            raise self._database.failed(error) from error
+            raise self._database.read_failed(error, reader) from error
 
     def versions(self, origin: Origin) -> Future[list[Copy]]:
         """The versions of a file, the newest first; none where they were never kept."""
         return attempted(lambda: self._versions(origin))
 
     def _versions(self, origin: Origin) -> list[Copy]:
+        reader = self._database.reader
         try:
-            if not has_versions(self._database.reader):
+            if not has_versions(reader):
                 return []
-            rows = self._database.reader.execute(
+            rows = reader.execute(
                 "select record from versions_2 where key = ? and typeof(record) = 'blob' "
                 "order by id desc",
                 (_text(origin),),
             ).fetchall()
         except sqlite3.Error as error:
-            raise self._database.failed(error) from error
+            raise self._database.read_failed(error, reader) from error
         entries = (decode(record, origin) for (record,) in rows)
         return [entry.known.copy for entry in entries if entry is not None and entry.known.copy]
 
@@ -109,19 +111,20 @@ class SqliteStore:
 
     def keys(self) -> list[Key]:
         """The keys of all entries."""
+        reader = self._database.reader
         try:
-            rows = self._database.reader.execute("select key from entries_2").fetchall()
+            rows = reader.execute("select key from entries_2").fetchall()
         except sqlite3.Error as error:
-            raise self._database.failed(error) from error
+            raise self._database.read_failed(error, reader) from error
         return sorted(filter(None, (key_in(text) for (text,) in rows)), key=str)
 
     def forget(self, origin: Origin) -> Future[bool]:
         """Throw an entry away."""
-        return self._write(origin, lambda writer: _forget(writer, origin))
+        return self._writes.add(origin, lambda writer: _forget(writer, origin))
 
     def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
         """What is there, or a lease, or that another process has one."""
-        return self._write(
+        return self._writes.add(
             origin,
             lambda writer: self._claim(writer, origin, seconds, fresh_seconds),
             is_short=True,
@@ -129,7 +132,7 @@ class SqliteStore:
 
     def renew(self, lease: Lease, *, seconds: float) -> Future[Lease | None]:
         """The lease for longer, if it is still held."""
-        return self._write(
+        return self._writes.add(
             lease.origin, lambda writer: self._renew(writer, lease, seconds), is_short=True
         )
 
@@ -137,19 +140,19 @@ class SqliteStore:
         """Keep an entry, by the right of a lease or of being newer, and end the lease."""
         copy = entry.known.copy
         is_short = copy is None or len(copy.body) <= _SHORT_OCTETS
-        future = self._write(
+        future = self._writes.add(
             entry.origin,
             lambda writer: self._commit(writer, entry, lease),
             is_short=is_short and not self._version_count,
         )
         if next(self._commits) % _TIDY_EVERY == 0:  # the first one too: most crawls are small
-            tidied = self._write(entry.origin, self._tidy, is_short=True)
+            tidied = self._writes.add(entry.origin, self._tidy, is_short=True)
             tidied.add_done_callback(self._prune_if_full)
         return future
 
     def release(self, lease: Lease) -> Future[None]:
         """End a lease without an entry."""
-        return self._write(
+        return self._writes.add(
             lease.origin, lambda writer: _nothing(_release(writer, lease)), is_short=True
         )
 
@@ -158,21 +161,6 @@ class SqliteStore:
         self._writes.close()  # or it would not end while other threads write
         self._thread.shutdown()
         self._database.close()
-
-    def _write(
-        self,
-        key: Origin | None,
-        work: Callable[[sqlite3.Connection], Value],
-        *,
-        is_short: bool = False,
-        follows: bool = False,
-    ) -> Future[Value]:
-        try:
-            return self._writes.add(key, work, is_short=is_short, follows=follows)
-        except RuntimeError as error:  # closed
-            failed: Future[Value] = Future()
-            failed.set_exception(StoreError(f"{self._path}: {error}"))
-            return failed
 
     def _claim(
         self, writer: sqlite3.Connection, origin: Origin, seconds: float, fresh_seconds: float
@@ -256,7 +244,7 @@ class SqliteStore:
 
     def _prune_if_full(self, tidied: Future[bool]) -> None:
         if not tidied.cancelled() and tidied.exception() is None and tidied.result():
-            self._write(None, self._prune, follows=True)
+            self._writes.add(None, self._prune, follows=True)
 
     def _prune(self, writer: sqlite3.Connection) -> None:
         """Let the oldest entries go while the used part of the file is over its limit."""

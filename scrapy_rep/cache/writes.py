@@ -102,21 +102,30 @@ class Writes:
             is_short: it takes no longer than the loop may be held up for.
             follows: it belongs to one that is just done, and is done though they are closed.
 
-        Raises:
-            RuntimeError: they are closed, or the thread has ended.
+        Returns:
+            What it gives, or a `StoreError`: also where they are closed, or the thread has ended.
         """
         with self._lock:
-            if self._is_closed and not (follows and self._is_called):
-                raise RuntimeError("the store is closed")
             write = _Write(self._count + 1, key, work, Future())
+            if self._is_closed and not (follows and self._is_called):
+                write.future.set_exception(StoreError("the store is closed"))
+                return write.future
             if not (is_short and self._is_done_at_once(write)):
-                if not self._is_called:
-                    self._thread.submit(self._do_all)
-                    self._is_called = True
+                try:
+                    self._call()
+                except RuntimeError as error:  # as the interpreter ends
+                    write.future.set_exception(StoreError(f"the store is closed: {error}"))
+                    return write.future
                 self._waiting.append(write)
                 self._keys[key] += 1
             self._count = write.number
         return write.future
+
+    def _call(self) -> None:
+        """Have the thread do what waits."""
+        if not self._is_called:
+            self._thread.submit(self._do_all)
+            self._is_called = True
 
     def close(self) -> None:
         """Take no more; what waits is done."""

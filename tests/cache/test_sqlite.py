@@ -399,7 +399,7 @@ class TestTogether:
         with opened(path) as store:
             with at_work(store):
                 first = store.commit(file_entry(), None)
-                wrong = store._write(None, lambda _: nothing.pop())
+                wrong = store._writes.add(None, lambda _: nothing.pop())
                 last = store.commit(file_entry(OTHER), None)
             assert first.result(20)
             assert last.result(20)
@@ -412,7 +412,7 @@ class TestTogether:
         with opened(path) as store:
             with at_work(store):
                 first = store.commit(file_entry(), None)
-                wrong = store._write(
+                wrong = store._writes.add(
                     None, lambda writer: writer.execute("insert into nothing values (1)")
                 )
                 last = store.commit(file_entry(OTHER), None)
@@ -454,7 +454,7 @@ class TestTogether:
 
         with opened(path) as store:
             with at_work(store):
-                wrong = store._write(None, work)
+                wrong = store._writes.add(None, work)
                 last = store.commit(file_entry(), None)
             with pytest.raises(StoreError, match=str(error)):
                 wrong.result(20)
@@ -483,7 +483,7 @@ class TestTogether:
             stubborn = Stubborn(store._database.writer())
             store._writes._connection = lambda: stubborn  # type: ignore[assignment, return-value]
             with pytest.raises(StoreError, match="nothing"):
-                store._write(
+                store._writes.add(
                     None, lambda writer: writer.execute("insert into nothing values (1)")
                 ).result(20)
             assert stubborn.refused == 1
@@ -699,7 +699,7 @@ class TestAtOnce:
             fill(store, 3)
             leased(store)
             with pytest.raises(KeyError, match="odd"):
-                store._write(OTHER, work, is_short=True).result(20)
+                store._writes.add(OTHER, work, is_short=True).result(20)
             assert connections == [store._database.short_writer(), store._database.writer()]
             assert isinstance(claimed(store), Busy), "what it did is undone"
 
@@ -713,7 +713,7 @@ class TestAtOnce:
             short_writer = store._database.short_writer()
             make_odd(store, "rollback", fail)
             with pytest.raises(StoreError, match="nothing"):
-                store._write(
+                store._writes.add(
                     ORIGIN,
                     lambda writer: writer.execute("insert into nothing values (1)"),
                     is_short=True,
@@ -816,7 +816,7 @@ class TestAtOnce:
         with opened(path) as store:
             fill(store, 3)
             with at_work(store):
-                pruned = store._write(None, store._prune)
+                pruned = store._writes.add(None, store._prune)
                 claim = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
                 assert not claim.done()
             pruned.result(20)
@@ -920,7 +920,7 @@ class TestInTheWay:
 
         with opened(path) as store:
             fill(store, 3)
-            work = store._write(ORIGIN, lambda _: clock.pass_by(1.0, worked), is_short=True)
+            work = store._writes.add(ORIGIN, lambda _: clock.pass_by(1.0, worked), is_short=True)
             assert work.done()
             with at_work(store):
                 claim = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
@@ -951,21 +951,38 @@ class TestLog:
                 at_rest(store)
         assert longest < 4 << 20
 
-    def test_a_log_that_cannot_be_moved_fails_no_write(
+    def test_who_stopped_amid_a_read_holds_no_writer_up(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        """He needs the log as it is. To wait for him would be to keep the lock meanwhile."""
         monkeypatch.setattr(database, "_LOG_OCTETS", 0)
-        with opened(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
-            other.execute("pragma busy_timeout = 0")
+        monkeypatch.setattr(database, "_LOG_REST_SECONDS", 0.2)
+        monkeypatch.setattr(writes, "_TO_THREAD", (9, 9))
+        with opened(path) as one, opened(path) as two:
+            fill(one, 3)
+            with closing(sqlite3.connect(path, isolation_level=None)) as stopped:
+                stopped.execute("begin")
+                stopped.execute("select * from entries_2").fetchone()
+                began = time.monotonic()
+                for number in range(100):
+                    for store in (one, two):
+                        leased(store, Origin("http", f"h{number}-{id(store)}", 80))
+                assert time.monotonic() - began < 4
+                assert wal_octets(path) > 100 << 12
+            time.sleep(0.2)
+            leased(one)
+            at_rest(one)
+            assert wal_octets(path) == 0, "now that he is gone"
+
+    def test_what_is_waited_for_is_the_lock_again(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The connection waits for a lock as long as before, once the log was moved."""
+        monkeypatch.setattr(database, "_LOG_OCTETS", 0)
+        with opened(path) as store:
             fill(store, 3)
-            other.execute("begin")
-            other.execute("select * from entries_2").fetchone()  # it needs the log as it is
-            store._database._opened.writer.execute("pragma busy_timeout = 50")
-            with at_work(store):
-                future = store.commit(file_entry(), None)
-            assert future.result(20)
-            other.execute("commit")
-            assert store.peek(ORIGIN) == file_entry()
+            patience = store._database.writer().execute("pragma busy_timeout").fetchone()
+        assert patience == (database._BUSY_MILLISECONDS,)
 
     def test_what_is_full_is_pruned_though_the_store_closes(self, path: Path) -> None:
         for crawl in range(60):
@@ -1010,6 +1027,23 @@ class TestReplaced:
             with opened(path) as other:
                 assert isinstance(claimed(other), Busy)
         assert aside(path) == []
+
+    def test_nor_if_that_is_noticed_once_the_new_one_is_in_use(self, path: Path) -> None:
+        damage = sqlite3.DatabaseError("database disk image is malformed")
+        with opened(path) as store:
+            fill(store, 3)
+            old = store._database.reader  # somebody reads by it right now
+            for file in path.parent.iterdir():
+                file.unlink()
+            fill(store, 3)
+            reader = store._database.reader
+            assert reader is not old
+            assert isinstance(store._database.read_failed(damage, old), StoreError)
+            assert aside(path) == []
+            fill(store, 1)
+            assert store._database.reader is reader
+            assert isinstance(store._database.read_failed(damage, reader), StoreError)
+            assert len(aside(path)) == 1
 
     def test_connections_are_of_one_file(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         connect = database._connect
