@@ -784,6 +784,8 @@ class TestAtOnce:
             old.execute("select 1")  # not closed: it may have been in use
             with opened(path) as other:
                 assert isinstance(claimed(other), Busy)
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            old.execute("select 1")
 
     @pytest.mark.usefixtures("at_once")
     def test_the_file_is_pruned_in_the_thread_and_tidied_at_once(
@@ -1045,17 +1047,22 @@ class TestReplaced:
             assert isinstance(store._database.read_failed(damage, reader), StoreError)
             assert len(aside(path)) == 1
 
-    def test_connections_are_of_one_file(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("number", [1, 2, 3])
+    def test_connections_are_of_one_file(
+        self, path: Path, number: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Of three, so many are made when another file takes the place of the first."""
         connect = database._connect
         count = 0
 
         def swapped(path: Path) -> sqlite3.Connection:
             nonlocal count
             count += 1
-            if count == 2:
+            connection = connect(path)
+            if count == number:
                 path.rename(path.with_name("old"))
                 new.rename(path)
-            return connect(path)
+            return connection
 
         new = path.with_name("new")
         for one in (path, new):
