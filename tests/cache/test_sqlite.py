@@ -748,6 +748,7 @@ class TestAtOnce:
                 claim = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
                 assert not claim.done()
             assert isinstance(claim.result(20), Leased)
+            at_rest(store)
             with at_work(store):
                 assert store.commit(file_entry(), claim.result().lease).done()  # type: ignore[union-attr]
             with opened(path) as other:
