@@ -1072,6 +1072,26 @@ class TestReplaced:
         with pytest.raises(StoreError, match="replaced while it was opened"):
             SqliteStore(path, LARGE)
 
+    def test_nor_if_it_takes_the_place_of_one_that_is_being_opened(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        connect = database._connect
+        new = path.with_name("new")
+        with closing(SqliteStore(new, LARGE)) as store:
+            store.commit(file_entry(), None).result()
+        path.write_bytes(b"no database" * 999)
+
+        def replaced(path: Path) -> sqlite3.Connection:
+            if new.exists():
+                new.rename(path)
+                raise sqlite3.DatabaseError("file is not a database")
+            return connect(path)
+
+        monkeypatch.setattr(database, "_connect", replaced)
+        with opened(path) as store:
+            assert store.peek(ORIGIN) == file_entry()
+        assert aside(path) == []
+
     def test_what_was_set_aside_in_the_same_second_stays(self, path: Path) -> None:
         for octets in (b"one" * 999, b"two" * 999, b"three" * 999):
             path.write_bytes(octets)
