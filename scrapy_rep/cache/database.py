@@ -8,18 +8,16 @@ commit is an append to the log, which the system keeps in memory.
 
 from __future__ import annotations
 
-import itertools
-import logging
-import os
 import sqlite3
+import threading
 import time
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from .base import StoreError
-
-logger = logging.getLogger(__name__)
+from .place import Identity, Place
 
 # The tables carry the version, so that versions of this package can share a file: those of others
 # are neither read nor changed. What they take does not count against the limit of ours.
@@ -46,6 +44,7 @@ create index if not exists versions_2_by_key on versions_2 (key, id);
 commit;
 """
 _BUSY_MILLISECONDS = 5000
+_OPEN_SECONDS = 5.0
 _READ_BUSY_MILLISECONDS = 20  # a reader that can't read at once has a miss
 _LOG_OCTETS = 1 << 23  # SQLite begins to move it at half of that
 _LOG_BUSY_MILLISECONDS = 20  # nobody writes meanwhile
@@ -59,15 +58,22 @@ class _Opened:
 
     Attributes:
         identity: of the file.
+        log: its write-ahead log.
         reader: reads.
         writer: of the thread.
         short_writer: writes where it is asked to.
     """
 
-    identity: tuple[int, int] | None
+    identity: Identity | None
+    log: Path
     reader: sqlite3.Connection
     writer: sqlite3.Connection
     short_writer: sqlite3.Connection
+
+    def close(self) -> None:
+        """Close them."""
+        for one in (self.writer, self.short_writer, self.reader):
+            one.close()
 
 
 class Database:
@@ -84,11 +90,10 @@ class Database:
             StoreError: it can neither be opened nor made.
         """
         self._path = path
-        self._log = path.with_name(path.name + "-wal")
+        self._place = Place(path)
         self._has_versions = has_versions
-        self._is_damaged = False
         self._log_again_at = 0.0  # when to move the log at the earliest, by `time.monotonic`
-        self._former: list[sqlite3.Connection] = []
+        self._lock = threading.RLock()  # held while any but the thread uses what is opened
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._opened = self._open()
@@ -99,10 +104,18 @@ class Database:
         ) as error:  # ValueError: a name of odd characters
             raise StoreError(f"{path}: {error}") from error
 
-    @property
-    def reader(self) -> sqlite3.Connection:
-        """To read with."""
-        return self._opened.reader
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection to read with, which stays open meanwhile.
+
+        Raises:
+            StoreError: for an error of SQLite's; a damaged file is set aside.
+        """
+        with self._lock:
+            try:
+                yield self._opened.reader
+            except sqlite3.Error as error:
+                raise self.failed(error) from error
 
     def writer(self) -> sqlite3.Connection:
         """To write with, in the thread; to a new file in the place of a damaged one.
@@ -111,40 +124,31 @@ class Database:
         went on with the old one would lease what others lease in the new one.
         """
         if not self._is_usable():
-            former, self._opened = self._opened, self._open()
-            self._is_damaged = False
-            former.writer.close()
-            self._former += former.reader, former.short_writer  # others may use them right now
+            opened = self._open()
+            with self._lock:  # others may use the former ones right now
+                former, self._opened = self._opened, opened
+            former.close()
         return self._opened.writer
 
-    def short_writer(self) -> sqlite3.Connection | None:
-        """To write with at once; None where that is for `writer`, which makes a new file."""
-        return self._opened.short_writer if self._is_usable() else None
+    @contextmanager
+    def short_writing(self) -> Iterator[sqlite3.Connection | None]:
+        """A connection to write with at once; None where that is for `writer`: the file is new."""
+        with self._lock:
+            yield self._opened.short_writer if self._is_usable() else None
 
     def failed(self, error: sqlite3.Error) -> StoreError:
-        """What to raise where the writer failed; a damaged file is set aside if it is still it."""
-        return self._failed(error, self._opened)
-
-    def read_failed(self, error: sqlite3.Error, reader: sqlite3.Connection) -> StoreError:
-        """The same where a reader failed. It may be of a file that was replaced meanwhile."""
-        opened = self._opened
-        return self._failed(error, opened if reader is opened.reader else None)
-
-    def _failed(self, error: sqlite3.Error, opened: _Opened | None) -> StoreError:
-        if opened is not None and _is_damage(error):
-            self._is_damaged = True
-            if _identity_of(self._path) == opened.identity:
-                set_aside(self._path, error)
+        """What to raise where something failed with what is opened; damage is set aside."""
+        if _is_damage(error):
+            with suppress(StoreError), self._place.held(0):  # or it is found again, and then is
+                self._place.set_aside(self._opened.identity, error)
         return StoreError(f"{self._path}: {error}")
 
     def close(self) -> None:
         """Close the file; nobody reads or writes any more."""
-        opened = self._opened
-        for one in (opened.writer, opened.short_writer, opened.reader, *self._former):
-            one.close()
+        self._opened.close()
 
     def _is_usable(self) -> bool:
-        return not self._is_damaged and _identity_of(self._path) == self._opened.identity
+        return self._place.identity() == self._opened.identity
 
     def shorten_log(self) -> None:
         """Move a long write-ahead log into the file, in the thread.
@@ -158,7 +162,7 @@ class Database:
         if now < self._log_again_at:
             return
         with suppress(OSError, sqlite3.Error):  # whoever writes next is told what is wrong
-            if self._log.stat().st_size <= _LOG_OCTETS:
+            if self._opened.log.stat().st_size <= _LOG_OCTETS:
                 return
             self._log_again_at = now + _LOG_REST_SECONDS
             writer = self._opened.writer
@@ -172,24 +176,24 @@ class Database:
 
     def _open(self) -> _Opened:
         """Connect to the file; set it aside if it is damaged, and connect to a new one."""
-        before = _identity_of(self._path)
-        try:
+        with self._place.held(_OPEN_SECONDS):
+            before = self._place.identity()
+            try:
+                return self._connected()
+            except sqlite3.DatabaseError as error:
+                if not _is_damage(error):
+                    raise
+                self._place.set_aside(before, error)
             return self._connected()
-        except sqlite3.DatabaseError as error:
-            if not _is_damage(error):
-                raise
-            if _identity_of(self._path) == before:  # others may have put a new one there
-                set_aside(self._path, error)
-        return self._connected()
 
     def _connected(self) -> _Opened:
-        before = _identity_of(self._path)
+        before = self._place.identity()
         with ExitStack() as undo:
             writer = undo.enter_context(closing(_connect(self._path)))
             _make_tables(writer)
             if self._has_versions and not has_versions(writer):
                 writer.executescript(_VERSIONS_SCHEMA)
-            identity = _identity_of(self._path)
+            identity = self._place.identity()
             reader = undo.enter_context(closing(_connect(self._path)))
             reader.execute(f"pragma busy_timeout = {_READ_BUSY_MILLISECONDS}")
             reader.execute("pragma query_only = on")
@@ -197,38 +201,17 @@ class Database:
             short_writer = undo.enter_context(closing(_connect(self._path)))
             short_writer.execute("pragma busy_timeout = 0")
             short_writer.execute("pragma wal_autocheckpoint = 0")
-            if len({before or identity, identity, _identity_of(self._path)}) > 1:
+            if len({before or identity, identity, self._place.identity()}) > 1:
                 # Or one connection would read what another does not write.
                 raise sqlite3.OperationalError("the file was replaced while it was opened")
             undo.pop_all()
-        return _Opened(identity, reader, writer, short_writer)
+        return _Opened(identity, self._place.log(), reader, writer, short_writer)
 
 
 def has_versions(connection: sqlite3.Connection) -> bool:
     """Whether this file has versions: one that an older release made has none."""
     found = connection.execute("select 1 from sqlite_master where name = 'versions_2'")
     return found.fetchone() is not None
-
-
-def set_aside(path: Path, error: Exception) -> None:
-    """Rename a damaged file and its companions, so that it can be looked at and a new one made."""
-    mark = _unused(path, f".damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}")
-    try:
-        for suffix in ("-wal", "-shm", ""):  # so that nobody finds the file with the wrong log
-            companion = path.with_name(path.name + suffix)
-            if companion.exists():
-                companion.rename(path.with_name(path.name + mark + suffix))
-    except OSError as refusal:
-        logger.warning("%s is damaged (%s) and can't be set aside: %s", path, error, refusal)
-    else:
-        logger.warning("%s is damaged (%s); it is kept as %s", path, error, path.name + mark)
-
-
-def _unused(path: Path, mark: str) -> str:
-    """A mark by which no file was set aside yet."""
-    numbered = (f"{mark}-{number}" for number in itertools.count(2))
-    marks = itertools.chain([mark], numbered)
-    return next(one for one in marks if not path.with_name(path.name + one).exists())
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -256,12 +239,3 @@ def _make_tables(writer: sqlite3.Connection) -> None:
 def _is_damage(error: sqlite3.Error) -> bool:
     """Whether the file is no database, or a broken one; locked, full, read-only are others."""
     return type(error) is sqlite3.DatabaseError
-
-
-def _identity_of(path: Path) -> tuple[int, int] | None:
-    """By which to know that a file is still the same, and not one that others put there since."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino

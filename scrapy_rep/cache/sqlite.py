@@ -26,7 +26,7 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.units import DAY_SECONDS
 
-from .base import Busy, Claim, Found, Lease, Leased, StoreError, attempted, believed_until
+from .base import Busy, Claim, Found, Lease, Leased, attempted, believed_until
 from .codec import decode, encode
 from .database import Database, has_versions
 from .entry import Entry, Key, key_of
@@ -59,7 +59,6 @@ class SqliteStore:
         Raises:
             StoreError: neither can be done.
         """
-        self._path = path
         self._limit_octets = limit_octets
         self._clock = clock
         self._version_count = versions
@@ -69,30 +68,27 @@ class SqliteStore:
         self._writes = Writes(
             self._thread,
             self._database.writer,
-            self._database.short_writer,
+            self._database.short_writing,
             self._database.shorten_log,
             self._database.failed,
         )
 
     def peek(self, origin: Origin) -> Entry | None:
         """The entry that is there now."""
-        reader = self._database.reader
-        try:
-            return _read(reader, origin)
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error) or "busy" in str(error):
-                return None
-            raise StoreError(f"{self._path}: {error}") from error
-        except sqlite3.Error as error:
-            raise self._database.read_failed(error, reader) from error
+        with self._database.reading() as reader:
+            try:
+                return _read(reader, origin)
+            except sqlite3.OperationalError as error:
+                if "locked" in str(error) or "busy" in str(error):
+                    return None
+                raise
 
     def versions(self, origin: Origin) -> Future[list[Copy]]:
         """The versions of a file, the newest first; none where they were never kept."""
         return attempted(lambda: self._versions(origin))
 
     def _versions(self, origin: Origin) -> list[Copy]:
-        reader = self._database.reader
-        try:
+        with self._database.reading() as reader:
             if not has_versions(reader):
                 return []
             rows = reader.execute(
@@ -100,8 +96,6 @@ class SqliteStore:
                 "order by id desc",
                 (_text(origin),),
             ).fetchall()
-        except sqlite3.Error as error:
-            raise self._database.read_failed(error, reader) from error
         entries = (decode(record, origin) for (record,) in rows)
         return [entry.known.copy for entry in entries if entry is not None and entry.known.copy]
 
@@ -111,11 +105,8 @@ class SqliteStore:
 
     def keys(self) -> list[Key]:
         """The keys of all entries."""
-        reader = self._database.reader
-        try:
+        with self._database.reading() as reader:
             rows = reader.execute("select key from entries_2").fetchall()
-        except sqlite3.Error as error:
-            raise self._database.read_failed(error, reader) from error
         return sorted(filter(None, (key_in(text) for (text,) in rows)), key=str)
 
     def forget(self, origin: Origin) -> Future[bool]:

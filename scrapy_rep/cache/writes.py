@@ -18,7 +18,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -55,7 +55,7 @@ class Writes:
         self,
         thread: ThreadPoolExecutor,
         connection: Callable[[], sqlite3.Connection],
-        short_connection: Callable[[], sqlite3.Connection | None],
+        short_connection: Callable[[], AbstractContextManager[sqlite3.Connection | None]],
         committed: Callable[[], None],
         failed: Callable[[sqlite3.Error], StoreError],
     ) -> None:
@@ -64,8 +64,8 @@ class Writes:
         Args:
             thread: of one worker, in which all else is called but `short_connection`.
             connection: gives the connection that they go through; asked before each transaction.
-            short_connection: gives that of short ones, which itself does not wait for a lock; None
-                if they are to go through the other one.
+            short_connection: gives that of a short one while this is done, which itself does not
+                wait for a lock; None if it is to go through the other one.
             committed: called after each transaction of the thread.
             failed: gives what those who wait hear of an error of the file.
         """
@@ -139,9 +139,10 @@ class Writes:
         is_behind_another = write.key in self._keys or None in self._keys
         if is_turn_of_thread or is_behind_another or self._is_in_the_way:
             return False
-        connection = self._short_connection()
-        if connection is None:
-            return False
+        with self._short_connection() as connection:
+            return connection is not None and self._is_done_by(connection, write)
+
+    def _is_done_by(self, connection: sqlite3.Connection, write: _Write) -> bool:
         began = _idle_seconds()
         try:
             _begin_soon(connection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import math
 import os
@@ -18,10 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from scrapy_rep.cache import database, writes
 from scrapy_rep.cache.base import Busy, Claim, Found, Lease, Leased, StoreError
 from scrapy_rep.cache.codec import encode
+from scrapy_rep.cache.place import Place
 from scrapy_rep.cache.sqlite import SqliteStore, _text
 from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import NOW, ORIGIN, OTHER, body_of, file_entry, outage_entry
@@ -437,7 +440,7 @@ class TestTogether:
             raise error
 
         with opened(path) as store:
-            store._database._is_damaged = True
+            path.unlink()
             with monkeypatch.context() as patched:
                 patched.setattr(store._database, "_connected", connected)
                 with at_work(store):
@@ -572,10 +575,19 @@ class Odd:
 
 def make_odd(store: SqliteStore, statement: str, instead: Callable[[], object]) -> None:
     """Have something happen before a statement of short writes."""
-    connection = store._database.short_writer()
-    assert connection is not None
-    odd = Odd(connection, statement, instead)
-    store._writes._short_connection = lambda: odd  # type: ignore[assignment, return-value]
+    odd = Odd(short_writer_of(store), statement, instead)
+    store._writes._short_connection = lambda: nullcontext(odd)  # type: ignore[arg-type]
+
+
+def short_writer_of(store: SqliteStore) -> sqlite3.Connection:
+    with store._database.short_writing() as connection:
+        assert connection is not None
+        return connection
+
+
+def reader_of(store: SqliteStore) -> sqlite3.Connection:
+    with store._database.reading() as connection:
+        return connection
 
 
 class TestAtOnce:
@@ -700,7 +712,7 @@ class TestAtOnce:
             leased(store)
             with pytest.raises(KeyError, match="odd"):
                 store._writes.add(OTHER, work, is_short=True).result(20)
-            assert connections == [store._database.short_writer(), store._database.writer()]
+            assert connections == [short_writer_of(store), store._database.writer()]
             assert isinstance(claimed(store), Busy), "what it did is undone"
 
     @pytest.mark.usefixtures("at_once")
@@ -710,7 +722,7 @@ class TestAtOnce:
 
         with opened(path) as store, opened(path) as other:
             fill(store, 3)
-            short_writer = store._database.short_writer()
+            short_writer = short_writer_of(store)
             make_odd(store, "rollback", fail)
             with pytest.raises(StoreError, match="nothing"):
                 store._writes.add(
@@ -724,7 +736,7 @@ class TestAtOnce:
             store.commit(file_entry(OTHER), None).result(20)
             assert time.monotonic() - began < 4, "no lock is left"
             with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-                short_writer.in_transaction  # type: ignore[union-attr]  # noqa: B018
+                short_writer.in_transaction  # noqa: B018
 
     @pytest.mark.usefixtures("at_once")
     def test_an_interrupt_is_none_of_its_errors(self, path: Path) -> None:
@@ -768,7 +780,7 @@ class TestAtOnce:
 
         with opened(path) as store:
             fill(store, 3)
-            old = store._database.short_writer()
+            old = short_writer_of(store)
             for file in path.parent.iterdir():
                 file.unlink()
             monkeypatch.setattr(database, "_make_tables", slowly)
@@ -780,13 +792,9 @@ class TestAtOnce:
             go_on.set()
             assert isinstance(first.result(20), Leased)
             assert isinstance(second.result(20), Leased)
-            assert store._database.short_writer() is not old
-            assert old is not None
-            old.execute("select 1")  # not closed: it may have been in use
+            assert short_writer_of(store) is not old
             with opened(path) as other:
                 assert isinstance(claimed(other), Busy)
-        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-            old.execute("select 1")
 
     @pytest.mark.usefixtures("at_once")
     def test_the_file_is_pruned_in_the_thread_and_tidied_at_once(
@@ -1031,22 +1039,30 @@ class TestReplaced:
                 assert isinstance(claimed(other), Busy)
         assert aside(path) == []
 
-    def test_nor_if_that_is_noticed_once_the_new_one_is_in_use(self, path: Path) -> None:
-        damage = sqlite3.DatabaseError("database disk image is malformed")
+    @pytest.mark.usefixtures("at_once")
+    def test_nor_if_that_is_noticed_by_who_still_reads_the_old_one(self, path: Path) -> None:
+        def read(store: SqliteStore, old: sqlite3.Connection) -> None:
+            with store._database.reading() as reader:
+                assert reader is old
+                for file in path.parent.iterdir():
+                    file.unlink()
+                with opened(path) as other:
+                    leased(other, OTHER)
+                claims.append(store.claim(OTHER, seconds=15, fresh_seconds=0))
+                time.sleep(0.05)
+                reader.execute("select 1")  # it is open as long as somebody uses it
+                raise sqlite3.DatabaseError("database disk image is malformed")
+
+        claims: list[Future[Claim]] = []
         with opened(path) as store:
             fill(store, 3)
-            old = store._database.reader  # somebody reads by it right now
-            for file in path.parent.iterdir():
-                file.unlink()
-            fill(store, 3)
-            reader = store._database.reader
-            assert reader is not old
-            assert isinstance(store._database.read_failed(damage, old), StoreError)
+            old = reader_of(store)
+            with pytest.raises(StoreError, match="malformed"):
+                read(store, old)
+            assert isinstance(claims[0].result(20), Busy)
             assert aside(path) == []
-            fill(store, 1)
-            assert store._database.reader is reader
-            assert isinstance(store._database.read_failed(damage, reader), StoreError)
-            assert len(aside(path)) == 1
+            with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+                old.execute("select 1")
 
     @pytest.mark.parametrize("number", [1, 2, 3])
     def test_connections_are_of_one_file(
@@ -1190,7 +1206,7 @@ class TestTrouble:
     def test_full(self, path: Path) -> None:
         with opened(path) as store:
             store.commit(file_entry(), None).result()
-            for writer in (store._database.writer(), store._database.short_writer()):
+            for writer in (store._database.writer(), short_writer_of(store)):
                 assert writer is not None
                 writer.execute("pragma max_page_count = 8")
             with pytest.raises(StoreError, match="full"):
@@ -1235,3 +1251,217 @@ def _put(path: Path, origin: Origin, record: object) -> None:
             "insert or replace into entries_2 values (?, ?, ?)", (_text(origin), 1.0, record)
         )
         plain.commit()
+
+
+class TestPlace:
+    """A file that several processes open, lose and set aside at the same time."""
+
+    def test_who_opens_it_waits_until_a_damaged_one_is_out_of_the_way(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rename = Path.rename
+        moving, go_on = threading.Event(), threading.Event()
+
+        def slowly(self: Path, target: Path) -> Path:
+            moving.set()
+            go_on.wait(20)
+            return rename(self, target)
+
+        with opened(path) as store:
+            fill(store, 500, octets=2000)
+        with opened(path) as store, ThreadPoolExecutor() as pool:
+            octets = spoilt(path)
+            monkeypatch.setattr(Path, "rename", slowly)
+            read = pool.submit(kept, store, 500)
+            assert moving.wait(20)
+            other = pool.submit(SqliteStore, path, LARGE)
+            time.sleep(0.1)
+            assert not other.done()
+            go_on.set()
+            with pytest.raises(StoreError, match="malformed"):
+                read.result(20)
+            with closing(other.result(20)) as new:
+                lease = leased(new)
+                assert new.commit(file_entry(), lease).result(20)
+                assert store.commit(file_entry(OTHER), None).result(20)
+                assert kept(new, 500) == []
+                assert store.peek(ORIGIN) == new.peek(ORIGIN) == file_entry()
+                assert new.peek(OTHER) == file_entry(OTHER)
+        (damaged,) = aside(path)
+        assert damaged.read_bytes() == octets
+        for suffix in ("-wal", "-shm"):  # or those who open the new one would find these
+            assert damaged.with_name(damaged.name + suffix).exists()
+
+    def test_a_healthy_one_that_others_made_meanwhile_stays(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """One is about to set the damaged file aside, and another one opens its place."""
+        unused = Place._unused
+        is_about_to, other_has_it = threading.Event(), threading.Event()
+
+        def later(self: Place, mark: str) -> str:
+            if not is_about_to.is_set():
+                is_about_to.set()
+                other_has_it.wait(0.3)
+            return unused(self, mark)
+
+        path.write_bytes(b"no database" * 999)
+        monkeypatch.setattr(Place, "_unused", later)
+        with ThreadPoolExecutor() as pool:
+            one = pool.submit(SqliteStore, path, LARGE)
+            assert is_about_to.wait(20)
+            two = pool.submit(SqliteStore, path, LARGE)
+            two.add_done_callback(lambda _: other_has_it.set())
+        with closing(one.result()), closing(two.result()):
+            leased(one.result())
+            assert isinstance(claimed(two.result()), Busy)
+        assert len(aside(path)) == 1
+
+    def test_one_who_is_stopped_while_opening_it_is_waited_for_so_long(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(database, "_OPEN_SECONDS", 0.1)
+        with opened(path) as store:
+            fill(store, 3)
+            with FileLock(path.with_name(path.name + ".lock")):
+                with pytest.raises(StoreError, match="another process is opening it"):
+                    SqliteStore(path, LARGE)
+                leased(store, OTHER)  # it has it open already
+                path.unlink()
+                with pytest.raises(StoreError, match="another process is opening it"):
+                    claimed(store)
+            assert isinstance(claimed(store), Leased)
+
+    def test_nobody_is_waited_for_where_damage_is_noticed(self, path: Path) -> None:
+        with opened(path) as store:
+            fill(store, 500, octets=2000)
+        with opened(path) as store:
+            spoilt(path)
+            with FileLock(path.with_name(path.name + ".lock")):
+                began = time.monotonic()
+                with pytest.raises(StoreError, match="malformed"):
+                    kept(store, 500)
+                assert time.monotonic() - began < database._OPEN_SECONDS
+                assert aside(path) == []
+            with pytest.raises(StoreError, match="malformed"):
+                kept(store, 500)
+            assert len(aside(path)) == 1
+            assert isinstance(claimed(store), Leased)
+
+    def test_where_there_can_be_no_lock_it_is_opened_nevertheless(self, path: Path) -> None:
+        path.with_name(path.name + ".lock").mkdir()
+        path.write_bytes(b"no database" * 999)
+        with opened(path) as store:
+            leased(store)
+        assert len(aside(path)) == 1
+
+    @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+    def test_behind_a_link(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        folder = path.parent / "elsewhere"
+        folder.mkdir()
+        target = folder / "target.sqlite"
+        path.symlink_to(target)
+        monkeypatch.setattr(database, "_LOG_OCTETS", 1 << 16)
+        with opened(path) as store:
+            fill(store, 500, octets=2000)
+            store.forget(ORIGIN).result(20)  # in the thread, which shortens the log then
+            at_rest(store)
+            assert target.with_name("target.sqlite-wal").stat().st_size == 0
+        with opened(path) as store:
+            octets = spoilt(target)
+            with pytest.raises(StoreError, match="malformed"):
+                kept(store, 500)
+            fill(store, 3)
+            assert path.is_symlink()
+            assert kept(store, 500) == [0, 1, 2]
+        (damaged,) = aside(target)
+        assert damaged.read_bytes() == octets
+        assert [file.name for file in path.parent.iterdir() if ".damaged-" in file.name] == []
+
+    @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="it counts what /proc shows")
+    @pytest.mark.usefixtures("at_once")
+    def test_files_that_are_gone_do_not_stay_open(self, path: Path) -> None:
+        def count() -> int:
+            return len(list(Path("/proc/self/fd").iterdir()))
+
+        with opened(path) as store:
+            fill(store, 3)
+            before = count()
+            for _ in range(30):
+                for file in path.parent.iterdir():
+                    file.unlink()
+                leased(store)
+                assert store.peek(ORIGIN) is None
+            assert count() <= before
+
+
+class TestQueued:
+    """Writes that wait for the thread."""
+
+    def test_one_that_is_cancelled_costs_no_other(self, path: Path) -> None:
+        with opened(path) as store:
+            fill(store, 3)
+            rest = threading.Event()
+            store._thread.submit(rest.wait, 20)
+            first, second, third = (
+                store.forget(Origin("http", f"h{number}", 80)) for number in range(3)
+            )
+            assert second.cancel()
+            rest.set()
+            assert first.result(20)
+            assert third.result(20)
+            assert kept(store, 3) == [1]
+
+    def test_an_error_of_one_or_of_the_log_costs_no_other(self, path: Path) -> None:
+        def odd(writer: sqlite3.Connection) -> None:
+            writer.execute("insert into leases_2 values (null, null, null)")
+
+        for log in (path / "nothing", path.with_name("long")):
+            path.with_name("long").write_bytes(bytes(database._LOG_OCTETS + 1))
+            with opened(path) as store:
+                fill(store, 3)
+                rest = threading.Event()
+                store._thread.submit(rest.wait, 20)
+                writer = Odd(store._database._opened.writer, "pragma busy_timeout = 20", fail)
+                store._database._opened = dataclasses.replace(
+                    store._database._opened,
+                    log=log,
+                    writer=writer,  # type: ignore[arg-type]
+                )
+                first = store.forget(Origin("http", "h0", 80))
+                second = store._writes.add(ORIGIN, odd)
+                third = store.forget(Origin("http", "h2", 80))
+                rest.set()
+                assert first.result(20)
+                with pytest.raises(StoreError, match="NOT NULL"):
+                    second.result(20)
+                assert third.result(20)
+
+    @pytest.mark.usefixtures("at_once")
+    def test_nothing_is_done_at_once_while_the_file_is_pruned(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pruning, go_on = threading.Event(), threading.Event()
+
+        def slowly(self: SqliteStore, writer: sqlite3.Connection) -> None:
+            pruning.set()
+            go_on.wait(20)
+
+        monkeypatch.setattr(SqliteStore, "_prune", slowly)
+        with opened(path, 1) as store:
+            store.commit(file_entry(body=random.Random(1).randbytes(9000)), None).result(20)
+            assert pruning.wait(20)
+            claim = store.claim(OTHER, seconds=15, fresh_seconds=0)
+            assert not claim.done()
+            assert not store._writes._is_in_the_way, "it did not try and fail"
+            go_on.set()
+            assert isinstance(claim.result(20), Leased)
+
+    def test_no_commit_waits_for_the_disk(self, path: Path) -> None:
+        with opened(path) as store:
+            for connection in (short_writer_of(store), store._database.writer()):
+                assert connection.execute("pragma synchronous").fetchone() == (1,)
+
+
+def fail() -> None:
+    raise sqlite3.OperationalError("disk I/O error")
