@@ -49,7 +49,6 @@ _READ_BUSY_MILLISECONDS = 20  # a reader that can't read at once has a miss
 _LOG_OCTETS = 1 << 23  # SQLite begins to move it at half of that
 _LOG_BUSY_MILLISECONDS = 20  # nobody writes meanwhile
 _LOG_REST_SECONDS = 1.0  # after it was tried in vain
-_MMAP_OCTETS = 1 << 30  # reads of a large file are several times as fast through a memory map
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +223,8 @@ def _connect(path: Path) -> sqlite3.Connection:
         # With a write-ahead log, NORMAL can lose the last commits in a power cut, but damage
         # nothing.
         connection.execute("pragma synchronous = normal")
-        connection.execute(f"pragma mmap_size = {_MMAP_OCTETS}")
+        # No memory map: whoever truncated the file would kill this process.
+        connection.execute("pragma mmap_size = 0")
         undo.pop_all()
     return connection
 

@@ -1108,6 +1108,12 @@ class TestReplaced:
             assert store.peek(ORIGIN) == file_entry()
         assert aside(path) == []
 
+    def test_none_is_mapped_into_memory(self, path: Path) -> None:
+        """A read of a part that somebody has just cut off would kill the process."""
+        with opened(path) as store:
+            for one in (short_writer_of(store), store._database.writer(), reader_of(store)):
+                assert one.execute("pragma mmap_size").fetchone() == (0,)
+
     def test_what_was_set_aside_in_the_same_second_stays(self, path: Path) -> None:
         for octets in (b"one" * 999, b"two" * 999, b"three" * 999):
             path.write_bytes(octets)
