@@ -116,7 +116,8 @@ _EFFECT_FREE = frozenset(
 _MAY_IMPORT = {
     "protocol": _EFFECT_FREE | {"scrapy_rep.protocol"},
     "analysis": _EFFECT_FREE | {"scrapy_rep.analysis", "scrapy_rep.protocol"},
-    "cache": sys.stdlib_module_names | {"redis", "scrapy_rep.cache", "scrapy_rep.protocol"},
+    "cache": sys.stdlib_module_names
+    | {"filelock", "redis", "scrapy_rep.cache", "scrapy_rep.protocol"},
 }
 _MAY_IMPORT["audit"] = sys.stdlib_module_names | {"scrapy_rep.audit"}
 _MAY_IMPORT["warc"] = _MAY_IMPORT["audit"] | {"warcio", "scrapy_rep.warc"}
