@@ -44,7 +44,7 @@ create index if not exists versions_2_by_key on versions_2 (key, id);
 commit;
 """
 _BUSY_MILLISECONDS = 5000
-_OPEN_SECONDS = 5.0
+_OPEN_SECONDS = 1.0  # who opens the file, or sets it aside, takes some milliseconds
 _READ_BUSY_MILLISECONDS = 20  # a reader that can't read at once has a miss
 _LOG_OCTETS = 1 << 23  # SQLite begins to move it at half of that
 _LOG_BUSY_MILLISECONDS = 20  # nobody writes meanwhile
@@ -88,8 +88,8 @@ class Database:
         Raises:
             StoreError: it can neither be opened nor made.
         """
-        self._path = path
-        self._place = Place(path)
+        self._path = path.absolute()  # the folder that a process works in may change
+        self._place = Place(self._path)
         self._has_versions = has_versions
         self._log_again_at = 0.0  # when to move the log at the earliest, by `time.monotonic`
         self._lock = threading.RLock()  # held while any but the thread uses what is opened
@@ -175,36 +175,40 @@ class Database:
 
     def _open(self) -> _Opened:
         """Connect to the file; set it aside if it is damaged, and connect to a new one."""
-        with self._place.held(_OPEN_SECONDS):
-            before = self._place.identity()
-            try:
-                return self._connected()
-            except sqlite3.DatabaseError as error:
-                if not _is_damage(error):
-                    raise
-                self._place.set_aside(before, error)
+        before = self._place.identity()
+        try:
             return self._connected()
+        except sqlite3.DatabaseError as error:
+            if not _is_damage(error):
+                raise
+            with self._place.held(_OPEN_SECONDS):
+                self._place.set_aside(before, error)
+        return self._connected()
 
     def _connected(self) -> _Opened:
-        before = self._place.identity()
         with ExitStack() as undo:
-            writer = undo.enter_context(closing(_connect(self._path)))
+            with self._place.held(_OPEN_SECONDS):
+                self._place.clear()
+                before = self._place.identity()
+                writer = undo.enter_context(closing(_connect(self._path)))
+                identity = self._place.identity()
+                reader, short_writer = (
+                    undo.enter_context(closing(_connect(self._path))) for _ in range(2)
+                )
+                if len({before or identity, identity, self._place.identity()}) > 1:
+                    # Or one connection would read what another does not write.
+                    raise sqlite3.OperationalError("the file was replaced while it was opened")
+                log = self._place.log()
             _make_tables(writer)
             if self._has_versions and not has_versions(writer):
                 writer.executescript(_VERSIONS_SCHEMA)
-            identity = self._place.identity()
-            reader = undo.enter_context(closing(_connect(self._path)))
             reader.execute(f"pragma busy_timeout = {_READ_BUSY_MILLISECONDS}")
             reader.execute("pragma query_only = on")
             reader.execute("select count(*) from (select 1 from entries_2 limit 1)").fetchone()
-            short_writer = undo.enter_context(closing(_connect(self._path)))
             short_writer.execute("pragma busy_timeout = 0")
             short_writer.execute("pragma wal_autocheckpoint = 0")
-            if len({before or identity, identity, self._place.identity()}) > 1:
-                # Or one connection would read what another does not write.
-                raise sqlite3.OperationalError("the file was replaced while it was opened")
             undo.pop_all()
-        return _Opened(identity, self._place.log(), reader, writer, short_writer)
+        return _Opened(identity, log, reader, writer, short_writer)
 
 
 def has_versions(connection: sqlite3.Connection) -> bool:

@@ -2,8 +2,8 @@
 
 A file has companions, which SQLite makes and finds by its name. So nobody opens it while another
 process moves them one by one: it would make new ones for the old file, and those who open the next
-file would find these. A lock beside the file keeps the two apart. It is held for moments, and never
-while the file is read or written.
+file would find these. A lock beside the file keeps the two apart. It is held for moments: nobody
+waits for the file meanwhile.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 Identity = tuple[int, int]
 
-_COMPANIONS = "-wal", "-shm", ""  # the file last: nobody is to find it with the wrong log
+_COMPANIONS = "-wal", "-shm"
 
 
 class Place:
@@ -56,7 +56,8 @@ class Place:
         """
         lock = FileLock(self._beside(".lock"))
         try:
-            lock.acquire(timeout=seconds, poll_interval=0.005)
+            if Path(lock.lock_file).parent.is_dir():  # or it would be made
+                lock.acquire(timeout=seconds, poll_interval=0.005)
         except Timeout as error:
             raise StoreError(f"{self._path}: another process is opening it") from error
         except (OSError, NotImplementedError) as error:
@@ -75,11 +76,9 @@ class Place:
         if self.identity() != identity:
             return
         try:
-            mark = self._unused(f".damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}")
-            for suffix in _COMPANIONS:
-                companion = self._beside(suffix)
-                if companion.exists():
-                    companion.rename(self._beside(mark + suffix))
+            mark = self._mark()
+            self._rename("", mark)  # first: if it can't be renamed, nothing is
+            self._move_companions(mark)
         except OSError as refusal:
             logger.warning(
                 "%s is damaged (%s) and can't be set aside: %s", self._path, error, refusal
@@ -88,12 +87,30 @@ class Place:
             kept = self._beside(mark).name
             logger.warning("%s is damaged (%s); it is kept as %s", self._path, error, kept)
 
+    def clear(self) -> None:
+        """Set aside what is there of a file that is not; the place is held.
+
+        A process that set it aside has died before it was done.
+        """
+        with suppress(OSError):
+            if self.identity() is None:
+                self._move_companions(self._mark())
+
+    def _move_companions(self, mark: str) -> None:
+        for suffix in _COMPANIONS:
+            if self._beside(suffix).exists():
+                self._rename(suffix, mark)
+
+    def _rename(self, suffix: str, mark: str) -> None:
+        self._beside(suffix).rename(self._beside(mark + suffix))
+
     def _beside(self, suffix: str) -> Path:
         target = Path(os.path.realpath(self._path))
         return target.with_name(target.name + suffix)
 
-    def _unused(self, mark: str) -> str:
-        """A mark by which no file was set aside yet."""
+    def _mark(self) -> str:
+        """By which no file was set aside yet."""
+        mark = f".damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
         numbered = (f"{mark}-{number}" for number in itertools.count(2))
         marks = itertools.chain([mark], numbered)
         return next(one for one in marks if not self._beside(one).exists())

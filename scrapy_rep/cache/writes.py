@@ -235,6 +235,8 @@ class Writes:
             if not isinstance(error, _OF_ONE_WRITE):
                 self._failure = failure, self._count
             error = failure
+        elif isinstance(error, StoreError):  # there is no connection
+            self._failure = error, self._count
         for write in writes:
             write.future.set_exception(error)
 

@@ -1302,17 +1302,17 @@ class TestPlace:
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """One is about to set the damaged file aside, and another one opens its place."""
-        unused = Place._unused
+        marked = Place._mark
         is_about_to, other_has_it = threading.Event(), threading.Event()
 
-        def later(self: Place, mark: str) -> str:
+        def later(self: Place) -> str:
             if not is_about_to.is_set():
                 is_about_to.set()
                 other_has_it.wait(0.3)
-            return unused(self, mark)
+            return marked(self)
 
         path.write_bytes(b"no database" * 999)
-        monkeypatch.setattr(Place, "_unused", later)
+        monkeypatch.setattr(Place, "_mark", later)
         with ThreadPoolExecutor() as pool:
             one = pool.submit(SqliteStore, path, LARGE)
             assert is_about_to.wait(20)
@@ -1360,6 +1360,106 @@ class TestPlace:
         with opened(path) as store:
             leased(store)
         assert len(aside(path)) == 1
+
+    def test_all_who_wait_for_it_wait_once(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(database, "_OPEN_SECONDS", 0.5)
+        with opened(path) as store:
+            fill(store, 3)
+            with FileLock(path.with_name(path.name + ".lock")):
+                path.unlink()
+                rest = threading.Event()
+                store._thread.submit(rest.wait, 20)
+                began = time.monotonic()
+                queued = [store.forget(ORIGIN) for _ in range(10 * writes._TOGETHER)]
+                rest.set()
+                for future in queued:
+                    assert isinstance(future.exception(20), StoreError)
+                assert time.monotonic() - began < 4 * 0.5
+
+    def test_who_waits_for_the_file_keeps_nobody_from_opening_it(self, path: Path) -> None:
+        with opened(path) as store, ThreadPoolExecutor() as pool:
+            store._database.writer().execute("begin immediate")
+            other = pool.submit(SqliteStore, path, LARGE, versions=2)
+            time.sleep(0.1)
+            began = time.monotonic()
+            with opened(path):
+                pass
+            assert time.monotonic() - began < database._OPEN_SECONDS
+            assert not other.done()
+            store._database.writer().execute("rollback")
+            other.result(20).close()
+
+    @pytest.mark.usefixtures("at_once")
+    def test_what_is_left_of_one_whose_mover_died(self, path: Path) -> None:
+        with opened(path) as store:
+            fill(store, 3)
+            path.rename(path.with_name("moved"))  # and not its log, which the store writes to
+            with opened(path) as other:
+                assert kept(other, 3) == []
+                leased(other)
+                assert isinstance(claimed(store), Busy)
+                store.commit(file_entry(OTHER), None).result(20)
+                assert other.peek(OTHER) == file_entry(OTHER)
+            assert len(list(path.parent.glob("*.damaged-*-wal"))) == 1
+            assert len(list(path.parent.glob("*.damaged-*-shm"))) == 1
+
+    def test_where_it_cannot_be_moved_nothing_is(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rename = Path.rename
+
+        def refused(self: Path, target: Path) -> Path:
+            if self == path:
+                raise PermissionError("sticky")
+            return rename(self, target)
+
+        with opened(path) as store:
+            fill(store, 500, octets=2000)
+        with opened(path) as store:
+            spoilt(path)
+            monkeypatch.setattr(Path, "rename", refused)
+            with pytest.raises(StoreError, match="malformed"):
+                kept(store, 500)
+            assert list(path.parent.glob("*.damaged-*")) == []
+
+    @pytest.mark.usefixtures("at_once")
+    def test_no_connection_is_closed_amid_a_short_write(self, path: Path) -> None:
+        def work(connection: sqlite3.Connection) -> str:
+            path.unlink()
+            calls.append(pool.submit(store._database.writer))
+            time.sleep(0.05)
+            assert not calls[0].done()
+            connection.execute("delete from leases_2")
+            return "done"
+
+        calls: list[Future[sqlite3.Connection]] = []
+        with opened(path) as store, ThreadPoolExecutor() as pool:
+            fill(store, 3)
+            future = store._writes.add(ORIGIN, work, is_short=True)
+            assert future.done()
+            assert future.result() == "done"
+            calls[0].result(20)
+            leased(store)
+
+    def test_no_folder_is_made_for_the_target_of_a_link(self, path: Path) -> None:
+        path.symlink_to(path.parent / "unmounted" / "target.sqlite")
+        with pytest.raises(StoreError):
+            SqliteStore(path, LARGE)
+        assert not (path.parent / "unmounted").exists()
+
+    def test_it_stays_where_it_was_opened(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (path.parent / "other").mkdir()
+        monkeypatch.chdir(path.parent)
+        with opened(Path(path.name)) as store:
+            fill(store, 3)
+            monkeypatch.chdir("other")
+            leased(store)
+            assert kept(store, 3) == [0, 1, 2]
+        assert list(Path.cwd().iterdir()) == []
 
     @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
     def test_behind_a_link(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
