@@ -138,7 +138,8 @@ class Database:
     def failed(self, error: sqlite3.Error) -> StoreError:
         """What to raise where something failed with what is opened; damage is set aside."""
         if _is_damage(error):
-            with suppress(StoreError), self._place.held(0):  # or it is found again, and then is
+            # If somebody holds the place, the file stays until the damage is met once more.
+            with suppress(StoreError), self._place.held(0):
                 self._place.set_aside(self._opened.identity, error)
         return StoreError(f"{self._path}: {error}")
 
