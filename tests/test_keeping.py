@@ -102,8 +102,7 @@ def test_a_failure_of_our_own_is_nobody_else_s(
         assert "/a" not in site.paths()
     assert result.stats[f"rep/event/{event}"] == 1
     with closing(sqlite3.connect(path)) as plain:
-        assert plain.execute("select key from entries_2").fetchall() == []
-        assert plain.execute("select key from leases_2").fetchall() == []
+        assert plain.execute("select key from files_3").fetchall() == []
 
 
 @pytest.mark.slow

@@ -137,7 +137,7 @@ def test_four_workers_fetch_each_origin_once(
         for seed in range(_WORKERS):
             file = tmp_path / f"worker-{seed}" / "robots.sqlite"
             with closing(sqlite3.connect(file)) as plain:
-                (kept,) = plain.execute("select count(*) from entries_2").fetchone()
+                (kept,) = plain.execute("select count(*) from files_3").fetchone()
             assert kept == count
 
 

@@ -354,7 +354,7 @@ class TestSqlite:
         assert aside.read_bytes() == b"this is no database" * 500
         assert len(re.findall(r"\[scrapy_rep\S*\] WARNING", result.log)) == 1
         with closing(sqlite3.connect(path)) as plain:
-            assert plain.execute("select count(*) from entries_2").fetchone() == (2,)
+            assert plain.execute("select count(*) from files_3").fetchone() == (2,)
 
     @pytest.mark.parametrize("loop", LOOPS)
     def test_where_nothing_can_be_written(self, loop: Loop) -> None:
@@ -411,9 +411,7 @@ class TestSqlite:
         with Site({"/robots.txt": _RULES}) as site:
             run("asyncio", site, **settings)
             with closing(sqlite3.connect(path)) as plain:
-                plain.execute(
-                    "update entries_2 set record = cast('?' || substr(record, 2) as blob)"
-                )
+                plain.execute("update files_3 set record = cast('?' || substr(record, 2) as blob)")
                 plain.commit()
             before = len(site.paths())
             result = run("asyncio", site, **settings)

@@ -1,9 +1,10 @@
 """One SQLite file that is in use: the connections to it, and a new file where it is damaged.
 
-There are three. One reads, where the store is asked. One writes in a thread: it waits for the lock,
-and moves what is in the write-ahead log into the file now and then, which takes a disk's time. One
-does short writes where they are asked for: it waits for nobody and moves nothing, so that its
-commit is an append to the log, which the system keeps in memory.
+There are two. One writes in a thread: it waits for the lock, and moves what is in the write-ahead
+log into the file now and then, which takes a disk's time. One reads, and does short writes, where
+the store is asked: it waits for nobody and moves nothing, so that its commit is an append to the
+log, which the system keeps in memory. It does both, since a connection forgets what it has read of
+the file when another one writes.
 """
 
 from __future__ import annotations
@@ -11,41 +12,44 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from .base import StoreError
 from .place import Identity, Place
 
+Value = TypeVar("Value")
+
 # The tables carry the version, so that versions of this package can share a file: those of others
 # are neither read nor changed. What they take does not count against the limit of ours.
+#
+# A row of `files_3` holds an entry (`changed_at`, `record`), a lease (`token`, `until`), or both.
+# In tables of their own, they would make each commit write twice as many pages.
 _SCHEMA = """
 begin immediate;
-create table if not exists entries_2 (
-    key text primary key, changed_at real not null, record blob not null
+create table if not exists files_3 (
+    key text primary key, changed_at real, record blob, token text, until real
 );
-create table if not exists leases_2 (
-    key text primary key, token text not null, until real not null
-);
-create table if not exists others_2 (pages integer not null);
-insert into others_2 select page_count - freelist_count
-    from pragma_page_count, pragma_freelist_count where not exists (select 1 from others_2);
+create table if not exists others_3 (pages integer not null);
+insert into others_3 select page_count - freelist_count
+    from pragma_page_count, pragma_freelist_count where not exists (select 1 from others_3);
 commit;
 """
 # Made where versions are kept: a file without them is as ever.
 _VERSIONS_SCHEMA = """
 begin immediate;
-create table if not exists versions_2 (
+create table if not exists versions_3 (
     id integer primary key, key text not null, record blob not null
 );
-create index if not exists versions_2_by_key on versions_2 (key, id);
+create index if not exists versions_3_by_key on versions_3 (key, id);
 commit;
 """
 _BUSY_MILLISECONDS = 5000
 _OPEN_SECONDS = 1.0  # who opens the file, or sets it aside, takes some milliseconds
-_READ_BUSY_MILLISECONDS = 20  # a reader that can't read at once has a miss
+_PAUSES_SECONDS = 0.0001, 0.0004, 0.0015, 0.003
 _LOG_OCTETS = 1 << 23  # SQLite begins to move it at half of that
 _LOG_BUSY_MILLISECONDS = 20  # nobody writes meanwhile
 _LOG_REST_SECONDS = 1.0  # after it was tried in vain
@@ -58,21 +62,19 @@ class _Opened:
     Attributes:
         identity: of the file.
         log: its write-ahead log.
-        reader: reads.
         writer: of the thread.
-        short_writer: writes where it is asked to.
+        here: reads and writes where it is asked to.
     """
 
     identity: Identity | None
     log: Path
-    reader: sqlite3.Connection
     writer: sqlite3.Connection
-    short_writer: sqlite3.Connection
+    here: sqlite3.Connection
 
     def close(self) -> None:
         """Close them."""
-        for one in (self.writer, self.short_writer, self.reader):
-            one.close()
+        self.writer.close()
+        self.here.close()
 
 
 class Database:
@@ -93,6 +95,7 @@ class Database:
         self._has_versions = has_versions
         self._log_again_at = 0.0  # when to move the log at the earliest, by `time.monotonic`
         self._lock = threading.RLock()  # held while any but the thread uses what is opened
+        self._is_broken = False  # whether what reads and writes here is closed
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._opened = self._open()
@@ -103,18 +106,40 @@ class Database:
         ) as error:  # ValueError: a name of odd characters
             raise StoreError(f"{path}: {error}") from error
 
-    @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection to read with, which stays open meanwhile.
+    def read(self, work: Callable[[sqlite3.Connection], Value]) -> Value:
+        """What some work reads, here.
 
         Raises:
             StoreError: for an error of SQLite's; a damaged file is set aside.
         """
         with self._lock:
             try:
-                yield self._opened.reader
+                return soon(lambda: work(self._opened.here))
             except sqlite3.Error as error:
                 raise self.failed(error) from error
+
+    def write_at_once(self, work: Callable[[sqlite3.Connection], bool]) -> bool:
+        """Have some work write, here: what it returns; False if it is for `writer`.
+
+        That is so where the file is new, or a write could neither be done nor undone.
+        """
+        with self._lock:
+            if not self._is_usable():
+                return False
+            here = self._opened.here
+            try:
+                return work(here)
+            finally:
+                self._undo(here)
+
+    def _undo(self, connection: sqlite3.Connection) -> None:
+        """End a transaction, or the connection, so that the lock is let go of in any case."""
+        try:
+            if connection.in_transaction:
+                connection.execute("rollback")
+        except sqlite3.Error:
+            connection.close()
+            self._is_broken = True
 
     def writer(self) -> sqlite3.Connection:
         """To write with, in the thread; to a new file in the place of a damaged one.
@@ -126,14 +151,9 @@ class Database:
             opened = self._open()
             with self._lock:  # others may use the former ones right now
                 former, self._opened = self._opened, opened
+                self._is_broken = False
             former.close()
         return self._opened.writer
-
-    @contextmanager
-    def short_writing(self) -> Iterator[sqlite3.Connection | None]:
-        """A connection to write with at once; None where that is for `writer`: the file is new."""
-        with self._lock:
-            yield self._opened.short_writer if self._is_usable() else None
 
     def failed(self, error: sqlite3.Error) -> StoreError:
         """What to raise where something failed with what is opened; damage is set aside."""
@@ -148,7 +168,7 @@ class Database:
         self._opened.close()
 
     def _is_usable(self) -> bool:
-        return self._place.identity() == self._opened.identity
+        return not self._is_broken and self._place.identity() == self._opened.identity
 
     def shorten_log(self) -> None:
         """Move a long write-ahead log into the file, in the thread.
@@ -193,9 +213,7 @@ class Database:
                 before = self._place.identity()
                 writer = undo.enter_context(closing(_connect(self._path)))
                 identity = self._place.identity()
-                reader, short_writer = (
-                    undo.enter_context(closing(_connect(self._path))) for _ in range(2)
-                )
+                here = undo.enter_context(closing(_connect(self._path)))
                 if len({before or identity, identity, self._place.identity()}) > 1:
                     # Or one connection would read what another does not write.
                     raise sqlite3.OperationalError("the file was replaced while it was opened")
@@ -203,18 +221,40 @@ class Database:
             _make_tables(writer)
             if self._has_versions and not has_versions(writer):
                 writer.executescript(_VERSIONS_SCHEMA)
-            reader.execute(f"pragma busy_timeout = {_READ_BUSY_MILLISECONDS}")
-            reader.execute("pragma query_only = on")
-            reader.execute("select count(*) from (select 1 from entries_2 limit 1)").fetchone()
-            short_writer.execute("pragma busy_timeout = 0")
-            short_writer.execute("pragma wal_autocheckpoint = 0")
+            here.execute("select count(*) from (select 1 from files_3 limit 1)").fetchone()
+            here.execute("pragma busy_timeout = 0")
+            here.execute("pragma wal_autocheckpoint = 0")
             undo.pop_all()
-        return _Opened(identity, log, reader, writer, short_writer)
+        return _Opened(identity, log, writer, here)
+
+
+def soon(work: Callable[[], Value]) -> Value:
+    """What some work with the connection gives that does not wait for a lock.
+
+    Others hold it for moments, so the work is tried for some milliseconds. The interpreter is left
+    to the thread meanwhile, which might be the one that has it.
+
+    Raises:
+        sqlite3.OperationalError: somebody has it for longer.
+    """
+    for pause in _PAUSES_SECONDS:
+        try:
+            return work()
+        except sqlite3.OperationalError as error:
+            if not is_locked(error):
+                raise
+        time.sleep(pause)
+    return work()
+
+
+def is_locked(error: BaseException | None) -> bool:
+    """Whether an error says that somebody else has the lock."""
+    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
 
 
 def has_versions(connection: sqlite3.Connection) -> bool:
     """Whether this file has versions: one that an older release made has none."""
-    found = connection.execute("select 1 from sqlite_master where name = 'versions_2'")
+    found = connection.execute("select 1 from sqlite_master where name = 'versions_3'")
     return found.fetchone() is not None
 
 
@@ -236,7 +276,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _make_tables(writer: sqlite3.Connection) -> None:
     # Looked for first: to make tables needs the lock, though they be there.
-    found = writer.execute("select 1 from sqlite_master where name = 'others_2'")
+    found = writer.execute("select 1 from sqlite_master where name = 'others_3'")
     if found.fetchone() is None:
         writer.executescript(_SCHEMA)
 

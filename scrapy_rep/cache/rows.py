@@ -36,7 +36,7 @@ def spans(path: Path, count: int) -> Iterator[tuple[int, int]]:
     """
     # One look-up each. Both in one select would read every page.
     ((first,),), ((last,),) = (
-        _rows(path, f"select {end}(rowid) from entries_2", ())  # noqa: S608 - min, max
+        _rows(path, f"select {end}(rowid) from files_3", ())  # noqa: S608 - min, max
         for end in ("min", "max")
     )
     damaged_count = 0
@@ -44,7 +44,7 @@ def spans(path: Path, count: int) -> Iterator[tuple[int, int]]:
         yield first, first + count
         sought = first + count
         try:
-            select = "select min(rowid) from entries_2 where rowid >= ?"
+            select = "select min(rowid) from files_3 where rowid >= ?"
             ((first,),) = _rows(path, select, (sought,))
             damaged_count = 0
         except DamagedError:
@@ -58,7 +58,10 @@ def read_entries(path: Path, first: int, stop: int) -> Iterator[Entry | None]:
     Raises:
         StoreError: the file cannot be read.
     """
-    select = "select key, record from entries_2 where rowid >= ? and rowid < ? order by rowid"
+    select = (
+        "select key, record from files_3 "
+        "where rowid >= ? and rowid < ? and record is not null order by rowid"
+    )
     try:
         rows = _rows(path, select, (first, stop))
     except DamagedError:
@@ -75,7 +78,7 @@ def _one_by_one(path: Path, first: int, stop: int) -> Iterator[Entry | None]:
 
 def _if_there(path: Path, row: int) -> list[Entry | None]:
     try:
-        select = "select key, record from entries_2 where rowid = ?"
+        select = "select key, record from files_3 where rowid = ? and record is not null"
         return [*map(_entry, _rows(path, select, (row,)))]
     except DamagedError:
         return [None]

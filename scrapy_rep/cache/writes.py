@@ -18,11 +18,13 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from .base import StoreError
+from .database import soon
 
 Value = TypeVar("Value")
 
@@ -30,9 +32,6 @@ _TOGETHER = 100  # writes in one transaction, at most: other processes wait for 
 # So many writes in a row of so many are the thread's: the first may move the log into the file, and
 # the second then begins the log anew. Both wait for the disk.
 _TO_THREAD = 2, 512
-# How long a short write waits for a lock, again and again: others hold it as long for theirs. The
-# interpreter is left to the thread meanwhile, which might be the one that holds it.
-_PAUSES_SECONDS = 0.0001, 0.0004, 0.0015, 0.003
 _SLOW_SECONDS = 0.02  # a short write waited so long: the disk is slow, or the file is locked
 _REST_SECONDS = 10.0  # after a slow one, all are the thread's
 _OF_ONE_WRITE = sqlite3.DataError, sqlite3.IntegrityError  # all others may be of the file
@@ -55,23 +54,23 @@ class Writes:
         self,
         thread: ThreadPoolExecutor,
         connection: Callable[[], sqlite3.Connection],
-        short_connection: Callable[[], AbstractContextManager[sqlite3.Connection | None]],
+        at_once: Callable[[Callable[[sqlite3.Connection], bool]], bool],
         committed: Callable[[], None],
         failed: Callable[[sqlite3.Error], StoreError],
     ) -> None:
         """Take where they are done, how, and what to say of errors.
 
         Args:
-            thread: of one worker, in which all else is called but `short_connection`.
+            thread: of one worker, in which all else is called but `at_once`.
             connection: gives the connection that they go through; asked before each transaction.
-            short_connection: gives that of a short one while this is done, which itself does not
-                wait for a lock; None if it is to go through the other one.
+            at_once: does a short one, through a connection that does not wait for a lock; undoes
+                what was begun and not ended. Returns whether it was done.
             committed: called after each transaction of the thread.
             failed: gives what those who wait hear of an error of the file.
         """
         self._thread = thread
         self._connection = connection
-        self._short_connection = short_connection
+        self._at_once = at_once
         self._committed = committed
         self._failed = failed
         self._lock = threading.Lock()  # of the seven below; held while a short write is done
@@ -89,6 +88,7 @@ class Writes:
         key: Hashable | None,
         work: Callable[[sqlite3.Connection], Value],
         *,
+        attempt: Callable[[sqlite3.Connection], Value | None] | None = None,
         is_short: bool = False,
         follows: bool = False,
     ) -> Future[Value]:
@@ -99,6 +99,8 @@ class Writes:
                 meanwhile, nothing is done at once.
             work: given a connection. What fails is undone and done again: it must have no effect
                 but that on the file.
+            attempt: one statement that nearly always does the work, without a transaction around
+                it, which would cost as much again. Gives None where it changed nothing.
             is_short: it takes no longer than the loop may be held up for.
             follows: it belongs to one that is just done, and is done though they are closed.
 
@@ -110,7 +112,7 @@ class Writes:
             if self._is_closed and not (follows and self._is_called):
                 write.future.set_exception(StoreError("the store is closed"))
                 return write.future
-            if not (is_short and self._is_done_at_once(write)):
+            if not (is_short and self._is_done_at_once(write, attempt)):
                 try:
                     self._call()
                 except RuntimeError as error:  # as the interpreter ends
@@ -132,26 +134,31 @@ class Writes:
         with self._lock:
             self._is_closed = True
 
-    def _is_done_at_once(self, write: _Write) -> bool:
+    def _is_done_at_once(
+        self, write: _Write, attempt: Callable[[sqlite3.Connection], Any] | None
+    ) -> bool:
         """Do a short write here, unless it is for the thread: whether it is done."""
         in_a_row, of = _TO_THREAD
         is_turn_of_thread = self._count % of < in_a_row or time.monotonic() < self._thread_until
         is_behind_another = write.key in self._keys or None in self._keys
         if is_turn_of_thread or is_behind_another or self._is_in_the_way:
             return False
-        with self._short_connection() as connection:
-            return connection is not None and self._is_done_by(connection, write)
+        return self._at_once(partial(self._is_done_by, write, attempt))
 
-    def _is_done_by(self, connection: sqlite3.Connection, write: _Write) -> bool:
+    def _is_done_by(
+        self,
+        write: _Write,
+        attempt: Callable[[sqlite3.Connection], Any] | None,
+        connection: sqlite3.Connection,
+    ) -> bool:
         began = _idle_seconds()
         try:
-            _begin_soon(connection)
-            result = write.work(connection)
-            connection.execute("commit")
-        except BaseException as error:
-            _undo_or_close(connection)
-            if not isinstance(error, Exception):
-                raise
+            result = None if attempt is None else soon(partial(attempt, connection))
+            if result is None:
+                soon(partial(connection.execute, "begin immediate"))
+                result = write.work(connection)
+                connection.execute("commit")
+        except Exception:  # noqa: BLE001 - the thread does it again, and tells
             self._is_in_the_way = True
             return False
         finally:
@@ -246,39 +253,7 @@ def _idle_seconds() -> float:
     return time.monotonic() - time.thread_time()
 
 
-def _begin_soon(connection: sqlite3.Connection) -> None:
-    """Begin a transaction, unless the file is locked for longer.
-
-    Raises:
-        sqlite3.Error: it is, or it cannot be written.
-    """
-    for pause in _PAUSES_SECONDS:
-        if _has_begun(connection):
-            return
-        time.sleep(pause)
-    connection.execute("begin immediate")
-
-
-def _has_begun(connection: sqlite3.Connection) -> bool:
-    """Begin a transaction, unless the file is locked."""
-    try:
-        connection.execute("begin immediate")
-    except sqlite3.OperationalError as error:
-        if "locked" not in str(error):
-            raise
-        return False
-    return True
-
-
 def _undo(connection: sqlite3.Connection) -> None:
     """End a transaction that failed; a full disk may have ended it."""
     if connection.in_transaction:
         connection.execute("rollback")
-
-
-def _undo_or_close(connection: sqlite3.Connection) -> None:
-    """End a transaction, or the connection, so that the lock is let go of in any case."""
-    try:
-        _undo(connection)
-    except sqlite3.Error:
-        connection.close()

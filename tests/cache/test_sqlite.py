@@ -137,26 +137,27 @@ class TestLife:
 
     def test_the_tables_of_another_version_are_left_alone(self, path: Path) -> None:
         with closing(sqlite3.connect(path)) as newer:
-            newer.execute("create table entries_3 (origin text, whatever blob)")
-            newer.execute("insert into entries_3 values ('http://h', x'00')")
-            newer.execute("pragma user_version = 3")
+            newer.execute("create table files_4 (origin text, whatever blob)")
+            newer.execute("insert into files_4 values ('http://h', x'00')")
+            newer.execute("pragma user_version = 4")
             newer.commit()
         with opened(path) as store:
             store.commit(file_entry(), None).result()
             assert store.peek(ORIGIN) == file_entry()
         with closing(sqlite3.connect(path)) as newer:
-            assert newer.execute("select * from entries_3").fetchall() == [("http://h", b"\0")]
-            assert newer.execute("pragma user_version").fetchone() == (3,)
+            assert newer.execute("select * from files_4").fetchall() == [("http://h", b"\0")]
+            assert newer.execute("pragma user_version").fetchone() == (4,)
 
-    def test_a_file_of_the_first_version_is_left_aside(self, path: Path) -> None:
+    @pytest.mark.parametrize("table", ["entries_1", "entries_2"])
+    def test_a_file_of_an_earlier_version_is_left_aside(self, path: Path, table: str) -> None:
         """Neither read, nor deleted, nor counted: it holds more than the limit of ours."""
         rows = [(f"http://h{number}", NOW, b"REP\x01" + bytes(5000)) for number in range(400)]
         with closing(sqlite3.connect(path)) as before:
             before.execute(
-                "create table entries_1 (origin text primary key, changed_at real not null, "
+                f"create table {table} (origin text primary key, changed_at real not null, "
                 "record blob not null)"
             )
-            before.executemany("insert into entries_1 values (?, ?, ?)", rows)
+            before.executemany(f"insert into {table} values (?, ?, ?)", rows)
             before.commit()
         for _ in range(2):
             with opened(path, 1 << 18) as store:
@@ -167,7 +168,7 @@ class TestLife:
                 for number in range(3):
                     assert store.forget(Origin("http", f"h{number}", 80)).result()
         with closing(sqlite3.connect(path)) as before:
-            found = before.execute("select * from entries_1 order by rowid").fetchall()
+            found = before.execute(f"select * from {table} order by rowid").fetchall()
         assert found == rows
 
     @pytest.mark.parametrize("record", [b"", b"REP\x01whatever", "text", 5, None, b"\0" * 99])
@@ -182,7 +183,7 @@ class TestLife:
         with opened(path) as store:
             _put(path, ORIGIN, encode(file_entry()))
             with closing(sqlite3.connect(path)) as plain:
-                plain.execute("update entries_2 set record = cast(record as text)")
+                plain.execute("update files_3 set record = cast(record as text)")
                 plain.commit()
             assert store.peek(ORIGIN) is None
 
@@ -235,7 +236,7 @@ class TestBound:
         with opened(path) as store:
             leased(store)
             with closing(sqlite3.connect(path, isolation_level=None)) as plain:
-                plain.execute("update leases_2 set until = ?", (until,))
+                plain.execute("update files_3 set until = ?", (until,))
             assert isinstance(claimed(store), Leased)
 
     @pytest.mark.parametrize("pages", ["many", b"\xff", 1e300, None])
@@ -244,20 +245,29 @@ class TestBound:
             fill(store, 1)
         with closing(sqlite3.connect(path, isolation_level=None)) as plain:
             if pages is None:
-                plain.execute("delete from others_2")
+                plain.execute("delete from others_3")
             else:
-                plain.execute("update others_2 set pages = ?", (pages,))
+                plain.execute("update others_3 set pages = ?", (pages,))
         with opened(path) as store:
             assert store.commit(file_entry(OTHER), None).result()
 
-    def test_leases_of_the_dead_go_too(self, path: Path) -> None:
+    def test_leases_of_the_dead_go_first(self, path: Path) -> None:
+        def leases() -> int:
+            with closing(sqlite3.connect(path)) as plain:
+                select = "select count(*) from files_3 where token is not null"
+                return int(plain.execute(select).fetchone()[0])
+
         with closing(SqliteStore(path, LARGE, lambda: NOW - 10**8)) as store:
-            for number in range(300):
-                leased(store, Origin("http", f"h{number}", 80))
-        with opened(path) as store:
+            for number in range(50):
+                leased(store, Origin("http", f"dead{number}", 80))
+        with opened(path, 1 << 20) as store:
             fill(store, 256)
-        with closing(sqlite3.connect(path)) as plain:
-            assert plain.execute("select count(*) from leases_2").fetchone() == (0,)
+            assert leases() == 50
+            living = leased(store)
+            fill(store, 512, octets=3000)
+            assert leases() == 1
+            assert store.commit(file_entry(), living).result(20)
+            assert kept(store, 1) == [], "the oldest of the others went, too"
 
 
 @pytest.mark.usefixtures("way")
@@ -570,7 +580,7 @@ class Odd:
         self._instead = instead
 
     def execute(self, statement: str, *arguments: Any) -> sqlite3.Cursor:
-        if statement == self._statement:
+        if statement.startswith(self._statement):
             self._instead()
         return self._connection.execute(statement, *arguments)
 
@@ -579,20 +589,13 @@ class Odd:
 
 
 def make_odd(store: SqliteStore, statement: str, instead: Callable[[], object]) -> None:
-    """Have something happen before a statement of short writes."""
-    odd = Odd(short_writer_of(store), statement, instead)
-    store._writes._short_connection = lambda: nullcontext(odd)  # type: ignore[arg-type]
+    """Have something happen before a statement of what is done at once."""
+    odd: Any = Odd(here_of(store), statement, instead)
+    store._database._opened = dataclasses.replace(store._database._opened, here=odd)
 
 
-def short_writer_of(store: SqliteStore) -> sqlite3.Connection:
-    with store._database.short_writing() as connection:
-        assert connection is not None
-        return connection
-
-
-def reader_of(store: SqliteStore) -> sqlite3.Connection:
-    with store._database.reading() as connection:
-        return connection
+def here_of(store: SqliteStore) -> sqlite3.Connection:
+    return store._database._opened.here
 
 
 class TestAtOnce:
@@ -686,7 +689,10 @@ class TestAtOnce:
             assert isinstance(claim.result(20), Leased)
 
     @pytest.mark.usefixtures("at_once")
-    @pytest.mark.parametrize("statement", ["begin immediate", "commit"])
+    @pytest.mark.parametrize(
+        "statement",
+        ["begin immediate", "commit", "insert", "update files_3 set changed_at", "delete"],
+    )
     def test_what_fails_is_undone_and_done_in_the_thread(self, path: Path, statement: str) -> None:
         failures: list[str] = []
 
@@ -698,10 +704,14 @@ class TestAtOnce:
             fill(store, 3)
             make_odd(store, statement, fail)
             lease = leased(store)
-            assert failures == [statement]
             assert isinstance(claimed(store), Busy), "there is one lease, of the second try"
             assert store.commit(file_entry(), lease).result(20)
+            at_rest(store)
             assert store.peek(ORIGIN) == file_entry()
+            lease = leased(store, OTHER)
+            store.release(lease).result(20)
+            assert isinstance(claimed(store, OTHER), Leased)
+            assert failures
 
     @pytest.mark.usefixtures("at_once")
     def test_an_error_of_the_work_is_told(self, path: Path) -> None:
@@ -709,7 +719,7 @@ class TestAtOnce:
 
         def work(connection: sqlite3.Connection) -> None:
             connections.append(connection)
-            connection.execute("delete from leases_2")
+            connection.execute("delete from files_3")
             raise KeyError("odd")
 
         with opened(path) as store:
@@ -717,7 +727,7 @@ class TestAtOnce:
             leased(store)
             with pytest.raises(KeyError, match="odd"):
                 store._writes.add(OTHER, work, is_short=True).result(20)
-            assert connections == [short_writer_of(store), store._database.writer()]
+            assert connections == [here_of(store), store._database.writer()]
             assert isinstance(claimed(store), Busy), "what it did is undone"
 
     @pytest.mark.usefixtures("at_once")
@@ -727,7 +737,7 @@ class TestAtOnce:
 
         with opened(path) as store, opened(path) as other:
             fill(store, 3)
-            short_writer = short_writer_of(store)
+            short_writer = here_of(store)
             make_odd(store, "rollback", fail)
             with pytest.raises(StoreError, match="nothing"):
                 store._writes.add(
@@ -750,10 +760,12 @@ class TestAtOnce:
 
         with opened(path) as store, opened(path) as other:
             fill(store, 3)
+            lease = leased(store)
             make_odd(store, "commit", interrupt)
             with pytest.raises(KeyboardInterrupt):
-                leased(store)
-            assert isinstance(claimed(other), Leased), "it is undone, and the lock is free"
+                store.release(lease)
+            assert isinstance(claimed(other), Busy), "it is undone"
+            assert isinstance(claimed(other, OTHER), Leased), "the lock is free"
 
     @pytest.mark.usefixtures("at_once")
     def test_a_new_file_is_made_in_the_thread_and_used_at_once(self, path: Path) -> None:
@@ -785,7 +797,7 @@ class TestAtOnce:
 
         with opened(path) as store:
             fill(store, 3)
-            old = short_writer_of(store)
+            old = here_of(store)
             for file in path.parent.iterdir():
                 file.unlink()
             monkeypatch.setattr(database, "_make_tables", slowly)
@@ -797,12 +809,12 @@ class TestAtOnce:
             go_on.set()
             assert isinstance(first.result(20), Leased)
             assert isinstance(second.result(20), Leased)
-            assert short_writer_of(store) is not old
+            assert here_of(store) is not old
             with opened(path) as other:
                 assert isinstance(claimed(other), Busy)
 
     @pytest.mark.usefixtures("at_once")
-    def test_the_file_is_pruned_in_the_thread_and_tidied_at_once(
+    def test_the_file_is_pruned_in_the_thread_and_looked_at_at_once(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         calls: list[tuple[str, bool]] = []
@@ -817,13 +829,13 @@ class TestAtOnce:
 
             monkeypatch.setattr(SqliteStore, name, do)
 
-        noted("_tidy")
+        noted("_is_full")
         noted("_prune")
         with opened(path, 1 << 18) as store:
             fill(store, 256, octets=3000)
-            assert calls == [("_tidy", True)]
+            assert calls == [("_is_full", True)]
             fill(store, 1, first=256)
-            assert calls == [("_tidy", True), ("_tidy", True), ("_prune", False)]
+            assert calls[:3] == [("_is_full", True), ("_is_full", True), ("_prune", False)]
             assert 0 not in kept(store, 1)
 
     @pytest.mark.usefixtures("at_once")
@@ -871,8 +883,8 @@ class TestInTheWay:
         begun: list[float] = []
         with opened(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
             fill(store, 3)
-            usual = store._writes._short_connection
-            make_odd(store, "begin immediate", lambda: begun.append(time.monotonic()))
+            usual = store._database._opened
+            make_odd(store, "insert", lambda: begun.append(time.monotonic()))
             other.execute("begin immediate")
             claims = []
             for number in range(5):
@@ -880,13 +892,13 @@ class TestInTheWay:
                 claims.append(store.claim(origin, seconds=15, fresh_seconds=math.inf))
                 time.sleep(0.05)  # the thread waits for the lock by then
             assert not any(claim.done() for claim in claims)
-            assert len(begun) == len(writes._PAUSES_SECONDS) + 1
-            assert sum(writes._PAUSES_SECONDS) <= begun[-1] - begun[0] < 0.5
-            assert sum(writes._PAUSES_SECONDS) < 0.01, "the event loop stands still meanwhile"
+            assert len(begun) == len(database._PAUSES_SECONDS) + 1
+            assert sum(database._PAUSES_SECONDS) <= begun[-1] - begun[0] < 0.5
+            assert sum(database._PAUSES_SECONDS) < 0.01, "the event loop stands still meanwhile"
             other.execute("commit")
             assert all(isinstance(claim.result(20), Leased) for claim in claims)
             at_rest(store)
-            store._writes._short_connection = usual
+            store._database._opened = usual
             assert store.claim(ORIGIN, seconds=15, fresh_seconds=0).done(), "as before"
 
     @pytest.mark.usefixtures("at_once")
@@ -978,7 +990,7 @@ class TestLog:
             fill(one, 3)
             with closing(sqlite3.connect(path, isolation_level=None)) as stopped:
                 stopped.execute("begin")
-                stopped.execute("select * from entries_2").fetchone()
+                stopped.execute("select * from files_3").fetchone()
                 began = time.monotonic()
                 for number in range(100):
                     for store in (one, two):
@@ -1046,34 +1058,35 @@ class TestReplaced:
 
     @pytest.mark.usefixtures("at_once")
     def test_nor_if_that_is_noticed_by_who_still_reads_the_old_one(self, path: Path) -> None:
-        def read(store: SqliteStore, old: sqlite3.Connection) -> None:
-            with store._database.reading() as reader:
-                assert reader is old
-                for file in path.parent.iterdir():
-                    file.unlink()
-                with opened(path) as other:
-                    leased(other, OTHER)
-                claims.append(store.claim(OTHER, seconds=15, fresh_seconds=0))
-                time.sleep(0.05)
-                reader.execute("select 1")  # it is open as long as somebody uses it
-                raise sqlite3.DatabaseError("database disk image is malformed")
+        def read(connection: sqlite3.Connection) -> None:
+            used.append(connection)
+            for file in path.parent.iterdir():
+                file.unlink()
+            with opened(path) as other:
+                leased(other, OTHER)
+            claims.append(store.claim(OTHER, seconds=15, fresh_seconds=0))
+            time.sleep(0.05)
+            connection.execute("select 1")  # it is open as long as somebody uses it
+            raise sqlite3.DatabaseError("database disk image is malformed")
 
         claims: list[Future[Claim]] = []
+        used: list[sqlite3.Connection] = []
         with opened(path) as store:
             fill(store, 3)
-            old = reader_of(store)
+            old = here_of(store)
             with pytest.raises(StoreError, match="malformed"):
-                read(store, old)
+                store._database.read(read)
+            assert used == [old]
             assert isinstance(claims[0].result(20), Busy)
             assert aside(path) == []
             with pytest.raises(sqlite3.ProgrammingError, match="closed"):
                 old.execute("select 1")
 
-    @pytest.mark.parametrize("number", [1, 2, 3])
+    @pytest.mark.parametrize("number", [1, 2])
     def test_connections_are_of_one_file(
         self, path: Path, number: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Of three, so many are made when another file takes the place of the first."""
+        """Of two, so many are made when another file takes the place of the first."""
         connect = database._connect
         count = 0
 
@@ -1116,7 +1129,7 @@ class TestReplaced:
     def test_none_is_mapped_into_memory(self, path: Path) -> None:
         """A read of a part that somebody has just cut off would kill the process."""
         with opened(path) as store:
-            for one in (short_writer_of(store), store._database.writer(), reader_of(store)):
+            for one in (here_of(store), store._database.writer()):
                 assert one.execute("pragma mmap_size").fetchone() == (0,)
 
     def test_what_was_set_aside_in_the_same_second_stays(self, path: Path) -> None:
@@ -1184,7 +1197,7 @@ class TestTrouble:
     def test_a_file_whose_tables_are_gone(self, path: Path) -> None:
         """As if another program had emptied it: that is a failure, and no answer."""
         with opened(path) as store, closing(sqlite3.connect(path)) as other:
-            other.execute("drop table entries_2")
+            other.execute("drop table files_3")
             with pytest.raises(StoreError, match="no such table"):
                 store.peek(ORIGIN)
         assert aside(path) == []
@@ -1217,7 +1230,7 @@ class TestTrouble:
     def test_full(self, path: Path) -> None:
         with opened(path) as store:
             store.commit(file_entry(), None).result()
-            for writer in (store._database.writer(), short_writer_of(store)):
+            for writer in (store._database.writer(), here_of(store)):
                 assert writer is not None
                 writer.execute("pragma max_page_count = 8")
             with pytest.raises(StoreError, match="full"):
@@ -1259,7 +1272,8 @@ class TestTrouble:
 def _put(path: Path, origin: Origin, record: object) -> None:
     with closing(sqlite3.connect(path)) as plain:
         plain.execute(
-            "insert or replace into entries_2 values (?, ?, ?)", (_text(origin), 1.0, record)
+            "insert or replace into files_3 (key, changed_at, record) values (?, ?, ?)",
+            (_text(origin), 1.0, record),
         )
         plain.commit()
 
@@ -1436,7 +1450,7 @@ class TestPlace:
             calls.append(pool.submit(store._database.writer))
             time.sleep(0.05)
             assert not calls[0].done()
-            connection.execute("delete from leases_2")
+            connection.execute("delete from files_3")
             return "done"
 
         calls: list[Future[sqlite3.Connection]] = []
@@ -1526,7 +1540,7 @@ class TestQueued:
 
     def test_an_error_of_one_or_of_the_log_costs_no_other(self, path: Path) -> None:
         def odd(writer: sqlite3.Connection) -> None:
-            writer.execute("insert into leases_2 values (null, null, null)")
+            writer.execute("insert into others_3 values (null)")
 
         for log in (path / "nothing", path.with_name("long")):
             path.with_name("long").write_bytes(bytes(database._LOG_OCTETS + 1))
@@ -1571,7 +1585,7 @@ class TestQueued:
 
     def test_no_commit_waits_for_the_disk(self, path: Path) -> None:
         with opened(path) as store:
-            for connection in (short_writer_of(store), store._database.writer()):
+            for connection in (here_of(store), store._database.writer()):
                 assert connection.execute("pragma synchronous").fetchone() == (1,)
 
 

@@ -130,7 +130,7 @@ class TestSwitch:
             store.forget(KEY).result()  # type: ignore[attr-defined]
         with closing(sqlite3.connect(tmp_path / "robots.sqlite")) as plain:
             names = {name for (name,) in plain.execute("select name from sqlite_master")}
-        assert "versions_2" not in names
+        assert "versions_3" not in names
 
     def test_switched_on_later(self, tmp_path: Path) -> None:
         """An old file is read on, and what it has is the first version."""
@@ -162,7 +162,7 @@ class TestDamage:
             with closing(sqlite3.connect(tmp_path / "robots.sqlite")) as plain:
                 value = "" if record is None else record
                 plain.execute(
-                    "update versions_2 set record = ? where id = (select max(id) from versions_2)",
+                    "update versions_3 set record = ? where id = (select max(id) from versions_3)",
                     (value,),
                 )
                 plain.commit()

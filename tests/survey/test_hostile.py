@@ -183,10 +183,10 @@ class TestStores:
         """A store that is old, or made up: rows between that are not there cost nothing."""
         path = inputs.store(SMALL.items(), tmp_path)
         with sqlite3.connect(path) as connection:
-            rows = connection.execute("select rowid from entries_2 order by rowid").fetchall()
+            rows = connection.execute("select rowid from files_3 order by rowid").fetchall()
             for place, (row,) in enumerate(rows):
                 connection.execute(
-                    "update entries_2 set rowid = ? where rowid = ?", ((place - 2) << 60, row)
+                    "update files_3 set rowid = ? where rowid = ?", ((place - 2) << 60, row)
                 )
         connection.close()
         tasks = [*tasks_of(path)]
@@ -214,9 +214,14 @@ class TestStores:
     def test_keys_that_are_no_text(self, tmp_path: Path) -> None:
         path = inputs.store(SMALL.items(), tmp_path)
         with sqlite3.connect(path) as connection:
-            connection.execute("insert into entries_2 values (cast(x'fffe' as text), 1, x'00')")
-            connection.execute("insert into entries_2 values (x'ff', 1, x'00')")
-            connection.execute("insert into entries_2 values (7, 1, 'x')")
+            for key, record in (
+                ("cast(x'fffe' as text)", "x'00'"),
+                ("x'ff'", "x'00'"),
+                ("7", "'x'"),
+            ):
+                connection.execute(
+                    f"insert into files_3 (key, changed_at, record) values ({key}, 1, {record})"
+                )
         connection.close()
         found = _found(path)
         assert _reasons(found) == {"damaged": 3}

@@ -427,8 +427,12 @@ class TestStore:
 
         path = inputs.store(SMALL.items(), tmp_path)
         with sqlite3.connect(path) as connection:
-            connection.execute("insert into entries_2 values ('[]', 1, x'00')")
-            connection.execute("insert into entries_2 values ('x', 1, 'text')")
+            connection.execute(
+                "insert into files_3 (key, changed_at, record) values ('[]', 1, x'00')"
+            )
+            connection.execute(
+                "insert into files_3 (key, changed_at, record) values ('x', 1, 'text')"
+            )
         connection.close()
         assert _reasons(_captures(path)) == {"damaged": 2}
 
