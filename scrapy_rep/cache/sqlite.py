@@ -41,7 +41,6 @@ _SHORT_OCTETS = 1 << 14  # of a body: to deflate a longer one holds the event lo
 _LOOK_EVERY = 256  # commits, for whether the file is full
 _PRUNE_SHARE = 10  # a tenth of the rows, the oldest, goes at a time
 _LONGEST_LEASE_SECONDS = 3600.0  # a row with a lease that ends later is pruned like others
-
 _TEXTS = 1024  # of keys, each of which is needed several times while its file is fetched
 
 # Whether nobody has the lease of a row; with two instants: now, and when one of today ends at last.
@@ -141,9 +140,8 @@ class SqliteStore:
         work = partial(self._commit, entry=entry, lease=lease)  # one statement, without versions
         future = self._writes.add(entry.origin, work, attempt=work, is_short=is_short)
         if next(self._commits) % _LOOK_EVERY == 0:  # the first one too: most crawls are small
-            looked = self._writes.add(
-                entry.origin, self._is_full, attempt=self._is_full, is_short=True
-            )
+            look = self._is_full
+            looked = self._writes.add(entry.origin, look, attempt=look, is_short=True)
             looked.add_done_callback(self._prune_if_full)
         return future
 
@@ -241,8 +239,7 @@ class SqliteStore:
             if _prune_versions(writer):
                 continue
             deleted = writer.execute(
-                _DELETE_OLDEST,
-                (now, now + _LONGEST_LEASE_SECONDS, _PRUNE_SHARE),
+                _DELETE_OLDEST, (now, now + _LONGEST_LEASE_SECONDS, _PRUNE_SHARE)
             )
             if not deleted.rowcount:
                 return

@@ -92,15 +92,15 @@ class Writes:
         is_short: bool = False,
         follows: bool = False,
     ) -> Future[Value]:
-        """Have some work done in a transaction; at once if that is possible, and it is short.
+        """Have some work done in a transaction; at once if it is short and nothing is in the way.
 
         Args:
             key: what it writes to: done after earlier ones of this key. None for the whole file:
                 meanwhile, nothing is done at once.
             work: given a connection. What fails is undone and done again: it must have no effect
                 but that on the file.
-            attempt: one statement that nearly always does the work, without a transaction around
-                it, which would cost as much again. Gives None where it changed nothing.
+            attempt: what nearly always is enough, in one statement: it is a transaction by itself,
+                and one around it would cost as much again. Gives None where all is to be done.
             is_short: it takes no longer than the loop may be held up for.
             follows: it belongs to one that is just done, and is done though they are closed.
 

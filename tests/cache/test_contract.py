@@ -325,6 +325,12 @@ class TestLeases:
         assert known(store) is None
         claimed(store)
 
+    def test_releasing_it_leaves_what_is_there(self, store: Store) -> None:
+        now(store.commit(file_entry(), None))
+        now(store.release(claimed(store)))
+        assert known(store) == file_entry()
+        claimed(store)
+
     def test_it_ends_by_itself(self, store: Store) -> None:
         first = claimed(store, seconds=_BRIEF_SECONDS)
         time.sleep(1.5 * _BRIEF_SECONDS)
@@ -471,5 +477,16 @@ class TestBrowsing:
 
     def test_leases_are_not_touched(self, store: Store, browsable: Browsable) -> None:
         claimed(store)
-        now(browsable.forget(ORIGIN))
+        assert now(browsable.forget(ORIGIN)) is False
         assert is_busy(store)
+
+    def test_the_lease_of_what_is_forgotten_gives_the_right_to_commit(
+        self, store: Store, browsable: Browsable
+    ) -> None:
+        now(store.commit(file_entry(at=NOW), None))
+        lease = claimed(store)
+        assert now(browsable.forget(ORIGIN)) is True
+        assert known(store) is None
+        assert is_busy(store)
+        assert now(store.commit(file_entry(at=NOW - 9), lease)) is True
+        assert known(store) == file_entry(at=NOW - 9)

@@ -269,6 +269,16 @@ class TestBound:
             assert store.commit(file_entry(), living).result(20)
             assert kept(store, 1) == [], "the oldest of the others went, too"
 
+    def test_what_is_fetched_anew_stays(self, path: Path) -> None:
+        with closing(SqliteStore(path, LARGE, lambda: NOW + 10**8)) as store:
+            leased(store, Origin("http", "h1", 80))  # by a clock that is wrong
+        with opened(path, 1 << 20) as store:
+            fill(store, 256)
+            fetched = store.claim(Origin("http", "h0", 80), seconds=15, fresh_seconds=math.inf)
+            assert isinstance(fetched.result(20), Leased)
+            fill(store, 512, octets=3000, first=2)
+            assert kept(store, 3) == [0]
+
 
 @pytest.mark.usefixtures("way")
 class TestDamage:
@@ -620,6 +630,18 @@ class TestAtOnce:
                 assert isinstance(claimed(store), Leased)
 
     @pytest.mark.usefixtures("at_once")
+    def test_what_nearly_all_of_them_are_is_one_statement(self, path: Path) -> None:
+        with opened(path) as store:
+            fill(store, 3)
+            make_odd(store, "begin", fail)
+            with at_work(store):
+                lease = leased(store)
+                assert store.renew(lease, seconds=30).done()
+                assert store.commit(file_entry(), lease).done()
+                assert store.commit(file_entry(OTHER), None).done()
+            assert store.peek(ORIGIN) == file_entry()
+
+    @pytest.mark.usefixtures("at_once")
     def test_a_large_file_is_deflated_in_the_thread(self, path: Path) -> None:
         with opened(path) as store:
             fill(store, 3)
@@ -737,7 +759,7 @@ class TestAtOnce:
 
         with opened(path) as store, opened(path) as other:
             fill(store, 3)
-            short_writer = here_of(store)
+            here = here_of(store)
             make_odd(store, "rollback", fail)
             with pytest.raises(StoreError, match="nothing"):
                 store._writes.add(
@@ -751,7 +773,11 @@ class TestAtOnce:
             store.commit(file_entry(OTHER), None).result(20)
             assert time.monotonic() - began < 4, "no lock is left"
             with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-                short_writer.in_transaction  # noqa: B018
+                here.in_transaction  # noqa: B018
+            at_rest(store)
+            assert here_of(store) is not here
+            assert store.peek(OTHER) == file_entry(OTHER)
+            assert store.claim(OTHER, seconds=15, fresh_seconds=math.inf).done(), "as before"
 
     @pytest.mark.usefixtures("at_once")
     def test_an_interrupt_is_none_of_its_errors(self, path: Path) -> None:
