@@ -18,6 +18,7 @@ from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.origins import known_origin, origin_of
 from scrapy_rep.engine.slot_keys import SLOT, leave_inherited_slot
 from scrapy_rep.engine.slots import Slots
+from scrapy_rep.engine.spreading import Spreading
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.fetching.transfer import MARK, is_own
 from scrapy_rep.gate import gate_of
@@ -80,6 +81,7 @@ class RepMiddleware:
         exits.tokens_for = self._identity.tokens_for
         exits.sees_all = True
         self._judged_by = exits.judged_by
+        self._spreading = Spreading()
         if exits.witness is not None:
             slots.listen_to_visits(exits.witness.visited)
         self.policies = Policies(crawler, settings, self._identity, slots, exits)
@@ -105,6 +107,7 @@ class RepMiddleware:
     def _spider_opened(self) -> None:
         self._identity.open()
         self._decisions.open()
+        self._spreading.open()
         if self._gate is not None:
             self._gate.open()
 
@@ -182,6 +185,9 @@ class RepMiddleware:
         if is_new and verdict is not None and not verdict.allowed and self._is_undecided(verdict):
             return self._put_back(request)
         self._decisions.judged(request, verdict, meta)
+        turn = self._spreading.turn()
+        if turn is not None:
+            await turn
         return None
 
     def _is_undecided(self, verdict: Verdict) -> bool:

@@ -96,7 +96,12 @@ def test_a_kill_at_any_moment(kills: int, tmp_path: Path) -> None:
     for turn in range(kills):
         folder = tmp_path / str(turn)
         folder.mkdir()
-        settings = {**ADDON, "REP_WARC_DIR": str(folder / "warc"), "REP_WARC_SEGMENT_OCTETS": 9000}
+        settings = {
+            **ADDON,
+            "REP_WARC_DIR": str(folder / "warc"),
+            "REP_WARC_SEGMENT_OCTETS": 9000,
+            "REP_CONCURRENT_FETCHES": 4,  # or all might be asked before the first one is answered
+        }
         with Site({"/robots.txt": Answer(body=FILE)}, address="0.0.0.0") as site:
             with started(folder, LOOPS[turn % 3], settings, urls_of(site)) as process:
                 wanted = draw.randrange(3, len(HOSTS))

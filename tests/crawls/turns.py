@@ -1,0 +1,39 @@
+"""A middleware that counts the requests that pass it in one turn of the event loop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.utils.asyncio import call_later
+
+from scrapy_rep.fetching.transfer import is_own
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from typing_extensions import Self
+
+
+class InTurns:
+    """Stats: `turns`, in which any passed, and `full_turns`, in which several did."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._stats = crawler.stats
+        self._count = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> None:
+        if is_own(request):
+            return
+        self._count += 1
+        if self._count == 1:
+            self._stats.inc_value("turns")
+            call_later(0, self._turn)
+        if self._count == 2:
+            self._stats.inc_value("full_turns")
+
+    def _turn(self) -> None:
+        self._count = 0
