@@ -93,6 +93,7 @@ class RepMiddleware:
         )
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
+        crawler.signals.connect(self._spreading.open, signal=signals.engine_started)
         if settings.filter_links and not settings.dry_run:
             crawler.signals.connect(self._request_scheduled, signal=signals.request_scheduled)
         if settings.needs_page_answers:
@@ -107,7 +108,6 @@ class RepMiddleware:
     def _spider_opened(self) -> None:
         self._identity.open()
         self._decisions.open()
-        self._spreading.open()
         if self._gate is not None:
             self._gate.open()
 
