@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from scrapy import Request, signals
+from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep.engine import spreading
 from scrapy_rep.engine.spreading import Spreading
+from tests.audit.making import Judged
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.redis_server import in_a_loop
@@ -108,13 +113,52 @@ def test_where_turns_are_long_nobody_waits_for_long(turns: Turns) -> None:
         requests = Requests(turns)
         await requests.ask(*"abcdefgh")
         await turns.pass_by(2, seconds=0.04)
-        assert requests.gone == ["a", "b"]
-        await turns.pass_by(2, seconds=0.04)
+        assert requests.gone == ["a", "b", "c"]
+        await turns.pass_by(seconds=0.04)
         assert requests.gone == list("abcdefgh")
         await requests.ask("i")
         assert requests.gone == list("abcdefgh"), "as before"
         await turns.pass_by(2)
         assert requests.gone == list("abcdefghi")
+
+    in_a_loop(work)
+
+
+def test_one_long_turn_is_enough(turns: Turns) -> None:
+    async def work() -> None:
+        requests = Requests(turns)
+        await requests.ask("a", "b", "c")
+        await turns.pass_by(seconds=0.009)
+        assert requests.gone == ["a"]
+        await turns.pass_by(seconds=0.009)
+        assert requests.gone == ["a", "b"]
+        await turns.pass_by(seconds=0.011)
+        assert requests.gone == ["a", "b", "c"]
+
+    in_a_loop(work)
+
+
+def test_what_the_middleware_lets_pass_waits_for_its_turn(turns: Turns, tmp_path: Path) -> None:
+    async def work() -> None:
+        judged = Judged(tmp_path, REP_AUDIT_DIR="")
+        judged.know("a.example")
+        middleware = judged.middleware
+        passed: list[str] = []
+
+        async def ask(name: str) -> None:
+            with suppress(IgnoreRequest):
+                await middleware.process_request(Request(f"https://a.example/{name}"))
+                passed.append(name)
+
+        middleware.crawler.signals.send_catch_log(signals.engine_started)
+        asked = [asyncio.create_task(ask(name)) for name in ("1", "private/x", "2", "3")]
+        await asyncio.sleep(0)
+        assert passed == ["1"]
+        assert asked[1].done(), "what is disallowed waits for nothing"
+        await turns.pass_by(2)
+        assert passed == ["1", "2"]
+        await turns.pass_by(2)
+        assert passed == ["1", "2", "3"]
 
     in_a_loop(work)
 

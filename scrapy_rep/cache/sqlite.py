@@ -111,9 +111,10 @@ class SqliteStore:
 
     def keys(self) -> list[Key]:
         """The keys of all entries."""
-        select = "select key from files_3 where record is not null"
+        select = "select cast(key as blob) from files_3 where record is not null"  # text may not be
         rows = self._database.read(lambda connection: connection.execute(select).fetchall())
-        return sorted(filter(None, (key_in(text) for (text,) in rows)), key=str)
+        texts = ((octets or b"").decode("utf-8", "replace") for (octets,) in rows)
+        return sorted(filter(None, map(key_in, texts)), key=str)
 
     def forget(self, origin: Origin) -> Future[bool]:
         """Throw an entry away."""

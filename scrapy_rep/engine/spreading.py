@@ -17,6 +17,7 @@ from scrapy.utils.asyncio import call_later
 from .loops import Promise
 
 _TURNS = 2  # of the event loop, from one request to the next
+_LONG_SECONDS = 0.01  # one turn that takes so long is enough
 _LIMIT_SECONDS = 0.1
 
 
@@ -29,6 +30,7 @@ class Spreading:
     def __init__(self) -> None:
         self._is_open = False
         self._is_taken = False  # whether a request has gone in the last turns
+        self._gone_at = 0.0  # when the last one went, monotonic
         self._waiting: deque[tuple[Promise[None], float]] = deque()  # and since when, monotonic
 
     def open(self) -> None:
@@ -47,19 +49,20 @@ class Spreading:
         self._wait()
         return None
 
-    def _wait(self, turns: int = _TURNS) -> None:
-        call_later(0, self._turned, turns - 1)
+    def _wait(self) -> None:
+        self._gone_at = time.monotonic()
+        call_later(0, self._turned, _TURNS - 1)
 
     def _turned(self, turns: int) -> None:
-        if turns:
-            self._wait(turns)
+        now = time.monotonic()
+        if turns and now - self._gone_at < _LONG_SECONDS:
+            call_later(0, self._turned, turns - 1)
         elif not self._waiting:
             self._is_taken = False
         else:
             self._wait()
-            late_since = time.monotonic() - _LIMIT_SECONDS
             self._let_go()
-            while self._waiting and self._waiting[0][1] < late_since:
+            while self._waiting and self._waiting[0][1] < now - _LIMIT_SECONDS:
                 self._let_go()
 
     def _let_go(self) -> None:

@@ -24,6 +24,7 @@ from filelock import FileLock
 from scrapy_rep.cache import database, writes
 from scrapy_rep.cache.base import Busy, Claim, Found, Lease, Leased, StoreError
 from scrapy_rep.cache.codec import encode
+from scrapy_rep.cache.entry import key_of
 from scrapy_rep.cache.place import Place
 from scrapy_rep.cache.sqlite import SqliteStore, _text
 from scrapy_rep.protocol.access.origin import Origin
@@ -191,6 +192,14 @@ class TestLife:
         with opened(path) as store:
             _put(path, OTHER, encode(file_entry(ORIGIN)))
             assert store.peek(OTHER) is None
+
+    @pytest.mark.parametrize("key", ["cast(x'ff80' as text)", "x'00ff'", "null", "7"])
+    def test_a_key_that_nobody_wrote_hides_no_other(self, path: Path, key: str) -> None:
+        with opened(path) as store:
+            store.commit(file_entry(), None).result()
+            with closing(sqlite3.connect(path, isolation_level=None)) as plain:
+                plain.execute(f"insert into files_3 (key, record) values ({key}, x'00')")
+            assert store.keys() == [key_of(ORIGIN)]
 
     def test_a_store_that_is_closed_is_no_damaged_one(self, path: Path) -> None:
         """What is under way when a crawl ends may still look: a miss, or `StoreError`."""
@@ -709,6 +718,31 @@ class TestAtOnce:
             assert not claim.done()
             other.execute("commit")
             assert isinstance(claim.result(20), Leased)
+
+    @pytest.mark.usefixtures("at_once")
+    def test_a_brief_lock_is_waited_for_here(self, path: Path) -> None:
+        count = 0
+
+        def locked() -> None:
+            nonlocal count
+            count += 1
+            if count % 3:
+                raise sqlite3.OperationalError("database is locked")
+
+        with opened(path) as store:
+            fill(store, 3)
+            lease = leased(store)
+            for statement in ("insert", "begin immediate", "select"):
+                make_odd(store, statement, locked)
+                with at_work(store):
+                    if statement == "select":
+                        assert store.peek(Origin("http", "h0", 80)) is not None
+                    elif statement == "insert":
+                        assert store.commit(file_entry(OTHER), None).done()
+                    else:
+                        assert store.release(lease).done()
+                assert count == 3
+                count = 0
 
     @pytest.mark.usefixtures("at_once")
     @pytest.mark.parametrize(
