@@ -49,7 +49,7 @@ commit;
 """
 _BUSY_MILLISECONDS = 5000
 _OPEN_SECONDS = 1.0  # who opens the file, or sets it aside, takes some milliseconds
-_PAUSES_SECONDS = 0.0001, 0.0004, 0.0015, 0.003
+_PAUSES_SECONDS = 0.0001, 0.0004, 0.0015, 0.003  # between tries for a lock: others hold it as long
 _LOG_OCTETS = 1 << 23  # SQLite begins to move it at half of that
 _LOG_BUSY_MILLISECONDS = 20  # nobody writes meanwhile
 _LOG_REST_SECONDS = 1.0  # after it was tried in vain

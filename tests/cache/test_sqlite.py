@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from scrapy_rep.cache import database, writes
+from scrapy_rep.cache import database, rows, writes
 from scrapy_rep.cache.base import Busy, Claim, Found, Lease, Leased, StoreError
 from scrapy_rep.cache.codec import encode
 from scrapy_rep.cache.entry import key_of
@@ -192,6 +192,15 @@ class TestLife:
         with opened(path) as store:
             _put(path, OTHER, encode(file_entry(ORIGIN)))
             assert store.peek(OTHER) is None
+
+    def test_a_lease_is_no_entry_to_those_who_only_read(self, path: Path) -> None:
+        with opened(path) as store:
+            leased(store, OTHER)
+            store.commit(file_entry(), None).result()
+            assert store.keys() == [key_of(ORIGIN)]
+            ((first, stop),) = rows.spans(path, 10)
+            assert [*rows.read_entries(path, first, stop)] == [store.peek(key_of(ORIGIN))]
+            assert [*rows._one_by_one(path, first, stop)] == [store.peek(key_of(ORIGIN))]
 
     @pytest.mark.parametrize("key", ["cast(x'ff80' as text)", "x'00ff'", "null", "7"])
     def test_a_key_that_nobody_wrote_hides_no_other(self, path: Path, key: str) -> None:
