@@ -224,6 +224,7 @@ class Database:
             here.execute("select count(*) from (select 1 from files_3 limit 1)").fetchone()
             here.execute("pragma busy_timeout = 0")
             here.execute("pragma wal_autocheckpoint = 0")
+            _begin_log(here)
             undo.pop_all()
         return _Opened(identity, log, writer, here)
 
@@ -279,6 +280,22 @@ def _make_tables(writer: sqlite3.Connection) -> None:
     found = writer.execute("select 1 from sqlite_master where name = 'others_3'")
     if found.fetchone() is None:
         writer.executescript(_SCHEMA)
+
+
+def _begin_log(here: sqlite3.Connection) -> None:
+    """Write what is there already: the first write to a log waits for the disk.
+
+    Of a crawl, that would be the one that its first robots.txt waits for. Whoever has the lock
+    writes himself, and begins the log. Other errors are told by the next write.
+    """
+    try:
+        here.execute("begin immediate")
+        (version,) = here.execute("pragma user_version").fetchone()
+        here.execute(f"pragma user_version = {version}")
+        here.execute("commit")
+    except sqlite3.OperationalError:
+        if here.in_transaction:
+            here.execute("rollback")
 
 
 def _is_damage(error: sqlite3.Error) -> bool:

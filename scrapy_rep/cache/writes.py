@@ -30,7 +30,8 @@ Value = TypeVar("Value")
 
 _TOGETHER = 100  # writes in one transaction, at most: other processes wait for its end
 # So many writes in a row of so many are the thread's: the first may move the log into the file, and
-# the second then begins the log anew. Both wait for the disk.
+# the second then begins the log anew. Both wait for the disk. The very first ones are not: the log
+# was begun when the file was opened, and the first robots.txt of a crawl waits for them.
 _TO_THREAD = 2, 512
 _SLOW_SECONDS = 0.02  # a short write waited so long: the disk is slow, or the file is locked
 _REST_SECONDS = 10.0  # after a slow one, all are the thread's
@@ -74,7 +75,7 @@ class Writes:
         self._committed = committed
         self._failed = failed
         self._lock = threading.Lock()  # of the seven below; held while a short write is done
-        self._count = 0
+        self._count = _TO_THREAD[0]
         self._waiting: deque[_Write] = deque()
         self._keys: Counter[Hashable] = Counter()  # of what waits, or is being done in the thread
         self._is_called = False  # whether the thread does what waits, or is about to

@@ -169,7 +169,7 @@ class RepPriorityQueue:
         try:
             request = self._pop()
         finally:
-            self._is_looking = False
+            self._is_looking = self._arrivals.is_fresh = False
         if request is None and self._changed:
             wake(self.crawler)
         return request
@@ -186,8 +186,7 @@ class RepPriorityQueue:
         for _ in range(_FAILURES):
             lane = self._next()
             if lane is None:
-                self._ask_ahead(is_needed=True)  # for lanes that proved not to be ready
-                self._set_alarm()
+                self._wait()
                 return None
             request = lane.requests.take()
             self._lanes.recount(lane)
@@ -201,6 +200,13 @@ class RepPriorityQueue:
             self._catch_up()
         wake(self.crawler)  # go on later: the event loop has other work
         return None
+
+    def _wait(self) -> None:
+        """Nothing is ready, which most calls of `pop` find where one host is crawled."""
+        if self._asking.unasked:
+            self._ask_ahead(is_needed=True)  # for lanes that proved not to be ready
+        if self._asking.unasked or self._later.heap:
+            self._set_alarm()
 
     def peek(self) -> Request | None:
         """What `pop` would hand out now."""
@@ -281,6 +287,7 @@ class RepPriorityQueue:
     def _take_stock(self) -> None:
         self._slots.take_stock()
         self._unlooked_count = 0
+        self._arrivals.is_fresh = self._is_looking  # none comes while `pop` runs
 
     # Lanes and slots
 
