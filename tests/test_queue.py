@@ -636,6 +636,33 @@ class TestPrefetch:
         assert len(setup.readiness.asked) == 8 * 16
 
 
+    def test_a_fetch_that_waits_for_a_place_is_looked_at_again(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """No event tells that a fetch which is under way came to stand in the line of its slot."""
+        setup = Setup()
+        setup.readiness.concurrent_fetches = 8
+        rung: list[float | None] = []
+        monkeypatch.setattr(setup.queue._alarm, "set", rung.append)
+        self.push_many(setup)
+        assert setup.pop() == []
+        assert len(setup.readiness.asked) == 8
+        (at,) = rung
+        assert at is not None
+        assert at <= time.monotonic() + 0.5
+
+    def test_nobody_is_woken_for_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        setup = Setup()
+        rung: list[float | None] = []
+        monkeypatch.setattr(setup.queue._alarm, "set", rung.append)
+        setup.push(*URLS)
+        assert len(setup.pop()) == len(URLS)
+        setup.push(*(f"http://a.example/{number}" for number in range(10)))
+        assert len(setup.pop(stays=True)) == 8, "the places of its slot"
+        assert setup.pop() == []
+        assert rung == []
+
+
 class TestDisk:
     def test_close_and_open(self, tmp_path: Path) -> None:
         setup = Setup(str(tmp_path), kind=PickleFifoDiskQueue)

@@ -179,6 +179,7 @@ class RepPriorityQueue:
             self._unlooked_count += 1
             if self._is_stock_wanted():
                 self._take_stock()
+                self._arrivals.is_fresh = True  # none comes until this call ends
         if self._changed or self._settled or self._later.heap:
             self._catch_up()
         if self._asking.unasked:
@@ -287,7 +288,6 @@ class RepPriorityQueue:
     def _take_stock(self) -> None:
         self._slots.take_stock()
         self._unlooked_count = 0
-        self._arrivals.is_fresh = self._is_looking  # none comes while `pop` runs
 
     # Lanes and slots
 
