@@ -635,7 +635,6 @@ class TestPrefetch:
         assert setup.pop() == []
         assert len(setup.readiness.asked) == 8 * 16
 
-
     def test_a_fetch_that_waits_for_a_place_is_looked_at_again(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
