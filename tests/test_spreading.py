@@ -191,6 +191,5 @@ def test_a_crawl(loop: Loop) -> None:
         paths = site.paths()
     assert sorted(paths) == sorted(["/robots.txt", *(f"/{number}" for number in range(60))])
     assert result.finish_reason == "finished"
-    assert result.stats["turns"] > 50
-    # A machine that stands still for a tenth of a second lets several go.
-    assert result.stats.get("full_turns", 0) < 6
+    # All 60, but that a machine which stands still for a tenth of a second lets several go at once.
+    assert result.stats["turns"] > 40

@@ -1,4 +1,4 @@
-"""A middleware that counts the requests that pass it in one turn of the event loop."""
+"""A middleware that counts the turns of the event loop in which requests pass it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class InTurns:
-    """Stats: `turns`, in which any passed, and `full_turns`, in which several did."""
+    """The stat `turns` counts the turns in which any passed."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._stats = crawler.stats
-        self._count = 0
+        self._is_counted = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -28,12 +28,10 @@ class InTurns:
     async def process_request(self, request: Request) -> None:
         if is_own(request):
             return
-        self._count += 1
-        if self._count == 1:
+        if not self._is_counted:
+            self._is_counted = True
             self._stats.inc_value("turns")
             call_later(0, self._turn)
-        if self._count == 2:
-            self._stats.inc_value("full_turns")
 
     def _turn(self) -> None:
-        self._count = 0
+        self._is_counted = False
