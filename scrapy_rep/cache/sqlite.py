@@ -85,6 +85,7 @@ class SqliteStore:
             self._database.write_at_once,
             self._database.shorten_log,
             self._database.failed,
+            is_log_begun=self._database.is_log_begun,
         )
 
     def peek(self, origin: Origin) -> Entry | None:

@@ -36,7 +36,6 @@ class Arrivals:
         usual_count: how many came, as far as it was listened to, to the slots that they held.
         is_listening: whether the signal is listened to.
         is_for_a_while: whether it is listened to, though it may rest: see `rest`.
-        is_fresh: whether all is found already: true while nothing runs but one who has looked.
     """
 
     def __init__(
@@ -54,7 +53,7 @@ class Arrivals:
         self._reached = reached  # kept here: Scrapy holds it weakly
         self._tell = tell
         self._may_rest = self._is_for_good = False
-        self.is_listening = self.is_for_a_while = self.is_fresh = False
+        self.is_listening = self.is_for_a_while = False
         self.usual_count = 0
         self.listen()
 
@@ -91,8 +90,6 @@ class Arrivals:
 
     def look(self) -> None:
         """Find the requests that have come. O(those that were handed out, and not found yet)."""
-        if self.is_fresh:
-            return
         changed: list[str] = []
         for request, key in [*self._under_way.out.items()]:
             taken: str | None = request.meta.get(SLOT)  # written when it comes, if not before

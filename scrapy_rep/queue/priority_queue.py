@@ -169,7 +169,7 @@ class RepPriorityQueue:
         try:
             request = self._pop()
         finally:
-            self._is_looking = self._arrivals.is_fresh = False
+            self._is_looking = False
         if request is None and self._changed:
             wake(self.crawler)
         return request
@@ -179,7 +179,6 @@ class RepPriorityQueue:
             self._unlooked_count += 1
             if self._is_stock_wanted():
                 self._take_stock()
-                self._arrivals.is_fresh = True  # none comes until this call ends
         if self._changed or self._settled or self._later.heap:
             self._catch_up()
         if self._asking.unasked:

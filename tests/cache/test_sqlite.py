@@ -718,7 +718,20 @@ class TestAtOnce:
                 assert wal_octets(path) > begun_octets
             assert not path.with_name(path.name + "-wal").exists()
 
+    def test_the_log_of_a_file_that_others_have_open_does_not_grow(self, path: Path) -> None:
+        """Nobody knows there whether the next write waits for the disk: the thread does it."""
+        with opened(path):
+            before = wal_octets(path)
+            for _ in range(3):
+                with opened(path) as store, at_work(store):
+                    claim = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
+                    assert not claim.done()
+                    assert wal_octets(path) == before
+                assert isinstance(claim.result(20), (Leased, Busy))
+                before = wal_octets(path)
+
     def test_who_has_the_lock_keeps_nobody_from_opening_the_file(self, path: Path) -> None:
+        """Though the log is not begun then, and the holder may die: the thread does it."""
         with opened(path):
             pass
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -727,7 +740,31 @@ class TestAtOnce:
             with opened(path) as store:
                 assert time.monotonic() - began_at < 4, "a connection that waits does so for 5 s"
                 other.execute("rollback")
-                leased(store, ORIGIN)
+                with at_work(store):
+                    claim = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
+                    assert not claim.done()
+                assert isinstance(claim.result(20), Leased)
+
+    @pytest.mark.parametrize("statement", ["begin", "pragma", "commit"])
+    def test_a_log_that_cannot_be_begun_leaves_no_transaction(
+        self, path: Path, statement: str
+    ) -> None:
+        def fail() -> None:
+            raise sqlite3.OperationalError("database or disk is full")
+
+        with opened(path) as store:
+            here = here_of(store)
+            assert not database._begin_log(Odd(here, statement, fail))  # type: ignore[arg-type]
+            assert not here.in_transaction
+            assert database._begin_log(here)
+            leased(store)
+
+    def test_damage_that_is_met_as_the_log_is_begun_is_no_secret(self, path: Path) -> None:
+        def fail() -> None:
+            raise sqlite3.DatabaseError("database disk image is malformed")
+
+        with opened(path) as store, pytest.raises(sqlite3.DatabaseError, match="malformed"):
+            database._begin_log(Odd(here_of(store), "begin", fail))  # type: ignore[arg-type]
 
     def test_the_log_does_not_grow(self, path: Path) -> None:
         with opened(path) as store:

@@ -1,11 +1,13 @@
-"""A middleware that counts the turns of the event loop in which requests pass it."""
+"""A middleware that counts the requests that pass it in one turn of the event loop."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from scrapy.utils.asyncio import call_later
 
+from scrapy_rep.engine import spreading
 from scrapy_rep.fetching.transfer import is_own
 
 if TYPE_CHECKING:
@@ -15,23 +17,30 @@ if TYPE_CHECKING:
 
 
 class InTurns:
-    """The stat `turns` counts the turns in which any passed."""
+    """Stats: `turns`, in which any passed, and `full_turns`, in which several did.
+
+    Requests wait for their turns however long these take: a machine that stands still for a moment
+    would let several go at once.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._stats = crawler.stats
-        self._is_counted = False
+        self._count = 0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
+        spreading._LIMIT_SECONDS = spreading._LONG_SECONDS = math.inf
         return cls(crawler)
 
     async def process_request(self, request: Request) -> None:
         if is_own(request):
             return
-        if not self._is_counted:
-            self._is_counted = True
+        self._count += 1
+        if self._count == 1:
             self._stats.inc_value("turns")
             call_later(0, self._turn)
+        if self._count == 2:
+            self._stats.inc_value("full_turns")
 
     def _turn(self) -> None:
-        self._is_counted = False
+        self._count = 0
