@@ -59,11 +59,9 @@ def _table() -> dict[str, str]:
 _NORMAL = _table()
 
 # The part of a URI reference before its path. The authority of RFC 3986, 3.2 ends at "/", "?" or
-# "#"; ";" ends it too, as in Google's matcher, since no host holds one.
-_BEFORE_PATH = re.compile(r"(?:(?:[^/?#;:]*:)?//)?[^/?#;]*", re.DOTALL)
-
-
-_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#;]+/")
+# "#"; ";" ends it too, as in Google's matcher, since no host holds one. Userinfo may hold it.
+_BEFORE_PATH = re.compile(r"(?:(?:[^/?#;:]*:)?//(?:[^/?#]*@)?)?[^/?#;]*", re.DOTALL)
+_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#]*@)?[^/?#;@]+/")
 
 
 def before_path_of(uri: str) -> str:
@@ -78,9 +76,14 @@ def path_of(uri: str) -> str:
     Takes an absolute URI, or a reference that begins with ``/``. Userinfo, host and port play no
     part. Never raises; linear in the length of the URI.
     """
-    match = _BEFORE_PATH.match(uri)
-    path = uri[match.end() :] if match else uri
+    path = uri[_path_at(uri) :]
     return path if path[:1] == "/" else f"/{path}"
+
+
+def _path_at(uri: str) -> int:
+    match = _BEFORE_PATH.match(uri)
+    assert match is not None  # noqa: S101 - it matches nothing, too
+    return match.end()
 
 
 def without_dots(path: str) -> str:
@@ -110,7 +113,12 @@ def uri_without_dots(uri: str) -> str:
     if "/." not in path and "/%2" not in path:
         return uri
     resolved = without_dots(path)
-    return uri if resolved == path else before_path_of(uri)[:-1] + resolved
+    if resolved == path:
+        return uri
+    before = uri[: _path_at(uri)]
+    if not before and resolved.startswith("//"):  # of "/.//a", where it would begin an authority
+        before = "//"
+    return before + resolved
 
 
 def is_robots_txt(uri: str) -> bool:

@@ -98,6 +98,8 @@ class TestInvalid:
             "http://[::1/",
             "http://a b/",
             "http://a%62/",
+            "http://a;b/",
+            "http://a;@b;/",
             "http://a\\b/",
             "http://é..com/",
             "http://\u00ad/",

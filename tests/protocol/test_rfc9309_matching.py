@@ -139,6 +139,7 @@ class TestRobotsTxt:
         "url",
         [
             *["/robots.txt", "https://example.com/robots.txt#a", "http://u@h:1/robots.tx%74"],
+            "http://u;p@h/robots.txt",
             *["http://u:p@h/robots.txt#?x", "http://h/%72%6F%62%6F%74%73%2E%74%78%74"],
         ],
     )

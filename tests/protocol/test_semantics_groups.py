@@ -11,7 +11,7 @@ from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.effect.patterns import matches as effect_matches
 from scrapy_rep.protocol import packed, wildcards
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.paths import uri_without_dots, without_dots
+from scrapy_rep.protocol.paths import before_path_of, path_of, uri_without_dots, without_dots
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.robotparser import ParserRules, RepRobotParser
 
@@ -193,6 +193,10 @@ class TestWhatIsMatched:
             ("http://h#x", b"/$"),
             ("http://h;p", b"/;p$"),
             ("http://u:p@h:80/a;p?q#f", b"/a;p?q$"),
+            ("http://u;v:p;q@h:80/a;p", b"/a;p$"),
+            ("http://u;@v;@h;a/b@c", b"/;a/b@c$"),
+            ("//u;@h?a@;b", b"/?a@;b$"),
+            ("u;@h/a", b"/;@h/a$"),
             ("http://h/a#f?q", b"/a$"),
             ("http://h//a//b", b"//a//b$"),
             ("http://h/a?b?c", b"/a?b?c$"),
@@ -439,6 +443,24 @@ class TestDotSegments:
         assert without_dots(written) == bare
         assert uri_without_dots(f"http://h{written}") == f"http://h{bare}"
 
+    @pytest.mark.parametrize(
+        ("written", "bare"),
+        [
+            ("http://u;p@h/a/../b", "http://u;p@h/b"),
+            ("/.//a/b", "////a/b"),  # "//a/b" would be the path "/b" of a host
+            ("/a/..//b/./c", "////b/c"),
+            ("h//./a", "h//a"),
+            ("//h/.//a", "//h//a"),
+            ("//h", "//h"),
+        ],
+    )
+    def test_what_is_before_the_path_stays_before_it(self, written: str, bare: str) -> None:
+        assert uri_without_dots(written) == bare
+        assert uri_without_dots(bare) == bare
+        forbids_path = f"User-agent: *\nDisallow: {path_of(bare)}$"
+        assert not allows(forbids_path, bare)
+        assert not allows(forbids_path, written)
+
     def test_robots_txt_itself_is_not_hidden_behind_dots(self) -> None:
         assert not allows("User-agent: *\nDisallow: /", "/a/../robots.txt")
         assert not allows("User-agent: *\nDisallow: /x", "/robots.txt/../x")
@@ -447,6 +469,9 @@ class TestDotSegments:
     def test_in_linear_time(self) -> None:
         path = "/a/.." * 200_000
         assert uri_without_dots(f"http://h{path}/b") == "http://h/b"
+        userinfo = ";@" * 100_000
+        assert uri_without_dots(f"http://{userinfo}h/./b") == f"http://{userinfo}h/b"
+        assert before_path_of("http://" + "@" * 200_000 + ";/b") == ""
 
 
 class TestTwofold:

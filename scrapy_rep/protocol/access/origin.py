@@ -18,7 +18,8 @@ _ODD = re.compile(r"[\x00-\x1f\x7f]|^ +| +$")
 # How most URIs begin. Nothing in it needs a further look, so that these skip the long way.
 _PLAIN = re.compile(r"(https?)://([a-z0-9.-]+)(?::([1-9][0-9]{0,4}))?(?:[/?#]|\Z)")
 _LAST_PORT = 65_535
-_NO_HOST = frozenset("\\ %/?#@<>^|")  # none of these is in a host (RFC 3986, 3.2.2; URL standard)
+# None of these is in a host (RFC 3986, 3.2.2; URL standard). At ";", Google's matcher ends it.
+_NO_HOST = frozenset("\\ %/?#@<>^|;")
 # Some clients end the authority at a backslash, and some drop blanks: who would be asked?
 _UNCLEAR = re.compile(r"[\\\s\x00-\x20\x7f-\xa0\u200b\u2060\ufeff]")
 _AUTHORITY = re.compile(r"[\x00-\x20]*(?:[^/?#:]*:)?//([^/?#]*)")
