@@ -64,14 +64,12 @@ class _Opened:
         log: its write-ahead log.
         writer: of the thread.
         here: reads and writes where it is asked to.
-        is_log_begun: whether the log was begun here: nobody else had the file open.
     """
 
     identity: Identity | None
     log: Path
     writer: sqlite3.Connection
     here: sqlite3.Connection
-    is_log_begun: bool
 
     def close(self) -> None:
         """Close them."""
@@ -107,11 +105,6 @@ class Database:
             sqlite3.Error,
         ) as error:  # ValueError: a name of odd characters
             raise StoreError(f"{path}: {error}") from error
-
-    @property
-    def is_log_begun(self) -> bool:
-        """Whether the next write need not wait for the disk, as far as that is known."""
-        return self._opened.is_log_begun
 
     def read(self, work: Callable[[sqlite3.Connection], Value]) -> Value:
         """What some work reads, here.
@@ -218,7 +211,6 @@ class Database:
             with self._place.held(_OPEN_SECONDS):
                 self._place.clear()
                 before = self._place.identity()
-                is_alone = not self._place.has_log()
                 writer = undo.enter_context(closing(_connect(self._path)))
                 identity = self._place.identity()
                 here = undo.enter_context(closing(_connect(self._path)))
@@ -232,10 +224,8 @@ class Database:
             here.execute("select count(*) from (select 1 from files_3 limit 1)").fetchone()
             here.execute("pragma busy_timeout = 0")
             here.execute("pragma wal_autocheckpoint = 0")
-            # Others have begun it, and it would grow by a page with each process that opens it.
-            is_log_begun = is_alone and _begin_log(here)
             undo.pop_all()
-        return _Opened(identity, log, writer, here, is_log_begun)
+        return _Opened(identity, log, writer, here)
 
 
 def soon(work: Callable[[], Value]) -> Value:
@@ -289,27 +279,6 @@ def _make_tables(writer: sqlite3.Connection) -> None:
     found = writer.execute("select 1 from sqlite_master where name = 'others_3'")
     if found.fetchone() is None:
         writer.executescript(_SCHEMA)
-
-
-def _begin_log(here: sqlite3.Connection) -> bool:
-    """Write what is there already: the first write to a log waits for the disk.
-
-    Of a crawl, that would be the one that its first robots.txt waits for. Returns whether it was
-    done: somebody may have the lock, or the disk be full. Whoever writes next is told of that.
-
-    Raises:
-        sqlite3.Error: the file is damaged, or what was begun cannot be undone.
-    """
-    try:
-        here.execute("begin immediate")
-        (version,) = here.execute("pragma user_version").fetchone()
-        here.execute(f"pragma user_version = {version}")
-        here.execute("commit")
-    except sqlite3.OperationalError:
-        if here.in_transaction:
-            here.execute("rollback")
-        return False
-    return True
 
 
 def _is_damage(error: sqlite3.Error) -> bool:

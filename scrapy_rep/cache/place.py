@@ -45,13 +45,6 @@ class Place:
         """The write-ahead log of the file that is there now; a link has it beside its target."""
         return self._beside("-wal")
 
-    def has_log(self) -> bool:
-        """Whether something is in the log: somebody has the file open, or died with it."""
-        try:
-            return self.log().stat().st_size > 0
-        except OSError:
-            return False
-
     @contextmanager
     def held(self, seconds: float) -> Iterator[None]:
         """Keep others from opening the file, and from setting it aside.

@@ -65,10 +65,13 @@ class SqliteStore:
         limit_octets: int,
         clock: Callable[[], float] = time.time,
         versions: int = 0,
+        *,
+        is_for_crawl: bool = False,
     ) -> None:
         """Open the file, or make it; a file that is damaged is set aside and replaced.
 
-        Of each file, it keeps so many distinct versions, that of the entry included.
+        Of each file, it keeps so many distinct versions, that of the entry included. For a crawl,
+        it does the writes that wait for the disk before one is asked for.
 
         Raises:
             StoreError: neither can be done.
@@ -85,8 +88,9 @@ class SqliteStore:
             self._database.write_at_once,
             self._database.shorten_log,
             self._database.failed,
-            is_log_begun=self._database.is_log_begun,
         )
+        if is_for_crawl:
+            self._begin_log()
 
     def peek(self, origin: Origin) -> Entry | None:
         """The entry that is there now."""
@@ -156,6 +160,18 @@ class SqliteStore:
         self._writes.close()  # or it would not end while other threads write
         self._thread.shutdown()
         self._database.close()
+
+    def _begin_log(self) -> None:
+        """Have the thread do its two writes (see `writes`): a first robots.txt would wait for them.
+
+        They write what is there already.
+        """
+        begun = self._writes.add(None, _touch)
+        begun.add_done_callback(self._write_once_more)
+
+    def _write_once_more(self, begun: Future[None]) -> None:
+        if begun.exception() is None:
+            self._writes.add(None, _touch)
 
     def _lease_of_new(
         self, writer: sqlite3.Connection, origin: Origin, seconds: float
@@ -245,6 +261,12 @@ class SqliteStore:
             )
             if not deleted.rowcount:
                 return
+
+
+def _touch(writer: sqlite3.Connection) -> None:
+    """Write the number that is there already."""
+    (version,) = writer.execute("pragma user_version").fetchone()
+    writer.execute(f"pragma user_version = {version}")
 
 
 def _read(connection: sqlite3.Connection, origin: Origin) -> Entry | None:

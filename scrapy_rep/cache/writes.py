@@ -30,8 +30,7 @@ Value = TypeVar("Value")
 
 _TOGETHER = 100  # writes in one transaction, at most: other processes wait for its end
 # So many writes in a row of so many are the thread's: the first may move the log into the file, and
-# the second then begins the log anew. Both wait for the disk. The very first ones may, too, unless
-# the log is known to be begun: a crawl's first robots.txt waits for those.
+# the second then begins the log anew. Both wait for the disk.
 _TO_THREAD = 2, 512
 _SLOW_SECONDS = 0.02  # a short write waited so long: the disk is slow, or the file is locked
 _REST_SECONDS = 10.0  # after a slow one, all are the thread's
@@ -58,8 +57,6 @@ class Writes:
         at_once: Callable[[Callable[[sqlite3.Connection], bool]], bool],
         committed: Callable[[], None],
         failed: Callable[[sqlite3.Error], StoreError],
-        *,
-        is_log_begun: bool,
     ) -> None:
         """Take where they are done, how, and what to say of errors.
 
@@ -70,7 +67,6 @@ class Writes:
                 what was begun and not ended. Returns whether it was done.
             committed: called after each transaction of the thread.
             failed: gives what those who wait hear of an error of the file.
-            is_log_begun: whether the first write need not wait for the disk.
         """
         self._thread = thread
         self._connection = connection
@@ -78,7 +74,7 @@ class Writes:
         self._committed = committed
         self._failed = failed
         self._lock = threading.Lock()  # of the seven below; held while a short write is done
-        self._count = _TO_THREAD[0] if is_log_begun else 0
+        self._count = 0
         self._waiting: deque[_Write] = deque()
         self._keys: Counter[Hashable] = Counter()  # of what waits, or is being done in the thread
         self._is_called = False  # whether the thread does what waits, or is about to

@@ -44,7 +44,7 @@ def opener_of(crawler: Crawler, settings: RepSettings) -> Callable[[], Store]:
     if kind == "redis":
         return _redis_opener(crawler, settings)
     if kind == "sqlite":
-        return lambda: sqlite_store(settings)
+        return lambda: sqlite_store(settings, is_for_crawl=True)
     own = own_store(crawler, settings.store)
     return lambda: own
 
@@ -95,7 +95,7 @@ def local_tier(settings: RepSettings) -> Store:
         return MemoryStore(settings.memory_octets)
 
 
-def sqlite_store(settings: RepSettings) -> Store:
+def sqlite_store(settings: RepSettings, *, is_for_crawl: bool = False) -> Store:
     """The SQLite store.
 
     Raises:
@@ -104,7 +104,10 @@ def sqlite_store(settings: RepSettings) -> Store:
     from scrapy_rep.cache.sqlite import SqliteStore
 
     return SqliteStore(
-        sqlite_path(settings), settings.store_max_octets, versions=settings.store_versions
+        sqlite_path(settings),
+        settings.store_max_octets,
+        versions=settings.store_versions,
+        is_for_crawl=is_for_crawl,
     )
 
 

@@ -47,8 +47,10 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @contextmanager
-def opened(path: Path, limit_octets: int = LARGE) -> Iterator[SqliteStore]:
-    store = SqliteStore(path, limit_octets)
+def opened(
+    path: Path, limit_octets: int = LARGE, *, is_for_crawl: bool = False
+) -> Iterator[SqliteStore]:
+    store = SqliteStore(path, limit_octets, is_for_crawl=is_for_crawl)
     try:
         yield store
     finally:
@@ -409,12 +411,6 @@ class TestDamage:
                 fill(store, 500, octets=2000)
 
 
-@pytest.fixture
-def in_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All writes are done by the thread."""
-    monkeypatch.setattr(writes, "_TO_THREAD", (9, 9))
-
-
 @contextmanager
 def at_work(store: SqliteStore) -> Iterator[None]:
     """Its thread is busy meanwhile, so that what is written is queued."""
@@ -429,7 +425,6 @@ def at_work(store: SqliteStore) -> Iterator[None]:
 class TestTogether:
     """What is queued shares a transaction, and no failure."""
 
-    @pytest.mark.usefixtures("in_thread")
     def test_one_transaction_for_many(self, path: Path) -> None:
         done: list[str] = []
         with opened(path) as store:
@@ -561,7 +556,6 @@ class TestTogether:
             assert all("closed" in end.result(20) for end in ends)
         assert all(future.done() for future in queued)
 
-    @pytest.mark.usefixtures("in_thread")
     def test_nobody_waits_for_ever_whatever_fails(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -575,12 +569,12 @@ class TestTogether:
                     store.commit(file_entry(), None).result(20)
             assert store.commit(file_entry(), None).result(20)
 
-    @pytest.mark.usefixtures("in_thread")
     def test_a_thread_that_has_ended(self, path: Path) -> None:
         store = SqliteStore(path, LARGE)
-        store._thread.shutdown()  # as the interpreter does it at its end
-        with pytest.raises(StoreError, match="shutdown"):
-            store.commit(file_entry(), None).result(20)
+        store._thread.shutdown()  # as the interpreter does it at its end; the first two are for it
+        for _ in range(2):
+            with pytest.raises(StoreError, match="shutdown"):
+                store.commit(file_entry(), None).result(20)
         store._database.close()
 
     def test_more_than_fit_into_one(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -603,6 +597,11 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def wal_octets(path: Path) -> int:
     return path.with_name(path.name + "-wal").stat().st_size
+
+
+def wal_salt(path: Path) -> bytes:
+    """What differs each time the log is begun."""
+    return path.with_name(path.name + "-wal").read_bytes()[16:24]
 
 
 class Odd:
@@ -695,76 +694,93 @@ class TestAtOnce:
     def test_some_are_the_threads_in_any_case(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Two in a row, so that the log is moved while it is short; not the first, see below."""
+        """Two in a row, at the beginning too, so that the log is moved while it is short."""
         monkeypatch.setattr(writes, "_SLOW_SECONDS", math.inf)
         there = []
         with opened(path) as store:
             for number in range(1100):
-                with at_work(store) if number % 512 > 507 else nullcontext():
+                with at_work(store) if number % 512 < 4 else nullcontext():
                     future = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
                     there.append(not future.done())
                 future.result(20)
                 at_rest(store)
         found = [number for number, is_there in enumerate(there) if is_there]
-        assert found == [510, 511, 1022, 1023]
+        assert found == [0, 1, 512, 513, 1024, 1025]
 
-    def test_the_log_is_begun_when_the_file_is_opened(self, path: Path) -> None:
-        """Its first write waits for the disk: a crawl's first robots.txt would wait for it."""
-        for origin in (ORIGIN, OTHER):  # in a new file, and in one that is there
-            with opened(path) as store:
-                begun_octets = wal_octets(path)
-                assert begun_octets > 0
-                assert store.claim(origin, seconds=15, fresh_seconds=0).done()
-                assert wal_octets(path) > begun_octets
-            assert not path.with_name(path.name + "-wal").exists()
+    @pytest.mark.parametrize("claims", [9, 700, 1000])  # the log is kept, moved, and cut off
+    def test_for_a_crawl_these_are_done_first(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch, claims: int
+    ) -> None:
+        """Its first robots.txt would wait for the disk: a long log is moved, and begun anew."""
+        with opened(path) as other:
+            with monkeypatch.context() as patch:
+                patch.setattr(writes, "_TO_THREAD", (0, 9))
+                patch.setattr(writes, "_SLOW_SECONDS", math.inf)
+                for number in range(claims):
+                    leased(other, Origin("http", f"h{number}", 80))
+            long = wal_salt(path)
+            with opened(path, is_for_crawl=True) as store:
+                at_rest(store)
+                begun = wal_salt(path)
+                assert (begun == long) == (claims == 9)
+                with at_work(store):
+                    assert store.claim(ORIGIN, seconds=15, fresh_seconds=0).done()
+                assert wal_salt(path) == begun
+            assert isinstance(claimed(other), Busy)
 
-    def test_the_log_of_a_file_that_others_have_open_does_not_grow(self, path: Path) -> None:
-        """Nobody knows there whether the next write waits for the disk: the thread does it."""
-        with opened(path):
-            before = wal_octets(path)
-            for _ in range(3):
-                with opened(path) as store, at_work(store):
-                    claim = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
-                    assert not claim.done()
-                    assert wal_octets(path) == before
-                assert isinstance(claim.result(20), (Leased, Busy))
-                before = wal_octets(path)
-
-    def test_who_has_the_lock_keeps_nobody_from_opening_the_file(self, path: Path) -> None:
-        """Though the log is not begun then, and the holder may die: the thread does it."""
+    def test_for_a_crawl_they_may_not_be_done_yet(self, path: Path) -> None:
         with opened(path):
             pass
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("begin immediate")
-            began_at = time.monotonic()
-            with opened(path) as store:
-                assert time.monotonic() - began_at < 4, "a connection that waits does so for 5 s"
+            began = time.monotonic()
+            with opened(path, is_for_crawl=True) as store:
+                claim = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
+                assert time.monotonic() - began < 4, "the thread waits for 5 s"
+                assert not claim.done()
                 other.execute("rollback")
-                with at_work(store):
-                    claim = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
-                    assert not claim.done()
                 assert isinstance(claim.result(20), Leased)
 
-    @pytest.mark.parametrize("statement", ["begin", "pragma", "commit"])
-    def test_a_log_that_cannot_be_begun_leaves_no_transaction(
-        self, path: Path, statement: str
-    ) -> None:
-        def fail() -> None:
-            raise sqlite3.OperationalError("database or disk is full")
-
+    def test_what_is_asked_for_meanwhile_comes_behind_them(self, path: Path) -> None:
         with opened(path) as store:
-            here = here_of(store)
-            assert not database._begin_log(Odd(here, statement, fail))  # type: ignore[arg-type]
-            assert not here.in_transaction
-            assert database._begin_log(here)
-            leased(store)
+            fill(store, 3)
+            with at_work(store):
+                store._begin_log()
+                claim = store.claim(ORIGIN, seconds=15, fresh_seconds=0)
+                assert not claim.done()
+            assert isinstance(claim.result(20), Leased)
 
-    def test_damage_that_is_met_as_the_log_is_begun_is_no_secret(self, path: Path) -> None:
-        def fail() -> None:
-            raise sqlite3.DatabaseError("database disk image is malformed")
+    def test_a_lock_that_is_not_let_go_of_is_waited_for_once(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(database, "_BUSY_MILLISECONDS", 50)
+        with opened(path):
+            pass
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("begin immediate")
+            with opened(path, is_for_crawl=True) as store:
+                at_rest(store)
+                assert store._writes._count == 1
+                other.execute("rollback")
+                leased(store)
 
-        with opened(path) as store, pytest.raises(sqlite3.DatabaseError, match="malformed"):
-            database._begin_log(Odd(here_of(store), "begin", fail))  # type: ignore[arg-type]
+    def test_a_crawl_that_ends_at_once(self, path: Path) -> None:
+        for _ in range(50):
+            with opened(path, is_for_crawl=True) as store:
+                pass
+            assert not store._writes._waiting
+
+    @pytest.mark.parametrize("others", [0, 1])
+    def test_who_only_reads_writes_nothing(self, path: Path, others: int) -> None:
+        with opened(path) as store:
+            fill(store, 3)
+        with opened(path) if others else nullcontext():
+            before, at = path.read_bytes(), path.stat().st_mtime_ns
+            with opened(path) as store:
+                assert store.peek(Origin("http", "h1", 80)) is not None
+                assert len(store.keys()) == 3
+                assert wal_octets(path) == 0
+            assert (path.read_bytes(), path.stat().st_mtime_ns) == (before, at)
 
     def test_the_log_does_not_grow(self, path: Path) -> None:
         with opened(path) as store:

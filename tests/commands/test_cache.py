@@ -80,6 +80,16 @@ def test_list(settings: dict[str, Any]) -> None:
     assert rep("cache", "list", "example.com", settings=settings).out.count("\n") == 2
 
 
+def test_who_only_looks_writes_nothing(settings: dict[str, Any]) -> None:
+    path = Path(settings["REP_STORE_PATH"])
+    if not path.exists():
+        pytest.skip("this store has no file")
+    before = path.read_bytes(), path.stat().st_mtime_ns
+    for command in ("list", "show"):
+        assert rep("cache", command, "example.com", settings=settings).status == 0
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+
+
 def test_a_list_that_a_terminal_would_cut(
     settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
