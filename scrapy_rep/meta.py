@@ -20,6 +20,9 @@ USAGE = "rep_usage"
 PUT_BACK = "rep_put_back"
 """Written: the `dont_filter` of a request that was put back into the `JOBDIR`."""
 
+STARTED = "rep_started"
+"""Written: a fleet's queue has handed out this start request; what is made of it is none."""
+
 DONT_OBEY_PAGE_RULES = "dont_obey_page_rules"
 """Read: a request that carries it is not dropped because of the page that links to it."""
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from scrapy import Request
 
+from scrapy_rep.meta import STARTED
+
 from .batch import Kind
 
 if TYPE_CHECKING:
@@ -32,15 +34,21 @@ class Filter:
         """How a request is filtered, and by what.
 
         Every worker's spider yields the same start requests, which Scrapy does not filter: over the
-        fleet, each is queued once for each time that one spider yields it.
+        fleet, each is queued once for each time that one spider yields it. The retry of one, or the
+        target of its redirect, has its meta. But that is made by one worker, and each makes others.
         """
         if not request.dont_filter:
             return Kind.FILTERED, self.fingerprint(request)
-        if not request.meta.get(_IS_START):
+        if not request.meta.get(_IS_START) or request.meta.get(STARTED):
             return Kind.UNFILTERED, b""
         fingerprint = self.fingerprint(request)
         self._starts[fingerprint] += 1
         return Kind.START, b"%s.%d" % (fingerprint, self._starts[fingerprint])
+
+    def hand_out(self, request: Request) -> None:
+        """A request is about to be sent: what is made of it is no start request."""
+        if request.meta.get(_IS_START):
+            request.meta[STARTED] = True
 
     def fingerprint(self, request: Request) -> bytes:
         """What Scrapy knows a request by."""

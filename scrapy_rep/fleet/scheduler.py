@@ -254,6 +254,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             self._talk.hunger()
             return None
         request: Request = held.request
+        self._filter.hand_out(request)
         self._out.add(held)
         self._lanes.hand_out(held)
         self._count(_DEQUEUED)

@@ -116,6 +116,39 @@ class TestOneCrawl:
         assert_nothing_left(redis_server)
 
     @pytest.mark.slow
+    @pytest.mark.parametrize("loop", _LOOPS)
+    def test_what_is_made_of_start_requests(self, redis_server: RedisServer, loop: Loop) -> None:
+        """Each is redirected to one page, which each worker may be the first to ask for, as it sees
+        it; each answer of that fails, and whoever has a retry does not know the one before.
+        """
+        routes = {
+            "/robots.txt": ROBOTS,
+            "/busy": Answer(status=503, delay_seconds=0.05),
+            "/*": Answer(status=302, headers=[("Location", "/busy")], delay_seconds=0.05),
+        }
+        settings = {"CONCURRENT_REQUESTS": 2, "RETRY_TIMES": 3}
+        with (
+            Site(routes, address="0.0.0.0") as site,
+            Crew(
+                redis_server.url,
+                FLAT,
+                3,
+                loop=loop,
+                settings=settings,
+                roots=[site.url("/1", host="127.0.2.1")],
+                pages=12,
+            ) as crew,
+        ):
+            crew.wait()
+            assert crew.errors == ""
+            assert crew.stat("retry/max_reached") == 12
+            paths = Counter(path for _, path in asked(site).elements())
+            assert paths.pop("/busy") == 12 * (1 + settings["RETRY_TIMES"])
+            assert paths.pop("/robots.txt") <= 3
+            assert paths == dict.fromkeys((f"/1{number}" for number in range(12)), 1)
+        assert_nothing_left(redis_server)
+
+    @pytest.mark.slow
     def test_what_is_kept_is_resumed(self, site: Site, redis_server: RedisServer) -> None:
         """SCHEDULER_PERSIST: a second run asks for what the first one left, and nothing else."""
         settings = {"SCHEDULER_PERSIST": True, "CLOSESPIDER_PAGECOUNT": 8}

@@ -13,13 +13,14 @@ from typing import Any
 import msgpack
 import pytest
 from scrapy import Request
+from scrapy.utils.test import get_crawler
 
 from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import LinkDownError
 from scrapy_rep.engine.progress import can_take_more, is_starting, tell_of_ends
 from scrapy_rep.fleet.batch import Held, Kind, Push
 from scrapy_rep.fleet.exchange import Reply, Wants, arguments, reply_of
-from scrapy_rep.fleet.filter import Seen
+from scrapy_rep.fleet.filter import Filter, Seen
 from scrapy_rep.fleet.lanes import lane_of
 from scrapy_rep.fleet.ledger import PUSH_OCTETS, PUSHES, Ledger
 from scrapy_rep.fleet.out import Out
@@ -70,6 +71,40 @@ class TestProgress:
     )
     def test_whether_the_engine_takes_more(self, engine: Any, can: bool) -> None:
         assert can_take_more(SimpleNamespace(engine=engine)) is can  # type: ignore[arg-type]
+
+
+class TestFilter:
+    """Of start requests, each is queued once over the fleet; of what is made of them, each."""
+
+    def test_start_requests(self) -> None:
+        one, two = Filter(get_crawler()), Filter(get_crawler())
+        seen = [each.of(start_request()) for each in (one, two) for _ in range(2)]
+        assert [kind for kind, _ in seen] == [Kind.START] * 4
+        assert seen[:2] == seen[2:]
+        assert len(set(seen)) == 2
+
+    def test_what_is_made_of_them(self) -> None:
+        """The retry of a retry may be another worker's; two may be redirected to one page."""
+        one, two = Filter(get_crawler()), Filter(get_crawler())
+        request = start_request()
+        one.hand_out(request)
+        retry = request.copy()
+        assert one.of(retry) == (Kind.UNFILTERED, b"")
+        two.hand_out(retry)
+        assert two.of(retry.replace(url="http://a.example/login")) == (Kind.UNFILTERED, b"")
+        assert two.of(Request("http://a.example/", dont_filter=True)) == (Kind.UNFILTERED, b"")
+
+    def test_links(self) -> None:
+        link = Request("http://a.example/")
+        one = Filter(get_crawler())
+        one.hand_out(link)
+        assert link.meta == {}
+        assert one.of(link) == (Kind.FILTERED, one.fingerprint(link))
+        assert one.of(start_request().replace(dont_filter=False))[0] is Kind.FILTERED
+
+
+def start_request() -> Request:
+    return Request("http://a.example/", dont_filter=True, meta={"is_start_request": True})
 
 
 class TestLines:
