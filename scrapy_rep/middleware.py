@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
+    from scrapy_rep.engine.floors import Ask
+    from scrapy_rep.protocol.access.origin import Origin
+
 # The end of the crawl may be why a request got such a verdict: the answer was not awaited.
 _UNDECIDED = (Reason.UNREACHABLE, Reason.VISIT_TIME)
 # What the meta of few requests holds.
@@ -88,6 +91,7 @@ class RepMiddleware:
         slots.gate = self._gate = gate_of(crawler, settings, slots)
         self.pacing = Pacing(crawler, settings, slots)
         self.policies.visitable_at = self.pacing.visitable_at
+        slots.ask_of = self._ask_of
         self._pages = pages_of(
             crawler, lambda judge: judge(crawler, settings, self.policies, self.judge)
         )
@@ -110,6 +114,10 @@ class RepMiddleware:
         self._decisions.open()
         if self._gate is not None:
             self._gate.open()
+
+    def _ask_of(self, origin: Origin) -> Ask | None:
+        policy = self.policies.former(origin)
+        return None if policy is None else self.pacing.ask_of(policy)
 
     async def _spider_closed(self, reason: str = "") -> None:
         if self._gate is not None:

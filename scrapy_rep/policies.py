@@ -148,6 +148,10 @@ class Policies:
                 self._refresh(origin, request)
         return policy
 
+    def former(self, origin: Origin) -> Policy | None:
+        """The policy that is in memory, though it may have ended."""
+        return self._kept.get(origin)
+
     async def get(self, origin: Origin, request: Request | None = None) -> Policy:
         """The policy: from memory, or from one fetch that all requests meanwhile share.
 

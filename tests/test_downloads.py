@@ -22,6 +22,7 @@ from scrapy_rep.fetching import downloads as module
 from scrapy_rep.fetching.course import Course, Part, Parts
 from scrapy_rep.fetching.downloads import Downloads
 from scrapy_rep.fetching.transfer import MARK, Transfer
+from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.settings import RepSettings
 
 TIMEOUT_SECONDS = 30.0
@@ -31,7 +32,8 @@ LINE_SECONDS = 600.0
 class Slots:
     """What the downloader's slots tell of our requests."""
 
-    gate = None
+    gate: Any = None
+    asked, known = 0.0, 0.0  # seconds between requests: by the policy, and by the slots
 
     def __init__(self) -> None:
         self.inside: set[Request] = set()
@@ -50,6 +52,14 @@ class Slots:
 
     def delay_seconds(self, _: Request) -> float:
         return self.delay
+
+    def ask_as_known(self, _: Request, origin: Origin) -> float:
+        assert origin == Origin("https", "example.com", 443)
+        return self.asked
+
+    def told_delay(self, _: Origin, key: str) -> float:
+        assert key == "example.com"
+        return self.known
 
     def abandon(self, request: Request) -> None:
         self.abandoned.append(request)
@@ -261,6 +271,29 @@ class TestLines:
 
         monkeypatch.setattr(module, "IDLE_LIMIT", 3)
         in_a_crawl(work)
+
+
+@pytest.mark.parametrize(("asked", "known"), [(0.0, 2.0), (2.0, 0.0), (1.0, 2.0), (2.0, 1.0)])
+def test_its_turn_among_others_is_as_long_as_the_longer_delay(
+    monkeypatch: pytest.MonkeyPatch, asked: float, known: float
+) -> None:
+    """The slots may have forgotten what the policy asks for."""
+    found: list[float] = []
+
+    def is_open(_: Origin, seconds: float, *__: object, **___: object) -> bool:
+        found.append(seconds)
+        return True
+
+    gate = SimpleNamespace(is_open=is_open, end=lambda _: None)
+    for name, value in {"gate": gate, "asked": asked, "known": known}.items():
+        monkeypatch.setattr(Slots, name, value)
+
+    async def work(crawl: Crawl) -> None:
+        crawl.answer.set_result(Response("https://example.com/robots.txt"))
+        await crawl.outcome()
+
+    in_a_crawl(work)
+    assert found == [2.0]
 
 
 def test_it_listens_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:

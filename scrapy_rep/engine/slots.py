@@ -43,6 +43,8 @@ from .visits import BOOK, VisitBook, Visits
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.protocol.access.origin import Origin
+
 _MOMENT_SECONDS = 0.02
 
 Told = Callable[[Request], None]
@@ -53,6 +55,7 @@ class Slots:
 
     Attributes:
         gate: where requests wait for their turn among those of other processes, if they do.
+        ask_of: gives what is known to be asked of a request to an origin; None if nothing is known.
         place_for_others: lets the downloader take another request while one waits.
         place_of_its_own: lets the downloader take one more, so that one of ours takes no other's.
         arrivals: whether requests that reach the downloader are listened to.
@@ -84,6 +87,7 @@ class Slots:
         self._sent_at: dict[Request, float] = {}
         self._told_of_requests: tuple[Told, Told] | None = None
         self.gate: Gate | None = None
+        self.ask_of: Callable[[Origin], Ask | None] = lambda _: None  # of who knows policies
         self.place_for_others = lending.for_others
         self.place_of_its_own = lending.one_more
         self._reached, self._left = self._handlers()  # kept here: Scrapy holds them weakly
@@ -206,6 +210,18 @@ class Slots:
             self._asks[request] = ask
             self._has_asked = True
             self.arrivals.listen_for_good()
+
+    def ask_as_known(self, request: Request, origin: Origin) -> float:
+        """Have a request of ours keep the pace that is known of its origin; seconds.
+
+        It is sent on nobody's behalf, so that no policy has judged it. Whatever slot it takes keeps
+        the pace, and remembers it from now on.
+        """
+        ask = self.ask_of(origin)
+        if ask is None:
+            return 0.0
+        self.ask(request, ask)
+        return ask.seconds
 
     def count_from_now(self, request: Request) -> None:
         """Count the delay of a request's slot from now, when the answer has come.

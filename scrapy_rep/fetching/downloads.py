@@ -87,7 +87,10 @@ class Downloads:
             Exception: what else the engine raises.
         """
         transfer: Transfer = request.meta[MARK]
-        await self._wait_for_turn(request, course)
+        origin = Origin.of(request.url)
+        if origin is not None:
+            asked_seconds = self._slots.ask_as_known(request, origin)
+            await self._wait_for_turn(request, course, origin, asked_seconds)
         course.enter(Part.MIDDLEWARES)
         with self._listening():  # before it runs: without asyncio, it does so at once
             download = _Download(request, course, Running(self._in_engine(request)))
@@ -118,17 +121,19 @@ class Downloads:
             if not self._listener_count:
                 self._slots.listen_to_requests(None)
 
-    async def _wait_for_turn(self, request: Request, course: Course) -> None:
+    async def _wait_for_turn(
+        self, request: Request, course: Course, origin: Origin, asked_seconds: float
+    ) -> None:
         """Wait for the turn of a request among those of other workers, if they share a pace.
 
         Raises:
             IgnoreRequest: it did not come in time.
         """
         gate = self._slots.gate
-        origin = None if gate is None else Origin.of(request.url)
-        if gate is None or origin is None:
+        if gate is None:
             return
-        seconds, is_awaited = self._slots.told_delay(origin, origin.host), course.is_awaited
+        seconds = max(asked_seconds, self._slots.told_delay(origin, origin.host))
+        is_awaited = course.is_awaited
         if gate.is_open(origin, seconds, request, is_awaited=is_awaited):
             return
         course.enter(Part.SLOT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from scrapy import Request
@@ -27,11 +28,13 @@ class ForgetfulSpider(UrlsSpider):
 class OtherSlots:
     """A downloader middleware behind ours that chooses slots in turn, as rotators of proxies do.
 
-    `TEST_SLOTS` is how many; that of robots.txt stays its host's.
+    `TEST_SLOTS` is how many; that of robots.txt stays its host's, unless `TEST_SLOTS_OF` says that
+    only that is chosen.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self._count = crawler.settings.getint("TEST_SLOTS")
+        self._is_for_robots_txt = crawler.settings.get("TEST_SLOTS_OF") == "robots.txt"
         self._number = 0
 
     @classmethod
@@ -41,7 +44,7 @@ class OtherSlots:
 
     def process_request(self, request: Request) -> None:
         """Choose the next slot."""
-        if not request.url.endswith("/robots.txt"):
+        if request.url.endswith("/robots.txt") == self._is_for_robots_txt:
             request.meta["download_slot"] = f"proxy {self._number % self._count}"
             self._number += 1
 
@@ -54,3 +57,21 @@ class DisguisedSpider(UrlsSpider):
         if "/slow" in url:
             request.headers["User-Agent"] = "SlowBot/1.0"
         return request
+
+
+class LaterSpider(UrlsSpider):
+    """The last URL comes once all others are answered."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        """All but the last."""
+        self._first = [*self.urls[:-1]]
+        for url in self.urls[:-1]:
+            yield self._request(url)
+
+    def parse(self, response: Response, asked: str) -> Iterator[Any]:  # type: ignore[override]
+        """The item of an answer."""
+        yield super().parse(response, asked)
+        if asked in self._first:
+            self._first.remove(asked)
+            if not self._first:
+                yield self._request(self.urls[-1])

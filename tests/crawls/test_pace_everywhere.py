@@ -76,6 +76,51 @@ def test_slots_that_are_chosen_behind_us_hold_no_place(loop: Loop) -> None:
     assert set(done[:22]) > set(last)
 
 
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_slot_that_is_chosen_for_robots_txt(loop: Loop) -> None:
+    """It keeps the pace of the site, too, while the file is renewed."""
+    brief = asks(0.4, headers=[("Cache-Control", "max-age=1")])
+    with Site({"/robots.txt": brief}) as site:
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={
+                **ADDON,
+                **other_slots(2),
+                "TEST_SLOTS_OF": "robots.txt",
+                "REP_CACHE_MIN_SECONDS": 1,
+            },
+            urls=[site.url(f"/{number}") for number in range(8)],
+        )
+        assert len(result.items) == 8
+        assert site.paths().count("/robots.txt") > 2
+        assert_paced(site.requests(), 0.4)
+    assert_clean(result.log)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_retries_of_a_renewal_after_a_rest(loop: Loop) -> None:
+    """The site has rested for longer than its delay, while another one was visited."""
+    brief = asks(0.5, headers=[("Cache-Control", "max-age=2")])
+    with (
+        Site({"/robots.txt": [brief, Answer(status=503)]}) as site,
+        Site({"/robots.txt": asks(0.3)}) as other,
+    ):
+        result = crawl(
+            "tests.crawls.pace_spider:LaterSpider",
+            loop=loop,
+            settings={**ADDON, "REP_CACHE_MIN_SECONDS": 1, "REP_QUICK_RETRY_SECONDS": [0.1, 0.1]},
+            urls=[
+                site.url("/1"),
+                *(other.url(f"/{number}", host="localhost") for number in range(9)),
+                site.url("/2"),
+            ],
+        )
+        assert len(result.items) == 11
+        assert site.paths() == ["/robots.txt", "/1", *["/robots.txt"] * 3, "/2"]
+        assert_paced(site.requests(), 0.5)
+
+
 ROBOTS_FOR_TWO = """\
 User-agent: SlowBot
 Crawl-delay: 0.5
