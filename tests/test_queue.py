@@ -650,6 +650,34 @@ class TestPrefetch:
         assert at is not None
         assert at <= time.monotonic() + 0.5
 
+    def test_one_that_proves_not_to_be_ready_any_more_is_looked_at_again(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """While somebody else waits for longer: what comes first counts."""
+        setup = Setup()
+        setup.readiness.concurrent_fetches = 1
+        rung: list[float] = []
+        monkeypatch.setattr(setup.queue._alarm, "set", rung.append)
+        setup.readiness.outlooks["c.example"] = Outlook(OriginState.HELD, time.time() + 100)
+        setup.push("http://a.example/", "http://b.example/", "http://c.example/")
+        for host in ("a.example", "b.example"):
+            setup.readiness.outlooks[host] = Outlook(OriginState.UNASKED)
+        assert setup.pop() == []
+        assert [host for host, _ in setup.readiness.asked] == ["a.example"]
+        (at,) = rung
+        assert at <= time.monotonic() + 0.5
+
+    def test_a_host_at_work_is_not_enough(self) -> None:
+        """Only while one is ready that does nothing, nobody is asked for."""
+        setup = Setup()
+        setup.push(*(f"http://a.example/{number}" for number in range(3)))
+        setup.readiness.outlooks["b.example"] = Outlook(OriginState.UNASKED)
+        setup.push("http://b.example/")
+        assert setup.pop(1, stays=True) == ["http://a.example/0"]
+        assert setup.readiness.asked == []
+        assert setup.pop(1, stays=True) == ["http://a.example/1"]
+        assert [host for host, _ in setup.readiness.asked] == ["b.example"]
+
     def test_nobody_is_woken_for_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         setup = Setup()
         rung: list[float | None] = []

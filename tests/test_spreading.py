@@ -124,6 +124,43 @@ def test_where_turns_are_long_nobody_waits_for_long(turns: Turns) -> None:
     in_a_loop(work)
 
 
+def test_who_has_just_come_keeps_nobody_waiting(turns: Turns) -> None:
+    async def work() -> None:
+        requests = Requests(turns)
+        await requests.ask("a", "b", "c", "d")
+        turns.now += 0.12
+        await requests.ask("e")
+        await turns.pass_by()
+        assert requests.gone == ["a", "b", "c", "d"]
+
+    in_a_loop(work)
+
+
+def test_what_goes_at_once_and_takes_long_is_a_long_turn(
+    turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where there is no asyncio: who waits goes on as the promise is kept."""
+    gone: list[float] = []
+
+    class AtOnce:
+        def keep(self, _: None) -> None:
+            gone.append(turns.now)
+            turns.now += 0.02
+
+    monkeypatch.setattr(spreading, "Promise", AtOnce)
+
+    async def work() -> None:
+        going = Spreading()
+        going.open()
+        assert [going.turn() is None for _ in range(3)] == [True, False, False]
+        await turns.pass_by(2)
+        assert len(gone) == 1
+        await turns.pass_by()
+        assert len(gone) == 2
+
+    in_a_loop(work)
+
+
 def test_one_long_turn_is_enough(turns: Turns) -> None:
     async def work() -> None:
         requests = Requests(turns)
