@@ -61,6 +61,7 @@ _NORMAL = _table()
 # The part of a URI reference before its path. The authority of RFC 3986, 3.2 ends at "/", "?" or
 # "#"; ";" ends it too, as in Google's matcher, since no host holds one. Userinfo may hold it.
 _BEFORE_PATH = re.compile(r"(?:(?:[^/?#;:]*:)?//(?:[^/?#]*@)?)?[^/?#;]*", re.DOTALL)
+# A host holds no "@": else each "@" of "http://@@@@;" would be tried as the last one.
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#]*@)?[^/?#;@]+/")
 
 
