@@ -116,7 +116,7 @@ class RepMiddleware:
             self._gate.open()
 
     def _ask_of(self, origin: Origin) -> Ask | None:
-        policy = self.policies.former(origin)
+        policy = self.policies.known(origin)
         return None if policy is None else self.pacing.ask_of(policy)
 
     async def _spider_closed(self, reason: str = "") -> None:

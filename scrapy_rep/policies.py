@@ -148,9 +148,9 @@ class Policies:
                 self._refresh(origin, request)
         return policy
 
-    def former(self, origin: Origin) -> Policy | None:
-        """The policy that is in memory, though it may have ended."""
-        return self._kept.get(origin)
+    def known(self, origin: Origin) -> Policy | None:
+        """The newest policy that is in memory, though it may have ended, or be handed out soon."""
+        return self._reserving.get(origin) or self._kept.get(origin)
 
     async def get(self, origin: Origin, request: Request | None = None) -> Policy:
         """The policy: from memory, or from one fetch that all requests meanwhile share.

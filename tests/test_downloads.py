@@ -17,6 +17,7 @@ from scrapy.http import Response
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
+from scrapy_rep.engine.floors import Ask
 from scrapy_rep.engine.loops import Running
 from scrapy_rep.fetching import downloads as module
 from scrapy_rep.fetching.course import Course, Part, Parts
@@ -39,6 +40,7 @@ class Slots:
         self.inside: set[Request] = set()
         self.waiting: set[Request] = set()
         self.abandoned: list[Request] = []
+        self.paced: list[Request] = []
         self.delay = 0.0
 
     def listen_to_requests(self, told: Any) -> None:
@@ -53,9 +55,12 @@ class Slots:
     def delay_seconds(self, _: Request) -> float:
         return self.delay
 
-    def ask_as_known(self, _: Request, origin: Origin) -> float:
+    def ask_of(self, origin: Origin) -> Ask:
         assert origin == Origin("https", "example.com", 443)
-        return self.asked
+        return Ask(origin, self.asked)
+
+    def ask_as_known(self, request: Request) -> None:
+        self.paced.append(request)
 
     def told_delay(self, _: Origin, key: str) -> float:
         assert key == "example.com"
@@ -187,6 +192,7 @@ def test_a_middleware_may_send_another_in_its_place() -> None:
         crawl.downloads.reached(crawl.request)
         assert crawl.download.request is crawl.request
         assert crawl.download.sent_at is None, "its time begins anew"
+        assert crawl.slots.paced == [crawl.request]
         crawl.asking.cancel()
         await asyncio.wait([crawl.asking])
         assert crawl.slots.abandoned == [crawl.request]

@@ -196,6 +196,38 @@ class TestFloor:
         assert (slot.lastseen, slot.delay) == (0, 0.0)
         assert slots.ready_at(KEY) < time.monotonic()
 
+    def test_what_our_own_requests_ask_for(self, slots: Slots, downloader: Downloader) -> None:
+        """Beside what pages ask for, which may be newer, and until a delay after the answer."""
+        asked = {ORIGIN: Ask(ORIGIN, 5.0)}
+        slots.ask_of = asked.get
+        slot, other = downloader.make(), downloader.make(key="other")
+        slots.set_floor(KEY, Ask(ORIGIN, 7.0))
+        for key in (KEY, "other"):
+            request = page(key)
+            slots.ask_as_known(request)
+            reach(slots, downloader.slots[key], request)
+            assert (slot.delay, other.delay) == (7.0, 0.0 if key == KEY else 5.0)
+            slots._arrived(request)
+        slots.set_floor(KEY, Ask(ORIGIN, 0.0))
+        assert slot.delay == other.delay == 5.0
+        for floor in slots._delays.floors.values():
+            for hold in floor.holds.values():
+                assert hold.count == 0
+                assert hold.until <= time.time() + 5.0
+                hold.until = 0.0
+        slots._delays.apply("other")
+        assert other.delay == 0.0, "files of others go through this slot, too"
+
+    @pytest.mark.parametrize("seconds", [None, 0.0])
+    def test_our_own_requests_where_nothing_is_asked_for(
+        self, slots: Slots, seconds: float | None
+    ) -> None:
+        slots.ask_of = lambda _: None if seconds is None else Ask(ORIGIN, seconds)
+        for url in ("http://a.example/", "http://a;b/", "file:///a"):
+            slots.ask_as_known(Request(url))
+        assert not slots._has_asked
+        assert not slots._asks
+
     def test_the_file_that_asks_for_it_was_a_visit(
         self, slots: Slots, downloader: Downloader
     ) -> None:

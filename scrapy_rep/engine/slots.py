@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.access.origin import Origin
 
 _MOMENT_SECONDS = 0.02
+_OURS = "ours"  # as whom our own requests ask, beside what pages ask of the same slot
 
 Told = Callable[[Request], None]
 
@@ -108,6 +109,8 @@ class Slots:
         listeners, others, sent = self._listeners, self._others, self._sent
 
         def reached(request: Request, **_: object) -> None:
+            if self._told_of_requests is not None:  # first: who is told may ask for a pace
+                self._told_of_requests[0](request)
             key = request.meta.get(SLOT, "")
             if (
                 not (floors or self._has_asked or self._book)
@@ -120,8 +123,6 @@ class Slots:
                 self.arrivals.usual_count += 1
             else:
                 self._keep_up(request, key)
-            if self._told_of_requests is not None:
-                self._told_of_requests[0](request)
 
         def left(request: Request, **_: object) -> None:
             if others or sent:
@@ -211,17 +212,16 @@ class Slots:
             self._has_asked = True
             self.arrivals.listen_for_good()
 
-    def ask_as_known(self, request: Request, origin: Origin) -> float:
-        """Have a request of ours keep the pace that is known of its origin; seconds.
+    def ask_as_known(self, request: Request) -> None:
+        """Let the slot of a request of ours, which no policy has judged, keep its origin's pace.
 
-        It is sent on nobody's behalf, so that no policy has judged it. Whatever slot it takes keeps
-        the pace, and remembers it from now on.
+        Until a delay after its answer: files of many origins may go through one slot.
         """
-        ask = self.ask_of(origin)
-        if ask is None:
-            return 0.0
-        self.ask(request, ask)
-        return ask.seconds
+        with suppress(InvalidUri):
+            origin = origin_of(request.url)
+            ask = None if origin is None else self.ask_of(origin)
+            if ask is not None and ask.seconds:
+                self.ask(request, ask._replace(as_whom=_OURS))
 
     def count_from_now(self, request: Request) -> None:
         """Count the delay of a request's slot from now, when the answer has come.

@@ -87,10 +87,7 @@ class Downloads:
             Exception: what else the engine raises.
         """
         transfer: Transfer = request.meta[MARK]
-        origin = Origin.of(request.url)
-        if origin is not None:
-            asked_seconds = self._slots.ask_as_known(request, origin)
-            await self._wait_for_turn(request, course, origin, asked_seconds)
+        await self._wait_for_turn(request, course)
         course.enter(Part.MIDDLEWARES)
         with self._listening():  # before it runs: without asyncio, it does so at once
             download = _Download(request, course, Running(self._in_engine(request)))
@@ -121,19 +118,18 @@ class Downloads:
             if not self._listener_count:
                 self._slots.listen_to_requests(None)
 
-    async def _wait_for_turn(
-        self, request: Request, course: Course, origin: Origin, asked_seconds: float
-    ) -> None:
+    async def _wait_for_turn(self, request: Request, course: Course) -> None:
         """Wait for the turn of a request among those of other workers, if they share a pace.
 
         Raises:
             IgnoreRequest: it did not come in time.
         """
         gate = self._slots.gate
-        if gate is None:
+        origin = None if gate is None else Origin.of(request.url)
+        if gate is None or origin is None:
             return
-        seconds = max(asked_seconds, self._slots.told_delay(origin, origin.host))
-        is_awaited = course.is_awaited
+        ask, is_awaited = self._slots.ask_of(origin), course.is_awaited
+        seconds = max(self._slots.told_delay(origin, origin.host), ask.seconds if ask else 0.0)
         if gate.is_open(origin, seconds, request, is_awaited=is_awaited):
             return
         course.enter(Part.SLOT)
@@ -154,8 +150,9 @@ class Downloads:
         return self._under_way.get(transfer) if isinstance(transfer, Transfer) else None
 
     def reached(self, request: Request) -> None:
-        """A request has come to the downloader."""
-        download = self._of(request)
+        """A request has come to the downloader: ours, or one that a middleware put in its place."""
+        self._slots.ask_as_known(request)
+        download = self._of(request)  # none yet if it came at once, which it does without asyncio
         if download is not None:
             download.request, download.sent_at, download.is_back = request, None, False
 

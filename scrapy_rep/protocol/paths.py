@@ -117,9 +117,9 @@ def uri_without_dots(uri: str) -> str:
     if resolved == path:
         return uri
     before = uri[: _path_at(uri)]
-    if not before and resolved.startswith("//"):  # of "/.//a", where it would begin an authority
-        before = "//"
-    return before + resolved
+    found = before + resolved
+    # Of "/.//a" and "http:/.//a", that would be the path of a host "a".
+    return found if path_of(found) == resolved else f"{before}//{resolved}"
 
 
 def is_robots_txt(uri: str) -> bool:

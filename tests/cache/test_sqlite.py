@@ -770,6 +770,14 @@ class TestAtOnce:
                 pass
             assert not store._writes._waiting
 
+    def test_what_they_write_is_there_already(self, path: Path) -> None:
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("pragma user_version = 7")
+        with opened(path, is_for_crawl=True):
+            pass
+        with closing(sqlite3.connect(path)) as other:
+            assert other.execute("pragma user_version").fetchone() == (7,)
+
     @pytest.mark.parametrize("others", [0, 1])
     def test_who_only_reads_writes_nothing(self, path: Path, others: int) -> None:
         with opened(path) as store:

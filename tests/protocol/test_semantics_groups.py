@@ -197,6 +197,8 @@ class TestWhatIsMatched:
             ("http://u;@v;@h;a/b@c", b"/;a/b@c$"),
             ("//u;@h?a@;b", b"/?a@;b$"),
             ("u;@h/a", b"/;@h/a$"),
+            ("http://h#@i/p", b"/$"),
+            ("http://h?@i/p", b"/?@i/p$"),
             ("http://h/a#f?q", b"/a$"),
             ("http://h//a//b", b"//a//b$"),
             ("http://h/a?b?c", b"/a?b?c$"),
@@ -452,6 +454,9 @@ class TestDotSegments:
             ("h//./a", "h//a"),
             ("//h/.//a", "//h//a"),
             ("//h", "//h"),
+            ("/./a", "/a"),
+            ("http:/.//./a", "http:////a"),
+            ("a:b/.//c", "a:b//c"),
         ],
     )
     def test_what_is_before_the_path_stays_before_it(self, written: str, bare: str) -> None:
@@ -465,6 +470,11 @@ class TestDotSegments:
         assert not allows("User-agent: *\nDisallow: /", "/a/../robots.txt")
         assert not allows("User-agent: *\nDisallow: /x", "/robots.txt/../x")
         assert allows("User-agent: *\nDisallow: /robots.txt", "/a/../robots.txt")
+
+    def test_what_is_before_the_path(self) -> None:
+        assert before_path_of("http://u;p@h;x@i/a;b@c/d") == "http://u;p@h;x@i/"
+        for uri in ("http://h?x@y/z", "http://h#x@y/z", "http://h;x/", "/a", "//h/", "http://u;@/"):
+            assert before_path_of(uri) == ""
 
     def test_in_linear_time(self) -> None:
         path = "/a/.." * 200_000

@@ -22,6 +22,7 @@ _LAST_PORT = 65_535
 _NO_HOST = frozenset("\\ %/?#@<>^|;")
 # Some clients end the authority at a backslash, and some drop blanks: who would be asked?
 _UNCLEAR = re.compile(r"[\\\s\x00-\x20\x7f-\xa0\u200b\u2060\ufeff]")
+_BEHIND_LITERAL = re.compile(r"\](?!:[0-9]*\Z|\Z)")  # Python drops what is there
 _AUTHORITY = re.compile(r"[\x00-\x20]*(?:[^/?#:]*:)?//([^/?#]*)")
 
 
@@ -65,7 +66,7 @@ class Origin:
             host, written_port = parts.hostname, parts.port
         except ValueError as error:
             raise InvalidUri(f"{uri!r} names no origin: {error}") from error
-        if _UNCLEAR.search(parts.netloc):
+        if _UNCLEAR.search(parts.netloc) or _BEHIND_LITERAL.search(parts.netloc):
             raise InvalidUri(f"{uri!r} names no origin: clients read its authority differently")
         host = _ascii_host(host or "", uri)
         if not host or written_port == 0 or _NO_HOST.intersection(host):
