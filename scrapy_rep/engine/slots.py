@@ -213,13 +213,16 @@ class Slots:
             self.arrivals.listen_for_good()
 
     def ask_as_known(self, request: Request) -> None:
-        """Let the slot of a request of ours, which no policy has judged, keep its origin's pace.
+        """Let a request of ours, which no policy has judged, keep its origin's pace in its slot.
 
-        Until a delay after its answer: files of many origins may go through one slot.
+        Not in a slot that somebody chose: the files of many origins may go through that one, and
+        the delay of one would hold up all of them.
         """
         with suppress(InvalidUri):
             origin = origin_of(request.url)
-            ask = None if origin is None else self.ask_of(origin)
+            if origin is None or slot_taken(request) != origin.host or request in self._asks:
+                return
+            ask = self.ask_of(origin)
             if ask is not None and ask.seconds:
                 self.ask(request, ask._replace(as_whom=_OURS))
 

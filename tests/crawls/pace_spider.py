@@ -28,13 +28,11 @@ class ForgetfulSpider(UrlsSpider):
 class OtherSlots:
     """A downloader middleware behind ours that chooses slots in turn, as rotators of proxies do.
 
-    `TEST_SLOTS` is how many; those of robots.txt and the like stay their host's, unless
-    `TEST_SLOTS_OF` says that only these are chosen, or that another request takes their place.
+    `TEST_SLOTS` is how many; that of robots.txt stays its host's.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self._count = crawler.settings.getint("TEST_SLOTS")
-        self._of = crawler.settings.get("TEST_SLOTS_OF")
         self._number = 0
 
     @classmethod
@@ -42,16 +40,11 @@ class OtherSlots:
         """Build from a crawler."""
         return cls(crawler)
 
-    def process_request(self, request: Request) -> Request | None:
+    def process_request(self, request: Request) -> None:
         """Choose the next slot."""
-        is_file = request.url.endswith(("/robots.txt", "/tdmrep.json"))
-        if is_file != bool(self._of) or "replaced" in request.meta:
-            return None
-        request.meta["download_slot"] = f"proxy {self._number % self._count}"
-        self._number += 1
-        if self._of == "another":
-            return request.replace(meta={**request.meta, "replaced": True})
-        return None
+        if not request.url.endswith("/robots.txt"):
+            request.meta["download_slot"] = f"proxy {self._number % self._count}"
+            self._number += 1
 
 
 class DisguisedSpider(UrlsSpider):

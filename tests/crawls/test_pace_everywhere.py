@@ -76,32 +76,8 @@ def test_slots_that_are_chosen_behind_us_hold_no_place(loop: Loop) -> None:
     assert set(done[:22]) > set(last)
 
 
-@pytest.mark.parametrize("chosen", ["robots.txt", pytest.param("another", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_slot_that_is_chosen_for_robots_txt(loop: Loop, chosen: str) -> None:
-    """It keeps the pace of the site, too, while the file is renewed."""
-    brief = asks(0.4, headers=[("Cache-Control", "max-age=1")])
-    with Site({"/robots.txt": brief}) as site:
-        result = crawl(
-            URLS_SPIDER,
-            loop=loop,
-            settings={
-                **ADDON,
-                **other_slots(2),
-                "TEST_SLOTS_OF": chosen,
-                "REP_CACHE_MIN_SECONDS": 1,
-            },
-            urls=[site.url(f"/{number}") for number in range(8)],
-        )
-        assert len(result.items) == 8
-        assert site.paths().count("/robots.txt") > 2
-        assert_paced(site.requests(), 0.4)
-    assert_clean(result.log)
-
-
-@pytest.mark.parametrize("settings", [{}, {**other_slots(2), "TEST_SLOTS_OF": "robots.txt"}])
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_tdmrep_json_by_a_delay_that_is_new(loop: Loop, settings: dict[str, Any]) -> None:
+def test_a_tdmrep_json_by_a_delay_that_is_new(loop: Loop) -> None:
     """The file that asks for it has come, and is not yet in use: pages wait for this one."""
     brief, json = ("Cache-Control", "max-age=1"), ("Content-Type", "application/json")
     site_of_both = Site(
@@ -117,7 +93,7 @@ def test_a_tdmrep_json_by_a_delay_that_is_new(loop: Loop, settings: dict[str, An
         result = crawl(
             "tests.crawls.pace_spider:LaterSpider",
             loop=loop,
-            settings={**ADDON, **settings, "REP_CACHE_MIN_SECONDS": 1, "REP_TDMREP": True},
+            settings={**ADDON, "REP_CACHE_MIN_SECONDS": 1, "REP_TDMREP": True},
             urls=[
                 site.url("/1"),
                 *(other.url(f"/{number}", host="localhost") for number in range(6)),

@@ -22,6 +22,7 @@ class TestScope:
             ("ftp://example.com/x", Origin("ftp", "example.com", 21)),
             ("HTTPS://EXAMPLE.com/", Origin("https", "example.com", 443)),
             ("http://user:pa@ss@example.com/", Origin("http", "example.com", 80)),
+            ("http://[::1]:/", Origin("http", "::1", 80)),
             ("http://example.com?x", Origin("http", "example.com", 80)),
             ("http://example.com#x", Origin("http", "example.com", 80)),
             ("http://bücher.example/", Origin("http", "xn--bcher-kva.example", 80)),
