@@ -147,6 +147,29 @@ class TestFile:
 
         in_a_crawl(work)
 
+    def test_while_it_is_fetched_the_new_policy_is_the_newest_that_is_known(self) -> None:
+        """By its pace, and not by that of the one before, the file is asked for."""
+
+        async def work(crawl: Crawl) -> None:
+            known: list[Policy | None] = []
+            settle = crawl.both.settle
+
+            async def noted(*arguments: Any, **named: Any) -> Knowledge:
+                known.append(crawl.policies.known(ORIGIN))
+                return await settle(*arguments, **named)
+
+            crawl.both.settle = noted  # type: ignore[method-assign]
+            before = await crawl.policies.get(ORIGIN)
+            before.due_at = 0.0
+            crawl.policies.peek(ORIGIN)
+            await turns()
+            after = await crawl.policies.get(ORIGIN)
+            assert after is not before
+            assert known == [None, before, before, after]
+            assert crawl.policies.known(ORIGIN) is after
+
+        in_a_crawl(work)
+
     def test_ftp_has_none(self) -> None:
         async def work(crawl: Crawl) -> None:
             origin = Origin("ftp", "example.com", 21)

@@ -215,8 +215,8 @@ class Slots:
     def ask_as_known(self, request: Request) -> None:
         """Let a request of ours, which no policy has judged, keep its origin's pace in its slot.
 
-        Not in a slot that somebody chose: the files of many origins may go through that one, and
-        the delay of one would hold up all of them.
+        Not in a slot that somebody chose, or that the hosts of one address share: the files of many
+        origins may go through that one, and the delay of one would hold up all of them.
         """
         with suppress(InvalidUri):
             origin = origin_of(request.url)
