@@ -92,6 +92,17 @@ class Crawl(PlainCrawl):
         return found
 
 
+async def renewed(crawl: Crawl) -> tuple[Policy, Policy]:
+    """The policy of the origin, and the next one, which is fetched in the background."""
+    before = await crawl.policies.get(ORIGIN)
+    before.due_at = 0.0
+    crawl.policies.peek(ORIGIN)
+    await turns()
+    after = await crawl.policies.get(ORIGIN)
+    assert after is not before
+    return before, after
+
+
 def in_a_crawl(
     work: Callable[[Crawl], Coroutine[Any, Any, None]], settings: dict[str, Any] | None = None
 ) -> None:
@@ -136,12 +147,7 @@ class TestFile:
     def test_a_file_that_was_not_fetched_again_is_not_read_again(self) -> None:
         async def work(crawl: Crawl) -> None:
             before = (await crawl.tdmrep()).file
-            policy = await crawl.policies.get(ORIGIN)
-            policy.due_at = 0.0
-            crawl.policies.peek(ORIGIN)
-            await turns()
-            after = await crawl.policies.get(ORIGIN)
-            assert after is not policy
+            _, after = await renewed(crawl)
             assert after.tdmrep is not None
             assert after.tdmrep.file is before
 
@@ -159,12 +165,7 @@ class TestFile:
                 return await settle(*arguments, **named)
 
             crawl.both.settle = noted  # type: ignore[method-assign]
-            before = await crawl.policies.get(ORIGIN)
-            before.due_at = 0.0
-            crawl.policies.peek(ORIGIN)
-            await turns()
-            after = await crawl.policies.get(ORIGIN)
-            assert after is not before
+            before, after = await renewed(crawl)
             assert known == [None, before, before, after]
             assert crawl.policies.known(ORIGIN) is after
 
