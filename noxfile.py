@@ -89,4 +89,4 @@ def lint(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """The documentation site, with warnings as errors."""
     session.install(".[docs]")
-    session.run("sphinx-build", "-W", "--keep-going", "-n", "-b", "html", "docs", "build/docs")
+    session.run("sphinx-build", "-W", "--keep-going", "-b", "html", "docs", "build/docs")

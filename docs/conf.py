@@ -1,4 +1,4 @@
-"""The documentation site: `sphinx-build -W -n -b html docs build/docs`."""
+"""The documentation site: `sphinx-build -W -b html docs build/docs`."""
 
 from importlib.metadata import version as version_of
 
@@ -23,6 +23,7 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 suppress_warnings = ["toc.not_included"]  # a page for each lint code: their index links them
 
+nitpicky = True
 napoleon_use_ivar = True  # or attributes that are properties would be described twice
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
