@@ -23,8 +23,10 @@ _MADE = (
 
 _SETTINGS = """\
 Scrapy's own `ROBOTSTXT_OBEY` switches scrapy-rep on and off, `ROBOTSTXT_USER_AGENT` names the
-product token or tokens, and `ROBOTSTXT_PARSER` swaps parsers. All others begin with `REP_`. A wrong
-value stops the crawl before any request, with an error that says how to fix it."""
+product token or tokens, and `ROBOTSTXT_PARSER` swaps parsers. All others begin with `REP_`. On the
+command line, dicts are JSON, and lists are JSON or have commas between their parts:
+`-s 'REP_OVERRIDES={"intranet.example": "ignore"}'`. A wrong value stops the crawl before any
+request, with one line in the log that says how to fix it."""
 
 _STATS = """\
 All values are integers. The five that begin with `robotstxt/` are Scrapy's own, with their meaning.

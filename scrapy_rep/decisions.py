@@ -11,6 +11,7 @@ Rules for the next author:
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -48,6 +49,8 @@ on by a redirect that could not be stopped."""
 DONT_OBEY, SCHEME, ITSELF = "dont_obey", "scheme", "robots-txt-itself"
 """Why robots.txt has no say: the request is exempt, its scheme is not judged, or it is for a
 robots.txt itself."""
+
+_DRY_RUN_LINES = 20
 
 
 class Decision(NamedTuple):
@@ -126,6 +129,7 @@ class Decisions:
         self.tokens_for: Callable[[Request], tuple[str, ...]] = lambda _: ()
         self._waits: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
         self._user_count = 0
+        self._would_counts: Counter[str] = Counter()
         self._journal = Journal(crawler)
 
     @classmethod
@@ -184,7 +188,7 @@ class Decisions:
         if not verdict.allowed:
             if not self.is_dry_run:
                 self._drop(request, verdict)
-            self._journal.count(stats.WOULD_DROP)
+            self._would_drop(stats.WOULD_DROP, request, verdict)
         meta[VERDICT] = verdict
 
     def filtered(self, request: Request, verdict: Verdict) -> NoReturn:
@@ -225,8 +229,10 @@ class Decisions:
             self._journal.count(stats.NOT_JUDGED)
         elif not is_refused:
             self._journal.count(stats.BROWSER_ALLOWED)
+        elif self.is_dry_run:
+            self._would_drop(stats.WOULD_DROP, url, verdict)
         else:
-            self._journal.count(stats.WOULD_DROP if self.is_dry_run else stat)
+            self._journal.count(stat)
         return is_refused and not self.is_dry_run
 
     def slipped(self, url: str, request: Request | None, verdict: Verdict) -> None:
@@ -240,21 +246,18 @@ class Decisions:
     def withheld(self, response: Response, what: Any, because: Any, stat: str) -> bool:
         """Whether something is not yielded, because of what its page says; not so in a dry run."""
         is_request = isinstance(what, Request)
+        name = f"{what if is_request else 'an item'} of {response}"
         if self.witness is not None:
             url = what.url if isinstance(what, Request) else ""
             self.witness.withheld(response.url, url, because, is_dry_run=self.is_dry_run)
         if self.is_dry_run:
             would = stats.WOULD_WITHHOLD_REQUESTS if is_request else stats.WOULD_WITHHOLD_ITEMS
-            self._journal.count(would)
+            self._would_drop(would, name, because)
             return False
         self._journal.count(stat)
         logger.debug(
-            "Withheld: %(what)s of %(response)s (%(because)s)",
-            {
-                "what": what if is_request else "an item",
-                "response": response,
-                "because": because,
-            },
+            "Withheld: %(what)s (%(because)s)",
+            {"what": name, "because": because},
             extra=self._journal.extra,
         )
         self.notices.send(withheld, response=response, what=what, because=because)
@@ -292,6 +295,20 @@ class Decisions:
             self.tokens_for(request),
             self._waits.pop(request, 0.0) if self._waits else 0.0,
         )
+
+    def _would_drop(self, stat: str, what: Any, because: Any) -> None:
+        """Count what passes because of a dry run, and log the first twenty of each kind."""
+        self._journal.count(stat)
+        self._would_counts[stat] += 1
+        if self._would_counts[stat] > _DRY_RUN_LINES:
+            return
+        logger.info(
+            "Would be dropped, but for REP_DRY_RUN: %(what)s (%(because)s)",
+            {"what": what, "because": because},
+            extra=self._journal.extra,
+        )
+        if self._would_counts[stat] == _DRY_RUN_LINES:
+            logger.info("More of these are only counted: %s", stat, extra=self._journal.extra)
 
     def _drop(self, request: Request, verdict: Verdict) -> NoReturn:
         self._journal.count(stats.FORBIDDEN)

@@ -287,7 +287,8 @@ SETTINGS = {
             "REP_DRY_RUN",
             False,
             checks.flag,
-            "Judge, annotate and count, but drop nothing.",
+            "Judge, annotate and count, but drop nothing; the log names the first twenty requests "
+            "that would be dropped.",
         ),
         Setting(
             "REP_FILTER_LINKS",

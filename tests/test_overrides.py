@@ -215,6 +215,25 @@ class TestCrawls:
         assert result.stats["rep/verdict/disallowed"] == 2
         assert "robotstxt/forbidden" not in result.stats
 
+    @pytest.mark.every_loop
+    @pytest.mark.parametrize("loop", LOOPS)
+    def test_a_dry_run_tells_what_it_would_drop(self, loop: Loop) -> None:
+        """Twenty requests one by one; the others are only counted."""
+        with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /no\n")}) as site:
+            urls = [site.url(f"/no/{n}") for n in range(25)] + [site.url("/yes")]
+            settings = {**ADDON, "REP_DRY_RUN": True, "LOG_LEVEL": "INFO"}
+            result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        told = [
+            line
+            for line in result.log.splitlines()
+            if "Would be dropped, but for REP_DRY_RUN" in line
+        ]
+        assert len(told) == 20
+        assert all("INFO: " in line and "/no/" in line and "Disallow: /no" in line for line in told)
+        assert len({line.split("/no/")[1].split(">")[0] for line in told}) == 20
+        assert result.log.count("More of these are only counted: rep/dry_run/would_drop") == 1
+        assert result.stats["rep/dry_run/would_drop"] == 25
+
 
 _HOSTS = ("localhost", "127.0.0.1")
 _ROBOTS = {"/robots.txt"}
