@@ -9,6 +9,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.engine.components import MIDDLEWARES, middleware_orders
+from scrapy_rep.engine.journal import log_refusals_in_one_line
 from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.pages.middleware import RepPageMiddleware
 from scrapy_rep.protocol.errors import ConfigurationError
@@ -36,6 +37,7 @@ class Addon:
         Raises:
             ConfigurationError: the user disabled `RepMiddleware`.
         """
+        log_refusals_in_one_line()
         for component, order in (settings[MIDDLEWARES] or {}).items():
             if order is None and load_object(component) is RepMiddleware:
                 raise ConfigurationError(

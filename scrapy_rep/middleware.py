@@ -14,7 +14,7 @@ from scrapy_rep import stats
 from scrapy_rep.browsers.hook import pages_of
 from scrapy_rep.decisions import Decisions
 from scrapy_rep.engine.components import middleware_orders
-from scrapy_rep.engine.journal import Journal
+from scrapy_rep.engine.journal import Journal, log_refusals_in_one_line
 from scrapy_rep.engine.origins import known_origin, origin_of
 from scrapy_rep.engine.slot_keys import SLOT, leave_inherited_slot
 from scrapy_rep.engine.slots import Slots
@@ -68,6 +68,7 @@ class RepMiddleware:
                 goes on without a middleware that raises it.
             ConfigurationError: a setting is wrong.
         """
+        log_refusals_in_one_line()
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
             pages_of(crawler, None)
             raise NotConfigured("ROBOTSTXT_OBEY is off")

@@ -131,7 +131,7 @@ def _pool(url: str, count: int) -> Any:
     except ImportError as error:
         raise ConfigurationError(
             f'Redis needs a package that is not there ({error}): pip install "scrapy-rep[redis]"'
-        ) from error
+        ) from None
     try:
         pool: Any = ConnectionPool.from_url(
             url,
@@ -141,7 +141,7 @@ def _pool(url: str, count: int) -> Any:
             socket_connect_timeout=None,
         )
     except ValueError as error:
-        raise ConfigurationError(f"REP_REDIS_URL cannot be used: {error}") from error
+        raise ConfigurationError(f"REP_REDIS_URL cannot be used: {error}") from None
     pool.max_connections = count  # a URL may name a number as well, of which nobody would know
     pool.connection_kwargs["decode_responses"] = False
     return pool

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy.statscollectors import StatsCollector
+
+from scrapy_rep.protocol.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -37,6 +40,25 @@ class Journal:
     def extra(self) -> dict[str, Any]:
         """The `extra` of a log record."""
         return {"spider": self._crawler.spider}
+
+
+def log_refusals_in_one_line() -> None:
+    """See that a wrong setting, which stops the crawl, is one line of the log.
+
+    Scrapy lets the error pass. So asyncio or Twisted log it, below the traceback of all that was
+    being built.
+    """
+    for name in ("asyncio", "twisted"):
+        logging.getLogger(name).addFilter(_in_one_line)  # once: a filter is not added again
+
+
+def _in_one_line(record: logging.LogRecord) -> bool:
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, ConfigurationError):
+        record.msg, record.args = str(error), ()
+        cause = error.__cause__  # of code that is not ours, such as a class that the user names
+        record.exc_info = None if cause is None else (type(cause), cause, cause.__traceback__)
+    return True
 
 
 def counter_of(stats: StatsCollector) -> Count:

@@ -11,4 +11,4 @@ except ImportError as error:
     raise ConfigurationError(
         f"RepRedisScheduler needs a package that is not there ({error}): "
         'pip install "scrapy-rep[redis]"'
-    ) from error
+    ) from None
