@@ -6,6 +6,7 @@ sees.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from enum import Enum
@@ -14,6 +15,16 @@ from typing import Any
 from scrapy.settings import BaseSettings
 
 from scrapy_rep.protocol.tokens import as_product_tokens
+
+
+def of_json(value: Any) -> Any:
+    """What a string with a dict or a list in JSON holds, as the command line passes these."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise ValueError(f"begins as JSON does, and is not JSON ({error})") from None
 
 
 def number(minimum: float, *, whole: bool) -> Callable[[Any], Any]:
@@ -35,6 +46,7 @@ def number(minimum: float, *, whole: bool) -> Callable[[Any], Any]:
 def numbers(value: Any) -> tuple[float, ...]:
     """A list of numbers of 0 or more, or a string with commas between them."""
     check = number(0, whole=False)
+    value = of_json(value)
     if isinstance(value, str):
         value = [part for part in value.split(",") if part.strip()]
     if isinstance(value, (list, tuple)):
@@ -44,6 +56,7 @@ def numbers(value: Any) -> tuple[float, ...]:
 
 def names(value: Any) -> tuple[str, ...]:
     """A list of names, or a string with commas between them."""
+    value = of_json(value)
     if isinstance(value, str):
         value = [part.strip() for part in value.split(",") if part.strip()]
     if isinstance(value, (list, tuple, set, frozenset)) and all(
@@ -151,6 +164,7 @@ def redis_url(value: Any) -> str:
 
 def mapping(value: Any) -> dict[str, Any]:
     """A dict with strings as keys."""
+    value = of_json(value)
     # Scrapy passes a dict setting as BaseSettings if it was set with a priority.
     if isinstance(value, (Mapping, BaseSettings)) and all(isinstance(key, str) for key in value):
         return {key: value[key] for key in value}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from scrapy.http import Headers
 
+from scrapy_rep.checks import of_json
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.tokens import as_product_tokens, is_product_token
 from scrapy_rep.robotparser import tokens_of
@@ -33,7 +35,7 @@ class Identity:
             ConfigurationError: a value of `ROBOTSTXT_USER_AGENT` cannot name a crawler.
         """
         self._crawler = crawler
-        chosen = crawler.settings.get("ROBOTSTXT_USER_AGENT")
+        self._setting = chosen = crawler.settings.get("ROBOTSTXT_USER_AGENT")
         self._chosen = None if chosen in (None, "") else _chosen_tokens(chosen)
         self.tokens: tuple[str, ...] = self._chosen or ()
         if crawler.spider is not None:  # others may ask for pages before we hear that it is open
@@ -65,7 +67,7 @@ class Identity:
             logger.warning(
                 "The User-Agent %r names no crawler: set USER_AGENT to 'YourBot/1.0 (+URL)', or "
                 "ROBOTSTXT_USER_AGENT to 'YourBot'",
-                self.header,
+                self.header if self._chosen is None else self._setting,
                 extra=extra,
             )
         elif self.fetch_header is not None:
@@ -118,13 +120,21 @@ def _tokens_in(header: bytes) -> tuple[str, ...]:
 
 
 def _chosen_tokens(chosen: Any) -> tuple[str, ...]:
-    fix = "give one product token such as 'ExampleBot', or a list of them, the preferred one first"
-    if not isinstance(chosen, (str, list, tuple)) or not chosen:
-        raise ConfigurationError(f"ROBOTSTXT_USER_AGENT = {chosen!r}: {fix}")
-    if not all(isinstance(token, str) for token in chosen):
-        raise ConfigurationError(f"ROBOTSTXT_USER_AGENT = {chosen!r}: {fix}")
+    """The tokens of the setting; a header in it is read as one that is sent."""
     try:
-        as_product_tokens(chosen)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"ROBOTSTXT_USER_AGENT: {error}") from None
-    return (chosen,) if isinstance(chosen, str) else tuple(chosen)
+        names = _names_in(chosen)
+        tokens = [token for name in names for token in (tokens_of(name) if "/" in name else [name])]
+        as_product_tokens(tokens)
+    except ValueError as error:
+        raise ConfigurationError(f"ROBOTSTXT_USER_AGENT = {chosen!r}: {error}") from None
+    return tuple(tokens)
+
+
+def _names_in(chosen: Any) -> Sequence[str]:
+    chosen = of_json(chosen)
+    names = [chosen] if isinstance(chosen, str) else chosen
+    if isinstance(names, (list, tuple)) and names and all(isinstance(name, str) for name in names):
+        return names
+    raise ValueError(
+        "give one product token such as 'ExampleBot', or a list of them, the preferred one first"
+    )

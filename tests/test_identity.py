@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from scrapy import Request
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.identity import Identity
@@ -24,6 +25,35 @@ from scrapy_rep.identity import Identity
 def test_the_token_that_is_matched_is_sent(settings: dict[str, Any], expected: str | None) -> None:
     """RFC 9309, 2.2.1, without regard to letter case."""
     assert Identity(get_crawler(settings_dict=settings)).fetch_header == expected
+
+
+@pytest.mark.parametrize(
+    ("chosen", "tokens"),
+    [
+        ("FooBot", ("FooBot",)),
+        ("FooBot/2.1 (+http://foo.example)", ("FooBot",)),
+        ("Mozilla/5.0 (compatible; FooBot/2.1; +http://foo.example)", ("FooBot",)),
+        (["FooBot-News/1.0", "FooBot"], ("FooBot-News", "FooBot")),
+        ('["FooBot-News/1.0", "FooBot"]', ("FooBot-News", "FooBot")),
+        ("Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0", ()),
+    ],
+)
+def test_a_header_may_be_chosen(chosen: Any, tokens: tuple[str, ...]) -> None:
+    """It is read as one that is sent, whatever is sent."""
+    settings = {"ROBOTSTXT_USER_AGENT": chosen, "USER_AGENT": "BarBot/1.0"}
+    identity = Identity(get_crawler(settings_dict=settings))
+    identity.settle()
+    assert identity.tokens == tokens
+    request = Request("http://a.example/", headers={"User-Agent": "BazBot/1.0"})
+    assert identity.tokens_for(request) == tokens
+
+
+def test_the_log_says_that_a_chosen_header_names_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    header = "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"
+    settings = {"ROBOTSTXT_USER_AGENT": header, "USER_AGENT": "BarBot/1.0"}
+    Identity(get_crawler(settings_dict=settings)).open()
+    (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert f"{header!r} names no crawler" in warning.getMessage()
 
 
 def test_the_tokens_are_known_as_soon_as_the_spider_is() -> None:

@@ -46,8 +46,39 @@ def test_numbers_may_come_as_strings_from_the_command_line() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("policy_overrides", '{"403": "disallow"}', {"403": "disallow"}),
+        ("fetch_meta", ' {"proxy": "http://proxy.example:80", "n": 1}', {"n": 1}),
+        ("fetch_meta_keys", '["proxy", "a,b"]', ("proxy", "a,b")),
+        ("fetch_meta_keys", "proxy, bindaddress", ("proxy", "bindaddress")),
+        ("fetch_meta_keys", "[]", ()),
+        ("quick_retry_seconds", "[0.5, 2]", (0.5, 2.0)),
+        ("page_obey", '["nofollow", "noai"]', ("nofollow", "noai")),
+        ("usage_tokens", '{"train-ai": ["GPTBot"]}', {"train-ai": ("GPTBot",)}),
+        ("usage_tokens", '{"train-ai": "GPTBot,CCBot"}', {"train-ai": ("GPTBot", "CCBot")}),
+    ],
+)
+def test_dicts_and_lists_may_come_as_json(name: str, text: str, value: Any) -> None:
+    """As the command line passes them: ``-s 'REP_FETCH_META={"proxy": ...}'``."""
+    values = RepSettings.of(Settings({f"REP_{name.upper()}": text}))
+    if name == "policy_overrides":
+        assert values.rules.access.overrides == value
+    elif isinstance(value, dict):
+        assert value.items() <= getattr(values, name).items()
+    else:
+        assert getattr(values, name) == value
+
+
+@pytest.mark.parametrize(
     ("name", "value", "words"),
     [
+        ("REP_OVERRIDES", "{'example.com': 'ignore'}", "begins as JSON does, and is not JSON"),
+        ("REP_OVERRIDES", '{"example.com": "allow"}', "'example.com' cannot be 'allow'"),
+        ("REP_OVERRIDES", '["example.com"]', "must be a dict"),
+        ("REP_FETCH_META_KEYS", '["proxy",', "begins as JSON does, and is not JSON"),
+        ("REP_FETCH_META_KEYS", '{"proxy": 1}', "must be a list of strings"),
+        ("REP_QUICK_RETRY_SECONDS", '["soon"]', "must be a number"),
         ("REP_POLICY", "rfc", "must be one of 'rfc9309'"),
         ("REP_PAGE_OBEY", ["follow"], "must be a list of some of 'noindex'"),
         ("REP_PAGE_OBEY", ["max-snippet"], "must be a list of some of 'noindex'"),

@@ -23,7 +23,6 @@ from scrapy_rep.protocol.paths import uri_without_dots
 from scrapy_rep.protocol.tokens import EVERYONE, as_product_tokens
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict, shown
 from scrapy_rep.reading import Reading
-from scrapy_rep.robotparser import tokens_of
 from scrapy_rep.settings import RepSettings
 
 from .answers import Freshness
@@ -56,8 +55,8 @@ def agents_of(settings: Settings, arguments: list[str]) -> list[Agent]:
     """
     if not arguments:
         identity = Identity(Crawler(Spider, settings))
-        tokens = identity.tokens or tokens_of(identity.header)
-        return [Agent(" or ".join(tokens) or EVERYONE, tokens)]
+        identity.settle()
+        return [Agent(" or ".join(identity.tokens) or EVERYONE, identity.tokens)]
     return [_agent(argument) for argument in arguments]
 
 

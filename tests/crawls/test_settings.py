@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.crawling import LOOPS, Loop, crawl
+from tests.crawling import LOOPS, Loop, crawl, without_proxies
 from tests.crawls.settings import ADDON, URLS_SPIDER
-from tests.servers.handle import Site
+from tests.servers.handle import Answer, Site
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a wrong value": ({"REP_FETCH_TIMEOUT_SECONDS": 0}, "REP_FETCH_TIMEOUT_SECONDS = 0: must be"),
     "an unknown preset": ({"REP_POLICY": "nice"}, "REP_POLICY = 'nice': must be one of"),
     "a wrong override": ({"REP_POLICY_OVERRIDES": {"5": "allow"}}, "REP_POLICY_OVERRIDES: '5'"),
     "an invalid product token": (
-        {"ROBOTSTXT_USER_AGENT": "FooBot/2.1 (+http://foo.example)"},
-        "such as 'FooBot'",
+        {"ROBOTSTXT_USER_AGENT": "Foo Bot"},
+        "'Foo Bot' is no product token",
     ),
     "no product token": ({"ROBOTSTXT_USER_AGENT": []}, "give one product token"),
     "a parser that is not there": (
@@ -60,3 +63,76 @@ def test_switched_off_by_the_user() -> None:
         result = crawl(URLS_SPIDER, loop="asyncio", settings=settings, urls=[site.url("/a")])
         assert site.paths() == ["/a"]
     assert result.exit_code == 0
+
+
+_OPTIONS: dict[Loop, dict[str, Any]] = {
+    "asyncio": {},
+    "select": {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
+    "reactorless": {"TWISTED_REACTOR_ENABLED": False},
+}
+_SPIDER = """
+import scrapy
+
+class One(scrapy.Spider):
+    name = "one"
+    custom_settings = {"ADDONS": {"scrapy_rep.Addon": 500}, "ROBOTSTXT_OBEY": True}
+    start_urls = ["http://127.0.0.1:9/"]
+"""
+
+
+def _run(folder: Path, **settings: Any) -> tuple[str, bytes]:
+    """The log of a crawl that ends at once, and what it writes to its error stream.
+
+    In a new interpreter: Twisted tells of some errors only when one ends.
+    """
+    (folder / "one.py").write_text(_SPIDER, encoding="utf-8")
+    settings |= {"LOG_FILE": "log", "LOG_LEVEL": "ERROR"}
+    options = [text for name, one in settings.items() for text in ("-s", f"{name}={one}")]
+    done = subprocess.run(
+        [sys.executable, "-m", "scrapy", "runspider", "one.py", *options],
+        cwd=folder,
+        env=without_proxies(),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    return (folder / "log").read_text(encoding="utf-8"), done.stderr
+
+
+@pytest.mark.every_loop
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_wrong_one_is_one_line_of_the_log(loop: Loop, tmp_path: Path) -> None:
+    log, errors = _run(tmp_path, REP_POLICY="nice", **_OPTIONS[loop])
+    assert "Traceback" not in log
+    assert "never retrieved" not in log
+    (line,) = [line for line in log.splitlines() if "REP_POLICY" in line]
+    assert "REP_POLICY = 'nice': must be one of" in line
+    if loop == "asyncio":  # the others have more to say, before or after it
+        assert log.splitlines() == [line]
+    if loop != "select":  # Twisted shows the traceback on a stream of its own, too
+        assert errors == b""
+
+
+def test_what_a_class_of_the_user_raised_is_shown(tmp_path: Path) -> None:
+    log, _ = _run(tmp_path, REP_STORE="no.such.Store")
+    assert "REP_STORE = 'no.such.Store' cannot be used" in log.splitlines()[0]
+    assert log.splitlines()[-1].startswith("ModuleNotFoundError")
+    assert log.count("Traceback") == 1
+    assert "crawl_async" not in log
+
+
+@pytest.mark.every_loop
+@pytest.mark.parametrize("loop", LOOPS)
+def test_as_the_command_line_passes_them(loop: Loop) -> None:
+    """A dict as JSON, and a whole header as the crawler's name."""
+    file = "User-agent: FooBot\nDisallow: /a\n\nUser-agent: *\nDisallow: /\n"
+    with Site({"/robots.txt": Answer(body=file)}) as site:
+        settings = {
+            **ADDON,
+            "ROBOTSTXT_USER_AGENT": "Mozilla/5.0 (compatible; FooBot/2.1; +http://foo.example)",
+            "REP_OVERRIDES": '{"localhost": "ignore"}',
+        }
+        urls = [site.url("/a"), site.url("/b"), site.url("/c", host="localhost")]
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        assert sorted(site.paths()) == ["/b", "/c", "/robots.txt"], result.log
