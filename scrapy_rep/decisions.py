@@ -38,8 +38,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REQUEST, REDIRECT, FILTER, BROWSER = "request", "redirect", "queue-filter", "browser"
+AGAIN = "user-agent"
 """What a decision was made on: a request on its way, the target of a redirect, a request before it
-was queued, or a request of a page in a browser."""
+was queued, or a request of a page in a browser; or once more on a request that was allowed, and has
+another User-Agent since."""
 
 PASSED, DROPPED, WOULD_DROP = "passed", "dropped", "would-drop"
 ABORTED, SLIPPED = "aborted", "slipped"
@@ -116,7 +118,8 @@ class Decisions:
         witness: what sees the decisions; None for nobody.
         is_dry_run: whether nothing is dropped.
         notices: the signals that are sent.
-        judged_by: the policy by which each request was judged; None where robots.txt has no say.
+        judged_by: the policy by which each request was judged, and as whom; None where robots.txt
+            has no say.
         sees_all: whether every request that is sent was decided on here.
     """
 
@@ -124,9 +127,9 @@ class Decisions:
         self.witness: Witness | None = None
         self.is_dry_run = is_dry_run
         self.notices = Notices(crawler)
-        self.judged_by: WeakKeyDictionary[Request, Policy | None] = WeakKeyDictionary()
+        self.judged_by: WeakKeyDictionary[Request, tuple[Policy, tuple[str, ...]] | None]
+        self.judged_by = WeakKeyDictionary()
         self.sees_all = False
-        self.tokens_for: Callable[[Request], tuple[str, ...]] = lambda _: ()
         self._waits: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
         self._user_count = 0
         self._would_counts: Counter[str] = Counter()
@@ -173,17 +176,29 @@ class Decisions:
         self.judged_by[request] = None
         self._journal.count(stats.EXEMPT)
 
-    def judged(self, request: Request, verdict: Verdict | None, meta: dict[str, Any]) -> None:
+    def judged(
+        self,
+        request: Request,
+        verdict: Verdict | None,
+        meta: dict[str, Any],
+        *,
+        is_again: bool = False,
+    ) -> None:
         """Let a request pass with its verdict in its meta, or drop it; None is not judged.
+
+        Of a request that was allowed and is judged again, only the last verdict counts.
 
         Raises:
             RobotsTxtDisallowed: it is dropped.
         """
         if self.witness is not None:
-            self._tell(self.witness, request.url, request, verdict, _occasion(request))
+            by = AGAIN if is_again else _occasion(request)
+            self._tell(self.witness, request.url, request, verdict, by)
         if verdict is None:
             self._journal.count(stats.NOT_JUDGED)
             return
+        if is_again:
+            self._journal.count(stats.VERDICT_ALLOWED, -1)
         self._journal.count(stats.VERDICT_ALLOWED if verdict.allowed else stats.VERDICT_DISALLOWED)
         if not verdict.allowed:
             if not self.is_dry_run:
@@ -286,15 +301,9 @@ class Decisions:
     ) -> Decision:
         if request is None:
             return Decision(url, verdict, by, outcome, None, ())
-        return Decision(
-            request.url,
-            verdict,
-            by,
-            outcome,
-            self.judged_by.get(request),
-            self.tokens_for(request),
-            self._waits.pop(request, 0.0) if self._waits else 0.0,
-        )
+        policy, tokens = self.judged_by.get(request) or (None, ())
+        waited_seconds = self._waits.pop(request, 0.0) if self._waits else 0.0
+        return Decision(request.url, verdict, by, outcome, policy, tokens, waited_seconds)
 
     def _would_drop(self, stat: str, what: Any, because: Any) -> None:
         """Count what passes because of a dry run, and log the first twenty of each kind."""

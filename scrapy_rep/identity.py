@@ -81,6 +81,11 @@ class Identity:
             )
 
     @property
+    def is_chosen(self) -> bool:
+        """Whether `ROBOTSTXT_USER_AGENT` says who we are, so that no header does."""
+        return self._chosen is not None
+
+    @property
     def header(self) -> str:
         """The User-Agent header that Scrapy's middlewares give to requests without one."""
         settings, spider = self._crawler.settings, self._crawler.spider

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from collections.abc import Awaitable
 from contextlib import suppress
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from scrapy import Request, Spider, signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
+from scrapy.utils.python import global_object_name
 
 from scrapy_rep import stats
 from scrapy_rep.browsers.hook import pages_of
 from scrapy_rep.decisions import Decisions
-from scrapy_rep.engine.components import middleware_orders
+from scrapy_rep.engine.components import call_last, middleware_orders
 from scrapy_rep.engine.journal import Journal, log_refusals_in_one_line
 from scrapy_rep.engine.origins import known_origin, origin_of
 from scrapy_rep.engine.slot_keys import SLOT, leave_inherited_slot
@@ -41,6 +45,8 @@ if TYPE_CHECKING:
 
     from scrapy_rep.engine.floors import Ask
     from scrapy_rep.protocol.access.origin import Origin
+
+logger = logging.getLogger(__name__)
 
 # The end of the crawl may be why a request got such a verdict: the answer was not awaited.
 _UNDECIDED = (Reason.UNREACHABLE, Reason.VISIT_TIME)
@@ -82,9 +88,11 @@ class RepMiddleware:
         self._floors = slots.floors
         self._decisions = exits = Decisions.of(crawler, settings)
         exits.enter(witness_of(crawler, settings))
-        exits.tokens_for = self._identity.tokens_for
         exits.sees_all = True
         self._judged_by = exits.judged_by
+        self._looks_again = self._identity.is_chosen  # no header of a request counts then
+        self._has_warned = False
+        self._came_back: WeakSet[Request] = WeakSet()  # which are not put back once more
         self._spreading = Spreading()
         if exits.witness is not None:
             slots.listen_to_visits(exits.witness.visited)
@@ -158,7 +166,7 @@ class RepMiddleware:
         tokens = self._identity.tokens_for(request)
         if policy is None or not policy.is_ready_for(tokens):
             return None
-        self._judged_by[request] = policy
+        self._judged_by[request] = policy, tokens
         return policy.verdict(request.url, tokens)
 
     async def process_request(
@@ -173,25 +181,26 @@ class RepMiddleware:
         Raises:
             RobotsTxtDisallowed: the policy of its origin does not allow it.
         """
+        if not self._looks_again:  # by now the engine has made all middlewares
+            self._looks_again = True
+            self._see_last()
         meta = request.meta
-        has_come_back = False
         if not _SAYS_MORE.isdisjoint(meta):
             if MARK in meta and is_own(request):
                 return None
             meta.pop(VERDICT, None)
             if SLOT in meta:
                 leave_inherited_slot(request)
-            has_come_back = PUT_BACK in meta
-            if has_come_back:
+            if PUT_BACK in meta:
                 request.dont_filter = bool(meta.pop(PUT_BACK))
+                self._came_back.add(request)
             if EXEMPT in meta and is_exempt(request):
                 self._decisions.exempt(request)
                 return None
         verdict = self._judged_at_once(request)
         if verdict is None:
             verdict = await self.judge(request)
-        is_new = not has_come_back
-        if is_new and verdict is not None and not verdict.allowed and self._is_undecided(verdict):
+        if verdict is not None and not verdict.allowed and self._is_undecided(request, verdict):
             return self._put_back(request)
         self._decisions.judged(request, verdict, meta)
         turn = self._spreading.turn()
@@ -199,10 +208,58 @@ class RepMiddleware:
             await turn
         return None
 
-    def _is_undecided(self, verdict: Verdict) -> bool:
+    def _see_last(self) -> None:
+        """Look at each request once more behind all middlewares, before it leaves."""
+        if not call_last(self.crawler, self._look_again):
+            logger.warning(
+                "This DOWNLOADER does not show its middlewares: a User-Agent that one of them sets "
+                "behind RepMiddleware is not judged. Set ROBOTSTXT_USER_AGENT",
+                extra=self._journal.extra,
+            )
+
+    def _look_again(self, request: Request) -> Awaitable[Request | None] | None:
+        """Judge a request again that would leave as another crawler than it was judged as."""
+        judged = self._judged_by.get(request)
+        if judged is None or self._identity.tokens_for(request) == judged[1]:
+            return None
+        return self._judge_again(request, judged[0])
+
+    async def _judge_again(self, request: Request, policy: Policy) -> Request | None:
+        if not self._has_warned:
+            self._has_warned = True
+            self._warn_of_header(request)
+        self.pacing.give_up_turn(request)  # it was that of another pace
+        verdict = await self._admit(policy, request)
+        if not verdict.allowed and self._is_undecided(request, verdict):
+            return self._put_back(request)
+        first = request.meta.get(VERDICT)
+        if not self._decisions.is_dry_run or first is None or first.allowed:
+            self._decisions.judged(request, verdict, request.meta, is_again=True)
+        return None
+
+    def _warn_of_header(self, request: Request) -> None:
+        orders = middleware_orders(self.crawler.settings)
+        own = orders.get(type(self)) or 0
+        behind = [
+            f"{global_object_name(one)} (order {order})"
+            for one, order in orders.items()
+            if order is not None and order > own and not one.__module__.startswith("scrapy.")
+        ]
+        logger.warning(
+            "A middleware behind RepMiddleware (order %s) sets the User-Agent %r, so requests are "
+            "judged a second time before they leave. Give RepMiddleware a greater order than that "
+            "one, or set ROBOTSTXT_USER_AGENT if all of them are one crawler. Behind it: %s",
+            own,
+            (request.headers.get(b"User-Agent") or b"").decode("utf-8", "replace"),
+            ", ".join(behind) or "none but Scrapy's",
+            extra=self._journal.extra,
+        )
+
+    def _is_undecided(self, request: Request, verdict: Verdict) -> bool:
         """Whether a refused request is so because the crawl closes, which a resume may undo."""
         is_kept = verdict.reason not in _UNDECIDED or self._decisions.is_dry_run
-        return not is_kept and self._has_job and is_closing(self.crawler)
+        may_return = self._has_job and request not in self._came_back
+        return not is_kept and may_return and is_closing(self.crawler)
 
     def _put_back(self, request: Request) -> Request:
         """The request for the queue, past the duplicate filter, which has seen it.
@@ -260,7 +317,7 @@ class RepMiddleware:
         self._journal.count(stats.CACHE_HIT)
         if policy.asks_nothing and not self._floors and tokens == policy.tokens:
             # What `_decided` comes to where no slot keeps a pace, or did.
-            self._judged_by[request] = policy
+            self._judged_by[request] = policy, tokens
             return policy.verdict(url, tokens)
         return self._decided(policy, request, tokens)[0]
 
@@ -268,7 +325,7 @@ class RepMiddleware:
         self, policy: Policy, request: Request, tokens: tuple[str, ...]
     ) -> tuple[Verdict, Pace]:
         """The verdict of a policy whose rules are ready, and the pace that it asks for."""
-        self._judged_by[request] = policy
+        self._judged_by[request] = policy, tokens
         verdict = policy.verdict(request.url, tokens)
         pace = self.pacing.admit(policy, request, tokens)
         if verdict.allowed and pace.is_skipped:
@@ -285,7 +342,8 @@ class RepMiddleware:
 
     def policy_of(self, request: Request) -> Policy | None:
         """The policy by which a request was judged; None if it was not."""
-        return self._judged_by.get(request)
+        judged = self._judged_by.get(request)
+        return None if judged is None else judged[0]
 
     async def _admit(
         self, policy: Policy, request: Request, *, is_renewed: bool = False

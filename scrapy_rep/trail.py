@@ -28,7 +28,7 @@ from scrapy_rep.audit import records
 from scrapy_rep.audit.addresses import Query, bare, redaction
 from scrapy_rep.audit.records import line, rounded
 from scrapy_rep.audit.writer import Writer
-from scrapy_rep.decisions import Decision
+from scrapy_rep.decisions import AGAIN, Decision
 from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.loops import result_of
 from scrapy_rep.engine.runs import run_of
@@ -190,7 +190,7 @@ class Trail:
         if segment is None:
             self._writer.lose(self._n, kind, at)
             return
-        if self._is_counted and verdict.allowed:
+        if self._is_counted and verdict.allowed and decision.by != AGAIN:  # counted before
             self._count(decision, at)
             return
         before = "" if policy is None else self._policy_lines(policy, segment)

@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 from scrapy import Request, Spider, signals
+from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
+from twisted.internet.defer import succeed
 
 from scrapy_rep import Origin, RepMiddleware
 from scrapy_rep.browsers import pages
@@ -25,6 +27,7 @@ from scrapy_rep.fetching.transfer import MARK, Transfer
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Event, Meaning
 from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.extensions.pace import Pace
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.reading import Reading
 from scrapy_rep.signals import request_disallowed
@@ -304,6 +307,131 @@ class TestPuttingBack:
         monkeypatch.setattr("scrapy_rep.middleware.is_closing", lambda crawler: False)
         with pytest.raises(RobotsTxtUnreachable):
             Crawl(self.UNREACHABLE, JOBDIR=str(tmp_path)).process(Request(_PAGE))
+
+
+class Renames:
+    """A middleware behind ours, which makes a request that of another crawler."""
+
+    def __init__(self, answer: Any = None) -> None:
+        self.answer = answer
+
+    def process_request(self, request: Request, spider: Spider) -> Any:
+        assert spider.name == "test"
+        request.headers["User-Agent"] = "OtherBot/1.0"
+        return self.answer
+
+
+@pytest.mark.filterwarnings("ignore:.*requires a spider argument", "ignore:.*returned a Deferred")
+class TestLookingAgain:
+    """A request is judged as whom it is sent, whatever a middleware behind ours has set."""
+
+    def send(self, crawl: Crawl, request: Request, behind: Renames | None = None) -> Any:
+        """What comes of a request behind all middlewares: None if it is sent."""
+        engine: Any = crawl.crawler.engine
+        if engine.downloader is None:
+            middlewares = (crawl.middleware, behind or Renames())
+            manager = DownloaderMiddlewareManager(*middlewares, crawler=crawl.crawler)
+            engine.downloader = SimpleNamespace(middleware=manager)
+
+        async def download(request: Request) -> Response:
+            return Response(request.url, status=418)
+
+        async def work() -> Any:
+            try:
+                found = await engine.downloader.middleware.download_async(download, request)
+            finally:
+                await crawl.middleware._decisions.notices.finish()
+            return None if getattr(found, "status", 0) == 418 else found
+
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(asyncio.run, work()).result(timeout=20)
+
+    @pytest.mark.parametrize("answer", [None, succeed(None)])
+    def test_dropped(self, answer: Any) -> None:
+        crawl = Crawl(policy_of(b"User-agent: OtherBot\nDisallow: /\n"))
+        with pytest.raises(RobotsTxtDisallowed, match="group otherbot"):
+            self.send(crawl, Request(_PAGE), Renames(answer))
+        assert crawl.counted("rep/verdict/disallowed") == crawl.counted("robotstxt/forbidden") == 1
+        assert crawl.counted("rep/verdict/allowed") == 0
+
+    @pytest.mark.parametrize("answer", [Response(_PAGE), Request(_PAGE), succeed(Response(_PAGE))])
+    def test_not_what_is_not_sent(self, answer: Any) -> None:
+        crawl = Crawl(policy_of(b"User-agent: OtherBot\nDisallow: /\n"))
+        found = self.send(crawl, Request(_PAGE), Renames(answer))
+        assert found.url == _PAGE
+        assert crawl.counted("rep/verdict/allowed") == 1
+
+    @pytest.mark.parametrize(
+        "request_",
+        [
+            Request(_PAGE, meta={"dont_obey_robotstxt": True}),
+            Request("http://example.com/robots.txt"),
+            Request("data:,x"),
+            Request(_PAGE, headers={"User-Agent": "OtherBot/2.0"}),
+        ],
+    )
+    def test_not_what_no_header_says_anything_of(
+        self, request_: Request, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        assert self.send(Crawl(policy_of()), request_) is None
+        assert "second time" not in caplog.text
+
+    def test_a_second_look_that_fails_lets_nothing_pass(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        crawl = Crawl(policy_of())
+
+        def admit(policy: Policy, request: Request, tokens: tuple[str, ...]) -> Pace:
+            if tokens == ("OtherBot",):
+                raise RuntimeError("unthought-of")
+            return Pace()
+
+        monkeypatch.setattr(crawl.middleware.pacing, "admit", admit)
+        with pytest.raises(RuntimeError, match="unthought-of"):
+            self.send(crawl, Request(_PAGE))
+
+    def test_its_turn_among_other_processes_is_another(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        policy = policy_of(
+            b"User-agent: OtherBot\nCrawl-delay: 9\nAllow: /\n\nUser-agent: *\nAllow: /\n"
+        )
+        crawl = Crawl(policy, REP_VISIT_TIME_OBEY=True)
+        done: list[Any] = []
+
+        async def wait_for_others(origin: Origin, request: Request, seconds: float) -> None:
+            done.append(seconds)
+
+        monkeypatch.setattr(crawl.middleware.pacing, "wait_for_others", wait_for_others)
+        monkeypatch.setattr(
+            crawl.middleware.pacing, "give_up_turn", lambda request: done.append("given up")
+        )
+        assert self.send(crawl, Request(_PAGE)) is None
+        assert done == [0.0, "given up", 9.0]
+
+    def test_put_back_once_when_the_crawl_closes(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        crawl = Crawl(policy_of(), REP_VISIT_TIME_OBEY=True, JOBDIR=str(tmp_path))
+
+        async def wait(policy: Policy, tokens: tuple[str, ...]) -> bool:
+            return tokens != ("OtherBot",)
+
+        monkeypatch.setattr("scrapy_rep.middleware.is_closing", lambda crawler: True)
+        monkeypatch.setattr(crawl.middleware.pacing, "wait", wait)
+        found = self.send(crawl, Request(_PAGE))
+        assert (found.url, found.dont_filter) == (_PAGE, True)
+        del found.headers["User-Agent"]
+        with pytest.raises(RobotsTxtDisallowed, match="visit"):
+            self.send(crawl, found)
+
+    def test_a_downloader_that_does_not_show_its_middlewares(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        crawl = Crawl(policy_of())
+        crawl.process(Request(_PAGE))
+        crawl.process(Request(_PAGE))
+        assert caplog.text.count("does not show its middlewares") == 1
 
 
 class TestFilterLinks:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
+from scrapy.utils.defer import ensure_awaitable
+from scrapy.utils.deprecate import argument_is_required
 from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 
 if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
 MIDDLEWARES = "DOWNLOADER_MIDDLEWARES"
@@ -21,3 +28,30 @@ def middleware_orders(settings: BaseSettings) -> dict[Any, int | None]:
     """
     merged = settings.getwithbase(MIDDLEWARES)
     return {load_object(component): order for component, order in merged.items()}
+
+
+def call_last(crawler: Crawler, look: Callable[[Request], Awaitable[Any] | None]) -> bool:
+    """Call a function with each request that all middlewares let pass; whether that is possible.
+
+    The function may do what `process_request` of a middleware may. It is called with the last of
+    these methods, and is no method more: a request may be on its way through them just now.
+    """
+    downloader: Any = getattr(crawler.engine, "downloader", None)
+    methods = getattr(getattr(downloader, "middleware", None), "methods", {}).get("process_request")
+    if not methods:
+        return False
+    last = methods[-1]
+    call = partial(last, spider=crawler.spider) if argument_is_required(last, "spider") else last
+
+    async def then_look(found: Any, request: Request) -> Any:
+        found = await ensure_awaitable(found, _warn=global_object_name(last))
+        looking = look(request) if found is None else None
+        return found if looking is None else await looking
+
+    @wraps(last)
+    def last_of_all(request: Request) -> Any:
+        found = call(request=request)
+        return look(request) if found is None else then_look(found, request)
+
+    methods[-1] = last_of_all
+    return True

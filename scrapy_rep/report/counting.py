@@ -27,6 +27,9 @@ _LETS_OUT = frozenset({"passed", "would-drop", "slipped"})
 _OUTCOMES = _LETS_OUT | {"dropped", "aborted"}
 _WENT_ON = {"would-drop": "dry-run", "slipped": "slipped", "passed": "passed"}
 
+AGAIN = "user-agent"
+"""The occasion (`by`) of a decision on a request that was allowed before, as another crawler."""
+
 MOST_SECONDS = 300.0
 """The default of REP_CRAWL_DELAY_MAX_SECONDS: trails tell of settings that are none."""
 
@@ -183,9 +186,10 @@ class Counting:
             raise ValueError("it is not known what came of it")
         if not 0 < count <= _MOST:
             raise ValueError(f"{count} is no count")
+        is_again = record.get("by") == AGAIN  # it was counted before, as allowed
         place = ALLOWED if allowed else WENT_ON if outcome in _LETS_OUT else HELD_BACK
         moment = self.timeline.at(at)
-        moment[place] += count
+        moment[place] += 0 if is_again and allowed else count
         key = (outcome, allowed, reason, _text(record.get("by", "request")))
         if key not in self.decided and len(self.decided) >= _KINDS:
             key = (outcome, allowed, _OTHERS, _OTHERS)
@@ -194,7 +198,7 @@ class Counting:
         known = run.policies.get(record.get("p"))
         name = known.origin if known is not None else origin_of(url)
         origin = self.origins.of(name)
-        origin.judged += count
+        origin.judged += 0 if is_again else count
         if known is not None:
             self._age(origin, known, record, moment, count)
         if place == HELD_BACK:

@@ -11,7 +11,7 @@ from scrapy_rep.audit.checking import Check, Checking
 from scrapy_rep.audit.reading import Run as Trail
 from scrapy_rep.audit.reading import TrailError, run_at, runs_in
 
-from .counting import Counting, Record, Run
+from .counting import AGAIN, Counting, Record, Run
 from .limits import limits_of
 from .tallies import Gaps, Tally
 from .values import (
@@ -179,6 +179,8 @@ def _made(whole: Counting, runs: tuple[RunFacts, ...]) -> Report:
 def _totals(whole: Counting) -> Totals:
     allowed = held_back = went_on = redirected = 0
     for (outcome, is_allowed, _, occasion), count in whole.decided.items():
+        if occasion == AGAIN:  # instead of an allowed one
+            allowed -= count
         allowed += count if is_allowed else 0
         held_back += count if not is_allowed and outcome in _NOT_SENT else 0
         went_on += count if not is_allowed and outcome not in _NOT_SENT else 0

@@ -28,6 +28,7 @@ _OCCASIONS = {
     "redirect": "the target of a redirect",
     "queue-filter": "a link, before it was queued",
     "browser": "a request of a page in a browser",
+    "user-agent": "an allowed request once more: a middleware had set another User-Agent",
 }
 _SOURCES = {
     "network": "the network",

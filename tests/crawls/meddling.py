@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from contextlib import suppress
 from typing import Any
 
@@ -144,3 +145,26 @@ class RaisingParser:
 
     def allowed(self, url: str, user_agent: str) -> bool:
         return True
+
+
+class Rotates:
+    """A downloader middleware that gives requests the User-Agents of `ROTATES` in turn."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._headers = itertools.cycle(crawler.settings.getlist("ROTATES"))
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> None:
+        if not request.url.endswith("/robots.txt"):
+            request.headers["User-Agent"] = next(self._headers)
+
+
+class RotatesLater(Rotates):
+    """The same, after it has waited, as for a list that it asks for."""
+
+    async def process_request(self, request: Request) -> None:  # type: ignore[override]
+        await sleep(0.01)
+        super().process_request(request)

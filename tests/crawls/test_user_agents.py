@@ -1,0 +1,146 @@
+"""Which User-Agent counts: the one that is sent, also where a middleware behind ours sets it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.audit.checking import check
+from scrapy_rep.report.making import report_of
+from tests.audit.crawled import audited, of_kind
+from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawls.settings import ADDON, BY_HAND, URLS_SPIDER, WITH_SCRAPYS_QUEUE
+from tests.crawls.test_pace import assert_paced
+from tests.servers.handle import Answer, Site
+
+pytestmark = pytest.mark.every_loop
+
+RULES = """\
+User-agent: BadBot
+Disallow: /
+
+User-agent: SlowBot
+Crawl-delay: 0.5
+Disallow: /none
+
+User-agent: *
+Disallow: /none
+"""
+AGENTS = ["GoodBot/1.0", "BadBot/1.0", "SlowBot/1.0"]
+WARNING = "behind RepMiddleware"
+
+
+def rotated(
+    settings: dict[str, Any], agents: list[str], *, order: int = 400, name: str = "Rotates"
+) -> dict[str, Any]:
+    middlewares = settings.get("DOWNLOADER_MIDDLEWARES", {})
+    return {
+        **settings,
+        "USER_AGENT": "GoodBot/1.0",
+        "DOWNLOADER_MIDDLEWARES": {**middlewares, f"tests.crawls.meddling.{name}": order},
+        "ROTATES": agents,
+    }
+
+
+def agents_of(site: Site) -> Counter[str]:
+    """As whom pages were asked for."""
+    pages = (seen for seen in site.requests() if seen.path != "/robots.txt")
+    return Counter(seen.headers["user-agent"] for seen in pages)
+
+
+def errors_of(result: Crawl) -> Counter[str]:
+    return Counter(item.get("error", "") for item in result.items)
+
+
+@pytest.mark.parametrize("settings", [ADDON, WITH_SCRAPYS_QUEUE], ids=["our queue", "Scrapy's"])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_three_crawlers_in_turn(loop: Loop, settings: dict[str, Any]) -> None:
+    """One is allowed, one disallowed, and one is asked to be slow."""
+    with Site({"/robots.txt": Answer(body=RULES)}) as site:
+        urls = [site.url(f"/{number}") for number in range(12)]
+        result = crawl(URLS_SPIDER, loop=loop, settings=rotated(settings, AGENTS), urls=urls)
+        assert agents_of(site) == {"GoodBot/1.0": 4, "SlowBot/1.0": 4}, result.log
+        slow = "SlowBot/1.0"
+        assert_paced([one for one in site.requests() if one.headers["user-agent"] == slow], 0.5)
+    assert errors_of(result) == {"": 8, "RobotsTxtDisallowed": 4}
+    assert result.stats["rep/verdict/allowed"] == 8
+    assert result.stats["rep/verdict/disallowed"] == result.stats["robotstxt/forbidden"] == 4
+    assert result.stats["log_count/WARNING"] == result.log.count(WARNING) == 1
+    assert "RepMiddleware (order 100)" in result.log
+    assert "Rotates (order 400)" in result.log
+    assert result.deprecations == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "order", "name"),
+    [(ADDON, 400, "Rotates"), (BY_HAND, 950, "Rotates"), (BY_HAND, 950, "RotatesLater")],
+)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_nothing_is_fetched_as_a_crawler_that_is_disallowed(
+    loop: Loop, settings: dict[str, Any], order: int, name: str
+) -> None:
+    with Site({"/robots.txt": Answer(body=RULES)}) as site:
+        wanted = rotated(settings, ["BadBot/1.0"], order=order, name=name)
+        urls = [site.url(f"/{number}") for number in range(80)]
+        result = crawl(URLS_SPIDER, loop=loop, settings=wanted, urls=urls)
+        assert site.paths() == ["/robots.txt"], result.log
+    assert errors_of(result) == {"RobotsTxtDisallowed": 80}
+    assert result.log.count(WARNING) == 1
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_the_first_request_of_all(loop: Loop) -> None:
+    """It is on its way through the middlewares before we hear that the spider is open."""
+    with Site({"/robots.txt": Answer(body=RULES)}) as site:
+        settings = rotated(ADDON, ["BadBot/1.0"])
+        settings |= {
+            "EXTENSIONS": {"tests.crawls.meddling.AsksEarly": 0},
+            "EARLY_URL": site.url("/early"),
+        }
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[])
+        assert site.paths() == ["/robots.txt"], result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_header_that_scrapy_sets_behind_us_is_known_before(loop: Loop) -> None:
+    """And it says nothing where the settings say who the crawler is."""
+    with Site({"/robots.txt": Answer(body=RULES)}) as site:
+        settings = {**ADDON, "DEFAULT_REQUEST_HEADERS": {"User-Agent": "BadBot/1.0"}}
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[site.url("/a")])
+        assert site.paths() == ["/robots.txt"]
+        assert "log_count/WARNING" not in result.stats, result.log
+        settings = {**rotated(ADDON, ["BadBot/1.0"]), "ROBOTSTXT_USER_AGENT": "GoodBot"}
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[site.url("/a")])
+        assert agents_of(site) == {"BadBot/1.0": 1}
+        assert "log_count/WARNING" not in result.stats, result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_the_trail_tells_who_was_judged_at_last(loop: Loop, tmp_path: Path) -> None:
+    with Site({"/robots.txt": Answer(body=RULES)}) as site:
+        urls = [site.url(f"/{number}") for number in range(6)]
+        settings = {**rotated(ADDON, AGENTS), "REP_AUDIT_ALLOWED": "count"}
+        result, run = audited(urls, tmp_path, loop=loop, settings=settings)
+    again = [one for one in of_kind(run, "decision") if one["by"] == "user-agent"]
+    assert Counter((*one["tokens"], one["outcome"]) for one in again) == {
+        ("BadBot", "dropped"): 2,
+        ("SlowBot", "passed"): 2,
+    }
+    assert check(run).problems == []
+    totals = report_of([run]).totals
+    assert (totals.judged, totals.allowed, totals.held_back) == (6, 4, 2)
+    assert result.stats["rep/verdict/allowed"] == 4
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_dry_run(loop: Loop) -> None:
+    with Site({"/robots.txt": Answer(body=RULES)}) as site:
+        settings = {**rotated(ADDON, ["BadBot/1.0"]), "REP_DRY_RUN": True}
+        urls = [site.url("/a"), site.url("/none")]
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        assert agents_of(site) == {"BadBot/1.0": 2}
+    assert result.stats["rep/dry_run/would_drop"] == result.stats["rep/verdict/disallowed"] == 2
+    assert not result.stats["rep/verdict/allowed"]
