@@ -86,6 +86,42 @@ def padded(body: bytes, padding: int) -> bytes:
     return first + blocks + compressor.compress(body[half:]) + compressor.flush()
 
 
+class TestBareGzip:
+    """Whatever the headers say, a body that begins as gzip does is decompressed."""
+
+    @pytest.mark.parametrize("encoding", ["", "identity", "utf-8", "br", "gzip"])
+    def test_decompressed_with_a_remark(self, encoding: str) -> None:
+        encode = {"br": brotli.compress, "gzip": gzip.compress}.get(encoding, bytes)
+        transfer = Transfer(LIMIT)
+        headers: Any = {"Content-Encoding": encoding} if encoding else {}
+        came = Response("http://h/", headers=headers, body=encode(gzip.compress(BODY)))
+        transfer.came(came)
+        assert transfer.body_of(came) == BODY
+        assert transfer.remark
+
+    @pytest.mark.parametrize("octets", [2, 10, 100])
+    def test_what_is_cut_or_damaged_is_no_file(self, octets: int) -> None:
+        with pytest.raises(UndecodableError):
+            body_of(gzip.compress(BODY)[:octets])
+        with pytest.raises(UndecodableError):
+            body_of(gzip.compress(BODY)[:octets] + b"x" * 100)
+
+    def test_other_statuses_are_not_read(self) -> None:
+        assert body_of(b"\x1f\x8b", status=404) == b"\x1f\x8b"
+
+    def test_no_more_than_the_limit(self) -> None:
+        assert body_of(gzip.compress(b"#" * 100_000_000)) == b"#" * (LIMIT + 1)
+
+    @pytest.mark.parametrize("piece", [1, 1 << 14])
+    def test_as_much_comes_as_of_other_compressed_bodies(self, piece: int) -> None:
+        body = gzip.compress(random.Random(1).randbytes(LIMIT - 9))
+        assert len(body) > LIMIT
+        transfer = Transfer(LIMIT)
+        pieces = [body[at : at + piece] for at in range(0, len(body), piece)]
+        assert not any(map(transfer.has_enough_after, pieces))
+        assert transfer.has_enough_after(bytes(LIMIT))
+
+
 class TestPlain:
     """As they came."""
 

@@ -13,8 +13,8 @@ from scrapy_rep.analysis.checks.codes import Check, Code, Severity
 from scrapy_rep.analysis.checks.effects import EFFECTS, Effect
 from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.extensions import records as other
-from scrapy_rep.protocol.extensions.sitemaps import sitemap_uri
-from scrapy_rep.protocol.lines import RULES, Kind, records
+from scrapy_rep.protocol.extensions.sitemaps import Slip, sitemap_line
+from scrapy_rep.protocol.lines import RULES, Coding, Kind, records
 from scrapy_rep.protocol.tokens import names_somebody
 from scrapy_rep.protocol.verdict import shown
 
@@ -83,6 +83,22 @@ class Finding:
 MOST_WILDCARDS = 2000
 """Rules with wildcards that a file may have without a finding; real ones have 1,200 at most."""
 
+CODE_OF_CODING = {
+    Coding.GZIP: Code.GZIP,
+    Coding.DAMAGED_GZIP: Code.GZIP_DAMAGED,
+    Coding.UTF16: Code.UTF16,
+    Coding.UTF32: Code.UTF32,
+}
+"""What is said of a file that came in this."""
+
+CODE_OF_SLIP = {
+    Slip.QUOTED: Code.SITEMAP_QUOTED,
+    Slip.SEVERAL: Code.SITEMAP_SEVERAL,
+    Slip.NO_SCHEME: Code.SITEMAP_NO_SCHEME,
+    Slip.RELATIVE: Code.SITEMAP_RELATIVE,
+}
+"""What is said of a Sitemap line whose value is odd."""
+
 _READERS: dict[bytes, Callable[[bytes], object | None]] = {
     b"crawl-delay": other.crawl_delay,
     b"request-rate": other.request_rate,
@@ -106,8 +122,8 @@ def _findings(robots_txt: RobotsTxt, octets: bytes) -> Iterator[Finding]:
     uri = robots_txt.uri
     if robots_txt.is_cut:
         yield Finding(Code.PARSE_LIMIT)
-    if robots_txt.is_utf16:
-        yield Finding(Code.UTF16)
+    for coding in robots_txt.codings:
+        yield Finding(CODE_OF_CODING[coding])
     if octets.lstrip()[:1] == b"<":
         yield Finding(Code.MARKUP)
     has_group = False
@@ -140,15 +156,14 @@ def _codes(
         if value and not value.startswith((b"/", b"*")):
             yield Code.RULE_MATCHES_NOTHING
     elif kind is Kind.SITEMAP:
-        sitemap = sitemap_uri(value, uri)
-        if sitemap is None:
+        found = sitemap_line(value, uri)
+        if not found.uris:
             yield Code.SITEMAP_LEFT_OUT
             return
-        if sitemap_uri(value, "") is None:
-            yield Code.SITEMAP_RELATIVE
-        if sitemap in sitemaps:
+        yield from (CODE_OF_SLIP[slip] for slip in found.slips)
+        if sitemaps.issuperset(found.uris):
             yield Code.SITEMAP_DUPLICATE
-        sitemaps.add(sitemap)
+        sitemaps.update(found.uris)
     else:
         yield from _codes_of_value(key.lower(), value)
 

@@ -8,14 +8,17 @@ Cost: linear in the octets; memory is a `Line` for each line that is not blank, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from scrapy_rep.protocol.extensions.pace import PACE_KEYS
 from scrapy_rep.protocol.lines import (
     LINE_LIMIT_OCTETS,
     PARSE_LIMIT_OCTETS,
     RULES,
+    Coding,
+    Codings,
     Kind,
     clean,
     read_line,
@@ -102,28 +105,37 @@ class Outline:
         octets: what counts of it, with LF as its only line end.
         uri: where it was fetched; may be empty.
         is_cut: whether octets past the parse limit were ignored.
-        is_utf16: whether it came as UTF-16.
+        codings: what it came in, such as UTF-16; mostly nothing.
         lines: all lines that are not blank.
         blocks: the groups, in file order, not merged.
         before: rules and other records before the first user-agent line.
+        runs: user-agent lines that no record stands between, with the records of pace that belong
+            to them (`extensions.pace`) as their other records.
     """
 
     octets: bytes = field(repr=False)
     uri: str
     is_cut: bool
-    is_utf16: bool
+    codings: Codings
     lines: tuple[Line, ...] = field(repr=False)
     blocks: tuple[Block, ...] = field(repr=False)
     before: tuple[Line, ...] = field(repr=False)
+    runs: tuple[Block, ...] = field(repr=False)
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether its octets are no lines that could be edited."""
+        return any(coding is not Coding.UTF16 for coding in self.codings)
 
     @cached_property
     def by_name(self) -> dict[str, tuple[int, ...]]:
         """For each name the indices of the groups that name it, in the order of first mention."""
-        found: dict[str, list[int]] = {}
-        for index, block in enumerate(self.blocks):
-            for name in block.names:
-                found.setdefault(name, []).append(index)
-        return {name: tuple(indices) for name, indices in found.items()}
+        return _indices_by_name(self.blocks)
+
+    @cached_property
+    def paces_by_name(self) -> dict[str, tuple[int, ...]]:
+        """The same of the runs that ask for a pace."""
+        return _indices_by_name(self.runs, lambda run: bool(run.others))
 
     @cached_property
     def merges(self) -> tuple[tuple[int, ...], ...]:
@@ -146,12 +158,17 @@ class Outline:
 
 def outline(body: bytes, uri: str = "", *, limit_octets: int = PARSE_LIMIT_OCTETS) -> Outline:
     """Read a file line by line, as far as its parse limit."""
-    octets, is_cut, is_utf16 = clean(body, limit_octets)
+    octets, is_cut, codings = clean(body, limit_octets)
     lines = tuple(_lines(octets))
     blocks: list[Block] = []
     before: list[Line] = []
+    runs: list[Block] = []
+    is_run = False
     for line in lines:
         if line.kind is Kind.USER_AGENT:
+            if not is_run:
+                runs.append(Block())
+            runs[-1].agents.append(line)
             if not blocks or blocks[-1].rules:
                 blocks.append(Block())
             blocks[-1].agents.append(line)
@@ -159,7 +176,20 @@ def outline(body: bytes, uri: str = "", *, limit_octets: int = PARSE_LIMIT_OCTET
             (blocks[-1].rules if blocks else before).append(line)
         elif line.kind is Kind.OTHER:
             (blocks[-1].others if blocks else before).append(line)
-    return Outline(octets, uri, is_cut, is_utf16, lines, tuple(blocks), tuple(before))
+            if runs and line.name in PACE_KEYS:
+                runs[-1].others.append(line)
+        is_run = line.kind is Kind.USER_AGENT or (is_run and line.kind is None)
+    return Outline(octets, uri, is_cut, codings, lines, tuple(blocks), tuple(before), tuple(runs))
+
+
+def _indices_by_name(
+    blocks: Iterable[Block], counts: Callable[[Block], bool] = lambda _: True
+) -> dict[str, tuple[int, ...]]:
+    found: dict[str, list[int]] = {}
+    for index, block in enumerate(blocks):
+        for name in block.names if counts(block) else ():
+            found.setdefault(name, []).append(index)
+    return {name: tuple(indices) for name, indices in found.items()}
 
 
 def _lines(octets: bytes) -> Iterator[Line]:

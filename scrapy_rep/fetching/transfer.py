@@ -8,6 +8,8 @@ What follows the parse limit counts for nothing (RFC 9309, 2.5), so its loss doe
 loss of anything before it is an error. A compressed body of which twice the limit came without
 growing to the limit is an error too: it may be padded, with its rules behind the padding.
 
+Some servers send gzip and do not say so: a body that begins like that is decompressed too.
+
 Some servers name a charset or another word where a compression belongs. Such a body is read as it
 is, if it is text.
 """
@@ -16,13 +18,24 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import ResponseDataLossError
 from scrapy.http import Headers, Response
 
 from scrapy_rep.protocol.access.endings import Ending
+from scrapy_rep.protocol.compressed import (
+    GZIP_MAGIC,
+    LAYERS,
+    PIECE_OCTETS,
+    RAW_LIMITS,
+    Pieces,
+    begins_with,
+    gunzipped,
+    inflated,
+    without_gzip,
+)
 
 from .connection import Connection
 
@@ -32,10 +45,7 @@ if TYPE_CHECKING:
 MARK = "rep_fetch"
 """The meta key under which a request carries its transfer."""
 
-_PIECE_OCTETS = 1 << 16
-_RAW_LIMITS = 2  # how many times the limit may come of a compressed body
-_MEMBERS = 1000  # of a gzip file, or frames of zstd: each takes a copy of the rest
-_LAYERS = 10  # of Content-Encoding: each may grow to the limit, and takes a pass over it
+_FRAMES = 1000  # of zstd: each takes a copy of the rest
 _DEFLATE = 8  # RFC 1950, 2.2: the compression method in a zlib frame
 # What servers write into Content-Encoding by mistake (RFC 9110, 8.4.1): charsets, and words of
 # other fields. This is a list of ours because Python's codec registry caches every name it is asked
@@ -46,8 +56,7 @@ _NO_CODING = re.compile(
     r"|euc-(jp|kr)"
 )
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f\x7f]")
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_GZIP_MAGIC = b"\x1f\x8b"
+_UNICODE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_SKIPPED = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")  # RFC 8878, 3.1.2
 _WITHOUT_BODY = frozenset({204, 304})
@@ -171,8 +180,10 @@ class Transfer:
         Of a compressed body, twice the limit may come: what it grows to is counted when it is read.
         """
         if not self._is_stopped:
+            if not self._came_octets and begins_with(data, GZIP_MAGIC):
+                self._is_encoded = True
             self._came_octets += len(data)
-            most = self.limit_octets * (_RAW_LIMITS if self._is_encoded else 1)
+            most = self.limit_octets * (RAW_LIMITS if self._is_encoded else 1)
             self._is_stopped = self._came_octets > most
         return self._is_stopped
 
@@ -216,20 +227,30 @@ class Transfer:
         came = self.response if self.response is not None else response
         encodings = _encodings(came.headers)
         is_file = response.status // 100 == 2  # noqa: PLR2004 - other bodies are not read
-        if not encodings or not came.body or not is_file:
-            return response.body[: self.limit_octets + 1]
-        body = came.body
+        body = came.body if encodings and is_file else response.body
+        if not (encodings or body.startswith(GZIP_MAGIC)) or not came.body or not is_file:
+            return body[: self.limit_octets + 1]
         codings = [name for name in encodings if not _NO_CODING.fullmatch(name)]
-        if len(codings) > _LAYERS:
+        if len(codings) > LAYERS:
             raise UndecodableError(f"{len(codings)} codings, one over the other")
         for encoding in reversed(codings):
             body = self._decompressed(body, encoding)
+        if body.startswith(GZIP_MAGIC):
+            body = self._without_bare_gzip(body)
         if len(codings) < len(encodings):
             self.remark = f"Content-Encoding: {', '.join(encodings)}"
-            if _NO_TEXT.search(body) and not body.startswith(_UTF16_MARKS):
+            if _NO_TEXT.search(body) and not body.startswith(_UNICODE_MARKS):
                 raise UndecodableError(self.remark)
         self._is_full = len(body) > self.limit_octets
         return body[: self.limit_octets + 1]
+
+    def _without_bare_gzip(self, body: bytes) -> bytes:
+        """What a body holds that is gzip, as no header says."""
+        found = without_gzip(body, self.limit_octets)
+        self.remark = "gzip without Content-Encoding"
+        if found is None:
+            raise UndecodableError(self.remark)
+        return found
 
     def _decompressed(self, body: bytes, encoding: str) -> bytes:
         pieces = _DECOMPRESSORS.get(encoding)
@@ -267,65 +288,36 @@ def _encodings(headers: Headers) -> list[str]:
     return [name for name in names if name not in ("", "identity")]
 
 
-Pieces = Generator[bytes, None, bytes]
-"""A decompressed body, piece by piece; returns what follows its compressed part."""
-
-
-def _inflated(body: bytes, wbits: int) -> Pieces:
-    for _ in range(_MEMBERS):
-        inflater = zlib.decompressobj(wbits)
-        rest = body
-        while not inflater.eof:
-            piece = inflater.decompress(rest, _PIECE_OCTETS)
-            rest = inflater.unconsumed_tail
-            if not piece and not rest and not inflater.eof:
-                raise EOFError
-            yield piece
-        body = inflater.unused_data
-        if wbits <= zlib.MAX_WBITS or not _begins_with(body, _GZIP_MAGIC):
-            return body
-    raise ValueError("too many members")
-
-
-def _begins_with(body: bytes, magic: bytes) -> bool:
-    """Whether another compressed part follows, even one that is cut amid its first octets."""
-    return bool(body) and magic.startswith(body[: len(magic)])
-
-
-def _gunzipped(body: bytes) -> Pieces:
-    return _inflated(body, zlib.MAX_WBITS | 16)
-
-
 def _deflated(body: bytes) -> Pieces:
     # RFC 9110, 8.4.1.2: "deflate" is the zlib format; some servers send it without its frame.
     has_frame = body[0] & 15 == _DEFLATE and int.from_bytes(body[:2], "big") % 31 == 0
-    return _inflated(body, zlib.MAX_WBITS if has_frame else -zlib.MAX_WBITS)
+    return inflated(body, zlib.MAX_WBITS if has_frame else -zlib.MAX_WBITS)
 
 
 def _unbrotlied(body: bytes) -> Pieces:
     decompressor = _brotli().Decompressor()
-    piece = decompressor.process(body, output_buffer_limit=_PIECE_OCTETS)
+    piece = decompressor.process(body, output_buffer_limit=PIECE_OCTETS)
     while True:
         yield piece
         if decompressor.is_finished():
             return b""
-        piece = decompressor.process(b"", output_buffer_limit=_PIECE_OCTETS)
+        piece = decompressor.process(b"", output_buffer_limit=PIECE_OCTETS)
         if not piece:
             raise EOFError
 
 
 def _unzstded(body: bytes) -> Pieces:
-    for _ in range(_MEMBERS):
+    for _ in range(_FRAMES):
         decompressor = _zstd().ZstdDecompressor()
-        piece = decompressor.decompress(body, _PIECE_OCTETS)
+        piece = decompressor.decompress(body, PIECE_OCTETS)
         while not decompressor.eof:
             if not piece:
                 raise EOFError
             yield piece
-            piece = decompressor.decompress(b"", _PIECE_OCTETS)
+            piece = decompressor.decompress(b"", PIECE_OCTETS)
         yield piece
         body = decompressor.unused_data
-        if not _begins_with(body, _ZSTD_MAGIC) and not _ZSTD_SKIPPED.match(body):
+        if not begins_with(body, _ZSTD_MAGIC) and not _ZSTD_SKIPPED.match(body):
             return body
     raise ValueError("too many frames")
 
@@ -347,8 +339,8 @@ def _zstd() -> Any:
 
 
 _DECOMPRESSORS: dict[str, Callable[[bytes], Pieces]] = {
-    "gzip": _gunzipped,
-    "x-gzip": _gunzipped,
+    "gzip": gunzipped,
+    "x-gzip": gunzipped,
     "deflate": _deflated,
     "br": _unbrotlied,
     "zstd": _unzstded,

@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from scrapy_rep.protocol.extensions.pace import Asked, asked_of
+from scrapy_rep.protocol.extensions.pace import PACE_KEYS, Asked, asked_of, pace_records
 from scrapy_rep.protocol.extensions.records import OtherRecord, RequestRate, VisitTime
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_uris, sitemap_values
 from scrapy_rep.protocol.usage.of_file import UsageOfFile
 
 from .errors import ConfigurationError
-from .lines import PARSE_LIMIT_OCTETS, RULES, Kind, Record, clean, records
+from .lines import PARSE_LIMIT_OCTETS, RULES, Codings, Kind, Record, clean, records
 from .paths import normal_pattern
 from .selection import Selection
 from .text import Text
@@ -39,7 +39,8 @@ class Group:
     Attributes:
         product_token: the token by which it was found, in lower case; ``*`` for everyone else.
         rules: its rules in file order, those without effect included.
-        other_records: its other records, in file order.
+        other_records: its other records, in file order; of those that ask for a pace
+            (`extensions.pace`), those that belong to the user-agent lines of this token.
     """
 
     product_token: str
@@ -55,13 +56,13 @@ class RobotsTxt(UsageOfFile):
         text: what counts of the file, with LF as its only line end.
         uri: where it was fetched; the base of relative Sitemap lines. May be empty.
         is_cut: whether octets past the parse limit were ignored.
-        is_utf16: whether the file came as UTF-16.
+        codings: what the file came in, such as UTF-16; mostly nothing.
     """
 
     text: Text = field(repr=False)
     uri: str = ""
     is_cut: bool = False
-    is_utf16: bool = False
+    codings: Codings = ()
     _selections: dict[ProductTokens, Selection] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -100,7 +101,14 @@ class RobotsTxt(UsageOfFile):
         selection = self.selection(product_tokens)
         if not selection.product_token:
             return None
-        own = tuple(self._numbered(selection.records()))
+        paces = {offset for offset, *_ in pace_records(self.octets, selection.is_named_by)}
+        own = tuple(
+            self._numbered(
+                record
+                for record in selection.records()
+                if record[0] in paces or record[2].lower() not in PACE_KEYS
+            )
+        )
         return Group(
             product_token=selection.product_token,
             rules=tuple(
@@ -116,19 +124,19 @@ class RobotsTxt(UsageOfFile):
         )
 
     def asked(self, product_tokens: ProductTokens) -> Asked:
-        """How fast and when the crawler's group asks it to come: the first valid value of each."""
-        return asked_of(self.octets, self.selection(product_tokens).own)
+        """How fast and when the user-agent lines for the crawler ask it to come."""
+        return asked_of(self.octets, self.selection(product_tokens).is_named_by)
 
     def crawl_delay(self, product_tokens: ProductTokens) -> float | None:
-        """Seconds between requests that the crawler's group asks for: its first valid value."""
+        """Seconds between requests that the crawler is asked for: the largest valid value."""
         return self.asked(product_tokens).crawl_delay
 
     def request_rate(self, product_tokens: ProductTokens) -> RequestRate | None:
-        """The first valid Request-rate of the crawler's group."""
+        """The first valid Request-rate for the crawler."""
         return self.asked(product_tokens).request_rate
 
     def visit_time(self, product_tokens: ProductTokens) -> VisitTime | None:
-        """The first valid Visit-time of the crawler's group."""
+        """The first valid Visit-time for the crawler."""
         return self.asked(product_tokens).visit_time
 
     @property
@@ -179,7 +187,7 @@ def parse(body: bytes, uri: str = "", *, limit_octets: int = PARSE_LIMIT_OCTETS)
     """Read the octets of a robots.txt.
 
     Args:
-        body: the file as the site sent it, decompressed; any octets.
+        body: the file as the site sent it; any octets. gzip is decompressed.
         uri: where it was fetched, to resolve relative Sitemap lines and to name it in verdicts.
         limit_octets: the parse limit (RFC 9309, 2.5), at least 512,000.
 
@@ -191,5 +199,5 @@ def parse(body: bytes, uri: str = "", *, limit_octets: int = PARSE_LIMIT_OCTETS)
             f"a parse limit of {limit_octets} octets is below the {PARSE_LIMIT_OCTETS} octets that "
             "RFC 9309, 2.5 demands: give that many or more"
         )
-    octets, is_cut, is_utf16 = clean(body, limit_octets)
-    return RobotsTxt(Text(octets), uri, is_cut=is_cut, is_utf16=is_utf16)
+    octets, is_cut, codings = clean(body, limit_octets)
+    return RobotsTxt(Text(octets), uri, is_cut=is_cut, codings=codings)

@@ -21,6 +21,8 @@ import re
 from collections.abc import Iterator
 from enum import Enum
 
+from .compressed import GZIP_MAGIC, without_gzip
+
 PARSE_LIMIT_OCTETS = 500 * 1024
 """The least parse limit that RFC 9309, 2.5 permits, and our default."""
 
@@ -32,6 +34,21 @@ _BLOCK_OCTETS = 1 << 16  # lines are split block by block, so that 500 KiB of ne
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_UTF32_BOMS = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
+_NOTHING_ALLOWED = b"User-agent: *\nDisallow: /\n"
+
+
+class Coding(Enum):
+    """What a file came in that other clients may not read, and some do."""
+
+    GZIP = "gzip"
+    DAMAGED_GZIP = "damaged gzip"
+    UTF16 = "utf-16"
+    UTF32 = "utf-32"
+
+
+Codings = tuple[Coding, ...]
+"""Those of one file, the outer one first."""
 
 
 class Kind(Enum):
@@ -78,39 +95,52 @@ Record = tuple[int, Kind, bytes, bytes]
 """Offset of the line, kind, key as written, value without comment and outer white space."""
 
 
-def clean(body: bytes, limit_octets: int = PARSE_LIMIT_OCTETS) -> tuple[bytes, bool, bool]:
+def clean(body: bytes, limit_octets: int = PARSE_LIMIT_OCTETS) -> tuple[bytes, bool, Codings]:
     """The octets that count, with LF as the only line end.
 
     Returns:
         The octets; whether the parse limit cut them (RFC 9309, 2.5; a line that the limit cuts is
-        dropped whole, since half a rule is another rule); whether they came as UTF-16.
+        dropped whole, since half a rule is another rule); what they came in.
 
-    A UTF-8 byte order mark, or the start of one, is skipped. A file in UTF-16 is decoded, which
-    the RFC does not ask for: read as octets it would hold no rule, and so permit everything. One
-    that begins like that and holds no NUL is not UTF-16, which writes each LF with one: decoded
-    it would hold no rule either. The two octets are skipped.
+    A UTF-8 byte order mark, or the start of one, is skipped. A file in UTF-16 or UTF-32 is decoded,
+    and one in gzip decompressed, which the RFC does not ask for: read as octets it would hold no
+    rule, and so permit everything. Where gzip can't be decompressed, nothing is allowed.
+
+    A file that begins like UTF-16 and holds no NUL is not UTF-16, which writes each LF with one:
+    decoded it would hold no rule either. The two octets are skipped.
     """
+    codings: list[Coding] = []
+    if body.startswith(GZIP_MAGIC):
+        found = without_gzip(body, limit_octets)
+        if found is None:
+            return _NOTHING_ALLOWED, False, (Coding.DAMAGED_GZIP,)
+        body = found
+        codings.append(Coding.GZIP)
     is_cut = len(body) > limit_octets
     octets = body[:limit_octets] if is_cut else body
-    is_utf16 = False
-    if octets.startswith(_UTF16_BOMS):
-        is_utf16 = b"\0" in octets
-        octets = (
-            octets.decode("utf-16", "replace").encode("utf-8", "replace")
-            if is_utf16
-            else octets[2:]
-        )
+    unicode = _unicode_coding(octets)
+    if unicode is not None:
+        codings.append(unicode)
+        octets = octets.decode(unicode.value, "replace").encode("utf-8", "replace")
+    elif octets.startswith(_UTF16_BOMS):
+        octets = octets[2:]
     elif octets[:1] == _UTF8_BOM[:1]:
         octets = octets[_common_prefix_octets(octets, _UTF8_BOM) :]
     if b"\r" in octets:
         if _LONE_CR.search(octets) is not None:
             octets = octets.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         octets = octets.replace(b"\r", b"")  # to delete one octet is faster than to replace two
-    if is_cut and (is_utf16 or body[limit_octets] not in b"\r\n"):
+    if is_cut and (unicode is not None or body[limit_octets] not in b"\r\n"):
         octets = octets[: octets.rfind(b"\n") + 1]
     if b"\0" in octets:
         octets = re.sub(rb"\0[^\n]*", b"", octets)
-    return octets, is_cut, is_utf16
+    return octets, is_cut, tuple(codings)
+
+
+def _unicode_coding(octets: bytes) -> Coding | None:
+    if octets.startswith(_UTF32_BOMS):
+        return Coding.UTF32
+    return Coding.UTF16 if octets.startswith(_UTF16_BOMS) and b"\0" in octets else None
 
 
 def _common_prefix_octets(octets: bytes, mark: bytes) -> int:

@@ -48,7 +48,7 @@ from .packed import UNDECIDED
 from .paths import END, ROBOTS_TXT, before_path_of, normal_path, path_of, without_dots
 from .ruleset import prepared
 from .text import Text
-from .tokens import EVERYONE, Names
+from .tokens import EVERYONE, Names, is_everyone, names_of
 from .verdict import Reason, Rule, RuleFacts, Verdict, implicit_verdict
 
 _NOTHING: tuple[str, ...] = ()  # no URL begins with any of these
@@ -123,6 +123,13 @@ class Selection:
                 if record[0] < starts[bisect_right(starts, self._spans[place]) - 1]:
                     continue
             yield record
+
+    def is_named_by(self, value: bytes) -> bool:
+        """Whether a user-agent line of this value names the token whose group decides."""
+        token = self.product_token
+        if token in (EVERYONE, ""):
+            return bool(token) and is_everyone(value)
+        return 0 in names_of(token).ranks(value)
 
     def _own_spans(self) -> Iterator[tuple[int, int]]:
         bounds = iter(self._spans)

@@ -42,7 +42,7 @@ FACTS: dict[str, str] = {
     "percent_rules": "The rules of groups with a '%' in their path.",
     "dead_rules": "The rules of groups whose path begins with no '/' or '*': they match nothing.",
     "longest_rule": "The octets of the longest path of a rule.",
-    "crawl_delay_star": "The first valid Crawl-delay of the groups for '*', in seconds.",
+    "crawl_delay_star": "The largest valid Crawl-delay for '*', in seconds.",
     "sitemaps": "The different usable URIs of Sitemap lines.",
     "star_class": (
         "What everyone else may fetch, by effect: full (nothing), part, none (is restricted). "

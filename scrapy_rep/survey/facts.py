@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
 
-from scrapy_rep.protocol.extensions.records import crawl_delay
+from scrapy_rep.protocol.extensions.pace import asked_of
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_uris
-from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, Kind, clean
-from scrapy_rep.protocol.tokens import EVERYONE
+from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, Coding, Kind, clean
+from scrapy_rep.protocol.tokens import EVERYONE, is_everyone
 
 from .effect import NONE, Budget, class_of
 from .reading import Block, Names, Reading, read
@@ -95,7 +95,7 @@ class Facts:
 
 def facts(body: bytes, *, with_lint: bool = False) -> Facts:
     """The facts of the octets of a robots.txt, decompressed."""
-    octets, is_cut, is_utf16 = clean(body)
+    octets, is_cut, codings = clean(body)
     found = read(octets)
     names = Names.of(found.blocks)
     everyone = tuple(names.by_name.get(EVERYONE, ()))
@@ -109,7 +109,7 @@ def facts(body: bytes, *, with_lint: bool = False) -> Facts:
         octets=len(body),
         is_cut=is_cut,
         bom=body.startswith(_BOM),
-        is_utf16=is_utf16,
+        is_utf16=Coding.UTF16 in codings,
         utf8=_is_utf8(body[:PARSE_LIMIT_OCTETS]),
         markup=_MARKUP.match(octets) is not None,
         eol=_eol(body),
@@ -121,7 +121,7 @@ def facts(body: bytes, *, with_lint: bool = False) -> Facts:
         names_in_several_groups=sum(len(groups) > 1 for groups in names.by_name.values()),
         **_rule_facts(found.values()),
         rules_before_agent=len(found.before),
-        crawl_delay_star=_delay(found.blocks, everyone),
+        crawl_delay_star=_delay_of_everyone(octets),
         sitemaps=sum(hosts.values()),
         star_class=star_class,
         content_signal=signal,
@@ -192,14 +192,10 @@ def _eol(body: bytes) -> str:
     return used[0] if len(used) == 1 else "mixed"
 
 
-def _delay(blocks: list[Block], indices: Iterable[int]) -> float | None:
-    """The first valid Crawl-delay of some groups, in seconds."""
-    for index in indices:
-        for value in blocks[index].delays:
-            seconds = crawl_delay(value)
-            if seconds is not None:
-                return min(seconds, _LONGEST_DELAY_SECONDS)
-    return None
+def _delay_of_everyone(octets: bytes) -> float | None:
+    """The Crawl-delay for ``*``, in seconds."""
+    seconds = asked_of(octets, is_everyone).crawl_delay
+    return None if seconds is None else min(seconds, _LONGEST_DELAY_SECONDS)
 
 
 def _sitemap_hosts(values: list[bytes]) -> Counter[str]:

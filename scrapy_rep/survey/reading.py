@@ -20,7 +20,6 @@ class Block:
     agents: list[bytes] = field(default_factory=list)
     disallow: list[str] = field(default_factory=list)
     allow: list[str] = field(default_factory=list)
-    delays: list[bytes] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -72,10 +71,7 @@ def read(octets: bytes) -> Reading:
         elif kind is Kind.SITEMAP:
             found.sitemaps.append(value)
         else:
-            name = key.lower()
-            found.others[name] += 1
-            if name == b"crawl-delay":
-                block.delays.append(value)
+            found.others[key.lower()] += 1
     if not found.blocks:
         found.before = [*block.disallow, *block.allow]
     found.counts.update(counts)

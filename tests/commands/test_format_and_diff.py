@@ -35,7 +35,9 @@ class TestFormat:
         body = b"User-agent: Bingbot\nCrawl-delay: 5\n\nUser-agent: BadBot\nDisallow: /\n"
         done = rep("format", "-", stdin=body)
         assert done.status == 0
-        assert done.out.startswith("User-agent: Bingbot\nUser-agent: BadBot\nDisallow: /\n")
+        assert done.out == (
+            "User-agent: Bingbot\nDisallow: /\nCrawl-delay: 5\n\nUser-agent: BadBot\nDisallow: /\n"
+        )
         assert "<stdin>:1: Bingbot gets the rules of the next group (line 5: Disall" in done.err
         many = body.replace(b"\n\n", b"\n" + b"User-agent: a\nCrawl-delay: 1\n" * 7)
         err = rep("format", "-", "--check", stdin=many).err

@@ -58,6 +58,9 @@ DISALLOWED: dict[str, Any] = {
         body=gzip.compress(f"User-agent: *\nAllow: /\n{random_text()}".encode())[:-900],
         headers=(("Content-Encoding", "gzip"),),
     ),
+    "gzip cut short, as no header says": Answer(
+        body=gzip.compress(f"User-agent: *\nAllow: /\n{random_text()}".encode())[:-900]
+    ),
     "an encoding that nobody knows": Answer(
         body="User-agent: *\nAllow: /", headers=(("Content-Encoding", "rot13"),)
     ),
@@ -89,6 +92,23 @@ def test_what_means_complete_disallow(answer: Any, loop: Loop) -> None:
     assert {item["error"] for item in result.items} == {"RobotsTxtUnreachable"}
     assert result.stats["rep/access/unreachable"] == 1
     assert "is unreachable" in result.log
+
+
+CODED: dict[str, bytes] = {
+    "gzip": gzip.compress(b"User-agent: *\nDisallow: /a\n"),
+    "gzip twice": gzip.compress(gzip.compress(b"User-agent: *\nDisallow: /a\n")),
+    "UTF-32": "User-agent: *\nDisallow: /a\n".encode("utf-32"),
+    "UTF-32, big-endian": "\ufeffUser-agent: *\nDisallow: /a\n".encode("utf-32-be"),
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("body", CODED.values(), ids=CODED)
+def test_what_other_clients_can_read_as_rules(body: bytes, loop: Loop) -> None:
+    """Read as octets, each would be an empty file, which permits everything."""
+    fetched, result = pages_fetched(Answer(body=body), loop, {})
+    assert fetched == ["/b", "/c"], result.log
+    assert result.stats["rep/access/successful"] == 1
 
 
 def test_nobody_listens() -> None:

@@ -50,6 +50,10 @@ PLANS: dict[str, tuple[Plan, str]] = {
         Plan({"/robots.txt": Answer(body=_ALLOW, headers=[("Content-Encoding", "gzip")])}),
         "undecodable",
     ),
+    "no gzip, though it begins so": (
+        Plan({"/robots.txt": Answer(body=b"\x1f\x8b" + _ALLOW.encode())}),
+        "undecodable",
+    ),
     "no TLS": (Plan(scheme="https", greets="HTTP/1.1 400 Bad Request\r\n\r\n"), "tls"),
     "a certificate that nobody vouches for": (Plan(tls=True), "tls"),
     "TLS refused": (Plan(scheme="https", is_open=False), "refused"),

@@ -28,7 +28,6 @@ class Clause(Enum):
     DOLLAR = "3: a final `$` is the end, and nothing else"
     NO_SLASH = "3: a rule that begins with neither `/` nor `*` matches nothing"
     SITEMAP_RELATIVE = "4: a relative sitemap is resolved against the robots.txt URL"
-    CRAWL_DELAY_GROUP = "2: a crawl-delay between user-agent lines is the whole group's"
     CRAWL_DELAY_CEILING = "4: a crawl-delay is seconds >= 0, and forbids nothing however long"
     SPELLINGS = "4: the values of Request-rate and Visit-time have one spelling"
 
@@ -63,9 +62,6 @@ _BY_CLAUSE = {
     ],
     Clause.GROUP_ENDS_AT_RULE: [
         *_cases("protego", f"{_PROTEGO}test_grouping_unknown_keys", "#1 #2 #3"),
-        *_cases("protego-extras", f"{_PROTEGO}test_request_rate", "#2 #3 #4 #5"),
-        *_cases("protego-extras", f"{_PROTEGO}test_request_rate_bare_number", "#2 #3 #4 #5"),
-        *_cases("protego-extras", _PROTEGO, "test_no_request_rate#1 test_visit_time#2"),
     ],
     Clause.LINE_TOKEN: [
         *_cases("crawler-commons", f"{_COMMONS}testNutchCases2", "#35 #38 #47 #56"),
@@ -100,12 +96,6 @@ _BY_CLAUSE = {
     Clause.NO_SLASH: _cases("protego", _PROTEGO, "test_with_absolute_urls#2"),
     Clause.SITEMAP_RELATIVE: _cases(
         "protego-extras", _PROTEGO, "test_generosity_not_for_unknown_colon_directives#4"
-    ),
-    Clause.CRAWL_DELAY_GROUP: _cases(
-        "crawler-commons-extras",
-        _COMMONS,
-        "testBrokenKrugleRobotsTxtFile#7 testSelectCrawlDelayGroup#6 testSelectCrawlDelayGroup#11"
-        " testCrawlDelayGroupMerging#5 testCrawlDelay#2",
     ),
     Clause.CRAWL_DELAY_CEILING: _cases("crawler-commons", _COMMONS, "testBigCrawlDelay#1"),
     Clause.SPELLINGS: _cases("protego-extras", _PROTEGO, "test_visit_time#3"),

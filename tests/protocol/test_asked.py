@@ -1,17 +1,18 @@
-"""What is searched for in a file is what reading every line of it finds."""
+"""What a file asks for, and its sitemaps, are what reading every line of it finds."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.extensions import records as readers
 from scrapy_rep.protocol.extensions.pace import Asked
-from scrapy_rep.protocol.extensions.sitemaps import sitemap_uri, sitemap_uris
+from scrapy_rep.protocol.extensions.sitemaps import absolute_uri, sitemap_uris
 from scrapy_rep.protocol.lines import Kind, clean, records
 
 from .reading import read
@@ -44,43 +45,47 @@ _LINES = [
 _bodies = st.lists(st.sampled_from(_LINES), max_size=20).map("\n".join)
 
 
-def _read_in_full(robots_txt: RobotsTxt, token: str) -> Asked:
-    """By every other record of the group."""
-    group = robots_txt.group(token)
-    found: dict[bytes, object] = {}
-    for record in group.other_records if group else ():
-        read_value = {
-            b"crawl-delay": readers.crawl_delay,
-            b"request-rate": readers.request_rate,
-            b"visit-time": readers.visit_time,
-        }.get(record.key.lower())
-        value = read_value(record.value) if read_value else None
-        if value is not None:
-            found.setdefault(record.key.lower(), value)
-    names = (b"crawl-delay", b"request-rate", b"visit-time")
-    return Asked(*(found.get(name) for name in names))  # type: ignore[arg-type]
+_READERS: dict[bytes, Callable[[bytes], Any]] = {
+    b"crawl-delay": readers.crawl_delay,
+    b"request-rate": readers.request_rate,
+    b"visit-time": readers.visit_time,
+}
+
+
+def _read_in_full(body: str, token: str) -> Asked:
+    """By the runs of user-agent lines, each a list of names, with what follows it."""
+    runs: list[tuple[list[bytes], list[tuple[bytes, bytes]]]] = []
+    was_agent = False
+    for _, kind, key, value in records(body.encode()):
+        if kind is Kind.USER_AGENT:
+            if not was_agent:
+                runs.append(([], []))
+            runs[-1][0].append(value)
+        elif runs:
+            runs[-1][1].append((key.lower(), value))
+        was_agent = kind is Kind.USER_AGENT
+    is_named = any(token.encode() in names for names, _ in runs)
+    name = token.encode() if is_named else b"*"
+    own = [said for names, found in runs if name in names for said in found]
+    found = {
+        key: [said for its, text in own if its == key and (said := read_value(text)) is not None]
+        for key, read_value in _READERS.items()
+    }
+    delays, rates, times = found.values()
+    return Asked(*(max(delays, default=None), next(iter(rates), None), next(iter(times), None)))
 
 
 class TestAsked:
-    """Crawl-delay, Request-rate and Visit-time of a group."""
+    """Crawl-delay, Request-rate and Visit-time."""
 
     @given(body=_bodies, token=st.sampled_from(["a", "b", "c"]))
     def test_as_read_in_full(self, body: str, token: str) -> None:
         robots_txt = read(body)
         asked = robots_txt.asked(token)
-        assert asked == _read_in_full(robots_txt, token)
+        assert asked == _read_in_full(body, token)
         assert asked.crawl_delay == robots_txt.crawl_delay(token)
         assert asked.request_rate == robots_txt.request_rate(token)
         assert asked.visit_time == robots_txt.visit_time(token)
-
-    def test_among_user_agent_lines(self) -> None:
-        """Also above the line that names us, but not in the group before."""
-        body = "User-agent: x\nCrawl-delay: 9\nDisallow: /\n"
-        body += "User-agent: y\nCrawl-delay: 2\nUser-agent: a\n"
-        assert read(body).asked("a").crawl_delay == 2
-        assert read(body).asked("x").crawl_delay == 9
-        assert read(body + "Disallow:\nUser-agent: z\nCrawl-delay: 3\n").asked("a").crawl_delay == 2
-        assert read("Crawl-delay: 4\n" + body).asked("z") == Asked()
 
 
 class TestSitemaps:
@@ -104,10 +109,10 @@ class TestSitemaps:
     )
     def test_plain_ones_stay_as_they_are(self, value: bytes, base: str) -> None:
         """A blank in front of a value has it go the long way."""
-        assert sitemap_uri(value, base) == sitemap_uri(b"\xc2\xa0" + value, base)
+        assert absolute_uri(value, base) == absolute_uri(b"\xc2\xa0" + value, base)
 
     @pytest.mark.parametrize(
         "value", [b"http://h/?", b"http://h/a;b", b"HTTP://h/a", b"http://h/#"]
     )
     def test_others_are_joined(self, value: bytes) -> None:
-        assert sitemap_uri(value, "") == sitemap_uri(b"\xc2\xa0" + value, "")
+        assert absolute_uri(value, "") == absolute_uri(b"\xc2\xa0" + value, "")

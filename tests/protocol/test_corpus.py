@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from scrapy_rep.protocol.document import RobotsTxt, parse
+from scrapy_rep.protocol.lines import Coding
 from tests.shared import SHARED, needs_shared
 
 _VERDICTS = 207_411
@@ -96,7 +97,7 @@ class TestSitemaps:
         found = {host: _read(host) for host in _bodies() if host not in listed}
         more = {host: robots_txt for host, robots_txt in found.items() if robots_txt.sitemaps}
         assert sorted(more) == ["store.usps.com", "www.myvue.com"]
-        assert all(robots_txt.is_utf16 for robots_txt in more.values())
+        assert all(robots_txt.codings == (Coding.UTF16,) for robots_txt in more.values())
 
     def test_what_needs_doing_is_there(self) -> None:
         """The files above do hold repeated, relative and hostless values."""

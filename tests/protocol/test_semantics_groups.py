@@ -11,6 +11,7 @@ from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.effect.patterns import matches as effect_matches
 from scrapy_rep.protocol import packed, wildcards
 from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.extensions.records import RequestRate, VisitTime
 from scrapy_rep.protocol.paths import before_path_of, path_of, uri_without_dots, without_dots
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.robotparser import ParserRules, RepRobotParser
@@ -38,11 +39,62 @@ class TestGroups:
 
     def test_crawl_delay_before_the_rules(self) -> None:
         body = "User-agent: a\nCrawl-delay: 1\nUser-agent: b\nCrawl-delay: 2\nAllow: /\n"
-        assert [read(body).crawl_delay(token) for token in ("a", "b", "c")] == [1, 1, None]
+        assert [read(body).crawl_delay(token) for token in ("a", "b", "c")] == [1, 2, None]
 
     def test_crawl_delay_after_the_rules(self) -> None:
         body = "User-agent: a\nAllow: /\nCrawl-delay: 1\nUser-agent: b\nCrawl-delay: 2\n"
         assert [read(body).crawl_delay(token) for token in ("a", "b")] == [1, 2]
+
+
+class TestPaceOfUserAgentLines:
+    """2: Crawl-delay, Request-rate and Visit-time belong to the user-agent lines directly above."""
+
+    BODY = "User-agent: a\nCrawl-delay: 5\nUser-agent: b\nCrawl-delay: 10\nDisallow: /x\n"
+
+    def _delays(self, body: str, *tokens: str) -> list[float | None]:
+        return [read(body).crawl_delay(token) for token in tokens]
+
+    def test_each_has_its_own(self) -> None:
+        assert self._delays(self.BODY, "a", "b", "c") == [5, 10, None]
+
+    def test_and_they_share_the_rules(self) -> None:
+        for token in ("a", "b"):
+            assert not read(self.BODY).verdict("/x", token).allowed
+
+    def test_lines_that_stand_together_share_it(self) -> None:
+        body = "User-agent: a\n\n# b too\nthis is no record\nUser-agent: b\nCrawl-delay: 5\n"
+        assert self._delays(body, "a", "b") == [5, 5]
+
+    @pytest.mark.parametrize("record", ["Sitemap: /s", "Foo: 1", "Crawl-delay: x", "Disallow: /"])
+    def test_any_record_ends_a_run(self, record: str) -> None:
+        body = f"User-agent: a\n{record}\nUser-agent: b\nCrawl-delay: 5\nDisallow: /x\n"
+        assert self._delays(body, "a", "b") == [None, 5]
+
+    @pytest.mark.parametrize("record", ["Sitemap: /s", "Foo: 1", "Disallow: /x", "Crawl-delay: 1"])
+    def test_records_above_it_take_nothing_away(self, record: str) -> None:
+        assert self._delays(f"User-agent: a\n{record}\nCrawl-delay: 5\n", "a") == [5]
+
+    def test_the_largest_of_all_that_belong_to_us(self) -> None:
+        body = f"{self.BODY}User-agent: A\nAllow: /y\nCrawl-delay: 7\nCrawl-delay: x\n"
+        assert self._delays(body + "Crawl-delay: 6\n", "a", "b") == [7, 10]
+
+    def test_none_of_everyone(self) -> None:
+        body = "User-agent: a\nUser-agent: b\nFoo: 1\nUser-agent: *\nCrawl-delay: 9\nAllow: /\n"
+        assert self._delays(body, "a", "b", "c") == [None, None, 9]
+
+    def test_the_others_too(self) -> None:
+        body = (
+            "User-agent: a\nRequest-rate: 1/5\nVisit-time: 0100-0200\n"
+            "User-agent: b\nRequest-rate: 1/9\nRequest-rate: 1/2\nDisallow: /x\n"
+        )
+        one, other = (read(body).asked(token) for token in ("a", "b"))
+        assert (one.request_rate, one.visit_time) == (RequestRate(1, 5), VisitTime(60, 120))
+        assert (other.request_rate, other.visit_time) == (RequestRate(1, 9), None)
+
+    def test_records_of_a_group_are_those_of_its_own(self) -> None:
+        group = read(self.BODY).group("a")
+        assert group is not None
+        assert [(one.value, one.line) for one in group.other_records] == [(b"5", 2)]
 
 
 class TestRulesBeforeAnyGroup:

@@ -5,11 +5,18 @@ One class per clause; its docstring is the clause in short. See docs/conformance
 
 from __future__ import annotations
 
+import gzip
+import tracemalloc
+
 import pytest
 
 from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.lint.fixing import fixed
+from scrapy_rep.analysis.lint.linter import lint
+from scrapy_rep.analysis.lint.suppressions import without_suppressed
+from scrapy_rep.analysis.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, Kind, clean
+from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, Coding, Kind, clean
 
 from .reading import TOKEN, allows, codes, kinds, lines, read, record, rules
 
@@ -42,7 +49,7 @@ class TestByteOrderMarks:
     def test_utf16(self, body: bytes) -> None:
         assert not allows(body, "/é")
         assert (Code.UTF16, 0) in codes(body)
-        assert read(body).is_utf16
+        assert read(body).codings == (Coding.UTF16,)
 
     @pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
     def test_octets_after_a_utf16_mark_that_are_none(self, mark: bytes) -> None:
@@ -50,7 +57,7 @@ class TestByteOrderMarks:
         body = mark + b"User-agent: *\nDisallow: /private\n"
         for more in (b"", b"#", b"Disallow: /\xe9\n"):
             assert not allows(body + more, "/private")
-            assert not read(body + more).is_utf16
+            assert read(body + more).codings == ()
         assert read(mark).octets == b""
         assert not allows(mark + b"User-agent: *\rDisallow: /private", "/private")
 
@@ -64,6 +71,96 @@ class TestByteOrderMarks:
         assert is_cut
         assert octets.endswith(b"\n")
         assert b"/b" not in octets
+
+
+class TestUtf32:
+    """1: A file that begins with a UTF-32 BOM is decoded as UTF-32, with a finding."""
+
+    @pytest.mark.parametrize("order", ["le", "be"])
+    def test_decoded(self, order: str) -> None:
+        body = f"\ufeff{_FILE}".encode(f"utf-32-{order}")
+        assert not allows(body, "/é")
+        assert (Code.UTF32, 0) in codes(body)
+        assert read(body).codings == (Coding.UTF32,)
+        assert not allows(body + b"#", "/é"), "also one that ends in the middle"
+
+    def test_cut_at_the_limit(self) -> None:
+        text = "\ufeffUser-agent: *\n" + "Disallow: /é\n" * (PARSE_LIMIT_OCTETS // 4 // 13)
+        octets, is_cut, _ = clean((text + "Disallow: /b").encode("utf-32-le"))
+        assert is_cut
+        assert octets.endswith("Disallow: /é\n".encode())
+
+    def test_stays_as_it_is_when_rewritten(self) -> None:
+        body = f"\ufeff{_FILE}\rdisallow /b".encode("utf-32-le")
+        assert normalise(body) == fixed(body)[0] == body
+
+
+class TestGzip:
+    """1: A body that begins with 1F 8B is decompressed; if that fails, nothing is allowed."""
+
+    @pytest.mark.parametrize("level", [1, 2, 10])
+    def test_decompressed(self, level: int) -> None:
+        body = _FILE.encode()
+        for _ in range(level):
+            body = gzip.compress(body)
+        assert not allows(body, "/é")
+        assert allows(body, "/f")
+        assert (Code.GZIP, 0) in codes(body)
+
+    def test_members_and_what_follows_them(self) -> None:
+        body = gzip.compress(b"User-agent: *\n") + gzip.compress(b"Disallow: /a\n") + b"Allow: /a"
+        assert not allows(body, "/a")
+
+    def test_of_utf16(self) -> None:
+        body = gzip.compress(_FILE.encode("utf-16"))
+        assert not allows(body, "/é")
+        assert read(body).codings == (Coding.GZIP, Coding.UTF16)
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"\x1f\x8b",
+            b"\x1f\x8b: 1\nUser-agent: *\nAllow: /\n",
+            gzip.compress(_FILE.encode())[:-9],
+            gzip.compress(_FILE.encode())[:-1] + b"x",
+            gzip.compress(b"")[:-1],
+            gzip.compress(b"") * 1001,
+        ],
+        ids=["magic", "text", "cut", "length", "empty, cut", "members"],
+    )
+    def test_damaged(self, body: bytes) -> None:
+        assert not allows(body, "/f")
+        assert allows(body, "/robots.txt")
+        assert (Code.GZIP_DAMAGED, 0) in codes(body)
+
+    def test_too_many_layers(self) -> None:
+        body = _FILE.encode()
+        for _ in range(11):
+            body = gzip.compress(body)
+        assert not allows(body, "/f")
+
+    def test_no_more_than_the_limit(self) -> None:
+        bomb = gzip.compress(_FILE.encode() + b"#\n" * 20_000_000, 1)
+        tracemalloc.start()
+        octets, is_cut, _ = clean(bomb)
+        assert is_cut
+        assert len(octets) <= PARSE_LIMIT_OCTETS
+        assert not allows(octets, "/é")
+        assert tracemalloc.get_traced_memory()[1] < 10 * PARSE_LIMIT_OCTETS
+        tracemalloc.stop()
+
+    def test_lint_reads_the_same(self) -> None:
+        body = gzip.compress(b"User-agent: *\nDisallow: x # rep: ignore\nDisallow: y\n")
+        kept, left_out = without_suppressed(body, lint(body))
+        assert {one.line for one in kept if one.code is Code.RULE_MATCHES_NOTHING} == {3}
+        assert {one.line for one in left_out if one.code is Code.RULE_MATCHES_NOTHING} == {2}
+
+    def test_stays_as_it_is_when_rewritten(self) -> None:
+        body = gzip.compress(b"user-agent: *\rdisallow /b\0\nSitemap: /s")
+        for damaged in (body, body[:-1]):
+            assert fixed(damaged, "https://h/robots.txt")[0] == damaged
+            for mode in Mode:
+                assert normalise(damaged, mode, "https://h/robots.txt") == damaged
 
 
 class TestNothingElseIsDecoded:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.extensions.records import RequestRate, VisitTime
 
-from .reading import TOKEN, codes, read
+from .reading import TOKEN, URI, codes, read
 
 SIXTH = "https://a/6"  # the only colon is that of the URL: what follows it is the value
 
@@ -57,6 +58,10 @@ class TestSitemaps:
             ("a.xml?b", "https://example.com/a.xml?b"),
             ("//cdn.example/a.xml", "https://cdn.example/a.xml"),
             ("HTTP://Example.com/A.xml", "HTTP://Example.com/A.xml"),
+            ("index.php/a.xml", "https://example.com/index.php/a.xml"),
+            ("v1.0/a.xml", "https://example.com/v1.0/a.xml"),
+            ("a.xml.gz", "https://example.com/a.xml.gz"),
+            ("a/www.example.org", "https://example.com/a/www.example.org"),
         ],
     )
     def test_resolved(self, value: str, uri: str) -> None:
@@ -69,12 +74,65 @@ class TestSitemaps:
         "value",
         [
             *["", "ftp://a/b", "file:///a", "http://", "http://[a/", "data:,", "http:///a"],
+            *[
+                "www.example.org/a.xml",
+                "www.example.org",
+                "example.org/a.xml",
+                "www.a:81/b",
+                "b:8/a",
+            ],
+            *['"www.example.org/a.xml"', "my.example.com/a.xml", "xn--a.xn--p1ai/a.xml"],
             *["http://a:99999/b", "http://a:x/b", "http://a b/c", "http://a/\x01", "http://a\\b/"],
         ],
     )
     def test_left_out(self, value: str) -> None:
         assert read(f"Sitemap: {value}").sitemaps == ()
         assert codes(f"Sitemap: {value}") == [(Code.SITEMAP_LEFT_OUT, 1)]
+
+    @pytest.mark.parametrize(
+        "value",
+        ["example.com/a.xml", "WWW.Example.com/a.xml", "example.com:8080/a?b", "example.com"],
+    )
+    def test_this_host_without_a_scheme(self, value: str) -> None:
+        assert read(f"Sitemap: {value}").sitemaps == (f"https://{value}",)
+        assert codes(f"Sitemap: {value}") == [(Code.SITEMAP_NO_SCHEME, 1)]
+        found = parse(f"Sitemap: www.{value}".encode(), "http://www.example.com/robots.txt")
+        assert found.sitemaps == ((f"http://www.{value}",) if value[0] == "e" else ())
+
+    @pytest.mark.parametrize("around", ['""', "''", "<>", "“”"])
+    def test_quotes(self, around: str) -> None:
+        for value, more in (
+            ("http://a/s.xml", []),
+            ("/s.xml", [Code.SITEMAP_RELATIVE]),
+            ("example.com/s.xml", [Code.SITEMAP_NO_SCHEME]),
+        ):
+            body = f"Sitemap: {around[0]} {value}{around[1]}"
+            assert read(body).sitemaps == read(f"Sitemap: {value}").sitemaps
+            assert codes(body) == [(code, 1) for code in (Code.SITEMAP_QUOTED, *more)]
+        assert codes(f"Sitemap: {around[0]}http://a/s.xml") != codes("Sitemap: http://a/s.xml")
+
+    @pytest.mark.parametrize("between", [" ", ",", ", ", "\t", " ,, ", "> <", '" "'])
+    def test_several(self, between: str) -> None:
+        body = f"Sitemap: http://a/1.xml{between}https://b/2.xml{between}http://a/1.xml"
+        if between[0] in '>"':
+            body = body.replace("Sitemap: ", f"Sitemap: {between[-1]}") + between[0]
+        for whole in (body, body.replace(" ", ' "', 1) + '"') if between[0] in " ,\t" else (body,):
+            assert read(whole).sitemaps == ("http://a/1.xml", "https://b/2.xml")
+            assert (Code.SITEMAP_SEVERAL, 1) in codes(whole)
+
+    @pytest.mark.parametrize("value", ["http://a/?u=https://b/", "s.xml,https://b/", "http://a/,b"])
+    def test_one(self, value: str) -> None:
+        assert len(read(f"Sitemap: {value}").sitemaps) == 1
+        assert (Code.SITEMAP_SEVERAL, 1) not in codes(f"Sitemap: {value}")
+
+    def test_rewritten(self) -> None:
+        """As many lines as there are sitemaps, which are the same then."""
+        for value in ('"/a.xml"', "http://a/1,http://a/2", "www.example.com/s", "s.xml,https://b/"):
+            body = f"User-agent: *\nDisallow: /x\n\nSitemap: {value}\n".encode()
+            for mode in Mode:
+                new = normalise(body, mode, URI)
+                assert parse(new, URI).sitemaps == parse(body, URI).sitemaps
+                assert normalise(new, mode, URI) == new
 
     def test_relative_to_nowhere(self) -> None:
         """Without the URI of the file there is nothing to resolve against."""

@@ -295,11 +295,6 @@ class TestBothReadings:
         assert robots_txt.verdict("/", ["a", "b"]).allowed
         assert not robots_txt.verdict("/", ["b", "a"]).allowed
 
-    def test_crawl_delay_group(self) -> None:
-        """crawler-commons gives it to the line before it alone, for all that it ends no group."""
-        robots_txt = _read("user-agent: a\ncrawl-delay: 1\nuser-agent: b\ndisallow: /")
-        assert (robots_txt.crawl_delay("a"), robots_txt.crawl_delay("b")) == (1, 1)
-
     def test_colon_first(self) -> None:
         """Protego reads `Sitemap https://...` as if a colon stood after the key."""
         robots_txt = _read("Sitemap https://example.com/map.xml")

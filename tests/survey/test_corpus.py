@@ -48,7 +48,7 @@ def test_the_figures_of_the_corpus() -> None:
     classes = {name: one["files_with"] for name, one in said["star_class"].items()}
     assert classes == {"full": 39, "part": 2333, "none": 439}
     assert said["other_keys"]["crawl-delay"]["files_with"] == 512
-    assert files_with["crawl_delay_star"] == 376
+    assert files_with["crawl_delay_star"] == 359
     assert said["crawl_delay_star"]["p50"] == 10.0
     assert files_with["sitemaps"] == 1451
     assert files_with["sitemaps_cross_host"] == 115

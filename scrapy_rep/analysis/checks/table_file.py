@@ -5,6 +5,11 @@ from __future__ import annotations
 from .codes import Check, Code, Severity
 
 _GOOD = b"User-agent: *\nDisallow: /private/\n"
+_GZIP = bytes.fromhex(
+    "1f8b08000000000002ff0b2d4e2dd24d4c4fcd2bb152d0e272c92c4eccc9c92fb752d02f28ca2c4b"
+    "2c49d5e7020061298f7722000000"
+)
+"""The good file, compressed."""
 
 FILE = (
     Check(
@@ -109,6 +114,31 @@ FILE = (
         "the file is too large for all checks of effect (REP8xx); those beyond are left out",
         "make the file smaller",
         b"User-agent: *\n" + b"".join(b"Disallow: /*%d*a\n" % number for number in range(3000)),
+        _GOOD,
+    ),
+    Check(
+        Code.UTF32,
+        Severity.WARNING,
+        "the file is in UTF-32 instead of UTF-8",
+        "save the file as UTF-8; to most crawlers it is empty, which permits everything",
+        _GOOD.decode().encode("utf-32"),
+        _GOOD,
+    ),
+    Check(
+        Code.GZIP,
+        Severity.WARNING,
+        "the file is gzip, as no header says; it is decompressed, which few crawlers do",
+        "serve the file as text, or with Content-Encoding: gzip; to most crawlers it is empty, "
+        "which permits everything",
+        _GZIP,
+        _GOOD,
+    ),
+    Check(
+        Code.GZIP_DAMAGED,
+        Severity.ERROR,
+        "the file begins as gzip does, and can't be decompressed; nothing is allowed",
+        "serve the file as text",
+        _GZIP[:20],
         _GOOD,
     ),
 )

@@ -80,6 +80,30 @@ SITEMAPS = (
         _STAR + b"Sitemap: https://example.com/sitemaps/\n",
         _STAR + _MAP,
     ),
+    Check(
+        Code.SITEMAP_QUOTED,
+        Severity.WARNING,
+        "quotes or angle brackets stand around the sitemap's address",
+        "write the URL without them",
+        _STAR + b'Sitemap: "https://example.com/sitemap.xml"\n',
+        _STAR + _MAP,
+    ),
+    Check(
+        Code.SITEMAP_SEVERAL,
+        Severity.WARNING,
+        "the line names several sitemaps, which many crawlers take for one",
+        "write a line for each",
+        _STAR + b"Sitemap: https://example.com/a.xml, https://example.com/b.xml\n",
+        _STAR + b"Sitemap: https://example.com/a.xml\nSitemap: https://example.com/b.xml\n",
+    ),
+    Check(
+        Code.SITEMAP_NO_SCHEME,
+        Severity.WARNING,
+        "the sitemap's address has no scheme; it gets that of this file",
+        "write the whole URL",
+        _STAR + b"Sitemap: example.com/sitemap.xml\n",
+        _STAR + _MAP,
+    ),
 )
 
 RECORDS = (
@@ -102,7 +126,8 @@ RECORDS = (
     Check(
         Code.CRAWL_DELAY_DUPLICATE,
         Severity.WARNING,
-        "the group has a Crawl-delay above; the first one counts, but not for all crawlers",
+        "the user-agent lines have another Crawl-delay; the largest one counts, but not for all "
+        "crawlers",
         "keep one",
         _STAR + b"Crawl-delay: 1\nCrawl-delay: 5\n",
         _STAR + b"Crawl-delay: 5\n",

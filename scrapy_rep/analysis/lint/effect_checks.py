@@ -16,7 +16,7 @@ from scrapy_rep.analysis.effect.budget import Budget, look_steps
 from scrapy_rep.analysis.effect.patterns import is_live, matches, may_meet
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.outline import Block, Line, Outline
-from scrapy_rep.protocol.extensions.sitemaps import sitemap_uri
+from scrapy_rep.protocol.extensions.sitemaps import absolute_uri, sitemap_line
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.paths import normal_path, path_of
 from scrapy_rep.protocol.ruleset import folder_of
@@ -170,9 +170,8 @@ def _blocked_uris(
     targets = [
         (line, normal_path(path_of(uri)))
         for line in outlined.lines
-        if (line.kind is Kind.SITEMAP or line.name == b"license")
-        and (uri := sitemap_uri(line.value, outlined.uri or "https://host/")) is not None
-        and (not outlined.uri or _authority(uri) == _authority(outlined.uri))
+        for uri in _uris_of(line, outlined.uri or "https://host/")
+        if (not outlined.uri or _authority(uri) == _authority(outlined.uri))
     ]
     star = outlined.by_name.get(EVERYONE)
     told: set[int] = set()
@@ -205,6 +204,14 @@ def _blocked_uris(
                 detail = f"see line {target.number}"
                 at = line.value_column
                 yield Finding(Code.BLOCKS_SITEMAP, line.number, line.value[:200], at, detail)
+
+
+def _uris_of(line: Line, base: str) -> tuple[str, ...]:
+    """The absolute URIs of a Sitemap line or a licence."""
+    if line.kind is Kind.SITEMAP:
+        return sitemap_line(line.value, base).uris
+    uri = absolute_uri(line.value, base) if line.name == b"license" else None
+    return () if uri is None else (uri,)
 
 
 def _authority(uri: str) -> str:

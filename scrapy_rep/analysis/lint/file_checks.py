@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.findings import Finding
+from scrapy_rep.analysis.findings import CODE_OF_CODING, Finding
 from scrapy_rep.analysis.outline import Outline
 from scrapy_rep.protocol.lines import RULES
 
@@ -21,9 +21,9 @@ def file_findings(body: bytes, outlined: Outline) -> Iterator[Finding]:
     octets = outlined.octets
     if body.startswith(_BOM):
         yield Finding(Code.BOM, 1, _BOM, 1)
-    if outlined.is_utf16:
-        yield Finding(Code.UTF16)
-    else:
+    for coding in outlined.codings:
+        yield Finding(CODE_OF_CODING[coding])
+    if not outlined.codings:
         yield from _raw_findings(body)
     if outlined.is_cut:
         yield Finding(Code.PARSE_LIMIT)

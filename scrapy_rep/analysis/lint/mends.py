@@ -6,8 +6,10 @@ Advice is about one place; whether it is safe depends on the file around it:
   both become one, so the rule gives way to an empty ``Disallow:``. That holds too where all rules
   of a group have a finding: users follow all the advice they get.
 - A user-agent line that is added at the end of the file would join a group that has no rules.
-- Of several records of one name in a group the first may be the one that counts, and the author may
-  have meant several groups: then none of them moves.
+- Of several records of one name in a group the author may have meant several groups: then none of
+  them moves.
+- A Crawl-delay belongs to the user-agent lines directly above it: where a group has one, no record
+  goes that stands between its user-agent lines.
 - A rule that is shorter may lose against another one that it beats now.
 - Of a file beyond the parse limit more is read once something above is gone, and a line or a file
   that comes to its limit is cut once it is longer.
@@ -30,9 +32,9 @@ from scrapy_rep.analysis.effect.patterns import pattern_of
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.mending import Edit, Mend, Place
 from scrapy_rep.analysis.outline import Block, Line, Outline
-from scrapy_rep.protocol.extensions.records import crawl_delay
-from scrapy_rep.protocol.extensions.sitemaps import sitemap_uri
-from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, RULES
+from scrapy_rep.protocol.extensions.pace import PACE_KEYS
+from scrapy_rep.protocol.extensions.sitemaps import sitemap_line
+from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, RULES, Coding
 
 from .line_mends import REWRITES, with_value, without
 from .rivals import Rivals
@@ -57,7 +59,12 @@ _RULES_THAT_GO = frozenset(
         *[Code.RULE_REDUNDANT],
     ]
 )
-_LINES_THAT_GO = frozenset([Code.USER_AGENT_REPEATED, Code.SITEMAP_EMPTY, Code.SITEMAP_DUPLICATE])
+_LINES_THAT_GO = frozenset(
+    [
+        *[Code.USER_AGENT_REPEATED, Code.SITEMAP_EMPTY, Code.SITEMAP_DUPLICATE],
+        Code.CRAWL_DELAY_DUPLICATE,
+    ]
+)
 # Their line is written anew: one longer than is read would be cut at another place.
 _WRITTEN_ANEW = frozenset(
     [Code.TRAILING_STAR, Code.REPEATED_STAR, Code.SITEMAP_RELATIVE, *REWRITES]
@@ -77,7 +84,7 @@ class _Mender:
 
     def __init__(self, outlined: Outline, found: list[Finding], octets: int) -> None:
         self._outlined = outlined
-        if outlined.is_utf16:  # the first edit makes it UTF-8
+        if outlined.codings == (Coding.UTF16,):  # the first edit makes it UTF-8
             octets = len(outlined.octets) + outlined.octets.count(b"\n")
         # The last line may have no end yet.
         self._room_octets = PARSE_LIMIT_OCTETS - octets - _END_OCTETS
@@ -103,13 +110,15 @@ class _Mender:
         """The mend of a finding that is said to keep verdicts, unless this place is otherwise."""
         mend = self._edits_of(finding)
         if not isinstance(mend, Mend):
-            mend = () if any(map(self._is_cut_by, mend)) else mend
+            mend = () if any(map(self._is_cut_by, mend)) or self._joins_runs(mend) else mend
             effect = Effect.KEEPS if mend else Effect.CHANGES
             mend = Mend(CHECKS[finding.code].mend, effect, mend)
         return self._within_the_file(mend)
 
     def _within_the_file(self, mend: Mend) -> Mend:
         """A mend, which changes more than it says where more or less of the file is read then."""
+        if mend.edits and self._outlined.is_opaque:
+            return Mend(mend.text, Effect.CHANGES)
         if mend.edits and self._outlined.is_cut:
             return Mend(mend.text + _UNCUT, Effect.CHANGES)
         if mend.edits and sum(map(self._grown_by, mend.edits)) > self._room_octets:
@@ -130,6 +139,15 @@ class _Mender:
         if edit.place is not Place.AT or edit.octets is None or before is None:
             return False
         return not before.is_cut and len(edit.octets.partition(b"#")[0]) > LINE_LIMIT_OCTETS
+
+    def _joins_runs(self, edits: tuple[Edit, ...]) -> bool:
+        """Whether a Crawl-delay may belong to more user-agent lines then."""
+        return any(
+            edit.place is Place.AT
+            and edit.line in self._numbers_between
+            and (edit.octets or b"#").lstrip()[:1] in (b"#", b"")
+            for edit in edits
+        )
 
     def _edits_of(self, finding: Finding) -> tuple[Edit, ...] | Mend:
         code = finding.code
@@ -164,7 +182,6 @@ class _Mender:
             Code.TRAILING_STAR: self._with_fewer_stars,
             Code.REPEATED_STAR: self._with_fewer_stars,
             Code.SITEMAP_RELATIVE: self._absolute,
-            Code.CRAWL_DELAY_DUPLICATE: self._without_delay,
         }
 
     # Rules that go.
@@ -221,13 +238,13 @@ class _Mender:
         return Counter((id(block), line.name) for block in blocks for line in block.others)
 
     @cached_property
-    def _first_delays(self) -> dict[int, int]:
-        """The number of the Crawl-delay line that counts, by group."""
+    def _numbers_between(self) -> set[int]:
+        """The lines among the user-agent lines of groups in which these ask for a pace."""
         return {
-            id(block): line.number
+            number
             for block in self._outlined.blocks
-            for line in reversed(block.others)
-            if line.name == b"crawl-delay" and crawl_delay(line.value) is not None
+            if any(line.name in PACE_KEYS for line in block.others)
+            for number in range(block.agents[0].number, block.agents[-1].number + 1)
         }
 
     # Lines that move.
@@ -254,7 +271,7 @@ class _Mender:
 
     def _below_agents(self, _: Finding, line: Line) -> Mend | tuple[Edit, ...]:
         block = self._block_of[line.number]
-        if self._name_counts[id(block), line.name] > 1:
+        if self._name_counts[id(block), line.name] > 1 or line.number in self._numbers_between:
             return Mend(_OWN_GROUPS, Effect.CHANGES)
         last = block.agents[-1]
         return Edit(Place.AT, line.number), Edit(Place.BELOW, last.number, line.octets)
@@ -274,16 +291,11 @@ class _Mender:
     # Other records.
 
     def _absolute(self, finding: Finding, line: Line) -> Mend | tuple[Edit, ...]:
-        uri = sitemap_uri(line.value, self._outlined.uri)
-        if uri is None or not self._outlined.uri or not uri.isprintable() or "#" in uri:
+        uris = sitemap_line(line.value, self._outlined.uri).uris
+        uri = uris[0] if len(uris) == 1 else ""
+        if not uri or not self._outlined.uri or not uri.isprintable() or "#" in uri:
             return Mend(CHECKS[finding.code].mend, Effect.OUTSIDE)
         return _rewritten(line, with_value(line, uri.encode()))
-
-    def _without_delay(self, finding: Finding, line: Line) -> Mend | tuple[Edit, ...]:
-        first = self._first_delays.get(id(self._block_of[line.number]), line.number)
-        if first < line.number:
-            return (Edit(Place.AT, line.number, without(line)),)
-        return Mend(CHECKS[finding.code].mend, Effect.CHANGES)
 
 
 def _forbids_nothing(line: Line) -> bool:

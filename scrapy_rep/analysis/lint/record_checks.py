@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import urlsplit
 
 from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.findings import Finding
+from scrapy_rep.analysis.findings import CODE_OF_SLIP, Finding
 from scrapy_rep.analysis.outline import Block, Line, Outline
 from scrapy_rep.protocol.extensions import records
-from scrapy_rep.protocol.extensions.sitemaps import sitemap_uri
+from scrapy_rep.protocol.extensions.sitemaps import absolute_uri, sitemap_line
 from scrapy_rep.protocol.fields.sources import Remarks, Source
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.usage.content_signal import content_signal
@@ -103,7 +103,7 @@ _VALUE_CHECKS: tuple[tuple[tuple[bytes, ...], Code, Callable[[bytes], bool]], ..
     ((b"noindex",), Code.NOINDEX_UNSUPPORTED, lambda _: True),
     (_SIGNALS, Code.SIGNAL_SYNTAX, _is_silent_signal),
     (_SIGNALS, Code.SIGNAL_SPELLING, _is_odd_signal),
-    ((b"license",), Code.LICENSE_INVALID, lambda value: sitemap_uri(value, "") is None),
+    ((b"license",), Code.LICENSE_INVALID, lambda value: absolute_uri(value, "") is None),
     *(
         ((b"content-usage",), code, lambda value, code=code: _usage_slip(value) is code)
         for code in (Code.USAGE_SYNTAX, Code.USAGE_LETTER_CASE, Code.USAGE_FOREIGN_WORDS)
@@ -125,6 +125,8 @@ def record_findings(outlined: Outline) -> Iterator[Finding]:
     hosts = [line for line in outlined.lines if line.name == b"host"]
     for line in hosts[1:]:
         yield _of(Code.HOST_DUPLICATE, line, f"see line {hosts[0].number}")
+    for run in outlined.runs:
+        yield from _run_findings(run)
     for block in outlined.blocks:
         yield from _block_findings(block)
 
@@ -137,25 +139,30 @@ def _sitemap_findings(outlined: Outline) -> Iterator[Finding]:
     seen: set[str] = set()
     host = urlsplit(outlined.uri).hostname
     for line in outlined.sitemaps:
-        uri = sitemap_uri(line.value, outlined.uri)
-        scheme = _SCHEME.match(line.value)
-        if not line.value:
-            yield _of(Code.SITEMAP_EMPTY, line)
-        elif scheme and scheme[1].lower() not in (b"http", b"https"):
-            yield _of(Code.SITEMAP_SCHEME, line)
-        elif sitemap_uri(line.value, "") is None and (uri is not None or not scheme):
-            yield _of(Code.SITEMAP_RELATIVE, line)
-        elif uri is None:
-            yield _of(Code.SITEMAP_LEFT_OUT, line)
-        elif host and urlsplit(uri).hostname != host:
+        found = sitemap_line(line.value, outlined.uri)
+        for slip in found.slips:
+            yield _of(CODE_OF_SLIP[slip], line)
+        if not found.uris:
+            yield _of(_why_left_out(line.value, outlined.uri), line)
+            continue
+        if host and any(urlsplit(uri).hostname != host for uri in found.uris):
             yield _of(Code.SITEMAP_CROSS_HOST, line)
-        if uri is not None and not _has_sitemap_ending(uri):
+        if not all(map(_has_sitemap_ending, found.uris)):
             yield _of(Code.SITEMAP_ENDING, line)
-        if uri is not None and uri in seen:
+        if seen.issuperset(found.uris):
             yield _of(Code.SITEMAP_DUPLICATE, line)
-        seen.add(uri or "")
+        seen.update(found.uris)
     if outlined.blocks and not outlined.sitemaps:
         yield Finding(Code.SITEMAP_MISSING)
+
+
+def _why_left_out(value: bytes, robots_txt: str) -> Code:
+    scheme = _SCHEME.match(value)
+    if not value:
+        return Code.SITEMAP_EMPTY
+    if scheme and scheme[1].lower() not in (b"http", b"https"):
+        return Code.SITEMAP_SCHEME
+    return Code.SITEMAP_LEFT_OUT if robots_txt or scheme else Code.SITEMAP_RELATIVE
 
 
 def _has_sitemap_ending(uri: str) -> bool:
@@ -182,13 +189,26 @@ def _delay_findings(line: Line) -> Iterator[Finding]:
         yield _of(Code.CRAWL_DELAY_HUGE, line)
 
 
-def _block_findings(block: Block) -> Iterator[Finding]:
-    delays = [line for line in block.others if line.name == b"crawl-delay"]
-    for line in delays[1:]:
-        yield _of(Code.CRAWL_DELAY_DUPLICATE, line, f"see line {delays[0].number}")
-    ignoring = [f"{name}, {by}" for name in block.names if (by := ignores_crawl_delay(name))]
-    if delays and ignoring:
+def _run_findings(run: Block) -> Iterator[Finding]:
+    delays = [line for line in run.others if line.name == b"crawl-delay"]
+    if not delays:
+        return
+    largest = max(delays, key=lambda line: (_seconds(line), -line.number))
+    for line in delays:
+        if line is not largest:
+            yield _of(Code.CRAWL_DELAY_DUPLICATE, line, f"see line {largest.number}")
+    ignoring = [f"{name}, {by}" for name in run.names if (by := ignores_crawl_delay(name))]
+    if ignoring:
         yield _of(Code.CRAWL_DELAY_IGNORED, delays[0], "; ".join(ignoring))
+
+
+def _seconds(line: Line) -> float:
+    """The seconds of a Crawl-delay; less than none where they can't be read."""
+    seconds = records.crawl_delay(line.value)
+    return -1.0 if seconds is None else seconds
+
+
+def _block_findings(block: Block) -> Iterator[Finding]:
     forbids_all = any(
         line.kind is Kind.DISALLOW and line.value in (b"/", b"/*") for line in block.rules
     ) and not any(line.kind is Kind.ALLOW and line.value for line in block.rules)

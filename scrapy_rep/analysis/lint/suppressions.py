@@ -51,10 +51,11 @@ class Suppressions:
     def of(cls, body: bytes) -> Suppressions:
         """What a file suppresses."""
         found = cls()
-        if b"#" not in body:
+        octets = clean(body)[0]
+        if b"#" not in octets:
             return found
         pending: set[Code] = set()
-        for number, line in enumerate(clean(body)[0].split(b"\n"), start=1):
+        for number, line in enumerate(octets.split(b"\n"), start=1):
             before, mark, _ = line.partition(b"#")
             codes = found._read(number, line[len(before) :]) if mark else set()
             if not before.strip():

@@ -13,7 +13,7 @@ from scrapy_rep.analysis.outline import Line, Outline, name_of
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.tokens import EVERYONE, token_of
 
-from .notes import is_known
+from .notes import is_of_group
 
 MOST_LINES = 100_000
 """How many rules and other records the merged groups may have together. More than fit into a file
@@ -59,8 +59,19 @@ def is_too_much(outlined: Outline) -> bool:
     of its own besides: then each has those thousands of rules, and a few more. Linear in the lines.
     """
     sizes = [len(block.rules) + len(block.others) for block in outlined.blocks]
-    merges = set(outlined.by_name.values())
-    return sum(sizes[index] for indices in merges for index in indices) > MOST_LINES
+    paces = [len(run.others) for run in outlined.runs]
+    return (
+        sum(
+            sum(sizes[index] for index in indices) + sum(paces[index] for index in runs)
+            for indices, runs in {_made_of(outlined, name) for name in outlined.by_name}
+        )
+        > MOST_LINES
+    )
+
+
+def _made_of(outlined: Outline, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The indices of the groups that name somebody, and of the runs that ask for a pace."""
+    return outlined.by_name[name], outlined.paces_by_name.get(name, ())
 
 
 def sections(outlined: Outline) -> list[Section]:
@@ -74,22 +85,25 @@ def sections(outlined: Outline) -> list[Section]:
         for line in block.agents:
             lines_of.setdefault(name_of(line.value), []).append(line)
     tokens = Counter(token_of(name) for name in outlined.by_name)
-    read: dict[tuple[int, ...], tuple[tuple[WrittenRule, ...], tuple[Line, ...]]] = {}
+    rules: dict[tuple[int, ...], tuple[WrittenRule, ...]] = {}
+    others: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[Line, ...]] = {}
     found: list[Section] = []
     for name, indices in outlined.by_name.items():
-        if indices not in read:
-            blocks = [outlined.blocks[index] for index in indices]
-            read[indices] = (
-                tuple(
-                    WrittenRule(line.kind is Kind.ALLOW, line.pattern, (line,))
-                    for block in blocks
-                    for line in block.rules
-                ),
-                tuple(line for block in blocks for line in block.others if is_known(line)),
+        blocks = [outlined.blocks[index] for index in indices]
+        if indices not in rules:
+            rules[indices] = tuple(
+                WrittenRule(line.kind is Kind.ALLOW, line.pattern, (line,))
+                for block in blocks
+                for line in block.rules
             )
+        both = _made_of(outlined, name)
+        if both not in others:
+            lines = [line for block in blocks for line in block.others if is_of_group(line)]
+            lines += [line for index in both[1] for line in outlined.runs[index].others]
+            others[both] = tuple(sorted(lines, key=lambda line: line.number))
         token = token_of(name)
         is_alone = not token or tokens[token] == 1
-        found.append(Section({name: tuple(lines_of[name])}, *read[indices], is_alone))
+        found.append(Section({name: tuple(lines_of[name])}, rules[indices], others[both], is_alone))
     return _star_last(found)
 
 

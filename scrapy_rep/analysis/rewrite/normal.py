@@ -15,7 +15,7 @@ from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, Kin
 from .grouping import Section, WrittenRule, is_too_much, merged, sections
 from .notes import Notes, is_known, notes_of
 from .shortening import BUDGET_STEPS, plain, shortened, ties_settled
-from .spelling import agent_text, as_written, octets_of, record_text, rule_text, sitemap_text
+from .spelling import agent_text, as_written, octets_of, record_text, rule_text, sitemap_texts
 
 
 class Mode(Enum):
@@ -34,7 +34,7 @@ def normalise(body: bytes, mode: Mode | str = Mode.NORMAL, uri: str = "") -> byt
     """A robots.txt with the same meaning in normalised form: LF, UTF-8, one record a line.
 
     Args:
-        body: the file, decompressed; any octets.
+        body: the file; any octets.
         mode: a `Mode`, or its name.
         uri: where the file was asked for, to make Sitemap lines absolute; may be empty.
 
@@ -43,7 +43,8 @@ def normalise(body: bytes, mode: Mode | str = Mode.NORMAL, uri: str = "") -> byt
         parse limit, so that less of it would count, a mode that needs less room is taken:
         compatible, then normal, then the octets as they count, with LF as the only line end, or
         the file itself if it is in UTF-16 and they are too many. These are also the result where
-        the merged groups have more than `grouping.MOST_LINES`.
+        the merged groups have more than `grouping.MOST_LINES`. A file in gzip or UTF-32 stays as it
+        is.
 
     Raises:
         ConfigurationError: there is no such mode.
@@ -60,6 +61,8 @@ def normalise(body: bytes, mode: Mode | str = Mode.NORMAL, uri: str = "") -> byt
     outlined = outline(body, uri)
     # UTF-16 that would be larger as UTF-8 than what counts of a file has to stay what it is.
     as_it_counts = outlined.octets if len(outlined.octets) <= PARSE_LIMIT_OCTETS else body
+    if outlined.is_opaque:
+        return body
     if is_too_much(outlined):
         return as_it_counts
     for tried in dict.fromkeys((mode, Mode.NORMAL)):
@@ -140,10 +143,11 @@ class _Writer:
     def _sitemaps(self) -> Iterator[str]:
         seen: set[str] = set()
         for line in self._outlined.sitemaps:
-            text = _fitting(sitemap_text(line, self._outlined.uri), line)
-            if self._mode is Mode.NORMAL or text not in seen:
-                yield from self._with_notes((line,), text)
-            seen.add(text)
+            for written in sitemap_texts(line, self._outlined.uri):
+                text = _fitting(written, line)
+                if self._mode is Mode.NORMAL or text not in seen:
+                    yield from self._with_notes((line,), text)
+                seen.add(text)
 
     def _with_notes(self, lines: Iterable[Line], text: str) -> Iterator[str]:
         for line in lines:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from scrapy_rep.analysis.lint.line_checks import KNOWN_KEYS
 from scrapy_rep.analysis.outline import Line, Outline, name_of
+from scrapy_rep.protocol.extensions.pace import PACE_KEYS
 from scrapy_rep.protocol.lines import RULES, Kind
 
 from .spelling import comment_text
@@ -55,6 +56,11 @@ def is_known(line: Line) -> bool:
     return line.name in KNOWN_KEYS
 
 
+def is_of_group(line: Line) -> bool:
+    """Whether some crawler reads this other record, and takes it for one of the whole group."""
+    return is_known(line) and line.name not in PACE_KEYS
+
+
 def _texts(octets: bytes) -> list[str]:
     text = comment_text(octets)
     return [text] if text else []
@@ -68,7 +74,8 @@ def _written(outlined: Outline) -> set[int]:
         if block.names:
             lines += [line for line in block.agents if name_of(line.value)]
             lines += [line for line in block.rules if line.kind in RULES]
-            lines += [line for line in block.others if is_known(line)]
+            lines += [line for line in block.others if is_of_group(line)]
+    lines += [line for run in outlined.runs if run.names for line in run.others]
     return {line.number for line in lines}
 
 

@@ -6,7 +6,7 @@ import re
 
 from scrapy_rep.analysis.effect.patterns import pattern_of
 from scrapy_rep.analysis.outline import Line, name_of
-from scrapy_rep.protocol.extensions.sitemaps import sitemap_uri
+from scrapy_rep.protocol.extensions.sitemaps import sitemap_line
 from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, Kind
 from scrapy_rep.protocol.tokens import EVERYONE, token_of
 
@@ -102,16 +102,16 @@ def _is_broken(octets: bytes) -> bool:
     return False
 
 
-def sitemap_text(line: Line, uri: str) -> str:
-    """A Sitemap line, absolute where that can be known."""
-    absolute = sitemap_uri(line.value, uri)
-    if absolute is None or "#" in absolute or not _is_one_word(absolute):
-        return f"{_KEYS[Kind.SITEMAP]}: {text_of(line.value)}".rstrip()
-    return f"{_KEYS[Kind.SITEMAP]}: {absolute}"
+def sitemap_texts(line: Line, uri: str) -> list[str]:
+    """A Sitemap line, absolute where that can be known; several of them if it names several."""
+    uris = sitemap_line(line.value, uri).uris
+    if not uris or not all(map(_can_be_written, uris)):
+        return [f"{_KEYS[Kind.SITEMAP]}: {text_of(line.value)}".rstrip()]
+    return [f"{_KEYS[Kind.SITEMAP]}: {absolute}" for absolute in uris]
 
 
-def _is_one_word(text: str) -> bool:
-    return text.isprintable() and text == text.strip()
+def _can_be_written(uri: str) -> bool:
+    return "#" not in uri and uri.isprintable() and sitemap_line(uri.encode(), "").uris == (uri,)
 
 
 def comment_text(octets: bytes) -> str:

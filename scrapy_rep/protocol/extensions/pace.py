@@ -2,30 +2,41 @@
 
 None of them is part of RFC 9309, which lets crawlers read other records (2.2.4). Crawl-delay is
 seconds between requests; Request-rate and Visit-time are those of the draft of a "Robot Exclusion
-Standard 2.0" (1996), their windows in UTC. All cost O(1).
+Standard 2.0" (1996), their windows in UTC.
+
+They belong to the user-agent lines directly above them. For these records alone, a run of such
+lines ends at the first record of any kind::
+
+    User-agent: a
+    Crawl-delay: 5          for a
+    User-agent: b
+    Crawl-delay: 10         for b
+    Disallow: /x            for both, as they are one group
+
+To read a pace from a file is linear in its octets; all else costs O(1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeVar
 
-from scrapy_rep.protocol.lines import Record
+from scrapy_rep.protocol.lines import Kind, Record, records
 from scrapy_rep.protocol.units import DAY_SECONDS
 
-from . import records
-from .records import RequestRate, VisitTime, records_with
+from .records import RequestRate, VisitTime, crawl_delay, request_rate, visit_time
 
-Value = TypeVar("Value")
+_CRAWL_DELAY, _REQUEST_RATE, _VISIT_TIME = b"crawl-delay", b"request-rate", b"visit-time"
+PACE_KEYS = (_CRAWL_DELAY, _REQUEST_RATE, _VISIT_TIME)
+"""The keys of these records, in lower case."""
 
 _FOREVER = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the group for a crawler asks for; None where it says nothing that can be read.
+    """What the user-agent lines for a crawler ask for; None where nothing can be read.
 
     Attributes:
         crawl_delay: seconds between requests, at least 0.
@@ -43,29 +54,35 @@ class Asked:
         return not self.crawl_delay and self.request_rate is None and self.visit_time is None
 
 
-Own = Callable[[Iterable[Record], bytes], Iterable[Record]]
-"""Those of some records that a group holds, given the octets of its file."""
-
-
-def asked_of(octets: bytes, own: Own) -> Asked:
-    """What a group in the octets of a file asks for: the first valid value of each. Linear.
-
-    It is searched for, as few files ask for anything: nearly all of this is three searches.
-    """
+def pace_records(octets: bytes, is_named: Callable[[bytes], bool]) -> Iterator[Record]:
+    """The records of a file that belong to user-agent lines of certain values, in file order."""
     lowered = octets.lower()
+    if not any(key in lowered for key in PACE_KEYS):  # as in most files
+        return
+    is_run = is_ours = False
+    for record in records(octets):
+        _, kind, key, value = record
+        if kind is Kind.USER_AGENT:
+            is_ours = is_named(value) or (is_run and is_ours)
+        elif is_ours and key.lower() in PACE_KEYS:
+            yield record
+        is_run = kind is Kind.USER_AGENT
 
-    def first(name: bytes, read: Callable[[bytes], Value | None]) -> Value | None:
-        for _, _, key, value in own(records_with(octets, lowered, name), octets):
-            found = read(value) if key.lower() == name else None
-            if found is not None:
-                return found
-        return None
 
-    return Asked(
-        first(b"crawl-delay", records.crawl_delay),
-        first(b"request-rate", records.request_rate),
-        first(b"visit-time", records.visit_time),
-    )
+def asked_of(octets: bytes, is_named: Callable[[bytes], bool]) -> Asked:
+    """What user-agent lines of certain values ask for in a file.
+
+    The largest valid Crawl-delay; the first valid value of the others.
+    """
+    values: dict[bytes, list[bytes]] = {key: [] for key in PACE_KEYS}
+    for _, _, key, value in pace_records(octets, is_named):
+        values[key.lower()].append(value)
+    delays = [
+        seconds for value in values[_CRAWL_DELAY] if (seconds := crawl_delay(value)) is not None
+    ]
+    rates = filter(None, map(request_rate, values[_REQUEST_RATE]))
+    times = filter(None, map(visit_time, values[_VISIT_TIME]))
+    return Asked(max(delays, default=None), next(rates, None), next(times, None))
 
 
 class Excess(Enum):

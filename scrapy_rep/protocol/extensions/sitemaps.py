@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from enum import Enum
+from typing import NamedTuple
 from urllib.parse import urljoin
 
 from scrapy_rep.protocol.access.origin import Origin
@@ -22,6 +24,14 @@ _AROUND = (
 )
 # Most values, and among them only those that `urljoin` gives back as they are.
 _PLAIN = re.compile(rb"https?://[a-z0-9.-]+/[A-Za-z0-9/._~%+,=&-]*(?:\?[A-Za-z0-9/._~%+,=&-]+)?")
+_QUOTES = {('"', '"'), ("'", "'"), ("<", ">"), ("\u201c", "\u201d"), ("\u2018", "\u2019")}
+_BETWEEN = re.compile(r"""[\s,]+(?=["'<\u201c\u2018]?https?://)""", re.IGNORECASE)
+_ABSOLUTE = re.compile(r"""["'<\u201c\u2018]?https?://""", re.IGNORECASE)
+_HOST = re.compile(r"([\w-]+(?:\.[\w-]+)*)(:\d{1,5})?(?=[/?#]|$)")
+# How files end that could be taken for hosts.
+_ENDINGS = frozenset(
+    ["xml", "txt", "gz", "rss", "atom", "php", "html", "htm", "asp", "aspx", "ashx", "axd", "jsp"]
+)
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 
@@ -43,20 +53,115 @@ def sitemap_uris(values: Iterable[bytes], robots_txt: str) -> tuple[str, ...]:
     `robots_txt` is the URI against which relative values are resolved; where it is empty they are
     left out. Octets that are no UTF-8 are percent-encoded: the server knows what they mean.
     """
-    uris = (sitemap_uri(value, robots_txt) for value in values)
-    return tuple(dict.fromkeys(uri for uri in uris if uri))
+    return tuple(
+        dict.fromkeys(uri for value in values for uri in sitemap_line(value, robots_txt).uris)
+    )
 
 
-def sitemap_uri(value: bytes, robots_txt: str) -> str | None:
-    """One value as an absolute http(s) URI with a valid origin; None if it is not one."""
+class Slip(Enum):
+    """How the value of a Sitemap line differs from an absolute URI; it is read all the same."""
+
+    QUOTED = "quotes or angle brackets stand around it"
+    SEVERAL = "it is several"
+    NO_SCHEME = "it begins with the host"
+    RELATIVE = "it is relative"
+
+
+class SitemapLine(NamedTuple):
+    """What the value of one Sitemap line says.
+
+    Attributes:
+        uris: absolute http(s) URIs.
+        slips: what was odd, each once.
+    """
+
+    uris: tuple[str, ...]
+    slips: tuple[Slip, ...] = ()
+
+
+def sitemap_line(value: bytes, robots_txt: str) -> SitemapLine:
+    """The value of one Sitemap line, given the URI of the file, which may be empty. Linear."""
+    if _PLAIN.fullmatch(value):
+        return SitemapLine((value.decode("ascii"),))
+    text = _text(value)
+    bare = _without_quotes(text)
+    slips = dict.fromkeys([Slip.QUOTED] if bare != text else [])
+    pieces = [piece.strip(f"{_AROUND},") for piece in _BETWEEN.split(bare)]
+    if len(pieces) > 1 and all(map(_ABSOLUTE.match, pieces)):
+        slips[Slip.SEVERAL] = None
+    else:
+        pieces = [bare]
+    uris: dict[str, None] = {}
+    for piece in pieces:
+        bare = _without_quotes(piece)
+        if bare != piece:
+            slips[Slip.QUOTED] = None
+        uri, slip = _read(bare, robots_txt)
+        if uri is not None:
+            uris[uri] = None
+        if slip is not None:
+            slips[slip] = None
+    return SitemapLine(tuple(uris), tuple(slips) if uris else ())
+
+
+def _without_quotes(text: str) -> str:
+    within = text[1:-1]
+    if (text[:1], text[-1:]) in _QUOTES and text[0] not in within and text[-1] not in within:
+        return within.strip(_AROUND)
+    return text
+
+
+def _read(text: str, robots_txt: str) -> tuple[str | None, Slip | None]:
+    host = _HOST.match(text)
+    if host is not None:
+        scheme = robots_txt.partition(":")[0]
+        if robots_txt and _named(f"{scheme}://{host[1]}") == _named(robots_txt):
+            return _resolved(f"{scheme}://{text}", ""), Slip.NO_SCHEME
+        if _is_another(host):
+            return None, None
+    uri = _resolved(text, robots_txt)
+    return uri, None if uri is None or _resolved(text, "") is not None else Slip.RELATIVE
+
+
+def _named(uri: str) -> str | None:
+    """The host of a URI, without ``www.``; None if it has none."""
+    try:
+        origin = Origin.of(uri)
+    except InvalidUri:
+        return None
+    return None if origin is None else origin.host.removeprefix("www.")
+
+
+def _is_another(host: re.Match[str]) -> bool:
+    """Whether a value without a scheme begins like a host, and not like a file or a folder.
+
+    ``www.example.org``, ``example.org/s.xml``, ``localhost:80/s.xml``; but ``s.xml``,
+    ``index.php/s.xml`` and ``v1.0/s.xml`` are paths.
+    """
+    name, port = host.groups()
+    labels = name.lower().split(".")
+    if port or (labels[0] == "www" and len(labels) > 1):
+        return True
+    is_domain = len(labels) > 1 and len(labels[-1]) > 1 and not labels[-1][0].isdigit()
+    return is_domain and labels[-1] not in _ENDINGS and host.string[host.end() :][:1] == "/"
+
+
+def absolute_uri(value: bytes, base: str) -> str | None:
+    """A value as an absolute http(s) URI with a valid origin; None if it is not one."""
     if _PLAIN.fullmatch(value):
         return value.decode("ascii")
-    text = value.decode("utf-8", "surrogateescape").strip(_AROUND)
-    text = _NOT_UTF8.sub(_escaped, text)
+    return _resolved(_text(value), base)
+
+
+def _text(value: bytes) -> str:
+    return _NOT_UTF8.sub(_escaped, value.decode("utf-8", "surrogateescape").strip(_AROUND))
+
+
+def _resolved(text: str, base: str) -> str | None:
     if not text:
         return None
     try:
-        uri = urljoin(robots_txt, text)
+        uri = urljoin(base, text)
         origin = Origin.of(uri)
     except (ValueError, InvalidUri):
         return None

@@ -237,10 +237,20 @@ class TestRecordsOfOneName:
         prove(body, fixed(body, URI)[0], URI)
 
     def test_others_move(self) -> None:
-        body = "User-agent: a\nCrawl-delay: 60\nUser-agent: b\nRequest-rate: 1/5\n"
+        body = "User-agent: a\nContent-Signal: search=no\nUser-agent: b\nNoindex: /\n"
         new = _followed(body, Code.RECORD_SPLITS_GROUP)
-        assert new.startswith("User-agent: a\nUser-agent: b\nCrawl-delay: 60\n")
+        assert new.startswith("User-agent: a\nUser-agent: b\nContent-Signal: search=no\n")
         prove(body.encode(), new.encode(), URI)
+
+    @pytest.mark.parametrize("record", ["Content-Signal: search=no", "Foo: 1", "Sitemap:"])
+    @pytest.mark.parametrize("delay", ["Crawl-delay: 60", "Request-rate: 1/5"])
+    def test_none_goes_that_keeps_a_delay_from_others(self, record: str, delay: str) -> None:
+        """A delay belongs to the user-agent lines directly above it, which would be more then."""
+        for first, second in ((record, delay), (delay, record)):
+            body = f"User-agent: a\n{first}\nUser-agent: b\n{second}\nDisallow: /x\n".encode()
+            new = parse(fixed(body, URI)[0])
+            for token in ("a", "b"):
+                assert new.asked(token) == parse(body).asked(token)
 
 
 def test_a_blank_before_a_star_that_goes() -> None:
