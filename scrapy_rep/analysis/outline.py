@@ -25,6 +25,7 @@ from scrapy_rep.protocol.lines import (
 )
 from scrapy_rep.protocol.paths import normal_patterns
 from scrapy_rep.protocol.tokens import EVERYONE, is_everyone, is_name, token_of
+from scrapy_rep.protocol.written import has_lone_percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,16 @@ class Line:
     def name(self) -> bytes:
         """The key in lower case."""
         return self.key.lower()
+
+    @property
+    def is_written(self) -> bool:
+        """Whether it is a rule that is also compared as it is written (`protocol.written`)."""
+        return self.kind in RULES and has_lone_percent(self.value.decode("latin-1"))
+
+    @property
+    def says(self) -> str:
+        """Of a rule, what it is compared with: rules of one kind that have the same are equal."""
+        return f"{self.pattern}\n{self.value!r}" if self.is_written else self.pattern
 
     @property
     def is_cut(self) -> bool:

@@ -43,11 +43,11 @@ from .wildcards import longest_part, matches
 class RuleSet(Protocol):
     """The rules of one merged group, ready to decide, in any form."""
 
-    def match(self, path: str) -> Any:
+    def match(self, path: str, asked: str, /) -> Any:
         """What decides for a path, as some key; None if no rule matches, or `UNDECIDED`.
 
         The path is in normal form, or as written where no rule could match what differs; `END`
-        stands behind it and nowhere else.
+        stands behind it and nowhere else. `asked` is the same as it was requested.
         """
 
     def decider(self, key: Any) -> tuple[int, bool]:
@@ -131,7 +131,7 @@ class FewRules:
             else:
                 self._wild.setdefault(head, []).append(wild)
 
-    def match(self, path: str) -> str | int | None:
+    def match(self, path: str, _: str = "", /) -> str | int | None:
         """The normal pattern that decides for a path; what `PackedRules` gives for a long one."""
         literals = self._literals
         at = bisect_right(literals, path) - 1

@@ -192,7 +192,7 @@ class PackedRules:
             ]
         )
 
-    def match(self, path: str) -> int | None:
+    def match(self, path: str, _: str = "", /) -> int | None:
         """The decisive rank of the rule that decides for a path; `UNDECIDED` beyond `_STEPS`."""
         if not path.isprintable():  # a path as written; no rule holds these, or blanks
             path = _UP_TO_LF.sub(" ", path)

@@ -134,10 +134,13 @@ def is_robots_txt(uri: str) -> bool:
 
 def normal_path(path: str) -> str:
     """Path, parameters and query in normal form, with `END`; a fragment plays no part."""
+    return _with_plain_query(_ODD_IN_PATH.sub(_normal, octets_of(path))) + END
+
+
+def octets_of(path: str) -> str:
+    """Path, parameters and query, octets as characters; a fragment plays no part."""
     path = path.partition("#")[0]
-    if not path.isascii():
-        path = path.encode("utf-8", "surrogatepass").decode("latin-1")
-    return _with_plain_query(_ODD_IN_PATH.sub(_normal, path)) + END
+    return path if path.isascii() else path.encode("utf-8", "surrogatepass").decode("latin-1")
 
 
 def _normal(found: re.Match[str]) -> str:

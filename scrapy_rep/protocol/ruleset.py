@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
+from .lines import WHITE_SPACE
 from .matching import FewRules, RuleSet
 from .packed import PackedRules
-from .paths import END, normal_patterns
+from .paths import END, normal_pattern, normal_patterns
 from .wildcards import is_twofold
+from .written import BothReadings, WrittenRule, has_lone_percent
 
 # A literal that may begin at one of an escape's digits, as in ``/*9``.
 _MEETS_DIGITS = re.compile(r"\*[0-9A-F]")
@@ -52,6 +54,9 @@ def prepared(disallow: list[str], allow: list[str], own_octets: int = 0) -> Prep
     Cost: O(n log n) in the octets of the patterns, for they are sorted.
     """
     patterns = normal_patterns(disallow + allow)
+    written: list[WrittenRule] = []
+    if any("%25" in pattern for pattern in patterns):
+        written = [*_written(disallow, allow=False), *_written(allow, allow=True)]
     disallow, allow = patterns[: len(disallow)], patterns[len(disallow) :]
     text = "".join(patterns)
     has_wild = "*" in text
@@ -61,9 +66,22 @@ def prepared(disallow: list[str], allow: list[str], own_octets: int = 0) -> Prep
     is_small = len(patterns) < _PACKED_FROM and not has_twofold
     form = FewRules if is_small else PackedRules
     rules: RuleSet = form(disallow, places, has_wild=has_wild)
-    wild = min(text.count("*"), len(patterns))
+    if written:
+        rules = BothReadings(rules, written)
+        own_octets *= 2
+    wild = min(text.count("*"), len(patterns)) + len(written)
     kept = own_octets + _RULE_OCTETS * len(patterns) + _WILD_OCTETS * wild
     return Prepared(rules, meets_escapes, kept if is_small else int(own_octets * _PACKED_SHARE))
+
+
+def _written(rules: list[str], *, allow: bool) -> Iterator[WrittenRule]:
+    """Those of some rules of one kind that are also compared as they are written."""
+    for place, rule in enumerate(rules):
+        pattern = rule.strip(WHITE_SPACE)
+        folder = folder_of(pattern) if allow else None
+        for text in (pattern, folder):
+            if text is not None and has_lone_percent(text):
+                yield WrittenRule(len(normal_pattern(text)), allow, -place, text)
 
 
 def places_of_allow(allow: Sequence[str]) -> dict[str, int]:

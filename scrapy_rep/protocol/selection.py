@@ -45,7 +45,7 @@ from .lines import (
     rules,
 )
 from .packed import UNDECIDED
-from .paths import END, ROBOTS_TXT, before_path_of, normal_path, path_of, without_dots
+from .paths import END, ROBOTS_TXT, before_path_of, normal_path, octets_of, path_of, without_dots
 from .ruleset import prepared
 from .text import Text
 from .tokens import EVERYONE, Names, is_everyone, names_of
@@ -152,22 +152,23 @@ class Selection:
             self._before_path = before or _NOTHING
             self._path_at = len(before) - 1
             path = url[self._path_at :] if before else path_of(url)
+        asked = path
         if "%" in path or "$" in path or "#" in path or self._needs_escapes:
             path = normal_path(path)
         else:
             path += END
-        key = ROBOTS_TXT if path == ROBOTS_TXT else self._rules.match(path)
+        key = ROBOTS_TXT if path == ROBOTS_TXT else self._rules.match(path, asked)
         verdict = self._verdicts.get(key) or self._explain(key)
         if "/." in path and verdict.allowed:
-            return self._without_dots(path, verdict)
+            return self._without_dots(path, asked, verdict)
         return verdict
 
-    def _without_dots(self, path: str, written: Verdict) -> Verdict:
+    def _without_dots(self, path: str, asked: str, written: Verdict) -> Verdict:
         """What decides for a path that is allowed as it is written, and may hold dot segments."""
         bare = without_dots(path[:-1]) + END
         if bare in (path, ROBOTS_TXT):
             return written
-        key = self._rules.match(bare)
+        key = self._rules.match(bare, without_dots(octets_of(asked)))
         verdict = self._verdicts.get(key) or self._explain(key)
         return written if verdict.allowed else verdict
 

@@ -90,11 +90,13 @@ def _probed(
         budget.steps -= _PROBE_STEPS + len(path) * (1 + wild_octets // 16)
         if budget.steps < 0 and seen:
             break
-        key = rules.match(path)
+        key = rules.match(path, path.removesuffix(END))
         allowed = _allows(rules, key)
         if allowed and "/." in path:
             bare = without_dots(path[:-1]) + END
-            allowed = bare == ROBOTS_TXT or _allows(rules, rules.match(bare))
+            allowed = bare == ROBOTS_TXT or _allows(
+                rules, rules.match(bare, bare.removesuffix(END))
+            )
         seen.add(allowed)
         if len(seen) > 1:
             return PART

@@ -90,6 +90,21 @@ def test_a_delay_longer_than_the_answers(loop: Loop) -> None:
     assert_short_gaps(Answer(), FORGETFUL, loop, throttled)
 
 
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_delay_of_its_own_among_user_agent_lines(loop: Loop) -> None:
+    """Two crawlers share the rules, and each has the delay below its own line."""
+    body = "User-agent: FastBot\nCrawl-delay: 0.01\nUser-agent: SlowBot\nCrawl-delay: 0.3\n"
+    with Site({"/robots.txt": Answer(body=f"{body}Disallow: /0\n")}) as site:
+        crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={**ADDON, "ROBOTSTXT_USER_AGENT": "SlowBot"},
+            urls=[site.url(f"/{number}") for number in range(5)],
+        )
+        assert {"/0", "/4"} & set(site.paths()) == {"/4"}
+        assert_paced(site.requests(), 0.3)
+
+
 def assert_short_gaps(page: Answer, spider: str, loop: Loop, settings: dict[str, Any]) -> None:
     """No other site shares the slot, so that nothing but this site's delay keeps the gaps."""
     with Site({"/robots.txt": asks(0.3)}, default=page) as site:

@@ -53,6 +53,20 @@ def run(*sites: Site, loop: Loop = "asyncio", spider: str = SITES, **settings: A
 
 
 @pytest.mark.parametrize("loop", LOOPS)
+def test_values_as_they_are_meant(loop: Loop) -> None:
+    """In quotes, several, beginning with the host; and another host is no path of this one."""
+    with Site() as site:
+        bare = site.url("").partition("//")[2].rstrip("/")
+        values = ('"/a.xml"', f"{site.url('/b.xml')}, {site.url('/c.xml')}", f"{bare}/d.xml")
+        maps = {f"/{name}.xml": xml(urlset(site.url(f"/{name}"))) for name in "abcd"}
+        site.change({"/robots.txt": robots(*values, "www.example.com/e.xml"), **maps})
+        run(site, loop=loop)
+        assert sorted(site.paths()) == [
+            *["/a", "/a.xml", "/b", "/b.xml", "/c", "/c.xml", "/d", "/d.xml", "/robots.txt"]
+        ]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
 def test_one_fetch_per_origin_and_only_what_is_allowed(loop: Loop) -> None:
     """Nested, gzipped, in text, on other origins, disallowed, redirected: all in one crawl."""
     with Site() as site, Site() as other, Site() as moved:

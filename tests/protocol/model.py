@@ -109,6 +109,30 @@ def matches(pattern: bytes, path: bytes) -> bool:
     return pattern[:1] in (b"/", b"*") and Text.of(path).fits(normal_rule(pattern))
 
 
+_LONE_PERCENT = re.compile(rb"%(?![0-9A-Fa-f][0-9A-Fa-f])")
+
+
+@lru_cache(maxsize=4096)
+def as_written(pattern: bytes) -> re.Pattern[bytes] | None:
+    """What a rule with a % that begins no escape is besides, on a path as requested; else None."""
+    if not _LONE_PERCENT.search(pattern) or pattern[:1] not in (b"/", b"*"):
+        return None
+    has_end = pattern.endswith(b"$")
+    parts = (pattern[:-1] if has_end else pattern).split(b"*")
+    return re.compile(b".*".join(map(re.escape, parts)) + (rb"\Z" if has_end else b""), re.DOTALL)
+
+
+def fits_as_written(allow: bool, pattern: bytes, path: bytes) -> int:
+    """How many octets of a rule match a path as requested; 0 if it does not."""
+    expression = as_written(pattern)
+    if expression is not None and expression.match(path):
+        return octets_of(normal_rule(pattern))
+    folder, slash, name = pattern.rpartition(b"/")
+    if allow and slash and name.startswith(b"index.htm"):
+        return fits_as_written(False, folder + b"/$", path)
+    return 0
+
+
 @lru_cache(maxsize=4096)
 def octets_of(items: tuple[int, ...]) -> int:
     """How specific a rule's path is."""
@@ -158,13 +182,18 @@ def decide_path(rules: list[Numbered], path: bytes) -> tuple[bool, int]:
             for items in readings(allow, pattern):
                 if text.fits(items):
                     best = max(best, (octets_of(items), allow, -line))
+            if octets := fits_as_written(allow, pattern, path):
+                best = max(best, (octets, allow, -line))
     return best[1], -best[2]
+
+
+_DOT_SEGMENT = re.compile(rb"(?<=/)(?:\.|%2[Ee]){1,2}(?=/|\Z)")
 
 
 def without_dots(path: bytes) -> bytes:
     """RFC 3986, 5.2.4, step by step, on the path before its query."""
     path, mark, query = path.partition(b"?")
-    left = re.sub(rb"(?i)%2e", b".", path)
+    left = _DOT_SEGMENT.sub(lambda dots: re.sub(rb"(?i)%2e", b".", dots[0]), path)
     found = b""
     while left:
         if left.startswith(b"/./") or left == b"/.":

@@ -11,7 +11,7 @@ from itertools import islice, product
 import pytest
 
 from scrapy_rep.analysis.findings import MOST_WILDCARDS, findings
-from scrapy_rep.protocol import matching, packed, wildcards
+from scrapy_rep.protocol import matching, packed, wildcards, written
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.verdict import Reason
 
@@ -106,6 +106,20 @@ class TestOneVerdict:
             for make_url in URLS:
                 for octets in (1000, 2000, 4000, 8000):
                     assert counted.of(robots_txt, make_url(octets)) <= most + counted.largest
+
+    @pytest.mark.parametrize("end", ["", "*%", "^", "^$"])
+    @pytest.mark.parametrize("grammar", GRAMMARS.values(), ids=GRAMMARS)
+    def test_of_rules_as_written(
+        self, grammar: Grammar, end: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Those with a % that begins no escape are compared twice: so much again."""
+        counted = Counted(monkeypatch)
+        for count in (1500, 3000, 6000, 12_000):
+            robots_txt = read(_body(lambda word: f"{grammar(word)}%{end}", count))
+            for make_url in URLS:
+                for octets in (1000, 2000, 4000, 8000):
+                    steps = counted.of(robots_txt, make_url(octets))
+                    assert steps <= packed._STEPS + written._STEPS + 2 * counted.largest
 
     def test_rules_that_cannot_match_are_not_tried(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of thousands, those whose part stands in the path: however many the others are."""

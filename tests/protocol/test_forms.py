@@ -41,7 +41,7 @@ Decider = tuple[int, bool, int]
 
 
 def _decides(rules: RuleSet, path: str) -> Decider | None:
-    key = rules.match(path)
+    key = rules.match(path, path.removesuffix(END))
     return None if key is None else (*rules.decider(key), rules.place(key))
 
 

@@ -59,7 +59,7 @@ def _line_maker(choose: random.Random) -> Callable[[int], str]:
         lambda n: f"*{_letters(n)}*aaa",
     ]
     word = choose.choice(words)
-    tail = choose.choice(["", "$", "*", "*x", "?%2A", "/index.html", "**$", "%2F*u=%2F"])
+    tail = choose.choice(["", "$", "*", "*x", "?%2A", "/index.html", "**$", "%2F*u=%2F", "*%"])
     kinds = choose.choice([("allow",), ("disallow",), ("allow", "disallow")])
     return lambda n: f"{kinds[n % len(kinds)]}:{head}{word(n)}{tail}\n"
 

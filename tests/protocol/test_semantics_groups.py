@@ -8,7 +8,12 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.checks.effects import Effect
+from scrapy_rep.analysis.effect.differences import differences
 from scrapy_rep.analysis.effect.patterns import matches as effect_matches
+from scrapy_rep.analysis.lint.fixing import fixed
+from scrapy_rep.analysis.lint.linter import lint
+from scrapy_rep.analysis.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol import packed, wildcards
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.extensions.records import RequestRate, VisitTime
@@ -421,6 +426,116 @@ class KnowsNoDots:
 
     def allowed(self, url: str, user_agent: str) -> bool:
         return not url.startswith("http://u:p@h:8/private/")
+
+
+class TestLonePercent:
+    """3: A rule with a % that begins no escape is also compared as it is written."""
+
+    @pytest.mark.parametrize(
+        ("pattern", "path", "is_match"),
+        [
+            ("/itm/*/%", "/itm/x/%5Bfoo", True),
+            ("/itm/*/%", "/itm/x/[foo", False),
+            ("/itm/*/%", "/itm/x/%25", True),
+            ("/itm/*/%", "/itm/x/100%", False),
+            ("/%E", "/%E9t%C3%A9", True),
+            ("/%E", "/été", False),
+            ("/%E", "/%e9", False),
+            ("/%E", "/%45", False),
+            ("/%E", "/%25E", True),
+            ("/%E", "/%E", True),
+            ("/%4", "/A", False),
+            ("/%4", "/%41", True),
+            ("/%$", "/%", True),
+            ("/%$", "/%41", False),
+            ("/*%C$", "/a%C", True),
+            ("/*%C$", "/a%C3", False),
+            ("/%*b$", "/%41b", True),
+            ("/%*b$", "/%41$b", True),
+            ("/a$%", "/a$%41", True),
+            ("/a$%", "/a%24%25", True),
+            ("*%", "/?q=%20", True),
+            ("*%", "/?q=", False),
+            ("/é%", "/%C3%A9%41", False),
+            ("/é%", "/é%41", True),
+            ("/%41%", "/%41%42", True),
+            ("/%41%", "/A%42", False),
+            ("/%41%", "/A%25", True),
+            ("/*%", "/a#%41", False),
+            ("%", "/%41", False),
+            ("/%25", "/%41", False),
+            ("/a/%", "/b/../a/%41", True),
+            ("/a/%", "/a/./%41", True),
+            ("/a/%", "/a/%2e/%41", True),
+            ("/%", "/a/../%41", True),
+            ("/%", "/%2e%2e/a", True),
+        ],
+    )
+    def test_matches(self, pattern: str, path: str, is_match: bool) -> None:
+        for body in (f"User-agent: *\nDisallow: {pattern}\n", f"User-agent: *\ndisallow {pattern}"):
+            assert read(body).verdict(f"https://example.com{path}", TOKEN).allowed is not is_match
+        many = "".join(f"Disallow: /{number}\n" for number in range(2000))
+        body = f"User-agent: *\n{many}Disallow:\t{pattern} \nAllow: /1*x\n"
+        assert read(body).verdict(path, TOKEN).allowed is not is_match
+
+    def test_its_length_is_that_of_its_normal_form(self) -> None:
+        for other, allowed in (("/**0", False), ("/***0", True)):
+            body = f"User-agent: *\nDisallow: /*%\nAllow: {other}\n"
+            assert read(body).verdict("/%20", TOKEN).allowed is allowed, other
+        verdict = read("User-agent: *\nDisallow: /*%\n").verdict("/%5B", TOKEN)
+        assert verdict.rule is not None
+        assert (verdict.rule.octets, verdict.line) == (5, 2)
+
+    def test_the_line_that_matches_is_named(self) -> None:
+        body = (
+            "User-agent: *\nDisallow: /%25\nDisallow: /%\nDisallow: /%\nAllow: /%C\nDisallow: /%C"
+        )
+        robots_txt = read(body)
+        assert [robots_txt.verdict(p, TOKEN).line for p in ("/%25", "/%41", "/%C3")] == [2, 3, 5]
+
+    def test_allow_and_a_folder_too(self) -> None:
+        body = "User-agent: *\nDisallow: /\nAllow: /%*/index.htm\n"
+        for path, allowed in (("/%41/", True), ("/%41/index.html", True), ("/%41/a", False)):
+            assert read(body).verdict(path, TOKEN).allowed is allowed
+
+    def test_a_finding(self) -> None:
+        (found,) = (
+            one
+            for one in lint(b"User-agent: *\nDisallow: /%7Ea/%\n")
+            if one.line == 2 and one.code is Code.BAD_ESCAPE
+        )
+        assert found.effect is Effect.CHANGES
+
+    @pytest.mark.parametrize(
+        "rules",
+        [
+            "Disallow: /%7Ea/%\nDisallow: /%25\nDisallow: /%\n",
+            "Disallow: /a/%**$\nDisallow: /a/é b/%*\nAllow: /a/%\n",
+            "Allow: /abc*\nAllow: /abc\nDisallow: /%\nAllow: /x/%61\nDisallow: /x*x/%$x",
+            "Disallow: /*%\nAllow: /%E\nAllow: /\nDisallow: /%25\nAllow: /é\nAllow: /*é*\n",
+        ],
+    )
+    def test_rewritten_and_fixed_it_means_the_same(self, rules: str) -> None:
+        body = f"User-agent: a\n{rules}\nUser-agent: b\n{rules.replace('%25', '%')}".encode()
+        results = [normalise(body, mode) for mode in Mode]
+        assert [normalise(one, mode) for one, mode in zip(results, Mode, strict=True)] == results
+        paths = [
+            *["/%61bc", "/%7Ea/%5B", "/~a/%5B", "/~a/%25", "/%", "/%25", "/%41", "/%E9", "/a/%5B"],
+            *["/a/%", "/a/%20", "/a/%C3%A9%20b/%20", "/a/é b/%20", "/x/a", "/x/%61", "/abc", "/é"],
+            *["/x1x/%24x", "/x1x/%$x", "/x/%24x/%$x", "/é%20"],
+        ]
+        for new in (*results, fixed(body)[0]):
+            for path in paths:
+                for token in ("a", "b"):
+                    one, other = (parse(f).verdict(path, token).allowed for f in (body, new))
+                    assert one is other, (path, token, new)
+
+    def test_differences_are_found(self) -> None:
+        for pattern in ("/%", "/a/*/%", "/%E", "/%E$x", "/a%*b"):
+            old = parse(f"User-agent: *\nDisallow: {pattern}\n".encode())
+            new = parse(f"User-agent: *\nDisallow: {pattern.replace('%', '%25')}\n".encode())
+            found = list(differences(old, new))
+            assert bool(found) is (pattern != "/%E$x"), pattern
 
 
 class TestDotSegments:

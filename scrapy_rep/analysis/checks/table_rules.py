@@ -145,8 +145,9 @@ WILDCARDS = (
     Check(
         Code.BAD_ESCAPE,
         Severity.WARNING,
-        "% without two hexadecimal digits is no escape; it is read as %25",
-        "write %25, which is that character",
+        "% without two hexadecimal digits is no escape; it is read as %25, and as the begin of any "
+        "escape",
+        "write %25 if that character is meant, and whole escapes if these are",
         _star("Disallow: /100%/"),
         _star("Disallow: /100%25/"),
     ),

@@ -22,18 +22,23 @@ from dataclasses import dataclass
 from scrapy_rep.protocol.ruleset import folder_of
 
 from .budget import Budget, look_steps
-from .patterns import covers, is_live, literal_of, may_meet
+from .patterns import covers, literal_of, may_meet
 
 _AFTER_ASCII = "\x7f"
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A rule by its normal form; `line` is that of the first one that has it."""
+    """A rule by its normal form; `line` is that of the first one that has it.
+
+    One that is also compared as it is written (`is_written`) may match more than its normal form
+    says: whatever there is.
+    """
 
     allow: bool
     text: str
     line: int = 0
+    is_written: bool = False
 
     @property
     def rank(self) -> tuple[int, bool]:
@@ -108,17 +113,11 @@ def _octets(patterns: Iterable[Pattern]) -> int:
     return sum(len(pattern.text) for pattern in patterns)
 
 
-def patterns_of(rules: Iterable[tuple[bool, str, int]]) -> dict[tuple[bool, str], Pattern]:
-    """Rules as (allow, normal form, line), each once, by what they say; the first line stays."""
-    live = (Pattern(allow, text, line) for allow, text, line in rules if is_live(text))
-    return {(pattern.allow, pattern.text): pattern for pattern in first_of_each(live)}
-
-
 def first_of_each(patterns: Iterable[Pattern]) -> Iterable[Pattern]:
     """Of the patterns that say the same, the first."""
-    found: dict[tuple[bool, str], Pattern] = {}
+    found: dict[tuple[bool, str, bool], Pattern] = {}
     for pattern in patterns:
-        found.setdefault((pattern.allow, pattern.text), pattern)
+        found.setdefault((pattern.allow, pattern.text, pattern.is_written), pattern)
     return found.values()
 
 
@@ -141,22 +140,29 @@ def needless(
         if pattern.allow and (folder := folder_of(pattern.text)) is not None
     }
     ways = _Ways.of([*kept, *derived])
+    rivals = {
+        allow: max((len(p.text) for p in kept if p.is_written and p.allow is not allow), default=0)
+        for allow in (True, False)
+    }
     found: list[Needless] = []
     for pattern in sorted(kept, key=lambda pattern: (pattern.rank, pattern.text), reverse=True):
-        if pattern.allow and folder_of(pattern.text) is not None:
+        if pattern.is_written or (pattern.allow and folder_of(pattern.text) is not None):
             continue  # it stands for two rules
         if is_asked is not None and not is_asked(pattern):
             continue
-        if (reason := _reason(pattern, ways, budget)) is not None:
+        if (reason := _reason(pattern, ways, budget, rivals[pattern.allow])) is not None:
             found.append(reason)
             ways.drop(pattern)
     return found
 
 
-def _reason(pattern: Pattern, ways: _Ways, budget: Budget) -> Needless | None:
-    """Why a rule could go, if it could."""
+def _reason(pattern: Pattern, ways: _Ways, budget: Budget, rival: int) -> Needless | None:
+    """Why a rule could go, if it could.
+
+    `rival` is how many octets the longest rule has that may decide in its place with the other
+    answer, of those that may match anything.
+    """
     rank = pattern.rank
-    rival = 0  # the octets of the longest rule with the other answer that may decide in its place
     stand_in: Pattern | None = None
     for other in ways.near(pattern, budget):
         is_above = other.rank > rank

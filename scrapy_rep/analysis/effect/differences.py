@@ -15,6 +15,7 @@ against itself, none takes half of `MOST_STEPS`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,6 +54,8 @@ _SEARCHED_OCTETS = 200
 
 _PROBES_PER_RULE = 10, 40  # plain ones, and those with wildcards
 _PROBE_OCTETS = 20  # by which a probe is longer than its pattern, roughly
+
+_CUT_ESCAPE = re.compile(r"%([2-9A-Fa-f]?)(?=\*|\$?$)")  # where a "*" or the end follows
 
 _HOST = "https://host"  # a path that begins with // would be one, if it stood alone
 
@@ -171,7 +174,7 @@ class _Comparison:
         most = min(STEPS_FOR_ALL, self._budget.steps)
         if len(costs) * stock.asking_steps(self._reading_steps) > most:
             return None
-        old, new = ([line.pattern for line in each.rules] for each in self._sides)
+        old, new = ([text for line in each.rules for text in _texts(line)] for each in self._sides)
         return tuple(probes(dict.fromkeys((*old, *new)), {*old} ^ {*new}))
 
     @property
@@ -328,14 +331,24 @@ class _Reading:
         return number
 
     def patterns_of(self, number: int) -> Iterator[str]:
-        """The patterns of the rules of a set of groups."""
-        return (pattern for _, pattern in self.rules_in(number))
+        """The patterns that probes for the rules of a set of groups are made of."""
+        for index in self._groups[number]:
+            for line in self.outline.blocks[index].rules:
+                yield from _texts(line)
 
     def rules_in(self, number: int) -> Iterator[Said]:
         """The rules of a set of groups."""
         for index in self._groups[number]:
             for line in self.outline.blocks[index].rules:
                 yield line.kind is Kind.ALLOW, line.pattern
+
+
+def _texts(line: Line) -> tuple[str, ...]:
+    """A rule's pattern; and a second one if it is compared as it is written: with whole escapes."""
+    if not line.is_written:
+        return (line.pattern,)
+    written = line.value.decode("latin-1")
+    return line.pattern, _CUT_ESCAPE.sub(lambda cut: f"%{cut[1] or 5}B", written)
 
 
 def _stock_of(rules: Iterable[Line]) -> _Stock:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from scrapy_rep.protocol.paths import normal_path, path_of, uri_without_dots
 from scrapy_rep.protocol.ruleset import folder_of
 from scrapy_rep.protocol.verdict import Rule
+from scrapy_rep.protocol.written import has_lone_percent, matches_as_written
 
 from .patterns import matches, pattern_of
 
@@ -27,15 +28,16 @@ class Matcher:
     """
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self._patterns: list[tuple[str, Rule]] = []
+        self._patterns: list[tuple[str, str, Rule]] = []
         for rule in rules:
+            written = rule.path_pattern.decode("latin-1")
             pattern = pattern_of(rule.path_pattern)
             if not pattern:
                 continue
-            self._patterns.append((pattern, rule))
+            self._patterns.append((pattern, written, rule))
             folder = folder_of(pattern) if rule.allow else None
             if folder is not None:
-                self._patterns.append((folder, rule))
+                self._patterns.append((folder, folder_of(written) or "", rule))
 
     def matching(self, url: str) -> tuple[Rule, ...]:
         """The rules that match, most octets first, allow before disallow, then in file order.
@@ -52,9 +54,13 @@ class Matcher:
         return tuple(without if _disallows(without) else written)
 
     def _on(self, url: str) -> list[Rule]:
-        path = normal_path(path_of(url))
+        asked = path_of(url)
+        path = normal_path(asked)
         found = [
-            Match(rule, len(pattern)) for pattern, rule in self._patterns if matches(pattern, path)
+            Match(rule, len(pattern))
+            for pattern, written, rule in self._patterns
+            if matches(pattern, path)
+            or (has_lone_percent(written) and matches_as_written(written, asked))
         ]
         found.sort(key=lambda match: (-match.octets, not match.rule.allow, match.rule.line))
         return list(dict.fromkeys(match.rule for match in found))

@@ -21,6 +21,7 @@ from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.paths import normal_path, path_of
 from scrapy_rep.protocol.ruleset import folder_of
 from scrapy_rep.protocol.tokens import EVERYONE
+from scrapy_rep.protocol.written import matches_as_written
 
 from .agents import fallback_of
 
@@ -81,8 +82,8 @@ class _Patterns:
     def _pattern(self, line: Line) -> Pattern | None:
         if line.number not in self._read:
             text = line.pattern
-            pattern = Pattern(line.kind is Kind.ALLOW, text, line.number) if is_live(text) else None
-            self._read[line.number] = pattern
+            found = Pattern(line.kind is Kind.ALLOW, text, line.number, line.is_written)
+            self._read[line.number] = found if is_live(text) else None
         return self._read[line.number]
 
 
@@ -155,10 +156,14 @@ def _steps(patterns: list[str], paths: list[str]) -> int:
 
 
 def _decides(rules: list[tuple[bool, str, Line]], path: str) -> Line | None:
-    """The disallow line that decides for a path, if one does."""
+    """The disallow line that decides for a path as requested, if one does."""
     best: tuple[int, bool, Line | None] = (0, True, None)
+    text = normal_path(path)
     for allow, pattern, line in rules:
-        if (len(pattern), allow) > best[:2] and matches(pattern, path):
+        if (len(pattern), allow) > best[:2] and (
+            matches(pattern, text)
+            or (line.is_written and matches_as_written(line.value.decode("latin-1"), path))
+        ):
             best = len(pattern), allow, line
     return None if best[1] else best[2]
 
@@ -168,7 +173,7 @@ def _blocked_uris(
 ) -> Iterator[Finding]:
     """Sitemaps and licences of the same host that rules of this file keep crawlers from."""
     targets = [
-        (line, normal_path(path_of(uri)))
+        (line, path_of(uri))
         for line in outlined.lines
         for uri in _uris_of(line, outlined.uri or "https://host/")
         if (not outlined.uri or _authority(uri) == _authority(outlined.uri))
@@ -251,5 +256,5 @@ def _like_star(
 
 
 def _said(block: Block) -> set[tuple[object, object]]:
-    rules = {(line.kind, line.pattern) for line in block.rules}
+    rules = {(line.kind, line.says) for line in block.rules}
     return {*rules, *((line.name, line.value) for line in block.others)}

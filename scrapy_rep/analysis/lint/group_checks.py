@@ -82,7 +82,7 @@ def _repeated(block: Block) -> Iterator[Finding]:
 
 def _merge_findings(outlined: Outline) -> Iterator[Finding]:
     """Groups of the same name: they are merged, but not by all crawlers."""
-    said = [{(line.kind, line.pattern) for line in b.rules} for b in outlined.blocks]
+    said = [{(line.kind, line.says) for line in b.rules} for b in outlined.blocks]
     named = [_by_name(block) for block in outlined.blocks]
     for name, indices in outlined.by_name.items():
         first, *more = indices

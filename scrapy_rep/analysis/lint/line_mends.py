@@ -120,7 +120,6 @@ REWRITES: dict[Code, Rewrite] = {
     Code.SPACE_IN_PATH: _substitute(rb"\s", _escaped),
     Code.FRAGMENT: _before_comment,
     Code.DOLLAR_NOT_LAST: _substitute(rb"\$(?=.)", _escaped),
-    Code.BAD_ESCAPE: _substitute(rb"%(?![0-9A-Fa-f]{2})", _escaped),
     Code.NOT_ASCII: lambda line: with_value(line, _substitute_not_ascii(line.value)),
     Code.NEEDLESS_ESCAPE: _substitute(
         _NEEDLESS.pattern, lambda escape: bytes([int(escape[1:], 16)])

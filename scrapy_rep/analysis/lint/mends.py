@@ -34,7 +34,13 @@ from scrapy_rep.analysis.mending import Edit, Mend, Place
 from scrapy_rep.analysis.outline import Block, Line, Outline
 from scrapy_rep.protocol.extensions.pace import PACE_KEYS
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_line
-from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, RULES, Coding
+from scrapy_rep.protocol.lines import (
+    LINE_LIMIT_OCTETS,
+    PARSE_LIMIT_OCTETS,
+    RULES,
+    Coding,
+    read_line,
+)
 
 from .line_mends import REWRITES, with_value, without
 from .rivals import Rivals
@@ -160,7 +166,8 @@ class _Mender:
             return ()
         if code in self._of_line:
             return self._of_line[code](finding, line)
-        return _rewritten(line, REWRITES[code](line))
+        octets = REWRITES[code](line)
+        return () if _changes_what_is_compared(line, octets) else _rewritten(line, octets)
 
     @cached_property
     def _of_file(self) -> dict[Code, Callable[[Finding], tuple[Edit, ...]]]:
@@ -301,6 +308,12 @@ class _Mender:
 def _forbids_nothing(line: Line) -> bool:
     """Whether a rule for robots.txt is for that file alone, which is always allowed."""
     return line.pattern.endswith("$")
+
+
+def _changes_what_is_compared(line: Line, octets: bytes | None) -> bool:
+    """Whether a rule that is compared as it is written would be another one."""
+    read = read_line(octets) if line.is_written and octets is not None else None
+    return read is not None and read[2] != line.value
 
 
 def _octets(_: Finding) -> tuple[Edit, ...]:

@@ -38,7 +38,7 @@ class Rivals:
         pattern = line.pattern
         if not is_live(pattern):
             return None
-        if line.kind is Kind.ALLOW and folder_of(pattern) is not None:
+        if line.is_written or (line.kind is Kind.ALLOW and folder_of(pattern) is not None):
             return 0  # it stands for two rules
         opposite = Kind.DISALLOW if line.kind is Kind.ALLOW else Kind.ALLOW
         for by_length in self._opposites(line, opposite):
@@ -67,7 +67,8 @@ class Rivals:
                     continue
                 if not self._budget.take(look_steps(len(text))):
                     return found
-                found.setdefault(len(text), []).append((text, line.number))
+                met_by = "*" if line.is_written else text  # it may match anything
+                found.setdefault(len(text), []).append((met_by, line.number))
                 folder = folder_of(text) if kind is Kind.ALLOW else None
                 if folder is not None:
                     found.setdefault(len(folder), []).append((folder, line.number))

@@ -94,10 +94,9 @@ def _same_findings(outlined: Outline) -> Iterator[Finding]:
     for block in outlined.blocks:
         first: dict[tuple[Kind | None, str], Line] = {}
         for line in block.rules:
-            pattern = line.pattern
-            if not pattern:
+            if not line.pattern:
                 continue
-            same = first.setdefault((line.kind, pattern), line)
+            same = first.setdefault((line.kind, line.says), line)
             if same is not line:
                 yield _at(Code.DUPLICATE_RULE, line, same)
         for (kind, pattern), line in first.items():

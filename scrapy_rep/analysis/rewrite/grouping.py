@@ -22,16 +22,30 @@ that is not larger than the parse limit; of 2,811 real files none has a fifth of
 
 @dataclass(frozen=True, slots=True)
 class WrittenRule:
-    """A rule as it will be written: normal form, and the lines that it stands for."""
+    """A rule as it will be written: normal form, and the lines that it stands for.
+
+    One that is also compared as it is written stays as it is; `said` tells which one it is.
+    """
 
     allow: bool
     pattern: str
     lines: tuple[Line, ...] = field(compare=False)
+    said: str = ""
+
+    @classmethod
+    def of(cls, line: Line) -> WrittenRule:
+        """The rule of one line."""
+        return cls(line.kind is Kind.ALLOW, line.pattern, (line,), line.says)
 
     @property
-    def key(self) -> tuple[bool, str]:
+    def key(self) -> tuple[bool, str, str]:
         """What it says."""
-        return self.allow, self.pattern
+        return self.allow, self.pattern, self.said
+
+    @property
+    def is_written(self) -> bool:
+        """Whether it stays as it is."""
+        return self.lines[0].is_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +105,7 @@ def sections(outlined: Outline) -> list[Section]:
     for name, indices in outlined.by_name.items():
         blocks = [outlined.blocks[index] for index in indices]
         if indices not in rules:
-            rules[indices] = tuple(
-                WrittenRule(line.kind is Kind.ALLOW, line.pattern, (line,))
-                for block in blocks
-                for line in block.rules
-            )
+            rules[indices] = tuple(WrittenRule.of(line) for block in blocks for line in block.rules)
         both = _made_of(outlined, name)
         if both not in others:
             lines = [line for block in blocks for line in block.others if is_of_group(line)]
@@ -132,7 +142,7 @@ def _said(section: Section) -> object:
 
 def _as_one(same: list[Section]) -> Section:
     first, *more = same
-    lines: dict[tuple[bool, str], dict[int, Line]] = {}
+    lines: dict[tuple[bool, str, str], dict[int, Line]] = {}
     for section in more:
         if section.rules is not first.rules:
             for rule in section.rules:
@@ -142,7 +152,7 @@ def _as_one(same: list[Section]) -> Section:
         first,
         agents=dict(sorted(names, key=lambda item: item[0] == EVERYONE)),
         rules=tuple(
-            WrittenRule(*rule.key, (*rule.lines, *lines.pop(rule.key, {}).values()))
+            replace(rule, lines=(*rule.lines, *lines.pop(rule.key, {}).values()))
             for rule in first.rules
         ),
         is_alone=all(section.is_alone for section in same),

@@ -15,7 +15,15 @@ from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, Kin
 from .grouping import Section, WrittenRule, is_too_much, merged, sections
 from .notes import Notes, is_known, notes_of
 from .shortening import BUDGET_STEPS, plain, shortened, ties_settled
-from .spelling import agent_text, as_written, octets_of, record_text, rule_text, sitemap_texts
+from .spelling import (
+    agent_text,
+    as_it_is,
+    as_written,
+    octets_of,
+    record_text,
+    rule_text,
+    sitemap_texts,
+)
 
 
 class Mode(Enum):
@@ -132,6 +140,8 @@ class _Writer:
         yield from self._records(section.others)
 
     def _rule(self, rule: WrittenRule) -> str:
+        if rule.is_written:
+            return as_it_is(rule.allow, rule.lines[0])
         is_readable = self._mode is not Mode.COMPATIBLE
         return rule_text(rule.allow, rule.pattern, rule.lines[0], is_readable=is_readable)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from scrapy_rep.analysis.effect.analysis import Pattern, needless, patterns_of
+from scrapy_rep.analysis.effect.analysis import Pattern, first_of_each, needless
 from scrapy_rep.analysis.effect.budget import Budget, look_steps
 from scrapy_rep.analysis.effect.patterns import is_live, may_meet
 from scrapy_rep.protocol.ruleset import folder_of
@@ -68,18 +68,18 @@ def plain(section: Section, budget: Budget) -> Section:
 def _sorted(section: Section, rules: Iterable[WrittenRule]) -> Section:
     return replace(
         section,
-        rules=tuple(sorted(rules, key=lambda r: (-len(r.pattern), not r.allow, r.pattern))),
+        rules=tuple(sorted(rules, key=lambda r: (-len(r.pattern), not r.allow, r.pattern, r.said))),
     )
 
 
 def _distinct(rules: Iterable[WrittenRule]) -> list[WrittenRule]:
     """Each rule that can match once, with the lines of all that say the same."""
-    found: dict[tuple[bool, str], WrittenRule] = {}
+    found: dict[tuple[bool, str, str], WrittenRule] = {}
     for rule in rules:
         if is_live(rule.pattern):
             same = found.get(rule.key)
             lines = (*same.lines, *rule.lines) if same else rule.lines
-            found[rule.key] = WrittenRule(*rule.key, lines)
+            found[rule.key] = replace(rule, lines=lines)
     return list(found.values())
 
 
@@ -88,14 +88,18 @@ def _without_needless(
 ) -> list[WrittenRule]:
     left = rules
     for _ in range(_ROUNDS):
-        patterns = patterns_of((*rule.key, 0) for rule in left).values()
+        patterns = [
+            Pattern(rule.allow, rule.pattern, is_written=rule.is_written)
+            for rule in left
+            if is_live(rule.pattern)
+        ]
         going = {
             (reason.pattern.allow, reason.pattern.text)
-            for reason in needless(patterns, budget, _is_wild if wild_only else None)
+            for reason in needless(first_of_each(patterns), budget, _is_wild if wild_only else None)
         }
         if not going or budget.is_spent:
             break
-        left = [rule for rule in left if rule.key not in going]
+        left = [rule for rule in left if rule.is_written or (rule.allow, rule.pattern) not in going]
     return left
 
 
@@ -105,24 +109,30 @@ def _is_wild(pattern: Pattern) -> bool:
 
 def _without_final_stars(rules: list[WrittenRule], budget: Budget) -> list[WrittenRule]:
     """``/a/*`` as ``/a/`` where no rule with the other answer could come between the two."""
-    said = [rule.key for rule in rules]
+    said = [(rule.allow, len(rule.pattern), _meeting(rule)) for rule in rules]
     said += [
-        (True, folder)
+        (True, len(folder), folder)
         for rule in rules
         if rule.allow and (folder := folder_of(rule.pattern)) is not None
     ]
-    said_octets = sum(len(text) for _, text in said)
+    said_octets = sum(octets for _, octets, _ in said)
     found: list[WrittenRule] = []
     for rule in rules:
         bare = rule.pattern.rstrip("*")
         lengths = range(len(bare), len(rule.pattern) + 1)
         is_free = (
             bare not in (rule.pattern, "")
+            and not rule.is_written
             and budget.take(look_steps(said_octets + len(said) * len(bare), len(said)))
             and not any(
-                allow != rule.allow and len(text) in lengths and may_meet(text, bare)
-                for allow, text in said
+                allow != rule.allow and octets in lengths and may_meet(text, bare)
+                for allow, octets, text in said
             )
         )
-        found.append(replace(rule, pattern=bare) if is_free else rule)
+        found.append(replace(rule, pattern=bare, said=bare) if is_free else rule)
     return _distinct(found)
+
+
+def _meeting(rule: WrittenRule) -> str:
+    """What a rule may match, as a pattern: anything, if it is compared as it is written."""
+    return "*" if rule.is_written else rule.pattern

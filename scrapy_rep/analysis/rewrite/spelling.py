@@ -47,6 +47,13 @@ def rule_text(allow: bool, pattern: str, written: Line | None, *, is_readable: b
     return text
 
 
+def as_it_is(allow: bool, line: Line) -> str:
+    """A rule with its value as it is written, since it is compared so."""
+    value = line.value.decode("utf-8", "surrogateescape")
+    text = f"{_KEYS[Kind.ALLOW if allow else Kind.DISALLOW]}: {value}"
+    return as_written(line) if len(octets_of(text)) > LINE_LIMIT_OCTETS else text
+
+
 def _readable(pattern: str) -> str:
     """A pattern with its escaped UTF-8 as characters, where these can be seen and are equal."""
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.analysis.effect import differences as module
-from scrapy_rep.analysis.effect.analysis import needless, patterns_of
+from scrapy_rep.analysis.effect.analysis import Pattern, first_of_each, needless
 from scrapy_rep.analysis.effect.budget import Budget
 from scrapy_rep.analysis.effect.differences import (
     UNNAMED,
@@ -18,7 +18,7 @@ from scrapy_rep.analysis.effect.differences import (
     differences,
 )
 from scrapy_rep.analysis.effect.matching_rules import matching_rules
-from scrapy_rep.analysis.effect.patterns import covers, matches, may_meet, pattern_of
+from scrapy_rep.analysis.effect.patterns import covers, is_live, matches, may_meet, pattern_of
 from scrapy_rep.analysis.effect.probes import probes
 from scrapy_rep.analysis.outline import outline
 from scrapy_rep.protocol.document import parse
@@ -67,7 +67,8 @@ class TestNeedless:
     @given(_rules, _paths)
     def test_all_that_are_named_can_go(self, rules: list[tuple[bool, str]], path: str) -> None:
         found = needless(
-            patterns_of((a, p, n) for n, (a, p) in enumerate(rules)).values(), Budget(9999)
+            first_of_each(Pattern(a, p, n) for n, (a, p) in enumerate(rules) if is_live(p)),
+            Budget(9999),
         )
         going = {(reason.pattern.allow, reason.pattern.text) for reason in found}
         left = [rule for rule in rules if rule not in going]
@@ -76,7 +77,7 @@ class TestNeedless:
             assert before.verdict(HOST + url, ()).allowed is after.verdict(HOST + url, ()).allowed
 
     def test_beyond_the_budget_nothing_is_named(self) -> None:
-        patterns = patterns_of((False, f"/{'a' * n}", n) for n in range(50)).values()
+        patterns = [Pattern(False, f"/{'a' * n}", n) for n in range(50)]
         budget = Budget(10)
         assert needless(patterns, budget) == []
         assert budget.is_spent
