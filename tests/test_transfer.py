@@ -99,7 +99,7 @@ class TestBareGzip:
         assert transfer.body_of(came) == BODY
         assert transfer.remark
 
-    @pytest.mark.parametrize("octets", [2, 10, 100])
+    @pytest.mark.parametrize("octets", [2, 10, 40])
     def test_what_is_cut_or_damaged_is_no_file(self, octets: int) -> None:
         with pytest.raises(UndecodableError):
             body_of(gzip.compress(BODY)[:octets])
@@ -217,7 +217,7 @@ class TestCompressed:
     @pytest.mark.parametrize("name", ["rot13", "compress", "gzip, rot13", "none"])
     def test_an_encoding_that_nobody_knows(self, name: str) -> None:
         with pytest.raises(UndecodableError):
-            body_of(gzip.compress(BODY), name)
+            body_of(zlib.compress(BODY), name)
 
     def test_several_encodings(self) -> None:
         assert body_of(brotli.compress(gzip.compress(BODY)), "gzip, br") == BODY

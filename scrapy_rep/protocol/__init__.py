@@ -3,11 +3,12 @@
 No clock, no I/O, no logging, no randomness and no Scrapy in here; a test sees to it. To read it as
 a whole, follow a file from its octets to a verdict, and then the fetch that brings it::
 
-    lines       octets to records
+    lines       octets to records; `compressed` reads gzip
     tokens      whom a user-agent line names
     paths       paths and patterns in one form
     wildcards   one pattern against one path
     matching    which of a few rules decides; `packed` does the same for very many
+    written     rules with a lone "%", which are compared in two ways
     ruleset     the rules of a group, made ready for one of the two
     selection   the part of a file that speaks to one crawler
     document    a file as a value

@@ -107,17 +107,14 @@ class TestOneVerdict:
                 for octets in (1000, 2000, 4000, 8000):
                     assert counted.of(robots_txt, make_url(octets)) <= most + counted.largest
 
-    @pytest.mark.parametrize("end", ["", "*%", "^", "^$"])
     @pytest.mark.parametrize("grammar", GRAMMARS.values(), ids=GRAMMARS)
-    def test_of_rules_as_written(
-        self, grammar: Grammar, end: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_of_rules_as_written(self, grammar: Grammar, monkeypatch: pytest.MonkeyPatch) -> None:
         """Those with a % that begins no escape are compared twice: so much again."""
         counted = Counted(monkeypatch)
-        for count in (1500, 3000, 6000, 12_000):
-            robots_txt = read(_body(lambda word: f"{grammar(word)}%{end}", count))
+        for count in (3000, 12_000):
+            robots_txt = read(_body(lambda word: f"{grammar(word)}*%", count))
             for make_url in URLS:
-                for octets in (1000, 2000, 4000, 8000):
+                for octets in (1000, 8000):
                     steps = counted.of(robots_txt, make_url(octets))
                     assert steps <= packed._STEPS + written._STEPS + 2 * counted.largest
 
