@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from scrapy_rep.protocol.access.knowledge import Copy, Step
 from scrapy_rep.protocol.access.origin import Origin
 
 from .carried import NOTHING, Carried
+from .cookies import Cookies
 from .resources import ROBOTS_TXT, Resource
 
 if TYPE_CHECKING:
@@ -76,11 +77,13 @@ class Way:
         origin: whose file.
         hops: the URIs so far, in order.
         copy: the stored copy, if there is one.
+        cookies: those that its hops have set.
     """
 
     origin: Origin
     hops: list[str]
     copy: Copy | None
+    cookies: Cookies = field(default_factory=Cookies)
 
 
 class Course:

@@ -391,7 +391,8 @@ class Exchanges:
             return
         for number, uri in enumerate(answer.hops[1:], start=1):
             target = origin_at(uri, key.path)
-            if target is None or target == key.origin:
+            is_first = uri not in answer.hops[:number]  # of several for a wall of cookies
+            if target is None or target == key.origin or not is_first:
                 continue
             target_key = Key.under(target, key.user_agent, key.variant, key.path)
             theirs = Answer(

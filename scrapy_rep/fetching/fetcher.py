@@ -110,7 +110,8 @@ class Fetcher:
             course: the course of the exchange, with what its requests carry.
         """
         hops: list[str] = []
-        course.way = Way(origin, hops, copy)
+        course.way = way = Way(origin, hops, copy)
+        cookies_at = 0
         file = course.resource
         uri = f"{origin}{file.path}"
         self._journal.count(file.requests)
@@ -124,11 +125,14 @@ class Fetcher:
                 return _answer(course, self._failure(uri, error, file.exceptions), hops)
             if self._is_led_astray(origin, uri, response):
                 return _answer(course, Failure.GUARD, hops)
+            if way.cookies.keep(response, response.request or Request(uri)):
+                cookies_at = len(hops)
             step = next_hop(
                 hops,
                 response.status,
                 response.headers.get(b"Location"),
                 limit=self._settings.redirect_hops,
+                cookies_at=cookies_at,
             )
             if isinstance(step, str):
                 self._journal.count(stats.REDIRECT_HOPS)
@@ -137,7 +141,7 @@ class Fetcher:
                 if refusal is not None:
                     course.steps.append(Step(uri or step, refusal))
                     return _answer(course, refusal, (*hops, uri or step))
-                found = known(uri)
+                found = known(uri) if uri not in hops else None
                 if found is not None:
                     course.steps.extend(_copied(found))
                     if self._archive is not None:

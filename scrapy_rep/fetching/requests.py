@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .course import Course
 
 _LOCATION_CHARACTERS = 2000  # of a header that a site may make as long as it likes
+_SET_COOKIE = b"set-cookie"  # kept no longer than the fetch
 _PARTIAL_CONTENT = 206
 _PROXY_REFUSES = 407
 _PRIORITY = 1000  # as Scrapy's own; nothing schedules these requests, but middlewares may look
@@ -197,7 +198,9 @@ class Requests:
             meta=meta,
             priority=_PRIORITY,
         )
-        request.meta[MARK].uri = request.url
+        transfer: Transfer = request.meta[MARK]
+        transfer.uri = request.url
+        transfer.cookies = course.way.cookies if course.way is not None else None
         return request
 
     def _reached(self, request: Request) -> None:
@@ -205,6 +208,8 @@ class Requests:
         if isinstance(transfer, Transfer):
             transfer.restart()
             transfer.sent_at = time.time()
+            if transfer.cookies is not None:
+                transfer.cookies.add_to(request)
             if self._archive is not None:
                 transfer.sent = request
             self._downloads.reached(request)
@@ -288,8 +293,9 @@ def _user_agent(request: Request) -> str:
 
 
 def headers_of(response: Response) -> dict[str, str]:
-    """The headers of an answer, names in lower case, as text."""
+    """The headers of an answer but its cookies, names in lower case, as text."""
     return {
         name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
         for name, values in response.headers.items()
+        if name.lower() != _SET_COOKIE
     }

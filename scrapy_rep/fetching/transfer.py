@@ -42,6 +42,8 @@ from .connection import Connection
 if TYPE_CHECKING:
     from scrapy import Request
 
+    from .cookies import Cookies
+
 MARK = "rep_fetch"
 """The meta key under which a request carries its transfer."""
 
@@ -81,6 +83,7 @@ class Transfer:
     Attributes:
         limit_octets: the parse limit.
         uri: the URI of its request.
+        cookies: those of the fetch that its request belongs to; None if it belongs to none.
         response: the answer as it came, before Scrapy's middlewares.
         connection: the connection that it comes over, if we see that.
         has_head: whether the head of the answer has come.
@@ -98,6 +101,7 @@ class Transfer:
         "_is_stopped",
         "body",
         "connection",
+        "cookies",
         "has_head",
         "limit_octets",
         "remark",
@@ -110,6 +114,7 @@ class Transfer:
     def __init__(self, limit_octets: int) -> None:
         self.limit_octets = limit_octets
         self.uri = ""
+        self.cookies: Cookies | None = None
         self.sent_at: float | None = None
         self.sent: Request | None = None
         self.body: bytes | None = None

@@ -161,6 +161,7 @@ FAULTS: dict[str, Fault] = {
     "redirect to another path of another origin": leads(
         "file", "{other}/policy?a=b", Plan({"/policy?a=b": _FILE})
     ),
+    "behind a wall of cookies": answers("file", Answer(body=SERVED, wall=("seen=1", ""))),
     "good, then 503": answers("file", Sequence([_FILE, Answer(status=503)], cycle=True)),
     "304 to the validators": answers("same", Answer(body=SERVED, etag=KEPT_ETAG)),
     "an empty file": answers("empty", Answer()),

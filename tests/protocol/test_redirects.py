@@ -100,6 +100,24 @@ class TestLoops:
     def test_whoever_is_said_to_ask(self) -> None:
         assert after(b"http://user@example.com/robots.txt") is Failure.REDIRECT_LOOP
 
+    @pytest.mark.parametrize(
+        ("asked", "cookies_at", "step"),
+        [
+            ([_FIRST], 1, _FIRST),
+            ([_FIRST, _NEXT], 1, _FIRST),
+            ([_FIRST, _NEXT], 2, _FIRST),
+            ([_FIRST, _FIRST], 1, Failure.REDIRECT_LOOP),
+            ([_FIRST] * 5, 5, _FIRST),
+            ([_FIRST] * 6, 6, Failure.REDIRECT_LIMIT),
+        ],
+    )
+    def test_once_a_cookie_was_set(
+        self, asked: list[str], cookies_at: int, step: str | Failure
+    ) -> None:
+        """A site may answer otherwise then: to ask again is no loop, but a hop."""
+        location = _FIRST.encode()
+        assert next_hop(asked, 302, location, limit=5, cookies_at=cookies_at) == step
+
 
 class TestUserinfo:
     """Credentials that a site writes into a Location are not sent."""

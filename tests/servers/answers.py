@@ -51,6 +51,8 @@ class Answer:
         etag: sent, and answered with 304 where If-None-Match names it.
         last_modified: sent, and answered with 304 where If-Modified-Since equals it.
         version: of HTTP.
+        wall: a cookie, and where a client that does not bring it is sent; where that is empty, to
+            the same URL, and the cookie is set.
     """
 
     status: int = 200
@@ -65,6 +67,7 @@ class Answer:
     etag: str | None = None
     last_modified: str | None = None
     version: str = "1.1"
+    wall: tuple[str, str] | None = None
 
     @property
     def octets(self) -> bytes:

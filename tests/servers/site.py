@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tests.servers.answers import Answer, Sequence, from_json
+from tests.servers.answers import Answer, Sequence, from_json, redirect
 from tests.servers.control import answer_questions, questions, say
 from tests.servers.sending import send
 
@@ -74,8 +74,20 @@ class ScriptedSite:
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         request = await _read_request(reader, writer.get_extra_info("socket"))
         self._requests.append(request)
-        keep = await send(writer, self.answer(request.path), request.method, request.headers)
+        answer = _before_wall(self.answer(request.path), request)
+        keep = await send(writer, answer, request.method, request.headers)
         return keep and request.headers.get("connection", "").lower() != "close"
+
+
+def _before_wall(answer: Answer, request: Request) -> Answer:
+    """What a client gets that may lack the cookie of a wall."""
+    cookie, location = answer.wall or ("", "")
+    if not cookie or cookie in request.headers.get("cookie", "").split("; "):
+        return answer
+    if location:
+        return redirect(location, 302)
+    headers = [("Location", request.path), ("Set-Cookie", f"{cookie}; Path=/")]
+    return Answer(status=302, headers=headers)
 
 
 async def _read_request(reader: asyncio.StreamReader, of: Any) -> Request:

@@ -21,7 +21,7 @@ _SCHEMES = frozenset({"http", "https"})
 
 
 def next_hop(
-    asked: Sequence[str], status: int, location: bytes | None, *, limit: int
+    asked: Sequence[str], status: int, location: bytes | None, *, limit: int, cookies_at: int = 0
 ) -> str | Event:
     """What follows from an answer: the URI to ask next, or the event that the exchange ends in.
 
@@ -30,6 +30,8 @@ def next_hop(
         status: the answer's status code.
         location: its Location header, if it has one.
         limit: how many redirects are followed.
+        cookies_at: how many of the URIs had been asked when a cookie was set last: since then, they
+            may answer otherwise.
     """
     if status not in REDIRECT_STATUSES:
         return status
@@ -39,7 +41,7 @@ def next_hop(
     target = _target(asked[-1], reference)
     if target is None:
         return Failure.REDIRECT_TARGET
-    if target in asked:
+    if target in asked[cookies_at:]:
         return Failure.REDIRECT_LOOP
     return target if len(asked) <= limit else Failure.REDIRECT_LIMIT
 
