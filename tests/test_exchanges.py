@@ -453,6 +453,70 @@ class TestLeases:
         in_a_crawl(work)
 
 
+class TestEarlierRuns:
+    """What is known of a run before, and what of those that go on beside this one."""
+
+    @pytest.mark.parametrize(
+        ("ago", "retry_after", "is_asked"),
+        [(10, None, True), (10, "3", True), (10, "3600", False), (-0.1, None, False)],
+    )
+    def test_an_outage_holds_if_it_was_learnt_since(
+        self, ago: float, retry_after: str | None, *, is_asked: bool
+    ) -> None:
+        async def work(crawl: Crawl) -> None:
+            await asyncio.sleep(max(0.0, -ago))
+            headers = {"retry-after": retry_after} if retry_after else {}
+            left = crawl.learnt(replace(DOWN, headers=headers), age=max(0.0, ago))
+            await crawl.keep(left)
+            known = await crawl.settle()
+            assert len(crawl.fetcher.copies) == is_asked
+            assert body_of(known) == (BODY if is_asked else None)
+
+        in_a_crawl(work)
+
+    def test_many_that_begin_ask_once(self) -> None:
+        async def work(crawl: Crawl) -> None:
+            await crawl.keep(crawl.learnt(DOWN, age=10))
+            others = [Crawl({"REP_STORE": "memory"}) for _ in range(9)]
+            for one in others:
+                one.keeper._store = crawl.store
+            crawl.fetcher.answers = [DOWN]
+            everyone = [crawl, *others]
+            for one in others:
+                one.fetcher = one.exchanges._fetcher = crawl.fetcher  # type: ignore[assignment]
+            found = await asyncio.gather(*(one.settle() for one in everyone))
+            assert len(crawl.fetcher.copies) == 1
+            assert {one.outage.count for one in found if one.outage} == {2}
+
+        in_a_crawl(work)
+
+    def test_a_clock_that_is_set_back_makes_no_earlier_run(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def work(crawl: Crawl) -> None:
+            now = time.time()
+            monkeypatch.setattr(f"{module.__name__}.time.time", lambda: now - 3600)
+            crawl.fetcher.answers = [DOWN]
+            for _ in range(2):
+                await crawl.settle()
+            assert len(crawl.fetcher.copies) == 1
+
+        in_a_crawl(work)
+
+    def test_the_age_of_what_the_store_had_is_told_once(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async def work(crawl: Crawl) -> None:
+            await crawl.keep(crawl.learnt(age=600))
+            for _ in range(2):
+                await crawl.settle()
+
+        with caplog.at_level("DEBUG"):
+            in_a_crawl(work)
+        told = [one for one in caplog.messages if "from the store" in one]
+        assert told == [f"rules of {URI} from the store, 10 min old"]
+
+
 class TestTargets:
     """What redirects lead to."""
 

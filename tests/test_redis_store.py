@@ -360,3 +360,25 @@ def test_a_local_tier_that_cannot_be_had_is_memory(redis_server: RedisServer) ->
         assert set(asked(proxy).values()) == {1}
     (words,) = warnings(done)
     assert "REP_STORE_LOCAL = 'memory'" in words
+
+
+@pytest.mark.parametrize("loop", _LOOPS)
+def test_an_outage_of_an_earlier_run_holds_none_of_the_next(own: RedisServer, loop: Loop) -> None:
+    """One worker left it; four others begin, and one of them asks, before any page is had."""
+    with hosts(1, 0.5) as (proxy, names):
+        uri = f"{names[0]}/robots.txt"
+        proxy.change({uri: Answer(status=503)})
+        worker(own.url, proxy, names, None, loop=loop)
+        assert proxy.paths() == [uri]
+        proxy.change({uri: Answer(body=_RULES, delay_seconds=0.5)})
+        with ThreadPoolExecutor(_WORKERS) as threads:
+            seeds = range(_WORKERS)
+            results = [
+                *threads.map(
+                    lambda seed: worker(own.url, proxy, names, None, loop=loop, seed=seed), seeds
+                )
+            ]
+        pages = Counter(path for path in proxy.paths() if path != uri)
+        asked = proxy.paths().count(uri)
+    assert asked == 2, [one.log for one in results]
+    assert pages == {f"{names[0]}/public": _WORKERS}

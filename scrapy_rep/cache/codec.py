@@ -157,6 +157,7 @@ def _outage_header(outage: Outage) -> dict[str, Any]:
         "failed_at": outage.failed_at,
         "count": outage.count,
         "retry_at": outage.retry_at,
+        "retry_after_seconds": outage.retry_after_seconds,
         **_steps_header("steps", outage.steps),
     }
 
@@ -170,6 +171,7 @@ def _outage(header: dict[str, Any]) -> Outage:
         count=int(header["count"]),
         retry_at=_instant(header["retry_at"]),
         steps=_steps(header.get("steps")),
+        retry_after_seconds=_instant(header.get("retry_after_seconds", 0.0)),
     )
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from scrapy_rep.protocol.units import age_words
+
 from .running import CommandError
 
 if TYPE_CHECKING:
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.access.knowledge import Answer
     from scrapy_rep.protocol.access.origin import Origin
-
-_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +102,3 @@ def stored(settings: Settings, origins: Sequence[Origin]) -> dict[Origin, Told]:
     except (CommandError, StoreError):
         return {}  # there is no store: everything is fetched
     return found
-
-
-def age_words(seconds: float) -> str:
-    """A time span in its largest unit: ``3 min``."""
-    seconds = max(seconds, 0)
-    for unit, word in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
-        if seconds >= unit:
-            return f"{seconds / unit:.0f} {word}"
-    return f"{seconds:.0f} s"

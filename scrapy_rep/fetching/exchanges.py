@@ -36,13 +36,14 @@ from scrapy_rep.protocol.access.exchange import (
     PolicyOptions,
     Standing,
     State,
+    as_left,
     is_worth_a_retry,
     learn,
     standing,
 )
 from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Step, steps_to
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.units import DAY_SECONDS
+from scrapy_rep.protocol.units import DAY_SECONDS, age_words
 
 from .askers import Asker
 from .carried import Carried
@@ -71,6 +72,7 @@ _NEWER_SECONDS = 1.0  # a newer copy than ours is fresh for longer than ours, by
 _SLOW_SECONDS = 5.0  # after which the log says that we wait for another process
 _ANSWERING_SECONDS = DAY_SECONDS  # how long a page's answer shows that its origin is up
 _ANSWERING_OCTETS = 1 << 20
+_DATED_OCTETS, _DATED_COST = 1 << 22, 400  # for some 10,000 files
 
 
 class NotNeededError(Exception):
@@ -126,6 +128,8 @@ class Exchanges:
         self._ticks = Ticks(_LOOK_SECONDS)
         self._heartbeat = Ticks(LEASE_SECONDS / 3)  # so each lease is renewed in time
         self._answering: Lru[Origin, float] = Lru(_ANSWERING_OCTETS)
+        self._dated: Lru[Key, bool] = Lru(_DATED_OCTETS)  # whose age was told
+        self._began = time.monotonic()  # which nobody sets
 
     async def close(self) -> None:
         """Close the store; what is still under way goes on without it."""
@@ -251,20 +255,21 @@ class Exchanges:
         is_said, is_refused = False, False
         while True:
             course.enter(Part.STORE)
-            known = self._keeper.peek(key)
+            known = self._of_this_run(self._keeper.peek(key))
             if self._is_enough(origin, known, rules, is_refresh=is_refresh):
-                self._count(course.resource.store_hit)
+                self._hit(key, known, course)
                 return known
             # What the store takes as fresh may not be so by this crawl's settings.
             wanted = math.inf if is_refused else _wanted_seconds(known, is_refresh=is_refresh)
             claimed = await self._keeper.claim(key, wanted)
-            if self._is_enough(origin, claimed.known, rules, is_refresh=is_refresh):
-                self._count(course.resource.store_hit)
+            known = self._of_this_run(claimed.known)
+            if self._is_enough(origin, known, rules, is_refresh=is_refresh):
+                self._hit(key, known, course)
                 if claimed.held is not None:
                     await self._keeper.release(claimed.held)
-                return claimed.known
+                return known
             if claimed.held is not None:
-                return await self._ask(key, claimed.known, rules, claimed.held, course)
+                return await self._ask(key, known, rules, claimed.held, course)
             if claimed.wait_seconds is None:
                 is_refused = True
                 continue
@@ -278,6 +283,20 @@ class Exchanges:
             patience = max(_POLL_SECONDS[0], min(pause, claimed.wait_seconds))
             await sleep(patience * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
             pause = min(2 * pause, longest)
+
+    def _hit(self, key: Key, known: Knowledge, course: Course) -> None:
+        """Count what the store had; log once for each file how old it is."""
+        self._count(course.resource.store_hit)
+        if self._dated.get(key) is None:
+            self._dated.put(key, value=True, octets=_DATED_COST)
+            age = age_words(time.time() - Entry(key, known).changed_at)
+            logger.debug(
+                "rules of %s from the store, %s old", key.uri, age, extra=self._journal.extra
+            )
+
+    def _of_this_run(self, known: Knowledge) -> Knowledge:
+        """What is known, with what an earlier run found unreachable due at once."""
+        return as_left(known, time.time() - (time.monotonic() - self._began))
 
     def _is_enough(
         self, origin: Origin, known: Knowledge, rules: PolicyOptions, *, is_refresh: bool

@@ -1,5 +1,15 @@
-"""How long a day is, for everything that counts in days: lifetimes, windows, clocks."""
+"""Spans of time: how long a day is, and how people say them."""
 
 from __future__ import annotations
 
 DAY_SECONDS = 86_400.0
+_UNITS = ((DAY_SECONDS, "d"), (3600.0, "h"), (60.0, "min"))
+
+
+def age_words(seconds: float) -> str:
+    """A time span in its largest unit: ``3 min``."""
+    seconds = max(seconds, 0)
+    for unit, word in _UNITS:
+        if seconds >= unit:
+            return f"{seconds / unit:.0f} {word}"
+    return f"{seconds:.0f} s"

@@ -99,5 +99,6 @@ outages = st.builds(
     count=st.integers(1, 10**9),
     retry_at=_instants,
     steps=_steps,
+    retry_after_seconds=st.floats(0, 3600),
 )
 entries = st.builds(Entry, origins, st.builds(Knowledge, st.none() | copies, st.none() | outages))

@@ -11,10 +11,11 @@ import pytest
 
 from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.commands import asking
-from scrapy_rep.commands.answers import Freshness, age_words
+from scrapy_rep.commands.answers import Freshness
 from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.access.knowledge import Answer
 from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.units import age_words
 from tests.cache.samples import ORIGIN, file_entry, outage_entry, usual_key
 from tests.commands.calling import rep
 

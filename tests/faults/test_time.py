@@ -207,13 +207,106 @@ class TestNegative:
             assert len(robots(site)) == 1
 
     def test_and_in_the_next_crawl_neither(self, tmp_path: Path) -> None:
-        settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "a.sqlite")}
-        for answer, count in ((Answer(status=404), 2), (_DOWN, 0)):
-            with Site({"/robots.txt": answer}) as site:
-                for _ in range(2):
-                    crawl(PACED_SPIDER, settings=settings, urls=pages(site, 1))
-                assert site.paths().count("/0") == count
-                assert len(robots(site)) == 1
+        settings = stored(tmp_path)
+        with Site({"/robots.txt": Answer(status=404)}) as site:
+            for _ in range(2):
+                crawl(PACED_SPIDER, settings=settings, urls=pages(site, 1))
+            assert site.paths() == ["/robots.txt", "/0", "/0"]
+
+
+def stored(tmp_path: Path, **settings: Any) -> dict[str, Any]:
+    """The settings of crawls that keep their answers in a file."""
+    path = str(tmp_path / "store.sqlite")
+    return {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": path, **settings}
+
+
+class TestEarlierRuns:
+    """6: "asked again at once by a new run, unless a Retry-After still holds"."""
+
+    @pytest.mark.parametrize("loop", LOOPS)
+    def test_what_was_unreachable_is_asked_for_at_once(self, loop: Loop, tmp_path: Path) -> None:
+        """The site is up again, and no page waits for what is left of the pause."""
+        settings = stored(tmp_path, REP_UNREACHABLE_HOLD_SECONDS=60, REP_RETRY_FIRST_SECONDS=20)
+        with Site({"/robots.txt": _DOWN}) as site:
+            urls = [*pages(site, 2), site.url("/private")]
+            left = crawl(
+                PACED_SPIDER,
+                loop=loop,
+                settings={**settings, "REP_UNREACHABLE_HOLD_SECONDS": 0},
+                urls=urls,
+            )
+            assert site.paths() == ["/robots.txt"], left.log
+            site.change({"/robots.txt": Answer(body=_RULES)})
+            result = crawl(PACED_SPIDER, loop=loop, settings=settings, urls=urls)
+            assert site.paths() == ["/robots.txt", "/robots.txt", "/0", "/1"], result.log
+            assert site.requests()[-1].at - site.requests()[0].at < 15
+        assert result.stats["elapsed_time_seconds"] < 10
+
+    @pytest.mark.parametrize("loop", LOOPS)
+    def test_what_is_unreachable_still_permits_nothing(self, loop: Loop, tmp_path: Path) -> None:
+        """And is asked for once by each run, however many requests there are."""
+        with Site({"/robots.txt": _DOWN}) as site:
+            for count in (1, 2):
+                result = crawl(
+                    PACED_SPIDER, loop=loop, settings=stored(tmp_path), urls=pages(site, 5)
+                )
+                assert site.paths() == ["/robots.txt"] * count, result.log
+        assert "unreachable (503, 2 in a row)" in result.log
+
+    @pytest.mark.parametrize("loop", LOOPS)
+    def test_a_retry_after_holds(self, loop: Loop, tmp_path: Path) -> None:
+        later = Answer(status=503, headers=[("Retry-After", "3600")])
+        with Site({"/robots.txt": later}) as site:
+            for _ in range(2):
+                result = crawl(
+                    PACED_SPIDER, loop=loop, settings=stored(tmp_path), urls=pages(site, 2)
+                )
+            assert site.paths() == ["/robots.txt"], result.log
+        assert result.stats["rep/store/hit"] == 1
+
+    def test_a_retry_after_that_has_ended_does_not(self, tmp_path: Path) -> None:
+        """Though the pause of the run that got it was longer."""
+        later = Answer(status=503, headers=[("Retry-After", "1")])
+        with Site({"/robots.txt": Sequence([later, Answer(body=_RULES)])}) as site:
+            for _ in range(2):
+                crawl(PACED_SPIDER, settings=stored(tmp_path), urls=pages(site, 1))
+                time.sleep(1)
+            assert site.paths() == ["/robots.txt", "/robots.txt", "/0"]
+
+    @pytest.mark.parametrize("loop", LOOPS)
+    def test_the_copy_from_before_is_obeyed_if_it_is_down_still(
+        self, loop: Loop, tmp_path: Path
+    ) -> None:
+        good = Answer(body=_RULES, headers=[("Cache-Control", "max-age=1")])
+        with Site({"/robots.txt": Sequence([good, _DOWN])}) as site:
+            settings = stored(tmp_path, REP_CACHE_MIN_SECONDS=0.1)
+            for _ in range(3):
+                result = crawl(
+                    PACED_SPIDER,
+                    loop=loop,
+                    settings=settings,
+                    urls=[site.url("/private"), *pages(site, 1)],
+                )
+                time.sleep(1)
+            assert site.paths() == ["/robots.txt", "/0"] * 3, result.log
+        assert result.stats["rep/stale"] >= 1
+
+    @pytest.mark.parametrize("loop", LOOPS)
+    def test_the_age_of_what_the_store_had_is_told_once(self, loop: Loop, tmp_path: Path) -> None:
+        path, then = tmp_path / "store.sqlite", time.time() - 3 * 3600
+        with Site() as site:
+            origin = Origin.of(site.url())
+            assert origin is not None
+            uri = origin.robots_txt_uri
+            old = Copy(200, _RULES.encode(), (uri,), (), then, then, then + 86_400)
+            store = SqliteStore(path, 1 << 30)
+            store.commit(Entry(usual_key(origin), Knowledge(old)), None).result()
+            store.close()
+            settings = stored(tmp_path, LOG_LEVEL="DEBUG")
+            urls = [*pages(site, 9), site.url("/private")]
+            result = crawl(PACED_SPIDER, loop=loop, settings=settings, urls=urls)
+            assert sorted(site.paths()) == sorted(f"/{number}" for number in range(9))
+        assert result.log.count(f"rules of {uri} from the store, 3 h old") == 1
 
 
 class TestRetries:

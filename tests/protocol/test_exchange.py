@@ -19,6 +19,7 @@ from scrapy_rep.protocol.access.exchange import (
     PolicyOptions,
     Standing,
     State,
+    as_left,
     is_worth_a_retry,
     learn,
     standing,
@@ -221,6 +222,26 @@ class TestLearning:
         known = after((0, DOWN), (HOUR, DOWN), (2 * HOUR, FILE), (3 * HOUR, DOWN))
         assert known.outage is not None
         assert (known.outage.since - START, known.outage.count) == (3 * HOUR, 1)
+
+    @pytest.mark.parametrize(
+        ("retry_after", "due_at"), [(None, 0.0), ("0", 0.0), ("20", 20.0), ("999999", HOUR)]
+    )
+    @pytest.mark.parametrize("chance", [0.0, 0.9])
+    def test_what_an_earlier_run_left_is_due_at_once(
+        self, retry_after: str | None, due_at: float, chance: float
+    ) -> None:
+        """But for a Retry-After. Of this run, nothing changes."""
+        answer = Answer(503, headers={} if retry_after is None else {"retry-after": retry_after})
+        known = learn(after((-DAY, FILE)), answer, START, Limits(), chance=chance)
+        assert known.outage is not None
+        found = as_left(known, START + 1)
+        assert found.outage is not None
+        assert found.outage.retry_at == START + due_at
+        assert found == dataclasses.replace(
+            known, outage=dataclasses.replace(known.outage, retry_at=START + due_at)
+        )
+        assert as_left(known, START) == known
+        assert as_left(after((0, FILE)), START + 1) == after((0, FILE))
 
     def test_validators_are_those_of_files(self) -> None:
         headers = {"etag": '"1"', "last-modified": "yesterday", "date": "today"}

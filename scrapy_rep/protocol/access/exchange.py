@@ -261,6 +261,19 @@ def learn(
     )
 
 
+def as_left(known: Knowledge, began_at: float) -> Knowledge:
+    """What an earlier run left is known to one that began at an instant.
+
+    What was unreachable then is due at once, or when its Retry-After ends: the site may well be up
+    again, and a run that begins is not to wait for the pauses of another.
+    """
+    outage = known.outage
+    if outage is None or outage.failed_at >= began_at:
+        return known
+    retry_at = min(outage.retry_at, outage.failed_at + outage.retry_after_seconds)
+    return replace(known, outage=replace(outage, retry_at=retry_at))
+
+
 def is_worth_a_retry(answer: Answer, now: float, pause_seconds: float) -> bool:
     """Whether to ask again after a short pause while requests wait.
 
@@ -290,6 +303,7 @@ def _outage(
 ) -> Outage:
     count = before.count + 1 if before is not None else 1
     wait = retry_seconds(answer.headers, now, limits, count=count)
+    asked = retry_after_seconds(answer.headers, now) or 0.0
     return Outage(
         event=answer.event,
         hops=answer.hops,
@@ -298,4 +312,5 @@ def _outage(
         count=count,
         retry_at=now + wait * (1 + chance / 4),
         steps=answer.steps,
+        retry_after_seconds=min(asked, limits.retry_after_max_seconds),
     )

@@ -106,6 +106,7 @@ class Outage:
     count: int
     retry_at: float
     steps: tuple[Step, ...] = ()  # of the last attempt; empty if they are not known
+    retry_after_seconds: float = 0.0  # as its answer asks, within our limit; 0 if it does not
 
 
 @dataclass(frozen=True, slots=True)
