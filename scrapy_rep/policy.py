@@ -9,7 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.protocol.access.events import AccessResult, Event, Meaning, access_result, name_of
+from scrapy_rep.protocol.access.events import (
+    AccessResult,
+    Event,
+    Failure,
+    Meaning,
+    access_result,
+    name_of,
+)
 from scrapy_rep.protocol.access.exchange import Standing
 from scrapy_rep.protocol.access.knowledge import REMARK, Copy, Knowledge, Outage, Step
 from scrapy_rep.protocol.access.origin import Origin
@@ -175,9 +182,10 @@ class Policy:
         self.is_unreachable = self.access_result is AccessResult.UNREACHABLE
         self._rules = reading.rules
         self.tokens = tokens
+        reason = Reason.OVERRIDDEN if event is None else _REASONS[access_result(event)]
         self._verdict = Verdict(
             allowed=meaning is Meaning.ALLOW,
-            reason=Reason.OVERRIDDEN if event is None else _REASONS[access_result(event)],
+            reason=Reason.HTML if event is Failure.HTML else reason,
             robots_txt=origin.robots_txt_uri,
             is_stale=is_stale,
         )
@@ -256,7 +264,7 @@ class Policy:
 
     @property
     def status(self) -> int | None:
-        """The status of the last answer; None if the last fetch failed."""
+        """The status of the last answer; None if the last fetch failed, or brought a page."""
         return self._event if isinstance(self._event, int) else None
 
     @property
@@ -277,7 +285,8 @@ class Policy:
         from scrapy_rep.analysis.findings import Finding
 
         is_odd = self.access_result is AccessResult.SUCCESSFUL and self.status != _OK
-        odd = (Finding(Code.ODD_STATUS, octets=self.event.encode()),) if is_odd else ()
+        code = Code.HTML if self._event is Failure.HTML else Code.ODD_STATUS
+        odd = (Finding(code, octets=self.event.encode()),) if is_odd else ()
         if self.remark:
             odd = (*odd, Finding(Code.ODD_CODING, octets=self.remark.encode()))
         return (*odd, *self._view("findings"))

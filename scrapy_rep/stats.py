@@ -178,7 +178,7 @@ MEANINGS = {
     TDMREP_DISALLOWED: "URLs of tdmrep.json not fetched because a robots.txt disallows them",
     TDMREP_FAILED: "times that nobody knows what a tdmrep.json says: unreachable, or not fetched",
     ACCESS: "fetches by access result: successful, unavailable, unreachable",
-    EVENT: "fetches by what happened: a status, or dns, timeout, redirect-loop, ...",
+    EVENT: "fetches by what happened: a status, or html, dns, timeout, redirect-loop, ...",
     REDIRECT_HOPS: "redirects of robots.txt, and of tdmrep.json, that were followed",
     PARSE_LIMIT: "files longer than the parse limit",
     PARSER_FAILED: "files or URLs on which the parser of ROBOTSTXT_PARSER raised",

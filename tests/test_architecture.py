@@ -93,7 +93,6 @@ _NEIGHBOURS = {
     ("settings", "setting_table"),
     ("setting_table", "checks"),
     ("setting_table", "hosts"),
-    ("analysis/rewrite", "analysis/lint"),
 }
 _RANKS = {room: rank for rank, line in enumerate(_ROOMS) for room in line}
 

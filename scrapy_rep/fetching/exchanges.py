@@ -406,7 +406,8 @@ class Exchanges:
         Only a hop to exactly its path, `/robots.txt`, counts: a file at another path does not speak
         for the origin that serves it.
         """
-        if isinstance(answer.event, Failure) or answer.confirms or answer.repeats is not None:
+        is_answer = isinstance(answer.event, int) or answer.event is Failure.HTML
+        if not is_answer or answer.confirms or answer.repeats is not None:
             return
         for number, uri in enumerate(answer.hops[1:], start=1):
             target = origin_at(uri, key.path)

@@ -151,7 +151,8 @@ class Fetcher:
             self._journal.count(file.responses)
             self._journal.count(file.status.format(response.status))
             headers = headers_of(response)
-            return _answer(course, step, hops, body=body, headers=headers, confirms=is_conditional)
+            event = file.event_of(step, headers.get("content-type", ""), body)
+            return _answer(course, event, hops, body=body, headers=headers, confirms=is_conditional)
 
     async def _hop(
         self, uri: str, copy: Copy | None, course: Course

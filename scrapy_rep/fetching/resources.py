@@ -5,9 +5,11 @@ All go through the same code. A file is a row: where it is, what it may be, and 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from scrapy_rep import stats
+from scrapy_rep.protocol.access.events import Event, seen_with_body
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.usage.categories import TDMREP_PATH
@@ -27,6 +29,7 @@ class Resource:
         access: counts fetches by access result.
         event: counts fetches by what happened.
         store_hit: counts what was found in the store.
+        event_of: what an answer comes to, by its event, its Content-Type and its body.
     """
 
     path: str
@@ -38,6 +41,7 @@ class Resource:
     access: str
     event: str
     store_hit: str
+    event_of: Callable[[Event, str, bytes], Event] = lambda event, *_: event
 
 
 ROBOTS_TXT = Resource(
@@ -50,6 +54,7 @@ ROBOTS_TXT = Resource(
     access=stats.ACCESS,
     event=stats.EVENT,
     store_hit=stats.STORE_HIT,
+    event_of=seen_with_body,
 )
 TDMREP = Resource(
     TDMREP_PATH,

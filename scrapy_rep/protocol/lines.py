@@ -81,6 +81,14 @@ _USUAL_KEYS = {
 SITEMAP_KEYS = _KEYS[Kind.SITEMAP]
 """One of these stands on every line that is a Sitemap line, in lower case."""
 
+KNOWN_KEYS = frozenset(
+    {
+        *[b"crawl-delay", b"request-rate", b"visit-time", b"host", b"clean-param", b"license"],
+        *[b"content-signal", b"content-signals", b"content-usage", b"noindex"],
+    }
+)
+"""Keys of other records that some crawler reads, in lower case."""
+
 WHITE_SPACE = " \t\v\f"
 _STARTS_OF_RULES = frozenset({*"aAdD", *WHITE_SPACE})
 _ALLOW, _DISALLOW = (b"|".join(_KEYS[kind]).decode() for kind in (Kind.ALLOW, Kind.DISALLOW))

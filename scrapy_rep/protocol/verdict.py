@@ -21,6 +21,7 @@ class Reason(Enum):
     OVERRIDDEN = "REP_OVERRIDES or REP_POLICY_OVERRIDES says so"
     UNAVAILABLE = "the file is unavailable"
     UNREACHABLE = "the file is unreachable"
+    HTML = "the answer is a page of HTML, and no robots.txt"
     CRAWL_DELAY = "the site asks for a longer delay than REP_CRAWL_DELAY_MAX_SECONDS"
     VISIT_TIME = "the crawl ended before the site's visit time"
     TOO_MUCH_WORK = "too many rules with wildcards may match: to tell would take too long"

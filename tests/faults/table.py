@@ -47,6 +47,14 @@ EXPECTED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("allow", "allow", "allow", "allow", "allow"),
         ("allow", "allow", "allow", "allow", "allow"),
     ),
+    "page": (
+        ("allow", "allow", "disallow", "allow", "allow"),
+        ("allow", "allow", "disallow", "allow", "allow"),
+    ),
+    "page with rules": (
+        ("served", "served", "disallow", "served", "served"),
+        ("served", "served", "disallow", "served", "served"),
+    ),
     "gone": (
         ("allow", "allow", "allow", "allow", "allow"),
         ("allow", "allow", "allow", "allow", "allow"),
@@ -150,7 +158,10 @@ FAULTS: dict[str, Fault] = {
         "file",
         Answer(body=gzip.compress(SERVED.encode()) + b"\n", headers=[("Content-Encoding", "gzip")]),
     ),
-    "none: rules after markup": answers("file", Answer(body=f"<html>\n<p>Welcome\n{SERVED}")),
+    "none: sent as HTML": answers(
+        "file", Answer(body=SERVED, headers=[("Content-Type", "text/html")])
+    ),
+    "rules after markup": answers("page with rules", Answer(body=f"<html>\n<p>Welcome\n{SERVED}")),
     "five redirects": chain("file", 5),
     "redirect to another origin's robots.txt": leads(
         "file", "{other}/robots.txt", Plan({"/robots.txt": _FILE})
@@ -161,12 +172,20 @@ FAULTS: dict[str, Fault] = {
     "redirect to another path of another origin": leads(
         "file", "{other}/policy?a=b", Plan({"/policy?a=b": _FILE})
     ),
-    "behind a wall of cookies": answers("file", Answer(body=SERVED, wall=("seen=1", ""))),
+    "redirect to a wall of cookies": Fault(
+        "file",
+        lambda _: Plan(
+            {"/robots.txt": redirect("/rules"), "/rules": Answer(body=SERVED, wall=("seen=1", ""))}
+        ),
+    ),
     "good, then 503": answers("file", Sequence([_FILE, Answer(status=503)], cycle=True)),
     "304 to the validators": answers("same", Answer(body=SERVED, etag=KEPT_ETAG)),
     "an empty file": answers("empty", Answer()),
     "204": answers("empty", Answer(status=204)),
-    "nothing but markup": answers("empty", Answer(body="<html><p>No such page</p></html>")),
+    "text sent as HTML": answers(
+        "page", Answer(body="No such page", headers=[("Content-Type", "text/html; charset=utf-8")])
+    ),
+    "nothing but markup": answers("page", Answer(body="<html><p>No such page</p></html>")),
     "404": answers("gone", Answer(status=404)),
     "404 whose body disallows": answers(
         "gone", Answer(status=404, body="User-agent: *\nDisallow: /")

@@ -19,6 +19,7 @@ from scrapy_rep.protocol.access.events import (
     Meaning,
     access_result,
     name_of,
+    seen_with_body,
 )
 from scrapy_rep.protocol.errors import ConfigurationError
 
@@ -35,6 +36,7 @@ class _Row(NamedTuple):
 
 
 _FILE = _Row(AccessResult.SUCCESSFUL, _RULES, _RULES, _RULES, _RULES, _RULES)
+_PAGE = _FILE._replace(strict=_DISALLOW)
 _GONE = _Row(AccessResult.UNAVAILABLE, _ALLOW, _ALLOW, _ALLOW, _ALLOW, _ALLOW)
 _GUARDED = _Row(AccessResult.UNAVAILABLE, _ALLOW, _ALLOW, _DISALLOW, _ALLOW, _ALLOW)
 _DOWN = _Row(AccessResult.UNREACHABLE, _DISALLOW, _DISALLOW, _DISALLOW, _ALLOW, _ALLOW)
@@ -61,6 +63,7 @@ _TABLE: dict[Event, _Row] = {
     Failure.REDIRECT_LIMIT: _GUARDED,
     Failure.REDIRECT_LOOP: _GUARDED,
     Failure.REDIRECT_TARGET: _GUARDED,
+    Failure.HTML: _PAGE,
 }
 
 
@@ -100,7 +103,7 @@ class TestTable:
         for preset in PRESETS:
             policy = AccessPolicy(preset)
             with_rules = {event for event in _TABLE if policy.meaning(event) is _RULES}
-            assert with_rules == set(range(200, 300))
+            assert with_rules - {Failure.HTML} == set(range(200, 300))
 
     @pytest.mark.parametrize("status", [-404, -1, 0, 20, 99, 1000, 2000, 4040, 40_000])
     def test_numbers_that_are_no_status(self, status: int) -> None:
@@ -145,6 +148,7 @@ class TestOverrides:
             (777, ("777", "7xx", "nonsense", "unreachable")),
             (Failure.DNS, ("dns", "network", "unreachable")),
             (Failure.GUARD, ("guard", "network", "unreachable")),
+            (Failure.HTML, ("html", "2xx")),
             (Failure.REDIRECT_LOOP, ("redirect-loop", "redirect", "unavailable")),
         ],
     )
@@ -180,6 +184,7 @@ class TestOverrides:
         assert _means({"204": "allow"}, 204) is _ALLOW
         assert _means({"206": "disallow"}, 206) is _DISALLOW
         assert _means({"2xx": "disallow", "200": "rules"}, 200) is _RULES
+        assert _means({"html": "rules"}, Failure.HTML, "strict") is _RULES
 
     def test_no_override_makes_up_rules(self) -> None:
         """A body without an access that succeeded is no robots.txt."""
@@ -212,3 +217,53 @@ class TestErrors:
     def test_meaning(self, meaning: str) -> None:
         with pytest.raises(ConfigurationError, match="choose one of allow, disallow"):
             AccessPolicy(overrides={"404": meaning})
+
+
+_DOCTYPE = b"<!doctype html>"
+
+
+class TestHtml:
+    """5: A 2xx whose body is HTML is an event of its own."""
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"<!DOCTYPE html><title>x</title>",
+            b"<!doctype html",
+            b" \t\r\n\v\f<HTML lang=en>",
+            b"\xef\xbb\xbf\n<html>",
+            "<!doctype html>".encode("utf-16"),
+            b"<html>\nUser-agent: *\nDisallow: /",
+            b"<!doctype html>" + b"x" * 600_000,
+        ],
+    )
+    @pytest.mark.parametrize("content_type", ["", "text/plain", "text/html"])
+    def test_by_its_first_octets(self, body: bytes, content_type: str) -> None:
+        assert seen_with_body(200, content_type, body) is Failure.HTML
+        assert seen_with_body(203, content_type, body) is Failure.HTML
+
+    @pytest.mark.parametrize(
+        ("body", "is_page"),
+        [
+            (b"Not found", True),
+            (b"<meta name=viewport>\n<p>See: the index", True),
+            (b"# nothing", True),
+            (b"User-agent: *\nDisallow: /x", False),
+            (b"<p>\ndisallow /x", False),
+            (b"crawl-delay: 2", False),
+            (b"Sitemap: /s.xml", False),
+            (b"", False),
+            (b"\xef\xbb\xbf\r\n \n", False),
+        ],
+    )
+    def test_by_what_it_is_sent_as(self, body: bytes, *, is_page: bool) -> None:
+        for kind in ("text/html", "Text/HTML ; charset=utf-8", "text/html, text/html"):
+            assert seen_with_body(200, kind, body) == (Failure.HTML if is_page else 200)
+        for kind in ("", "text/plain", "text/htmlx", "application/json; x=text/html"):
+            assert seen_with_body(200, kind, body) == 200
+
+    @pytest.mark.parametrize(
+        "event", [404, 503, 302, 304, 100, Failure.REDIRECT_LOOP, Failure.LOCAL, Failure.TRUNCATED]
+    )
+    def test_only_of_a_success(self, event: Event) -> None:
+        assert seen_with_body(event, "text/html", _DOCTYPE) == event

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import urljoin
 
+from scrapy_rep.protocol.access.events import Failure, seen_with_body
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.lines import Coding
 from tests.shared import SHARED, needs_shared
@@ -47,6 +48,16 @@ class TestVerdicts:
                         wrong.append((row["host"], agent, url))
         assert wrong == []
         assert asked == _VERDICTS
+
+
+@needs_shared
+def test_pages_of_html() -> None:
+    """One file in 31 is one by its octets alone; one in 22 if it was sent as HTML."""
+    counts = [
+        sum(seen_with_body(200, kind, body) is Failure.HTML for body in _bodies().values())
+        for kind in ("text/plain", "text/html")
+    ]
+    assert counts == [91, 128]
 
 
 @needs_shared

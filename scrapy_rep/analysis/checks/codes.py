@@ -41,6 +41,7 @@ class Code(Enum):
     SCHEMES_DIFFER = "REP012"
     ODD_CODING = "REP013"
     SLOW_ANSWER = "REP014"
+    HTML = "REP015"
 
     BOM = "REP101"
     UTF16 = "REP102"

@@ -131,4 +131,12 @@ ANSWERS = (
         Answer(200, _FILE, (_URI,), _TEXT, took_seconds=6.2),
         Answer(200, _FILE, (_URI,), _TEXT, took_seconds=0.2),
     ),
+    Check(
+        Code.HTML,
+        Severity.WARNING,
+        "the answer is a page of HTML, so there are no rules; some crawlers keep out then",
+        "answer with the file, or 404 if there is none; let no wall or error page stand in for it",
+        Answer(Failure.HTML, b"<!doctype html>\n<title>Welcome</title>\n", (_URI,), _TEXT),
+        _GOOD,
+    ),
 )

@@ -21,6 +21,7 @@ _FAILURES = {
     Failure.REDIRECT_LIMIT: Code.REDIRECT_DEAD_END,
     Failure.REDIRECT_LOOP: Code.REDIRECT_DEAD_END,
     Failure.REDIRECT_TARGET: Code.REDIRECT_DEAD_END,
+    Failure.HTML: Code.HTML,
 }
 _PLAIN = "text/plain"
 
@@ -36,9 +37,9 @@ def answer_findings(answer: Answer) -> Iterator[Finding]:
         yield Finding(Code.SERVER_ERROR, octets=octets)
     elif result is AccessResult.UNAVAILABLE:
         yield Finding(Code.CLIENT_ERROR, octets=octets)
-    else:
-        if event != _OK:
-            yield Finding(Code.ODD_STATUS, octets=octets)
+    elif event != _OK:
+        yield Finding(Code.ODD_STATUS, octets=octets)
+    if result is AccessResult.SUCCESSFUL:
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != _PLAIN and not _is_ftp(answer):
             yield Finding(Code.MEDIA_TYPE, octets=kind.encode() or b"(none)")

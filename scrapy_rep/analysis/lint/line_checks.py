@@ -8,17 +8,9 @@ from collections.abc import Iterator
 from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.outline import Line, Outline
-from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, Kind
+from scrapy_rep.protocol.lines import KNOWN_KEYS, LINE_LIMIT_OCTETS, Kind
 
 from .slips import is_one_slip
-
-KNOWN_KEYS = frozenset(
-    {
-        *[b"crawl-delay", b"request-rate", b"visit-time", b"host", b"clean-param", b"license"],
-        *[b"content-signal", b"content-signals", b"content-usage", b"noindex"],
-    }
-)
-"""Other records that some crawler reads, or that have a check of their own."""
 
 _UNSUPPORTED_KEYS = frozenset(
     {

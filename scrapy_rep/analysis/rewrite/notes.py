@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scrapy_rep.analysis.lint.line_checks import KNOWN_KEYS
 from scrapy_rep.analysis.outline import Line, Outline, name_of
 from scrapy_rep.protocol.extensions.pace import PACE_KEYS
-from scrapy_rep.protocol.lines import RULES, Kind
+from scrapy_rep.protocol.lines import KNOWN_KEYS, RULES, Kind
 
 from .spelling import comment_text
 

@@ -12,12 +12,14 @@ An event is named as users name it in overrides, and belongs to classes, narrow 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 
 from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.protocol.lines import KNOWN_KEYS, PARSE_LIMIT_OCTETS, Kind, Record, clean, records
 
 
 class AccessResult(Enum):
@@ -37,7 +39,7 @@ class Meaning(Enum):
 
 
 class Failure(Enum):
-    """What else can happen than an answer with a status; the value is the event's name."""
+    """What else can happen than what a status says; the value is the event's name."""
 
     DNS = "dns"
     REFUSED = "refused"
@@ -52,25 +54,31 @@ class Failure(Enum):
     REDIRECT_LIMIT = "redirect-limit"
     REDIRECT_LOOP = "redirect-loop"
     REDIRECT_TARGET = "redirect-target"
+    HTML = "html"
 
 
 Event = int | Failure
-"""The status code of the last answer, or the failure that came instead of one."""
+"""The status code of the last answer, or what happened beside it or instead of it."""
 
 _REDIRECTS = frozenset({Failure.REDIRECT_LIMIT, Failure.REDIRECT_LOOP, Failure.REDIRECT_TARGET})
 _HUNDREDS = range(1, 10)
+_DOCTYPE = b"<!doctype html"
+_HTML = re.compile(r"[ \t]*text/html[ \t]*(?:[;,]|\Z)", re.IGNORECASE)
 NOT_MODIFIED = 304
 """The status of an answer that says: what you have is still the file."""
 
 
 # Rows of semantics by class of event. RFC 9309 makes 4xx "unavailable" (2.3.1.3) and 5xx and
 # network errors "unreachable" (2.3.1.4), and redirects that lead nowhere may be taken as
-# unavailable (2.3.1.2). Deviation: 429 asks us to wait, so it is no "there is no file", and we do
-# not use the RFC's "MAY access": with Google's documentation we put it with the 5xx. What no
-# standard knows (1xx, 6xx, an answer that is no HTTP) is unreachable: the reading that obeys more.
+# unavailable (2.3.1.2). A page of HTML is an answer that succeeded and holds no rules; what shuts
+# crawlers out answers so too, and "strict" does not take it for permission. Deviation: 429 asks us
+# to wait, so it is no "there is no file", and we do not use the RFC's "MAY access": with Google's
+# documentation we put it with the 5xx. What no standard knows (1xx, 6xx, an answer that is no HTTP)
+# is unreachable: the reading that obeys more.
 _RULES, _ALLOW, _DISALLOW = Meaning.RULES, Meaning.ALLOW, Meaning.DISALLOW
 _COLUMNS = ("rfc9309", "google", "strict", "lenient", "scrapy")
 _ROWS: dict[str, tuple[AccessResult, tuple[Meaning, Meaning, Meaning, Meaning, Meaning]]] = {
+    "html": (AccessResult.SUCCESSFUL, (_RULES, _RULES, _DISALLOW, _RULES, _RULES)),
     "2xx": (AccessResult.SUCCESSFUL, (_RULES, _RULES, _RULES, _RULES, _RULES)),
     "redirect": (AccessResult.UNAVAILABLE, (_ALLOW, _ALLOW, _DISALLOW, _ALLOW, _ALLOW)),
     "401": (AccessResult.UNAVAILABLE, (_ALLOW, _ALLOW, _DISALLOW, _ALLOW, _ALLOW)),
@@ -89,6 +97,27 @@ PRESETS: dict[str, dict[str, Meaning]] = {
 """The presets: what each class of event means under each. ``rfc9309`` is the default."""
 
 
+def seen_with_body(event: Event, content_type: str, body: bytes) -> Event:
+    """What an answer comes to once its body is known: a page of HTML is no robots.txt.
+
+    Sites answer so to what they do not know, or want to keep out. Linear in the octets.
+    """
+    if access_result(event) is not AccessResult.SUCCESSFUL:
+        return event
+    octets = clean(body, max(len(body), PARSE_LIMIT_OCTETS))[0]  # a page may be a single line
+    if octets.lstrip()[: len(_DOCTYPE)].lower().startswith((_DOCTYPE, b"<html")):
+        return Failure.HTML
+    is_page = (
+        _HTML.match(content_type) and octets.strip() and not any(map(_is_known, records(octets)))
+    )
+    return Failure.HTML if is_page else event
+
+
+def _is_known(record: Record) -> bool:
+    _, kind, key, _ = record
+    return kind is not Kind.OTHER or key.lower() in KNOWN_KEYS
+
+
 def name_of(event: Event) -> str:
     """The event's own name: ``404``, ``timeout``."""
     return event.value if isinstance(event, Failure) else str(event)
@@ -105,6 +134,8 @@ def access_result(event: Event) -> AccessResult:
 
 def _narrow_to_wide(event: Event) -> tuple[str, ...]:
     """The names under which the event can stand in the table of rows."""
+    if event is Failure.HTML:
+        return (event.value, "2xx")
     if isinstance(event, Failure):
         return (event.value, "redirect" if event in _REDIRECTS else "network")
     hundreds = event // 100
@@ -152,7 +183,8 @@ class AccessPolicy:
                     f"{name!r} is no class of events: use a status such as '403', or one of "
                     f"{', '.join(sorted(CLASSES))}"
                 )
-            permitted = ("allow", "disallow", "rules") if name[0] == "2" else ("allow", "disallow")
+            has_body = name[0] == "2" or name == Failure.HTML.value
+            permitted = ("allow", "disallow", "rules") if has_body else ("allow", "disallow")
             if meaning not in permitted:
                 raise ConfigurationError(
                     f"{name!r} can't mean {meaning!r}: choose one of {', '.join(permitted)}"

@@ -6,9 +6,12 @@ import re
 import zlib
 from datetime import datetime, timezone
 
+from scrapy_rep.protocol.access.events import Failure
+
 BODY_OCTETS = 1 << 24
 """So much of a body is kept at most: many times the parse limit, so that no fact but size minds."""
 
+_OK = 200
 _MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}")
 _MAX_AGE = re.compile(r"(?:^|[\s,])max-age\s*=\s*\"?([0-9]{1,18})(?![0-9])", re.IGNORECASE)
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d{1,9})?Z")
@@ -41,6 +44,8 @@ def number_of(found: object) -> int | None:
 def outcome_of(event: object) -> tuple[int | None, str]:
     """The status that the name of an event is, or the failure that it names."""
     name = text_of(str(event))
+    if name == Failure.HTML.value:  # a page that came as the file
+        return _OK, ""
     return (int(name), "") if _OUTCOME_STATUS.fullmatch(name) else (None, name)
 
 

@@ -11,13 +11,13 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from scrapy_rep.protocol.access.events import AccessResult, Event, Failure, access_result
+from scrapy_rep.protocol.access.events import AccessResult, Event, Failure, access_result, name_of
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.survey.captures import Bad, Capture
 from scrapy_rep.survey.facts import host_of
 
-from .answers import date_of, max_age_of, media_type_of
+from .answers import date_of, max_age_of, media_type_of, outcome_of
 
 Fields = dict[str, str]
 Place = tuple[str, str, int, str]
@@ -95,14 +95,14 @@ def _with_fields(found: Capture, told: Fields) -> Capture:
 
 
 def _with_outcome(found: Capture, told: Fields, event: Event) -> Capture:
-    is_failure = isinstance(event, Failure)
+    status, failure = outcome_of(name_of(event))
     return replace(
         found,
-        status=None if isinstance(event, Failure) else event,
-        failure=event.value if isinstance(event, Failure) else "",
+        status=status,
+        failure=failure,
         hops=_number(told.get("rep-outcome-hops", "")),
         cross_host=host_of(told.get("rep-outcome-uri", "")) != found.host,
-        body=None if is_failure else _judged(found.body, told),
+        body=None if failure else _judged(found.body, told),
     )
 
 

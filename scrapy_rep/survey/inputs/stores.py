@@ -7,11 +7,11 @@ from pathlib import Path
 
 from scrapy_rep.cache.entry import Entry, key_of
 from scrapy_rep.cache.rows import read_entries
-from scrapy_rep.protocol.access.events import Failure
+from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.survey.captures import Bad, Capture
 from scrapy_rep.survey.facts import host_of
 
-from .answers import BODY_OCTETS, date_at, max_age_of, media_type_of
+from .answers import BODY_OCTETS, date_at, max_age_of, media_type_of, outcome_of
 
 
 def captures_in(path: str, rows: tuple[int, int]) -> Iterator[Capture | Bad]:
@@ -33,18 +33,18 @@ def capture_of(entry: Entry) -> Capture | Bad:
     known = copy or outage
     assert known is not None  # noqa: S101 - for mypy
     hops, headers = known.hops, dict(copy.headers) if copy is not None else {}
-    is_failure = isinstance(known.event, Failure)
+    status, failure = outcome_of(name_of(known.event))
     seconds = copy.fetched_at if copy is not None else outage.failed_at if outage else 0.0
     return Capture(
         origin.host,
         origin.scheme,
         origin.port,
         date_at(seconds),
-        None if isinstance(known.event, Failure) else known.event,
-        known.event.value if isinstance(known.event, Failure) else "",
+        status,
+        failure,
         max(len(hops) - 1, 0),
         bool(hops) and host_of(hops[-1]) != host_of(hops[0]),
         media_type_of(headers.get("content-type", "")),
         max_age_of(headers.get("cache-control", "")),
-        copy.body[:BODY_OCTETS] if copy is not None and not is_failure else None,
+        copy.body[:BODY_OCTETS] if copy is not None and not failure else None,
     )

@@ -1,0 +1,102 @@
+"""Pages of HTML that come with a 2xx where a robots.txt is wanted: the event `html`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.audit.reading import run_at
+from scrapy_rep.cache.sqlite import SqliteStore
+from scrapy_rep.protocol.access.origin import Origin
+from tests.audit.crawled import of_kind
+from tests.cache.samples import usual_key
+from tests.crawling import LOOPS, Loop, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
+from tests.servers.handle import Answer, Site, redirect
+
+_WALL = Answer(body="<!DOCTYPE html>\n<title>Are you a robot?</title>\n")
+_TEXT = Answer(body="Not found", headers=[("Content-Type", "text/html; charset=utf-8")])
+_WITH_RULES = Answer(body="<html>\nUser-agent: *\nDisallow: /a\n")
+PAGES = ["/a", "/b"]
+
+DISALLOW: dict[str, Any] = {"REP_POLICY_OVERRIDES": {"html": "disallow"}}
+STRICT: dict[str, Any] = {"REP_POLICY": "strict"}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    ("answer", "settings", "fetched"),
+    [
+        (_WALL, {}, PAGES),
+        (_TEXT, {}, PAGES),
+        (_WITH_RULES, {}, ["/b"]),
+        (_WALL, STRICT, []),
+        (_TEXT, STRICT, []),
+        (_WITH_RULES, STRICT, []),
+        (_WALL, DISALLOW, []),
+        (_TEXT, DISALLOW, []),
+        (_WALL, {"REP_POLICY_OVERRIDES": {"2xx": "disallow"}}, []),
+        (_WALL, {**STRICT, "REP_POLICY_OVERRIDES": {"html": "rules"}}, PAGES),
+    ],
+)
+def test_what_it_means(
+    loop: Loop, answer: Answer, settings: dict[str, Any], fetched: list[str]
+) -> None:
+    with Site({"/robots.txt": answer}) as site:
+        urls = [site.url(path) for path in PAGES]
+        result = crawl(URLS_SPIDER, loop=loop, settings={**ADDON, **settings}, urls=urls)
+        assert site.paths() == ["/robots.txt", *fetched], result.log
+    assert result.stats["rep/event/html"] == 1
+    assert result.stats["rep/access/successful"] == 1
+    if not fetched:
+        verdicts = [item["verdict"]["reason"] for item in result.items if "error" in item]
+        assert verdicts == ["HTML"] * 2
+        assert {item["error"] for item in result.items} == {"RobotsTxtDisallowed"}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("settings", [STRICT, DISALLOW])
+def test_the_store_still_knows(loop: Loop, settings: dict[str, Any], tmp_path: Path) -> None:
+    """And after a confirmation, which comes without the body."""
+    path = tmp_path / "store.sqlite"
+    given = {**ADDON, **settings, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
+    with Site({"/robots.txt": Answer(body=_WALL.body, etag='"1"')}) as site:
+        key = usual_key(Origin.of(site.url()))
+        for count in (1, 1, 2):
+            if count == 2:
+                store = SqliteStore(path, 1 << 30)
+                entry = store.peek(key)
+                assert entry is not None
+                store.commit(entry.shifted(-90_000), None).result()
+                store.close()
+            result = crawl(URLS_SPIDER, loop=loop, settings=given, urls=[site.url("/a")])
+            assert result.items[0]["verdict"]["reason"] == "HTML", result.log
+            assert site.paths() == ["/robots.txt"] * count
+        assert site.requests()[-1].headers["if-none-match"] == '"1"'
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_the_target_of_a_redirect_has_it_too(loop: Loop) -> None:
+    with Site({"/robots.txt": _WALL}) as target:
+        with Site({"/robots.txt": redirect(target.url("/robots.txt"))}) as site:
+            settings = {**WITH_SCRAPYS_QUEUE, **STRICT, "CONCURRENT_REQUESTS": 1}
+            urls = [site.url("/a"), target.url("/a")]
+            result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+            assert site.paths() == ["/robots.txt"], result.log
+        assert target.paths() == ["/robots.txt"]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_what_is_said_of_it(loop: Loop, tmp_path: Path) -> None:
+    spider = "tests.crawls.policy_spider:PolicySpider"
+    with Site({"/robots.txt": _WALL}) as site:
+        settings = {**ADDON, "REP_AUDIT_DIR": str(tmp_path)}
+        result = crawl(spider, loop=loop, settings=settings, urls=[site.url("/a")])
+    (told,) = (text for text in result.items[0]["findings"] if "page of HTML" in text)
+    assert told.startswith("the answer is a page of HTML")
+    (run,) = (run_at(path) for path in tmp_path.iterdir() if not path.is_symlink())
+    (policy,) = of_kind(run, "policy")
+    assert (policy["event"], policy["access_result"]) == ("html", "successful")
+    assert policy["hops"][0]["status"] == 200
