@@ -1,0 +1,151 @@
+"""CPU time per page of a crawl that parses its pages, with ours and with Scrapy's own middleware.
+
+    python benchmarks/parsed.py [--runs 7]
+
+60 hosts on loopback, 15 pages of 60 kB with 150 links each; the spider runs a LinkExtractor over
+every page. The site is a process of its own, and its CPU is not counted. Each crawl is a fresh
+process, and the sides take turns. The ratio of a round is ours to Scrapy's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import resource
+import statistics
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+from scrapy import Request, Spider, signals
+from scrapy.crawler import CrawlerProcess
+from scrapy.http import TextResponse
+from scrapy.linkextractors import LinkExtractor
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+HOSTS, PAGES, LINKS, PAGE_OCTETS = 60, 15, 150, 60_000
+OWN, OURS = "Scrapy's own", "ours"
+SIDES: dict[str, dict[str, Any]] = {
+    OWN: {},
+    OURS: {"ADDONS": {"scrapy_rep.Addon": 500}, "REP_STORE": "memory"},
+}
+ROBOTS_TXT = "User-agent: *\n" + "".join(f"Disallow: /private/{n}/\n" for n in range(30))
+_ITEM = '<li class="entry"><a href="/section/{n}/page.html?from=list">Entry {n}</a><p>{text}</p>'
+
+
+def _page() -> str:
+    text = "x" * (PAGE_OCTETS // LINKS - len(_ITEM))
+    items = "".join(_ITEM.format(n=number, text=text) for number in range(LINKS))
+    return f"<html><head><title>A page</title></head><body><ul>{items}</ul></body></html>"
+
+
+def _answer(body: str, kind: str) -> bytes:
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return (head + body).encode()
+
+
+def serve(told: Any) -> None:
+    """Serve all hosts on one port, which is told; until the process is ended."""
+    page, file = _answer(_page(), "text/html; charset=utf-8"), _answer(ROBOTS_TXT, "text/plain")
+
+    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            try:
+                head = await reader.readuntil(b"\r\n\r\n")
+            except (asyncio.IncompleteReadError, ConnectionError):
+                return
+            writer.write(file if head.startswith(b"GET /robots.txt ") else page)
+
+    async def run() -> None:
+        server = await asyncio.start_server(client, "0.0.0.0", 0)
+        told.send(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    asyncio.run(run())
+
+
+class ParsedSpider(Spider):
+    """Extracts the links of every page."""
+
+    name = "parsed"
+
+    def __init__(self, port: int) -> None:
+        super().__init__()
+        self.homes = [f"http://127.0.2.{1 + host}:{port}" for host in range(HOSTS)]
+        self.extractor = LinkExtractor()
+
+    async def start(self) -> AsyncIterator[Any]:
+        """The pages of all hosts, in turn."""
+        for number in range(PAGES):
+            for home in self.homes:
+                yield Request(f"{home}/{number}")
+
+    def parse(self, response: TextResponse) -> Iterator[Any]:  # type: ignore[override]
+        """How many links a page has."""
+        yield {"links": len(self.extractor.extract_links(response))}
+
+
+def _cpu_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def crawl(side: str, port: int) -> None:
+    """One crawl; prints what it took as JSON."""
+    process = CrawlerProcess(
+        {
+            "ROBOTSTXT_OBEY": True,
+            "LOG_ENABLED": False,
+            "TELNETCONSOLE_ENABLED": False,
+            **SIDES[side],
+        }
+    )
+    crawler = process.create_crawler(ParsedSpider)
+    at: dict[str, float] = {}
+    crawler.signals.connect(
+        lambda: at.update(began=_cpu_seconds()), signals.engine_started, weak=False
+    )
+    crawler.signals.connect(
+        lambda: at.update(ended=_cpu_seconds()), signals.engine_stopped, weak=False
+    )
+    process.crawl(crawler, port=port)
+    process.start()
+    pages = crawler.stats.get_value("item_scraped_count")
+    assert pages == HOSTS * PAGES, pages
+    print(json.dumps({"us": 1e6 * (at["ended"] - at["began"]) / pages}))
+
+
+def main() -> None:
+    """Let the sides take turns, and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--crawl", nargs=2, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.crawl:
+        crawl(arguments.crawl[0], int(arguments.crawl[1]))
+        return
+    here, there = multiprocessing.Pipe()
+    site = multiprocessing.Process(target=serve, args=(there,), daemon=True)
+    site.start()
+    port = here.recv()
+    found: dict[str, list[float]] = {side: [] for side in SIDES}
+    for run in range(arguments.runs):
+        for side in sorted(SIDES, reverse=bool(run % 2)):
+            command = [sys.executable, __file__, "--crawl", side, str(port)]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            found[side].append(json.loads(done.stdout)["us"])
+    site.terminate()
+    for side, us in found.items():
+        print(f"{side:>14}: least {min(us):7.0f} us, median {statistics.median(us):7.0f} us a page")
+    ratios = [ours / own for ours, own in zip(found[OURS], found[OWN], strict=True)]
+    least = min(found[OURS]) / min(found[OWN])
+    print(f"ours to Scrapy's own: {least:.3f} of least, {statistics.median(ratios):.3f} median")
+
+
+if __name__ == "__main__":
+    main()
