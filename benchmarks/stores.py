@@ -2,10 +2,10 @@
 
     python benchmarks/stores.py [--origins 3000] [--rounds 5]
 
-One origin after the other, in an event loop that has nothing else to do: in a busy one, a thread
-waits for the interpreter besides, again and again. The table holds the medians of rounds: CPU time
-of the process for an origin, the time until its answers are there, and for how long the longest
-call held the event loop up. *In the thread* is SQLite without short writes at once.
+One origin after the other, in an event loop that has nothing else to do: in a busy one, the thread
+of the SQLite store waits for the interpreter besides. The table holds the medians of rounds: CPU
+time of the process for an origin, the time until its answers are there, and for how long the
+longest call held the event loop up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from typing import Any, TypeVar
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from scrapy_rep.cache import writes
 from scrapy_rep.cache.base import Leased, Store
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.memory import MemoryStore
@@ -34,12 +33,7 @@ from scrapy_rep.protocol.access.origin import Origin
 Value = TypeVar("Value")
 
 BODY = b"User-agent: *\n" + b"Disallow: /section/hidden/\n" * 30
-_USUAL = writes._TO_THREAD  # noqa: SLF001
-SIDES: dict[str, tuple[int, int] | None] = {
-    "memory": None,
-    "SQLite": _USUAL,
-    "SQLite, in the thread": (1, 1),
-}
+SIDES = ("memory", "SQLite")
 
 
 def entry(origin: Key) -> Entry:
@@ -94,13 +88,11 @@ async def serve(store: Store, count: int) -> tuple[float, float, float]:
 
 def measure(side: str, count: int) -> tuple[float, float, float]:
     """One round of a side."""
-    to_thread = SIDES[side]
     with tempfile.TemporaryDirectory() as folder:
         store: Store
-        if to_thread is None:
+        if side == "memory":
             store = MemoryStore(1 << 30)
         else:
-            writes._TO_THREAD = to_thread  # noqa: SLF001
             store = SqliteStore(Path(folder, "robots.sqlite"), 1 << 30)
         figures = asyncio.run(serve(store, count))
         store.close()

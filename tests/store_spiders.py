@@ -10,7 +10,7 @@ from typing import Any
 
 from scrapy import Request, Spider
 
-from scrapy_rep.cache import database
+from scrapy_rep.cache import sqlite
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.fetching import exchanges, keeping
 
@@ -63,7 +63,7 @@ class LockingSpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> LockingSpider:
-        database._BUSY_MILLISECONDS = 300
+        sqlite._LOCK_SECONDS = 0.3
         keeping._TRY_AGAIN_SECONDS = (0.4, 2.0)
         spider: LockingSpider = super().from_crawler(crawler, *args, **kwargs)
         return spider

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 from scrapy.statscollectors import StatsCollector
@@ -343,19 +342,6 @@ class TestSqlite:
             assert "/private" not in site.paths()
         assert result.stats["rep/store/hit"] == 2
         assert "robotstxt/request_count" not in result.stats
-
-    def test_a_crawl_begins_the_log_as_it_opens_the_file(self, tmp_path: Path) -> None:
-        path = tmp_path / "a.sqlite"
-        settings = RepSettings.of(Settings({"REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}))
-        with closing(stores.sqlite_store(settings)):  # as commands do, which may only look
-            pass
-        before = path.read_bytes()
-        with closing(stores.sqlite_store(settings)):
-            pass
-        assert path.read_bytes() == before
-        with closing(stores.opener_of(Crawler(Spider), settings)()):
-            pass
-        assert path.read_bytes() != before
 
     @pytest.mark.parametrize("loop", LOOPS)
     def test_damaged(self, loop: Loop, tmp_path: Path) -> None:

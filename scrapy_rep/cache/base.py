@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from scrapy_rep.protocol.access.knowledge import Copy
 from scrapy_rep.protocol.access.origin import Origin
@@ -163,11 +163,16 @@ def done(value: Value) -> Future[Value]:
     return future
 
 
+def failed(error: StoreError) -> Future[Any]:
+    """A future that has this error already."""
+    future: Future[Any] = Future()
+    future.set_exception(error)
+    return future
+
+
 def attempted(work: Callable[[], Value]) -> Future[Value]:
     """A future that has what some work gave or raised already."""
-    future: Future[Value] = Future()
     try:
-        future.set_result(work())
+        return done(work())
     except StoreError as error:
-        future.set_exception(error)
-    return future
+        return failed(error)

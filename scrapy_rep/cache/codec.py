@@ -48,7 +48,7 @@ def encode(entry: Entry) -> bytes:
     return _FRAME.pack(MAGIC, crc, len(payload)) + payload + body
 
 
-def decode(octets: bytes, origin: Origin) -> Entry | None:
+def decode(octets: bytes | None, origin: Origin) -> Entry | None:
     """The entry that the octets hold, if they hold one of this origin and asker."""
     try:
         return _decode(octets, origin)
@@ -78,7 +78,7 @@ def _deflated(body: bytes) -> bytes:
     return deflater.compress(body) + deflater.flush()
 
 
-def _decode(octets: bytes, origin: Origin) -> Entry | None:
+def _decode(octets: Any, origin: Origin) -> Entry | None:
     magic, crc, header_octets = _FRAME.unpack_from(octets)
     payload = octets[_FRAME.size : _FRAME.size + header_octets]
     deflated = octets[_FRAME.size + header_octets :]

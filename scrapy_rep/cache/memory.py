@@ -5,25 +5,21 @@ from __future__ import annotations
 import itertools
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 
 from .base import Busy, Claim, Found, Lease, Leased, believed_until, done
 from .codec import decode, encode
 from .entry import Entry, Key, key_of
-from .versions import confirmed, is_same_version
 
 Name = TypeVar("Name")
 Value = TypeVar("Value")
 
 _LARGE_PART = 256  # what costs more than this part of the whole is large
 _LARGE_SHARE = 2  # this part of the whole is what the large may take while others need room
-_VERSIONS_PART = 4  # this part of the whole is what the versions of one file may take
 _ENTRY_OCTETS = 300  # what an entry costs besides its record, roughly
 
 
@@ -109,29 +105,11 @@ class _Pool(Generic[Name, Value]):
         self.octets -= freed
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """What is kept of a key: its entry as a record, and versions of its file, the newest last."""
-
-    changed_at: float
-    record: bytes
-    versions: tuple[bytes, ...]
-
-    @property
-    def octets(self) -> int:
-        """What it costs."""
-        return _ENTRY_OCTETS + len(self.record) + sum(map(len, self.versions))
-
-
 class MemoryStore:
     """Entries of one process, gone with it; as records, since those are small."""
 
-    def __init__(
-        self, limit_octets: int, clock: Callable[[], float] = time.time, versions: int = 0
-    ) -> None:
-        """An empty store; of each file, it keeps so many versions, that of the entry included."""
-        self._records: Lru[Origin, _Kept] = Lru(limit_octets)
-        self._version_count = versions
+    def __init__(self, limit_octets: int, clock: Callable[[], float] = time.time) -> None:
+        self._records: Lru[Origin, tuple[float, bytes]] = Lru(limit_octets)  # and `changed_at`
         self._leases: dict[Origin, Lease] = {}
         self._numbers = itertools.count(1)
         self._clock = clock
@@ -139,7 +117,7 @@ class MemoryStore:
     def peek(self, origin: Origin) -> Entry | None:
         """The entry, if it is there."""
         found = self._records.get(origin)
-        return None if found is None else decode(found.record, origin)
+        return None if found is None else decode(found[1], origin)
 
     def look(self, origin: Origin) -> Future[Entry | None]:
         """The same."""
@@ -169,42 +147,13 @@ class MemoryStore:
         if lease is not None and self._token(lease.origin) != lease.token:
             return done(False)
         found = self._records.get(entry.origin)
-        if lease is not None or found is None or found.changed_at <= entry.changed_at:
-            kept = _Kept(entry.changed_at, encode(entry), self._versions_with(entry, found))
-            self._records.put(entry.origin, kept, kept.octets)
+        if lease is not None or found is None or found[0] <= entry.changed_at:
+            record = encode(entry)
+            kept = entry.changed_at, record
+            self._records.put(entry.origin, kept, _ENTRY_OCTETS + len(record))
         if lease is not None:
             del self._leases[lease.origin]
         return done(True)
-
-    def versions(self, origin: Origin) -> Future[list[Copy]]:
-        """The versions of a file, the newest first."""
-        found = self._records.get(origin)
-        records = () if found is None else reversed(found.versions)
-        return done(list(_copies(records, origin)))
-
-    def _versions_with(self, entry: Entry, found: _Kept | None) -> tuple[bytes, ...]:
-        """The records of the versions, the newest last, once an entry is kept."""
-        if not self._version_count:
-            return ()
-        copy, origin = entry.known.copy, entry.origin
-        versions = () if found is None else found.versions
-        if not versions and found is not None:
-            versions = tuple(_record(origin, one) for one in _copies((found.record,), origin))
-        if copy is None:
-            return versions
-        newest = next(_copies(versions[-1:], origin), None)
-        if newest is not None and is_same_version(newest, copy):
-            versions, copy = versions[:-1], confirmed(newest, copy)
-        return self._bounded((*versions, _record(origin, copy))[-self._version_count :])
-
-    def _bounded(self, versions: tuple[bytes, ...]) -> tuple[bytes, ...]:
-        """The newest of some versions: those of one file take a part of the memory at most."""
-        octets = 0
-        for number, record in enumerate(reversed(versions)):
-            octets += len(record)
-            if octets > self._records.limit_octets // _VERSIONS_PART:
-                return versions[len(versions) - number :]
-        return versions
 
     def release(self, lease: Lease) -> Future[None]:
         """End a lease without an entry."""
@@ -228,14 +177,3 @@ class MemoryStore:
     def _token(self, origin: Origin) -> str | None:
         held = self._leases.get(origin)
         return None if held is None else held.token
-
-
-def _record(origin: Origin, copy: Copy) -> bytes:
-    return encode(Entry(origin, Knowledge(copy)))
-
-
-def _copies(records: Iterable[bytes], origin: Origin) -> Iterator[Copy]:
-    for record in records:
-        entry = decode(record, origin)
-        if entry is not None and entry.known.copy is not None:
-            yield entry.known.copy

@@ -1,11 +1,10 @@
 """Entries and leases in one SQLite file that all processes of a machine share.
 
-Reads happen where they are asked for: with a write-ahead log they never wait for writers, and cost
-less than a trip to a thread. Claims and writes of small entries happen there too, unless something
-is in the way. Others go through one thread, since they may take a disk's time.
-
-One row holds an entry and the lease for it, so that nearly each claim, and each commit, is one
-statement. A statement by itself is a transaction.
+One thread does all writes, each in a transaction of its own. Reads happen where the store is asked:
+with a write-ahead log they wait for no writer. A file that turns out to be damaged is renamed, and
+the next write makes a new one; so it does if the file was deleted or replaced. Any other trouble,
+such as a lock that is never released or a full disk, is a `StoreError`, and the next write connects
+anew. What to do meanwhile is the caller's affair.
 
 The file is not for network file systems: write-ahead logs need shared memory.
 """
@@ -14,46 +13,81 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import lru_cache, partial
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from filelock import FileLock
 
 from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.units import DAY_SECONDS
 
-from .base import Busy, Claim, Found, Lease, Leased, StoreError, attempted, believed_until
+from .base import Busy, Claim, Found, Lease, Leased, StoreError, attempted, believed_until, failed
 from .codec import decode, encode
-from .database import Database, has_versions, is_locked
-from .entry import Entry, Key, key_of
-from .versions import confirmed, is_same_version
-from .writes import Writes
+from .entry import Entry, Key, confirmed, is_same_version, key_of
+
+logger = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
-_SHORT_OCTETS = 1 << 14  # of a body: to deflate a longer one holds the event loop up
-_LOOK_EVERY = 256  # commits, for whether the file is full
+_LOCK_SECONDS = 5.0  # a write waits so long for other processes
+_READ_LOCK_SECONDS = 0.005  # a read, in the event loop; as a process ends, it locks the file
+_OPEN_SECONDS = 5.0  # another process opens the file, or renames a damaged one, in milliseconds
+_TIDY_EVERY = 128  # commits
+_LOG_OCTETS = 1 << 23  # SQLite shortens the log at half of that, unless others write meanwhile
+_LOG_LOCK_SECONDS = 0.02  # nobody can write while the log is shortened
 _PRUNE_SHARE = 10  # a tenth of the rows, the oldest, goes at a time
 _LONGEST_LEASE_SECONDS = 3600.0  # a row with a lease that ends later is pruned like others
-_TEXTS = 1024  # of keys, each of which is needed several times while its file is fetched
 
-# Whether nobody has the lease of a row; with two instants: now, and when one of today ends at last.
-_IS_FREE = "not ifnull(until > ? and until <= ?, 0)"
-_TAKE = f"update files_3 set token = ?, until = ? where key = ? and {_IS_FREE}"  # noqa: S608
-_TAKE_NEW = (
-    "insert into files_3 (key, token, until) values (?, ?, ?) on conflict (key) do update "  # noqa: S608
-    f"set token = excluded.token, until = excluded.until where record is null and {_IS_FREE}"
+# The tables carry the version of the format: versions of this package can share a file. A row of
+# `files_3` holds an entry (`changed_at`, `record`), a lease (`token`, `until`), or both.
+_SCHEMA = """
+begin immediate;
+create table if not exists files_3 (
+    key text primary key, changed_at real, record blob, token text, until real
+);
+create table if not exists versions_3 (
+    id integer primary key, key text not null, record blob not null
+);
+create index if not exists versions_3_by_key on versions_3 (key, id);
+commit;
+"""
+_DELETE_OLDEST_VERSIONS = """
+delete from versions_3 where id in (
+    select id from versions_3 order by id limit (select count(*) / ? + 1 from versions_3)
 )
-_DELETE_OLDEST = (
-    f"delete from files_3 where rowid in (select rowid from files_3 where {_IS_FREE} "  # noqa: S608
-    "order by changed_at limit (select count(*) / ? + 1 from files_3))"
+"""
+_DELETE_OLDEST_ENTRIES = """
+delete from files_3 where rowid in (
+    select rowid from files_3 where not ifnull(until > ? and until <= ?, 0)
+    order by changed_at limit (select count(*) / ? + 1 from files_3)
 )
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """The connections to a file, and which file it is."""
+
+    identity: tuple[int, int] | None
+    writer: sqlite3.Connection
+    reader: sqlite3.Connection
+
+    def close(self) -> None:
+        self.writer.close()
+        self.reader.close()
 
 
 class SqliteStore:
@@ -65,50 +99,53 @@ class SqliteStore:
         limit_octets: int,
         clock: Callable[[], float] = time.time,
         versions: int = 0,
-        *,
-        is_for_crawl: bool = False,
     ) -> None:
-        """Open the file, or make it; a file that is damaged is set aside and replaced.
+        """Open the file, or make it; a file that is damaged is renamed and replaced.
 
-        Of each file, it keeps so many distinct versions, that of the entry included. For a crawl,
-        it does the writes that wait for the disk before one is asked for.
+        Args:
+            path: where it is; folders are made.
+            limit_octets: the oldest entries go once the used part of the file is larger.
+            clock: POSIX seconds.
+            versions: how many distinct versions of each file are kept, the entry's included.
 
         Raises:
-            StoreError: neither can be done.
+            StoreError: it can neither be opened nor made.
         """
         self._limit_octets = limit_octets
         self._clock = clock
         self._version_count = versions
         self._commits = itertools.count()
-        self._database = Database(path, has_versions=versions > 0)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rep-store")
-        self._writes = Writes(
-            self._thread,
-            self._database.writer,
-            self._database.write_at_once,
-            self._database.shorten_log,
-            self._database.failed,
-        )
-        if is_for_crawl:
-            self._begin_log()
+        self._reading = threading.Lock()  # held while the reader is used or replaced
+        self._is_broken = False  # whether the next write has to connect anew
+        self._failure: tuple[float, StoreError] | None = None  # the last one, and when it was
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._path = Path(os.path.realpath(path))  # SQLite puts its log beside that
+            self._opened = self._open()
+        except (OSError, ValueError, sqlite3.Error) as error:  # ValueError: an impossible name
+            raise StoreError(f"{path}: {error}") from error
 
     def peek(self, origin: Origin) -> Entry | None:
         """The entry that is there now."""
+        select = "select record from files_3 where key = ?"
         try:
-            return self._database.read(lambda connection: _read(connection, origin))
+            rows = self._rows(select, _text(origin))
         except StoreError as error:
-            if is_locked(error.__cause__):
+            if isinstance(error.__cause__, sqlite3.OperationalError) and "locked" in str(error):
                 return None
             raise
+        return decode(rows[0][0], origin) if rows else None
 
     def versions(self, origin: Origin) -> Future[list[Copy]]:
         """The versions of a file, the newest first; none where they were never kept."""
-        return attempted(lambda: self._versions(origin))
+        select = "select record from versions_3 where key = ? order by id desc"
 
-    def _versions(self, origin: Origin) -> list[Copy]:
-        records = self._database.read(lambda connection: _versions_of(connection, origin))
-        entries = (decode(record, origin) for record in records)
-        return [entry.known.copy for entry in entries if entry is not None and entry.known.copy]
+        def read() -> list[Copy]:
+            entries = [decode(record, origin) for (record,) in self._rows(select, _text(origin))]
+            return [entry.known.copy for entry in entries if entry and entry.known.copy]
+
+        return attempted(read)
 
     def look(self, origin: Origin) -> Future[Entry | None]:
         """The same: the file is at hand."""
@@ -116,94 +153,56 @@ class SqliteStore:
 
     def keys(self) -> list[Key]:
         """The keys of all entries."""
-        select = "select cast(key as blob) from files_3 where record is not null"  # text may not be
-        rows = self._database.read(lambda connection: connection.execute(select).fetchall())
-        texts = ((octets or b"").decode("utf-8", "replace") for (octets,) in rows)
-        return sorted(filter(None, map(key_in, texts)), key=str)
+        rows = self._rows("select key from files_3 where record is not null")
+        return sorted(filter(None, (key_in(text) for (text,) in rows)), key=str)
 
     def forget(self, origin: Origin) -> Future[bool]:
         """Throw an entry away."""
-        return self._writes.add(origin, lambda writer: _forget(writer, origin))
+        return self._written(partial(_forget, key=_text(origin)))
 
     def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
         """What is there, or a lease, or that another process has one."""
-        return self._writes.add(
-            origin,
-            lambda writer: self._claim(writer, origin, seconds, fresh_seconds),
-            attempt=lambda writer: self._lease_of_new(writer, origin, seconds),
-            is_short=True,
-        )
+        return self._written(lambda writer: self._claim(writer, origin, seconds, fresh_seconds))
 
     def renew(self, lease: Lease, *, seconds: float) -> Future[Lease | None]:
         """The lease for longer, if it is still held."""
-        work = partial(self._renew, lease=lease, seconds=seconds)
-        return self._writes.add(lease.origin, work, attempt=work, is_short=True)
+        return self._written(partial(self._renew, lease=lease, seconds=seconds))
 
     def commit(self, entry: Entry, lease: Lease | None) -> Future[bool]:
         """Keep an entry, by the right of a lease or of being newer, and end the lease."""
-        copy = entry.known.copy
-        is_short = not self._version_count and (copy is None or len(copy.body) <= _SHORT_OCTETS)
-        work = partial(self._commit, entry=entry, lease=lease)  # one statement, without versions
-        future = self._writes.add(entry.origin, work, attempt=work, is_short=is_short)
-        if next(self._commits) % _LOOK_EVERY == 0:  # the first one too: most crawls are small
-            look = self._is_full
-            looked = self._writes.add(entry.origin, look, attempt=look, is_short=True)
-            looked.add_done_callback(self._prune_if_full)
+        future = self._written(partial(self._commit, entry=entry, lease=lease))
+        if next(self._commits) % _TIDY_EVERY == 0:  # the first one too: most crawls are small
+            with suppress(RuntimeError):  # it is closed
+                self._thread.submit(self._tidy)
         return future
 
     def release(self, lease: Lease) -> Future[None]:
         """End a lease without an entry."""
-        return self._writes.add(lease.origin, partial(_release, lease=lease), is_short=True)
+        return self._written(partial(_release, lease=lease))
 
     def close(self) -> None:
         """Finish what is being written and close the file."""
-        self._writes.close()  # or it would not end while other threads write
         self._thread.shutdown()
-        self._database.close()
-
-    def _begin_log(self) -> None:
-        """Have the thread do its two writes (see `writes`): a first robots.txt would wait for them.
-
-        They write what is there already.
-        """
-        begun = self._writes.add(None, _touch)
-        begun.add_done_callback(self._write_once_more)
-
-    def _write_once_more(self, begun: Future[None]) -> None:
-        if begun.exception() is None:
-            self._writes.add(None, _touch)
-
-    def _lease_of_new(
-        self, writer: sqlite3.Connection, origin: Origin, seconds: float
-    ) -> Leased | None:
-        """A lease, if nothing is there and nobody else has one."""
-        now = self._clock()
-        lease = Lease(origin, os.urandom(16).hex(), now + seconds)
-        taken = writer.execute(
-            _TAKE_NEW,
-            (_text(origin), lease.token, lease.until, now, believed_until(now, seconds)),
-        )
-        return Leased(lease) if taken.rowcount else None
+        self._opened.close()
 
     def _claim(
         self, writer: sqlite3.Connection, origin: Origin, seconds: float, fresh_seconds: float
     ) -> Claim:
-        leased = self._lease_of_new(writer, origin, seconds)
-        if leased is not None:
-            return leased
-        now = self._clock()
-        entry = _read(writer, origin)
+        now, key = self._clock(), _text(origin)
+        select = "select record, until from files_3 where key = ?"
+        record, until = writer.execute(select, (key,)).fetchone() or (None, None)
+        entry = decode(record, origin)
         if entry is not None and entry.fresh_until > now + fresh_seconds:
             return Found(entry)
+        if isinstance(until, float) and now < until <= believed_until(now, seconds):
+            return Busy(until - now, entry)
         lease = Lease(origin, os.urandom(16).hex(), now + seconds)
-        taken = writer.execute(
-            _TAKE,
-            (lease.token, lease.until, _text(origin), now, believed_until(now, seconds)),
+        writer.execute(
+            "insert into files_3 (key, token, until) values (?, ?, ?) on conflict (key) "
+            "do update set token = excluded.token, until = excluded.until",
+            (key, lease.token, lease.until),
         )
-        if taken.rowcount:
-            return Leased(lease, entry)
-        held = writer.execute("select until from files_3 where key = ?", (_text(origin),))
-        return Busy(float(held.fetchone()[0]) - now, entry)
+        return Leased(lease, entry)
 
     def _renew(self, writer: sqlite3.Connection, lease: Lease, seconds: float) -> Lease | None:
         until = self._clock() + seconds
@@ -214,133 +213,216 @@ class SqliteStore:
         return Lease(lease.origin, lease.token, until) if changed.rowcount else None
 
     def _commit(self, writer: sqlite3.Connection, entry: Entry, lease: Lease | None) -> bool:
-        before = _read(writer, entry.origin) if self._version_count else None
-        is_kept = _put(writer, entry) if lease is None else _put_by_right(writer, entry, lease)
-        if self._version_count and is_kept:
-            self._remember(writer, entry, before)
-        return is_kept or lease is None
+        key, at = _text(entry.origin), entry.changed_at
+        select = "select changed_at, record, token from files_3 where key = ?"
+        before_at, record, token = writer.execute(select, (key,)).fetchone() or (None, None, None)
+        if lease is not None and token != lease.token:
+            return False
+        if lease is None and isinstance(before_at, float) and at < before_at <= at + DAY_SECONDS:
+            return True  # what is there is newer
+        if self._version_count:
+            for one in (decode(record, entry.origin), entry):
+                if one is not None and one.known.copy is not None:
+                    self._remember(writer, entry.origin, one.known.copy)
+        writer.execute(
+            "insert into files_3 (key, changed_at, record) values (?, ?, ?) on conflict (key) "
+            "do update set changed_at = excluded.changed_at, record = excluded.record",
+            (key, at, encode(entry)),
+        )
+        if lease is not None:
+            writer.execute("update files_3 set token = null, until = null where key = ?", (key,))
+        return True
 
-    def _remember(self, writer: sqlite3.Connection, entry: Entry, before: Entry | None) -> None:
-        """Keep the copy of an entry as a version, and that of the entry before as the first one."""
-        key, copy = _text(entry.origin), entry.known.copy
-        newest = _newest_version(writer, entry.origin)
-        if newest is None and before is not None and before.known.copy is not None:
-            newest = _add_version(writer, before.origin, before.known.copy)
-        if copy is None:
-            return
-        if newest is not None and is_same_version(newest[1], copy):
-            record = encode(Entry(entry.origin, Knowledge(confirmed(newest[1], copy))))
-            writer.execute("update versions_3 set record = ? where id = ?", (record, newest[0]))
-            return
-        _add_version(writer, entry.origin, copy)
+    def _remember(self, writer: sqlite3.Connection, origin: Origin, copy: Copy) -> None:
+        """Keep a copy as the newest version, or confirm this one."""
+        key = _text(origin)
+        select = "select id, record from versions_3 where key = ? order by id desc limit 1"
+        number, record = writer.execute(select, (key,)).fetchone() or (None, None)
+        newest = decode(record, origin)
+        version = newest.known.copy if newest is not None else None
+        if version is not None and is_same_version(version, copy):
+            copy = confirmed(version, copy)
+        else:
+            number = None
+        writer.execute(
+            "insert or replace into versions_3 (id, key, record) values (?, ?, ?)",
+            (number, key, encode(Entry(origin, Knowledge(copy)))),
+        )
         writer.execute(
             "delete from versions_3 where key = ? and id not in "
             "(select id from versions_3 where key = ? order by id desc limit ?)",
             (key, key, self._version_count),
         )
 
-    def _is_full(self, writer: sqlite3.Connection) -> bool:
-        """Whether the used part of the file is over its limit."""
-        return _used_octets(writer) > self._limit_octets
-
-    def _prune_if_full(self, looked: Future[bool]) -> None:
-        if not looked.cancelled() and looked.exception() is None and looked.result():
-            self._writes.add(None, self._prune, follows=True)
+    def _tidy(self) -> None:
+        """Keep the file and its log short, in the thread; whoever writes next is told of errors."""
+        with suppress(StoreError, OSError, sqlite3.Error):
+            self._write(self._prune, time.monotonic())
+            # Where several processes write, SQLite's own tries never come to the end of the log.
+            if self._beside("-wal").stat().st_size > _LOG_OCTETS:
+                writer = self._opened.writer
+                writer.execute(f"pragma busy_timeout = {1000 * _LOG_LOCK_SECONDS:.0f}")
+                try:
+                    writer.execute("pragma wal_checkpoint(truncate)").fetchall()
+                finally:
+                    writer.execute(f"pragma busy_timeout = {1000 * _LOCK_SECONDS:.0f}")
 
     def _prune(self, writer: sqlite3.Connection) -> None:
-        """Let the oldest entries go while the used part of the file is over its limit.
+        """Let the oldest go while the used part of the file is over its limit.
 
-        Leases of the dead, which have no entry, go first; what is being fetched stays.
+        Versions go before entries, and leases of the dead, which have no entry, before both; what
+        is being fetched stays.
         """
         now = self._clock()
-        while self._is_full(writer):
-            if _prune_versions(writer):
+        last_until = now + _LONGEST_LEASE_SECONDS
+        while _used_octets(writer) > self._limit_octets:
+            if writer.execute(_DELETE_OLDEST_VERSIONS, (_PRUNE_SHARE,)).rowcount:
                 continue
-            deleted = writer.execute(
-                _DELETE_OLDEST, (now, now + _LONGEST_LEASE_SECONDS, _PRUNE_SHARE)
-            )
-            if not deleted.rowcount:
+            if not writer.execute(_DELETE_OLDEST_ENTRIES, (now, last_until, _PRUNE_SHARE)).rowcount:
                 return
 
+    def _rows(self, select: str, *values: str) -> list[tuple[Any, ...]]:
+        with self._reading:
+            try:
+                return self._opened.reader.execute(select, values).fetchall()
+            except sqlite3.Error as error:
+                if is_damage(error):
+                    with suppress(RuntimeError):  # it is closed
+                        self._thread.submit(self._set_aside, self._opened, error)
+                raise StoreError(f"{self._path}: {error}") from error
 
-def _touch(writer: sqlite3.Connection) -> None:
-    """Write the number that is there already."""
-    (version,) = writer.execute("pragma user_version").fetchone()
-    writer.execute(f"pragma user_version = {version}")
+    def _written(self, work: Callable[[sqlite3.Connection], Value]) -> Future[Value]:
+        """Have some work done in a transaction, in the thread."""
+        try:
+            return self._thread.submit(self._write, work, time.monotonic())
+        except RuntimeError as error:
+            return failed(StoreError(f"{self._path}: the store is closed ({error})"))
+
+    def _write(self, work: Callable[[sqlite3.Connection], Value], asked_at: float) -> Value:
+        if self._failure is not None and asked_at < self._failure[0]:
+            raise self._failure[1]  # or each that is queued would wait for a lock as long
+        try:
+            if self._is_broken or self._identity() != self._opened.identity:
+                self._reopen()
+            writer = self._opened.writer
+            writer.execute("begin immediate")
+            with writer:
+                return work(writer)
+        except (OSError, sqlite3.Error) as error:
+            failure = StoreError(f"{self._path}: {error}")
+            self._failure = time.monotonic(), failure
+            self._opened.writer.close()  # which undoes what was begun
+            self._is_broken = True
+            if is_damage(error):
+                self._set_aside(self._opened, error)
+            raise failure from error
+
+    def _reopen(self) -> None:
+        opened = self._open()
+        with self._reading:
+            former, self._opened = self._opened, opened
+            former.close()
+        self._is_broken = False
+
+    def _open(self) -> _Opened:
+        """Connect to the file; rename it first if it is damaged."""
+        with self._lock():
+            if self._identity() is None:  # somebody deleted it, or died while he renamed it
+                self._rename("-wal", "-shm")
+            try:
+                return self._connected()
+            except sqlite3.DatabaseError as error:
+                if not is_damage(error):
+                    raise
+                self._rename_damaged(error)
+            return self._connected()
+
+    def _connected(self) -> _Opened:
+        with ExitStack() as undo:
+            writer = _connection(self._path, _LOCK_SECONDS, undo)
+            # Looked for first: to make tables needs the lock, though they be there.
+            found = writer.execute("select 1 from sqlite_master where name = 'versions_3_by_key'")
+            if found.fetchone() is None:
+                writer.executescript(_SCHEMA)
+            reader = _connection(self._path, _READ_LOCK_SECONDS, undo)
+            undo.pop_all()
+            return _Opened(self._identity(), writer, reader)
+
+    def _set_aside(self, opened: _Opened, error: Exception) -> None:
+        """Rename a damaged file, in the thread, if others have not; the next write makes a new one.
+
+        So it can be looked at.
+        """
+        if opened is not self._opened:
+            return
+        self._is_broken = True
+        with self._reading:
+            opened.close()
+        with suppress(OSError), self._lock():
+            if self._identity() == opened.identity:
+                self._rename_damaged(error)
+
+    def _rename_damaged(self, error: Exception) -> None:
+        kept = self._rename("", "-wal", "-shm")
+        logger.warning("%s is damaged (%s); it is kept as %s", self._path, error, kept)
+
+    def _rename(self, *suffixes: str) -> str:
+        """Rename the file, or what SQLite keeps beside it: to what."""
+        mark = f".damaged-{datetime.now(timezone.utc):%Y%m%dT%H%M%S.%f}"
+        for suffix in suffixes:
+            with suppress(FileNotFoundError):
+                self._beside(suffix).rename(self._beside(mark + suffix))
+        return self._beside(mark).name
+
+    def _identity(self) -> tuple[int, int] | None:
+        """Tells the file from one that takes its place; None if there is none."""
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _beside(self, suffix: str) -> Path:
+        return self._path.with_name(self._path.name + suffix)
+
+    def _lock(self) -> FileLock:
+        """Keeps other processes from opening the file while one renames it, part by part."""
+        return FileLock(self._beside(".lock"), timeout=_OPEN_SECONDS)
 
 
-def _read(connection: sqlite3.Connection, origin: Origin) -> Entry | None:
-    row = connection.execute(
-        "select record from files_3 where key = ? and typeof(record) = 'blob'",
-        (_text(origin),),
-    ).fetchone()
-    return None if row is None else decode(row[0], origin)
+def _connection(path: Path, lock_seconds: float, undo: ExitStack) -> sqlite3.Connection:
+    # It may be used in another thread than this one, but is never used in two at a time.
+    made = sqlite3.connect(path, lock_seconds, isolation_level=None, check_same_thread=False)
+    connection = undo.enter_context(closing(made))
+    connection.execute("pragma journal_mode = wal")
+    # With a write-ahead log, NORMAL can lose the last commits in a power cut, but damage nothing.
+    connection.execute("pragma synchronous = normal")
+    connection.execute("pragma mmap_size = 0")  # whoever truncated the file would kill this process
+    connection.text_factory = as_text
+    return connection
 
 
-def _put(writer: sqlite3.Connection, entry: Entry) -> bool:
-    """Keep an entry, unless a newer one is there: whether it was kept."""
-    kept = writer.execute(
-        "insert into files_3 (key, changed_at, record) values (?, ?, ?) on conflict (key) do "
-        "update set changed_at = excluded.changed_at, record = excluded.record where not ifnull("
-        "changed_at > excluded.changed_at and changed_at <= excluded.changed_at + ?, 0)",
-        (_text(entry.origin), entry.changed_at, encode(entry), DAY_SECONDS),
-    )
-    return kept.rowcount > 0
+def as_text(octets: bytes) -> str:
+    """A text of a row, which may be damaged."""
+    return octets.decode("utf-8", "replace")
 
 
-def _put_by_right(writer: sqlite3.Connection, entry: Entry, lease: Lease) -> bool:
-    """Keep an entry and end the lease, if this is still held: whether it was."""
-    kept = writer.execute(
-        "update files_3 set changed_at = ?, record = ?, token = null, until = null "
-        "where key = ? and token = ?",
-        (entry.changed_at, encode(entry), _text(entry.origin), lease.token),
-    )
-    return kept.rowcount > 0
+def is_damage(error: BaseException) -> bool:
+    """Whether the file is no database, or a broken one; locked, full, read-only are others."""
+    return type(error) is sqlite3.DatabaseError
 
 
-def _versions_of(connection: sqlite3.Connection, origin: Origin) -> list[bytes]:
-    """The records of the versions of a file, the newest first; none where they were never kept."""
-    if not has_versions(connection):
-        return []
-    rows = connection.execute(
-        "select record from versions_3 where key = ? and typeof(record) = 'blob' order by id desc",
-        (_text(origin),),
-    )
-    return [record for (record,) in rows]
-
-
-def _newest_version(writer: sqlite3.Connection, origin: Origin) -> tuple[int, Copy] | None:
-    row = writer.execute(
-        "select id, record from versions_3 where key = ? and typeof(record) = 'blob' "
-        "order by id desc limit 1",
-        (_text(origin),),
-    ).fetchone()
-    entry = None if row is None else decode(row[1], origin)
-    return None if entry is None or entry.known.copy is None else (row[0], entry.known.copy)
-
-
-def _add_version(writer: sqlite3.Connection, origin: Origin, copy: Copy) -> tuple[int, Copy]:
-    added = writer.execute(
-        "insert into versions_3 (key, record) values (?, ?)",
-        (_text(origin), encode(Entry(origin, Knowledge(copy)))),
-    )
-    return int(added.lastrowid or 0), copy
-
-
-def _forget(writer: sqlite3.Connection, origin: Origin) -> bool:
-    key = (_text(origin),)
-    if has_versions(writer):
-        writer.execute("delete from versions_3 where key = ?", key)
+def _forget(writer: sqlite3.Connection, key: str) -> bool:
+    writer.execute("delete from versions_3 where key = ?", (key,))
     forgotten = writer.execute(
         "update files_3 set changed_at = null, record = null where key = ? and record is not null",
-        key,
+        (key,),
     )
-    writer.execute("delete from files_3 where key = ? and token is null", key)
+    writer.execute("delete from files_3 where key = ? and token is null", (key,))
     return forgotten.rowcount > 0
 
 
 def _release(writer: sqlite3.Connection, lease: Lease) -> None:
-    """End a lease, if it is still held."""
     values = _text(lease.origin), lease.token
     writer.execute("delete from files_3 where key = ? and token = ? and record is null", values)
     writer.execute(
@@ -348,30 +430,14 @@ def _release(writer: sqlite3.Connection, lease: Lease) -> None:
     )
 
 
-def _prune_versions(writer: sqlite3.Connection) -> bool:
-    """Let the oldest versions go, before any entry: whether there were some."""
-    if not has_versions(writer):
-        return False
-    deleted = writer.execute(
-        "delete from versions_3 where id in (select id from versions_3 "
-        "order by id limit (select count(*) / ? + 1 from versions_3))",
-        (_PRUNE_SHARE,),
-    )
-    return deleted.rowcount > 0
-
-
 def _used_octets(writer: sqlite3.Connection) -> int:
     pages, free, octets = (
         writer.execute(f"pragma {name}").fetchone()[0]
         for name in ("page_count", "freelist_count", "page_size")
     )
-    (others,) = writer.execute("select max(pages) from others_3").fetchone()
-    if not isinstance(others, int):  # what nobody here wrote, or a row that is lost
-        others = 0
-    return int((pages - free - others) * octets)
+    return int((pages - free) * octets)
 
 
-@lru_cache(_TEXTS)
 def _text(origin: Origin) -> str:
     """A key as the text of a row; JSON, so that no two have the same, and all are ASCII."""
     return json.dumps(key_of(origin).written)

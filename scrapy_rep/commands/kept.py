@@ -16,8 +16,7 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 
 from scrapy_rep.cache.base import Browsable, Remembering, StoreError
-from scrapy_rep.cache.entry import key_of
-from scrapy_rep.cache.versions import as_of, is_same_version
+from scrapy_rep.cache.entry import as_of, is_same_version, key_of
 from scrapy_rep.fetching.askers import Asker
 from scrapy_rep.fetching.stores import keep_seconds, kind_of, own_store, sqlite_path, sqlite_store
 from scrapy_rep.identity import Identity

@@ -45,7 +45,7 @@ class Seen:
     @property
     def is_changed(self) -> bool:
         """Whether the file, or that there is one, is not what it was."""
-        from scrapy_rep.cache.versions import is_same_version
+        from scrapy_rep.cache.entry import is_same_version
 
         return not (
             self.before is None or self.now is None or is_same_version(self.before, self.now)

@@ -40,11 +40,11 @@ def opener_of(crawler: Crawler, settings: RepSettings) -> Callable[[], Store]:
     """
     kind = kind_of(settings)
     if kind == "memory":
-        return lambda: MemoryStore(settings.memory_octets, versions=settings.store_versions)
+        return lambda: MemoryStore(settings.memory_octets)
     if kind == "redis":
         return _redis_opener(crawler, settings)
     if kind == "sqlite":
-        return lambda: sqlite_store(settings, is_for_crawl=True)
+        return lambda: sqlite_store(settings)
     own = own_store(crawler, settings.store)
     return lambda: own
 
@@ -95,7 +95,7 @@ def local_tier(settings: RepSettings) -> Store:
         return MemoryStore(settings.memory_octets)
 
 
-def sqlite_store(settings: RepSettings, *, is_for_crawl: bool = False) -> Store:
+def sqlite_store(settings: RepSettings) -> Store:
     """The SQLite store.
 
     Raises:
@@ -107,7 +107,6 @@ def sqlite_store(settings: RepSettings, *, is_for_crawl: bool = False) -> Store:
         sqlite_path(settings),
         settings.store_max_octets,
         versions=settings.store_versions,
-        is_for_crawl=is_for_crawl,
     )
 
 

@@ -1,4 +1,4 @@
-"""Versions of files over time: in memory, in SQLite, and in what is in front of Redis."""
+"""Versions of files over time: in SQLite, and in what is in front of Redis."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.cache.base import Remembering, Store
-from scrapy_rep.cache.entry import Entry
+from scrapy_rep.cache.entry import Entry, as_of
 from scrapy_rep.cache.memory import MemoryStore
 from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.cache.versions import as_of
 from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import NOW, ORIGIN, OTHER, file_entry, outage_entry, usual_key
@@ -25,15 +24,13 @@ KEY = usual_key(ORIGIN)
 LIMIT = 1 << 30
 
 
-def made(kind: str, folder: Path, versions: int) -> Store:
-    if kind == "memory":
-        return MemoryStore(1 << 20, versions=versions)
+def made(folder: Path, versions: int) -> Store:
     return SqliteStore(folder / "robots.sqlite", LIMIT, versions=versions)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    store = made(request.param, tmp_path, 3)
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = made(tmp_path, 3)
     yield store
     store.close()
 
@@ -104,52 +101,42 @@ class TestWhatIsKept:
         keep(store, b"c", first=5)
         assert bodies(store) == [b"c"]
 
-    @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-    def test_any_sequence(self, kind: str, tmp_path: Path) -> None:
+    def test_any_sequence(self, tmp_path: Path) -> None:
         """Against the plain meaning: runs of equal answers, the last n."""
         draw = random.Random(7)
         for case in range(20):
             count = draw.randint(1, 5)
             answers = [draw.choice([b"a", b"b", b"c"]) for _ in range(30)]
             runs = [body for n, body in enumerate(answers) if n == 0 or answers[n - 1] != body]
-            with closing(made(kind, tmp_path / str(case), count)) as store:
+            with closing(made(tmp_path / str(case), count)) as store:
                 keep(store, *answers)
                 assert bodies(store) == runs[-count:][::-1]
 
 
 class TestSwitch:
-    @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-    def test_off_by_default(self, kind: str, tmp_path: Path) -> None:
-        with closing(made(kind, tmp_path, 0)) as store:
+    def test_off_by_default(self, tmp_path: Path) -> None:
+        with closing(made(tmp_path, 0)) as store:
             keep(store, b"a", b"b")
             assert versions(store) == []
 
-    def test_no_table_without_it(self, tmp_path: Path) -> None:
-        with closing(made("sqlite", tmp_path, 0)) as store:
-            keep(store, b"a")
-            store.forget(KEY).result()  # type: ignore[attr-defined]
-        with closing(sqlite3.connect(tmp_path / "robots.sqlite")) as plain:
-            names = {name for (name,) in plain.execute("select name from sqlite_master")}
-        assert "versions_3" not in names
-
     def test_switched_on_later(self, tmp_path: Path) -> None:
         """An old file is read on, and what it has is the first version."""
-        with closing(made("sqlite", tmp_path, 0)) as store:
+        with closing(made(tmp_path, 0)) as store:
             keep(store, b"a")
-        with closing(made("sqlite", tmp_path, 5)) as store:
+        with closing(made(tmp_path, 5)) as store:
             assert store.peek(KEY) == file_entry(KEY, body=b"a")
             keep(store, b"b", first=1)
             assert bodies(store) == [b"b", b"a"]
-        with closing(made("sqlite", tmp_path, 0)) as store:
+        with closing(made(tmp_path, 0)) as store:
             keep(store, b"c", first=2)
             assert bodies(store) == [b"b", b"a"], "nothing is added, and nothing lost"
 
     def test_one_of_two_processes_keeps_them(self, tmp_path: Path) -> None:
         with ExitStack() as undo:
-            plain = undo.enter_context(closing(made("sqlite", tmp_path, 0)))
+            plain = undo.enter_context(closing(made(tmp_path, 0)))
             keep(plain, b"a")
             assert versions(plain) == []
-            keeper = undo.enter_context(closing(made("sqlite", tmp_path, 2)))
+            keeper = undo.enter_context(closing(made(tmp_path, 2)))
             keep(keeper, b"b", first=1)
             assert bodies(plain) == [b"b", b"a"]
 
@@ -157,7 +144,7 @@ class TestSwitch:
 class TestDamage:
     @pytest.mark.parametrize("record", [b"", b"REP\x02", b"\xff" * 99, "text", None, 7])
     def test_a_damaged_version_is_left_out(self, tmp_path: Path, record: object) -> None:
-        with closing(made("sqlite", tmp_path, 5)) as store:
+        with closing(made(tmp_path, 5)) as store:
             keep(store, b"a", b"b")
             with closing(sqlite3.connect(tmp_path / "robots.sqlite")) as plain:
                 value = "" if record is None else record
@@ -173,7 +160,7 @@ class TestDamage:
 
     def test_a_damaged_file_is_set_aside(self, tmp_path: Path) -> None:
         (tmp_path / "robots.sqlite").write_bytes(b"this is no database at all" * 99)
-        with closing(made("sqlite", tmp_path, 5)) as store:
+        with closing(made(tmp_path, 5)) as store:
             keep(store, b"a", b"b")
             assert bodies(store) == [b"b", b"a"]
         assert len(list(tmp_path.glob("*.damaged-*"))) == 1
@@ -191,19 +178,8 @@ class TestBound:
             assert len(store.keys()) == 9
         assert (tmp_path / "r.sqlite").stat().st_size < 1 << 21
 
-    def test_memory_counts_them(self) -> None:
-        store = MemoryStore(50_000, versions=1000)
-        draw = random.Random(3)
-        for number in range(100):
-            keep(store, draw.randbytes(2000), first=number)
-        store.commit(file_entry(usual_key(OTHER)), None).result()
-        assert set(store.keys()) == {KEY, usual_key(OTHER)}
-        octets = [len(body) for body in bodies(store)]
-        assert sum(octets) < 50_000 / 4 < sum(octets) + 2 * octets[0]
 
-
-def test_an_instant() -> None:
-    store = MemoryStore(1 << 20, versions=9)
+def test_an_instant(store: Store) -> None:
     keep(store, b"a", b"b", b"b")
     known = versions(store)
     assert as_of(known, NOW - 1) is None
@@ -217,10 +193,11 @@ def test_redis_has_those_of_what_is_in_front_of_it(
 ) -> None:
     with ExitStack() as undo:
         loop = undo.enter_context(a_loop())
-        tier = None if local is None else made(local, tmp_path, 5)
+        tiers = {"sqlite": made(tmp_path, 5), "memory": MemoryStore(1 << 20), None: None}
+        tier = tiers[local]
         store = redis_store(redis_server.url, tier, loop)
         keep(store, b"a", b"b")
-        assert bodies(store) == ([] if local is None else [b"b", b"a"])
+        assert bodies(store) == ([b"b", b"a"] if local == "sqlite" else [])
         closing_ = store.close()
         assert closing_ is not None
         closing_.result()
