@@ -25,8 +25,7 @@ from weakref import WeakKeyDictionary
 from scrapy import Request, signals
 
 from scrapy_rep.cache.base import StoreError
-from scrapy_rep.cache.connections import Argument
-from scrapy_rep.cache.link import Link, Script
+from scrapy_rep.cache.link import Argument, Link, Script
 from scrapy_rep.engine.floors import Ask
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.slot_keys import slot_key

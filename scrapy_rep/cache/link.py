@@ -9,12 +9,12 @@ Rules for the next author:
 
 1. Callers see `StoreError` and nothing else: `LinkDownError` if Redis cannot be reached, and the
    base class if it answered with an error. A script whose reply was lost may have run.
-2. Calls beyond the connections wait in a queue. A full queue is no outage: only connections that
-   break, and replies that do not come, are.
+2. Calls beyond the connections wait for one. That is no outage: only connections that break, and
+   replies that do not come, are.
 3. In an outage every call fails at once. One probe at a time asks whether Redis is back. Callers
    that would rather wait a moment than go on without Redis ask `comes_back`, and call again.
-4. A call that is cancelled takes nothing with it: its batch goes on, and its reply is dropped. So
-   no reply can ever be taken for that of another call.
+4. A call that is cancelled takes nothing with it: it goes on, and its reply is dropped. So no reply
+   can ever be taken for that of another call.
 5. Two calls that wait at the same time may run in either order: await the first to be sure.
 """
 
@@ -24,24 +24,28 @@ import asyncio
 import hashlib
 import logging
 import random
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+from scrapy_rep.protocol.errors import ConfigurationError
 
 from .base import StoreError
-from .connections import Argument, Connections, code_of, is_unknown
 
 logger = logging.getLogger(__name__)
 
-_SENDERS = 2  # one alone would have short scripts wait for the replies of a long one
-_BATCH_CALLS = 32
-_BATCH_OCTETS = 1 << 18
+Value = TypeVar("Value")
+Argument = str | bytes | int | float
+
+_CONNECTIONS = 8
+_REPLY_SECONDS = 0.25
+_CONNECT_SECONDS = 1.0  # redis-py asks for several things at the beginning
+_HELD_UP_SECONDS = 0.05  # a timer this late shows that our own event loop stood still
+_HELD_UP_TIMES = 3
 _PROBE_SECONDS = (0.1, 2.0)  # between probes in an outage: at first, at last
 _BLIP_SECONDS = 1.5  # an outage that is over sooner is waited for by those who ask
 _STEADY_SECONDS = 10.0  # a link that breaks sooner after an outage goes on with the longer pause
-_CLOSE_SECONDS = 2.0  # for what is queued when the link closes
+_CLOSE_SECONDS = 2.0  # for calls that wait when the link closes
 
 
 class LinkDownError(StoreError):
@@ -56,24 +60,6 @@ class Script:
     def __init__(self, text: str) -> None:
         self.text = text
         self.digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-
-
-@dataclass(slots=True, eq=False)
-class _Call:
-    """A script to run, and who waits for its reply."""
-
-    script: Script
-    keys: Sequence[Argument]
-    arguments: Sequence[Argument]
-    reply: asyncio.Future[Any]
-
-    @property
-    def command(self) -> tuple[Argument, ...]:
-        return ("EVALSHA", self.script.digest, len(self.keys), *self.keys, *self.arguments)
-
-    @property
-    def octets(self) -> int:
-        return sum(len(part) for part in self.arguments if isinstance(part, (str, bytes)))
 
 
 class Link:
@@ -94,43 +80,44 @@ class Link:
         Raises:
             ConfigurationError: redis-py is not installed, or the URL is wrong.
         """
-        self._connections = Connections(url, _SENDERS + 1)  # one is the probe's
+        self._pool = _pool(url)
+        self._free = asyncio.Semaphore(_CONNECTIONS)
         self._extra = extra
-        self.address = self._connections.address
+        self.address = _address(self._pool.connection_kwargs)
         self.is_up = True
         self._reason = "the link is closed"
         self._user_count = 0
         self._is_closed = False
-        self._queue: deque[_Call] = deque()
-        self._senders: set[asyncio.Task[None]] = set()
         self._probe: asyncio.Task[None] | None = None
         self._pause_seconds = _PROBE_SECONDS[0]
         self._gone_at = self._back_at = 0.0
         self._is_told = False
         self._is_back = asyncio.Event()
         self._listeners: list[Callable[[bool], None]] = []
-        self._refusals: set[str] = set()
+        self._refusals: set[type] = set()
 
     def open(self) -> None:
         """Count one more user; each closes the link once."""
         self._user_count += 1
 
     async def close(self) -> None:
-        """End the link with its last user; what is queued may still run for a moment."""
+        """End the link with its last user; calls that wait may still run for a moment."""
         self._user_count -= 1
         if self._user_count > 0 or self._is_closed:
             return
-        if self._senders:
-            await asyncio.wait(self._senders, timeout=_CLOSE_SECONDS)
-        self._is_closed = True
-        tasks = [*self._senders, *([self._probe] if self._probe is not None else [])]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
-        self._fail(self._queue, "the link is closed")
-        self._queue.clear()
-        await self._connections.close()
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._drained(), _CLOSE_SECONDS)
+        self._is_closed, self._reason = True, "the link is closed"
+        for _ in range(_CONNECTIONS):
+            self._free.release()  # so that who came meanwhile is told
+        if self._probe is not None:
+            self._probe.cancel()
+            await asyncio.wait([self._probe])
+        await self._pool.disconnect()
+
+    async def _drained(self) -> None:
+        for _ in range(_CONNECTIONS):
+            await self._free.acquire()
 
     def listen(self, listener: Callable[[bool], None]) -> None:
         """Have a function called when Redis goes (False) and when it is back (True)."""
@@ -153,85 +140,64 @@ class Link:
             LinkDownError: Redis cannot be reached; the script may have run all the same.
             StoreError: Redis answered with an error.
         """
-        if self._is_closed or not self.is_up:
-            raise LinkDownError(f"Redis at {self.address}: {self._reason}")
-        reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._queue.append(_Call(script, keys, arguments, reply))
-        if len(self._senders) < _SENDERS:
-            sender = asyncio.create_task(self._serve())
-            self._senders.add(sender)
-            # One that is cancelled before it begins does not come to the end of `_serve`.
-            sender.add_done_callback(self._senders.discard)
-        return await reply
+        self._check()
+        call = asyncio.ensure_future(self._run(script, len(keys), *keys, *arguments))
+        call.add_done_callback(_seen)
+        return await asyncio.shield(call)
 
-    async def _serve(self) -> None:
-        """Send what is queued, batch by batch, over one connection at a time."""
-        while self._queue and self.is_up:
-            calls = self._next_calls()
+    async def _run(self, script: Script, *values: Argument) -> Any:
+        from redis.exceptions import NoScriptError, ResponseError
+
+        async with self._free:
+            self._check()
             try:
-                await self._run(calls)
-            except Exception as error:  # noqa: BLE001 - of redis-py, of sockets, of a bad URL
+                try:
+                    return await self._reply("EVALSHA", script.digest, *values)
+                except NoScriptError:  # a Redis that was restarted
+                    return await self._reply("EVAL", script.text, *values)
+            except ResponseError as error:
+                words = f"{type(error).__name__}: {error}"
+                self._tell_once(type(error), words)
+                raise StoreError(f"Redis at {self.address}: {words}") from error
+            except Exception as error:  # of redis-py, of sockets, of a bad URL
                 self._go_down(error)
-                self._fail(calls, self._reason)
-            except asyncio.CancelledError:
-                self._fail(calls, "the link is closed")
-                raise
-        # Now, and not in a callback: one who has just got a reply may call again before that, and
-        # would take both senders for busy.
-        self._senders.discard(asyncio.current_task())
+                raise self._down() from error
 
-    def _next_calls(self) -> list[_Call]:
-        calls: list[_Call] = []
-        octets = 0
-        while self._queue and len(calls) < _BATCH_CALLS and octets < _BATCH_OCTETS:
-            call = self._queue.popleft()
-            if not call.reply.done():  # nobody waits for it any more
-                calls.append(call)
-                octets += call.octets
-        return calls
+    def _check(self) -> None:
+        if self._is_closed or not self.is_up:
+            raise self._down()
 
-    async def _run(self, calls: list[_Call]) -> None:
-        if not calls:
-            return
-        replies = await self._connections.sent([call.command for call in calls])
-        again = [call for call, reply in zip(calls, replies, strict=True) if is_unknown(reply)]
-        for call, reply in zip(calls, replies, strict=True):
-            if call not in again:
-                self._settle(call, reply)
-        if again:
-            # A Redis that was restarted knows no script.
-            loads = [("SCRIPT", "LOAD", text) for text in {call.script.text for call in again}]
-            replies = await self._connections.sent([*loads, *(call.command for call in again)])
-            for call, reply in zip(again, replies[len(loads) :], strict=True):
-                self._settle(call, reply)
+    def _down(self) -> LinkDownError:
+        return LinkDownError(f"Redis at {self.address}: {self._reason}")
 
-    def _settle(self, call: _Call, reply: Any) -> None:
-        if call.reply.done():
-            return
-        if not isinstance(reply, Exception):
-            call.reply.set_result(reply)
-            return
-        words = f"{code_of(reply)}{reply}"
-        self._tell_once(words)
-        call.reply.set_exception(StoreError(f"Redis at {self.address}: {words}"))
+    async def _reply(self, *command: Argument) -> Any:
+        """The reply to a command; raises what redis-py makes of an error.
 
-    def _tell_once(self, words: str) -> None:
-        kind = words.split(" ", 1)[0]
+        Other exceptions mean that there was no connection, or it broke, or no reply came in time.
+        The command may have been carried out.
+        """
+        from redis.exceptions import ReadOnlyError, ResponseError
+
+        connection = await _patiently(self._pool.get_connection(), _CONNECT_SECONDS)
+        try:
+            return await _patiently(_exchanged(connection, command), _REPLY_SECONDS)
+        except BaseException as error:
+            is_whole = isinstance(error, ResponseError)
+            if not is_whole or isinstance(error, ReadOnlyError):  # there may be another master now
+                await connection.disconnect(nowait=not is_whole)
+            raise
+        finally:
+            await self._pool.release(connection)
+
+    def _tell_once(self, kind: type, words: str) -> None:
         if kind not in self._refusals:
             self._refusals.add(kind)
             logger.warning("Redis at %s refuses: %s", self.address, words, extra=self._extra)
 
-    def _fail(self, calls: Sequence[_Call] | deque[_Call], reason: str) -> None:
-        for call in calls:
-            if not call.reply.done():
-                call.reply.set_exception(LinkDownError(f"Redis at {self.address}: {reason}"))
-
     def _go_down(self, error: BaseException) -> None:
-        self._reason = _words_of(error)
-        self._fail(self._queue, self._reason)
-        self._queue.clear()
-        if not self.is_up:
+        if not self.is_up or self._is_closed:
             return
+        self._reason = _words_of(error)
         self.is_up = False
         self._is_back.clear()
         self._gone_at = asyncio.get_running_loop().time()
@@ -243,7 +209,10 @@ class Link:
     async def _probed(self) -> None:
         """Half-open: one PING at a time, until one is answered."""
         while not await self._is_answered():
-            self._warn_once()
+            if not self._is_told:
+                self._is_told = True
+                words = "Redis at %s does not answer (%s); it is tried again until it does"
+                logger.warning(words, self.address, self._reason, extra=self._extra)
         self.is_up = True
         self._back_at = asyncio.get_running_loop().time()
         if self._is_told:
@@ -256,27 +225,86 @@ class Link:
         await asyncio.sleep(self._pause_seconds * random.uniform(0.75, 1.25))  # noqa: S311
         self._pause_seconds = min(2 * self._pause_seconds, _PROBE_SECONDS[1])
         try:
-            (reply,) = await self._connections.sent([("PING",)])
+            await self._reply("PING")
         except Exception as error:  # noqa: BLE001 - of redis-py, of sockets, of a bad URL
-            reply = error
-        if isinstance(reply, Exception):
-            self._reason = _words_of(reply)
+            self._reason = _words_of(error)
             return False
         return True
-
-    def _warn_once(self) -> None:
-        if not self._is_told:
-            self._is_told = True
-            logger.warning(
-                "Redis at %s does not answer (%s); it is tried again until it does",
-                self.address,
-                self._reason,
-                extra=self._extra,
-            )
 
     def _tell(self, *, is_up: bool) -> None:
         for listener in self._listeners:
             listener(is_up)
+
+
+async def _exchanged(connection: Any, command: tuple[Argument, ...]) -> Any:
+    await connection.send_command(*command)
+    return await connection.read_response()
+
+
+def _seen(call: asyncio.Future[Any]) -> None:
+    """Take note of an error, or asyncio would log it where nobody waits for the call any more."""
+    if not call.cancelled():
+        call.exception()
+
+
+async def _patiently(work: Awaitable[Value], seconds: float) -> Value:
+    """The result of some work.
+
+    A callback of a spider may hold the event loop for longer than Redis has time. Then the timer
+    and the reply are there at once: a timer that is late gives the work its time again.
+
+    Raises:
+        TimeoutError: it took longer.
+    """
+    loop = asyncio.get_running_loop()
+    task = asyncio.ensure_future(work)
+    try:
+        for _ in range(1 + _HELD_UP_TIMES):
+            due_at = loop.time() + seconds
+            await asyncio.wait([task], timeout=seconds)
+            if task.done():
+                return task.result()
+            if loop.time() <= due_at + _HELD_UP_SECONDS:
+                break
+        raise TimeoutError(f"no reply in {seconds:g} seconds")
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task])
+
+
+def _pool(url: str) -> Any:
+    """Connections of redis-py, which leave time limits and retries to us.
+
+    Raises:
+        ConfigurationError: redis-py is not installed, or the URL is wrong.
+    """
+    try:
+        from redis.asyncio import ConnectionPool
+        from redis.asyncio.retry import Retry
+        from redis.backoff import NoBackoff
+    except ImportError as error:
+        raise ConfigurationError(
+            f'Redis needs a package that is not there ({error}): pip install "scrapy-rep[redis]"'
+        ) from None
+    try:
+        pool: Any = ConnectionPool.from_url(
+            url,
+            protocol=2,
+            retry=Retry(NoBackoff(), 0),
+            socket_timeout=None,
+            socket_connect_timeout=None,
+        )
+    except ValueError as error:
+        raise ConfigurationError(f"REP_REDIS_URL cannot be used: {error}") from None
+    pool.max_connections = _CONNECTIONS + 1  # one is the probe's; a URL may name another number
+    pool.connection_kwargs["decode_responses"] = False
+    return pool
+
+
+def _address(options: Mapping[str, Any]) -> str:
+    place = options.get("path") or f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
+    return f"{place}/{options.get('db') or 0}"
 
 
 def _words_of(error: BaseException) -> str:

@@ -28,9 +28,8 @@ from scrapy_rep.protocol.errors import InvalidUri
 
 from .base import Busy, Claim, Found, Lease, Leased
 from .codec import decode, encode
-from .connections import Argument
 from .entry import Entry, Key, key_of
-from .link import Link, LinkDownError, Script
+from .link import Argument, Link, LinkDownError, Script
 
 Value = TypeVar("Value")
 

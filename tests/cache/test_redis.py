@@ -440,7 +440,7 @@ class TestOutages:
         until(lambda: store.look(ORIGIN).result() == entry)
         told = [record.getMessage() for record in caplog.records if record.levelno == 30]
         assert len(told) == 1
-        assert "OOM" in told[0]
+        assert "OutOfMemory" in told[0]
 
     def test_replies_of_a_moment_are_lost_and_nothing_is_done_twice(
         self, redis_server: RedisServer, made: Maker
