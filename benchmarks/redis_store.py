@@ -23,12 +23,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.link import Link
-from scrapy_rep.cache.shared import SharedEntries, _keys
+from scrapy_rep.cache.redis import RedisStore, _names
 from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from tests.redis_server import RedisServer
 
 AT_A_TIME = (1, 16, 64)
+_WANTED = {"seconds": 15.0, "fresh_seconds": 0.0}
 
 
 def entry_of(number: int, octets: int) -> Entry:
@@ -64,33 +65,31 @@ async def each(
 async def one_round(server: RedisServer, count: int, at_a_time: int) -> tuple[float, float]:
     """CPU per call here, and time per script there."""
     server.flush()
-    link = Link(server.url)
-    link.open()
-    shared = SharedEntries(link, 30 * 86_400.0, time.time)
+    store = RedisStore(Link(server.url), None, 30 * 86_400.0)
     entries = [entry_of(number, 800) for number in range(count)]
 
     async def cycle(entry: Entry) -> None:
-        claim: Any = await shared.claim(entry.origin, 15.0, 0.0)
-        assert await shared.commit(entry, claim.lease)
-        assert (await shared.claim(entry.origin, 15.0, 0.0)).entry is not None
+        claim: Any = await asyncio.wrap_future(store.claim(entry.origin, **_WANTED))
+        assert await asyncio.wrap_future(store.commit(entry, claim.lease))
+        found = await asyncio.wrap_future(store.claim(entry.origin, **_WANTED))
+        assert found.entry is not None
 
     with server.client() as client:
         client.config_resetstat()
         cpu = await each(cycle, entries, at_a_time)
         scripts = client.info("commandstats")["cmdstat_evalsha"]
-    await link.close()
+    await asyncio.wrap_future(store.close())
     return cpu / 3, float(scripts["usec_per_call"])
 
 
 async def memory(server: RedisServer, octets: int) -> int:
     """What Redis keeps for one entry."""
-    link = Link(server.url)
-    link.open()
+    store = RedisStore(Link(server.url), None, 30 * 86_400.0)
     entry = entry_of(1, octets)
-    await SharedEntries(link, 30 * 86_400.0, time.time).commit(entry, None)
-    await link.close()
+    await asyncio.wrap_future(store.commit(entry, None))
+    await asyncio.wrap_future(store.close())
     with server.client() as client:
-        return int(client.memory_usage(_keys(entry.origin)[0]))
+        return int(client.memory_usage(_names(entry.origin)[0]))
 
 
 def main() -> None:

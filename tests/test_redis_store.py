@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.cache.shared import _keys
+from scrapy_rep.cache.redis import _names
 from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import body_of, file_entry, usual_key
 from tests.crawling import Crawl, Loop, crawl
@@ -173,7 +173,7 @@ def test_a_record_of_another_origin_is_counted_and_never_used(
     with Site(robots) as proxy:
         worker(redis_server.url, proxy, names, None, loop=loop)
         origins = [Origin.of(name) for name in names]
-        keys = [_keys(origin)[0] for origin in origins if origin is not None]
+        keys = [_names(origin)[0] for origin in origins if origin is not None]
         with redis_server.client() as client:
             (stored,) = [key for key in client.keys("rep:{*}:p2:*") if free.encode() in key]
             asker = stored.decode().partition(":p2:")[2]
@@ -281,7 +281,7 @@ def test_an_allow_of_another_origin_is_not_believed(redis_server: RedisServer) -
         theirs, key = (usual_key(Origin.of(url)) for url in ("http://open.example", site.url()))
         store.commit(file_entry(theirs, at=time.time(), body=b""), None).result()
         with redis_server.client() as client:
-            client.copy(_keys(theirs)[0], _keys(key)[0])
+            client.copy(_names(theirs)[0], _names(key)[0])
         done = _plain_crawl(redis_server, [site.url("/public"), site.url("/private")])
         assert site.paths() == ["/robots.txt", "/public"], done.log
         entry = store.look(key).result()

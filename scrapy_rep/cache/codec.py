@@ -2,14 +2,9 @@
 
 A record is a magic with the version, the CRC-32 of all that follows, the length of a JSON header,
 the header, and the octets of the file, deflated. Whatever is not exactly that, or says that it is
-of another origin or asker than those asked for, decodes to None: a miss, never an error and never a
-policy.
+of another key than the one asked for, decodes to None: a miss, never an error and never a policy.
 
-A header may lack keys that newer versions write, and hold keys that older ones do not know: both
-read it. What is missing is not known: the steps of an exchange, in entries of older versions.
-
-A body of markup is half of all octets that sites send as robots.txt; deflating makes it cheap. A
-body of a few lines is stored as it is.
+The tables say what the header holds of an answer, and how each value is read.
 """
 
 from __future__ import annotations
@@ -18,7 +13,9 @@ import json
 import math
 import struct
 import zlib
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
 
 from scrapy_rep.protocol.access.events import Event, Failure
 from scrapy_rep.protocol.access.knowledge import Copy, Knowledge, Outage, Step
@@ -26,30 +23,107 @@ from scrapy_rep.protocol.access.origin import Origin
 
 from .entry import Entry, key_of
 
+Value = TypeVar("Value")
+
 MAGIC = b"REP\x02"
-_STORED_OCTETS = 1 << 10  # what deflating a body of no more saves is not worth its time
-_SMALL_OCTETS, _SMALL_WBITS, _SMALL_MEMORY = 1 << 12, 12, 5
 _FRAME = struct.Struct(">4sII")  # magic, CRC-32 of what follows it, octets of the header
-_ENCODER = json.JSONEncoder(separators=(",", ":"))  # `json.dumps` would make one for each record
 _BODY_LIMIT_OCTETS = 1 << 26  # no record of ours holds more; a tampered one might
+
+
+def _event(name: Any) -> Event:
+    return Failure(name) if isinstance(name, str) else int(name)
+
+
+def _instant(value: Any) -> float:
+    instant = float(value)
+    if not math.isfinite(instant):
+        raise ValueError(instant)
+    return instant
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    return tuple(str(value) for value in values)
+
+
+def _pairs(values: Any) -> tuple[tuple[str, str], ...]:
+    return tuple((str(name), str(value)) for name, value in values)
+
+
+def _steps(rows: Any) -> tuple[Step, ...]:
+    readers = _STEP.values()
+    return tuple(
+        Step(*(read(value) for read, value in zip(readers, row, strict=True))) for row in rows
+    )
+
+
+def _or_none(read: Callable[[Any], Value]) -> Callable[[Any], Value | None]:
+    return lambda value: None if value is None else read(value)
+
+
+_Table = dict[str, Callable[[Any], Any]]
+
+_STEP: _Table = {
+    "uri": str,
+    "event": _or_none(_event),
+    "sent_at": _or_none(_instant),
+    "seconds": _or_none(_instant),
+    "octets": _or_none(int),
+    "address": str,
+    "location": str,
+    "is_copied": bool,
+}
+_COPY: _Table = {
+    "event": _event,
+    "hops": _texts,
+    "headers": _pairs,
+    "fetched_at": _instant,
+    "confirmed_at": _instant,
+    "fresh_until": _instant,
+    "steps": _steps,
+    "confirmed_by": _steps,
+}
+_OUTAGE: _Table = {
+    "event": _event,
+    "hops": _texts,
+    "since": _instant,
+    "failed_at": _instant,
+    "count": int,
+    "retry_at": _instant,
+    "retry_after_seconds": _instant,
+    "steps": _steps,
+}
 
 
 def encode(entry: Entry) -> bytes:
     """An entry as octets."""
     copy, outage = entry.known.copy, entry.known.outage
     header = {
-        "key": _key_header(entry.origin),
-        "copy": None if copy is None else _copy_header(copy),
-        "outage": None if outage is None else _outage_header(outage),
+        "key": key_of(entry.origin).written,
+        "copy": _values(copy, _COPY),
+        "outage": _values(outage, _OUTAGE),
     }
     payload = _ENCODER.encode(header).encode("ascii")
-    body = _deflated(copy.body) if copy is not None and copy.body else b""
+    body = zlib.compress(copy.body) if copy is not None and copy.body else b""
     crc = zlib.crc32(body, zlib.crc32(payload))
     return _FRAME.pack(MAGIC, crc, len(payload)) + payload + body
 
 
+def _values(part: Copy | Outage | None, table: _Table) -> dict[str, Any] | None:
+    return None if part is None else {name: getattr(part, name) for name in table}
+
+
+def _plain(value: Failure | Step) -> Any:
+    """What JSON does not know by itself: a failure by its name, a step as a row, to be short."""
+    if isinstance(value, Failure):
+        return value.value
+    return [getattr(value, name) for name in _STEP]
+
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), default=_plain)
+
+
 def decode(octets: bytes | None, origin: Origin) -> Entry | None:
-    """The entry that the octets hold, if they hold one of this origin and asker."""
+    """The entry that the octets hold, if they hold one of this key."""
     try:
         return _decode(octets, origin)
     except (
@@ -64,20 +138,6 @@ def decode(octets: bytes | None, origin: Origin) -> Entry | None:
         return None
 
 
-def _deflated(body: bytes) -> bytes:
-    """A body as a stream of zlib's: the window of a small one is small, so that little is cleared.
-
-    What is smaller yet is only framed, at an eighth of the time. Most files are.
-    """
-    if len(body) <= _STORED_OCTETS:
-        framer = zlib.compressobj(0, wbits=9, memLevel=1)
-        return framer.compress(body) + framer.flush()
-    if len(body) > _SMALL_OCTETS:
-        return zlib.compress(body)
-    deflater = zlib.compressobj(wbits=_SMALL_WBITS, memLevel=_SMALL_MEMORY)
-    return deflater.compress(body) + deflater.flush()
-
-
 def _decode(octets: Any, origin: Origin) -> Entry | None:
     magic, crc, header_octets = _FRAME.unpack_from(octets)
     payload = octets[_FRAME.size : _FRAME.size + header_octets]
@@ -85,7 +145,7 @@ def _decode(octets: Any, origin: Origin) -> Entry | None:
     if magic != MAGIC or crc != zlib.crc32(deflated, zlib.crc32(payload)):
         return None
     header = json.loads(payload)
-    if header["key"] != _key_header(origin):
+    if header["key"] != key_of(origin).written:
         return None
     body = b""
     if deflated:
@@ -93,127 +153,11 @@ def _decode(octets: Any, origin: Origin) -> Entry | None:
         body = inflater.decompress(deflated, _BODY_LIMIT_OCTETS)
         if not inflater.eof:
             return None
-    copy, outage = header["copy"], header["outage"]
-    return Entry(
-        origin,
-        Knowledge(
-            copy=None if copy is None else _copy(copy, body),
-            outage=None if outage is None else _outage(outage),
-        ),
-    )
+    copy = _read(partial(Copy, body=body), header["copy"], _COPY)
+    return Entry(origin, Knowledge(copy, _read(Outage, header["outage"], _OUTAGE)))
 
 
-def _key_header(origin: Origin) -> list[str]:
-    return key_of(origin).written
-
-
-def _instant(value: Any) -> float:
-    instant = float(value)
-    if not math.isfinite(instant):
-        raise ValueError(instant)
-    return instant
-
-
-def _event_name(event: Event) -> int | str:
-    return event.value if isinstance(event, Failure) else event
-
-
-def _event(name: Any) -> Event:
-    return Failure(name) if isinstance(name, str) else int(name)
-
-
-def _copy_header(copy: Copy) -> dict[str, Any]:
-    return {
-        "event": _event_name(copy.event),
-        "hops": copy.hops,
-        **_steps_header("steps", copy.steps),
-        **_steps_header("confirmed_by", copy.confirmed_by),
-        "headers": copy.headers,
-        "fetched_at": copy.fetched_at,
-        "confirmed_at": copy.confirmed_at,
-        "fresh_until": copy.fresh_until,
-    }
-
-
-def _copy(header: dict[str, Any], body: bytes) -> Copy:
-    return Copy(
-        event=_event(header["event"]),
-        body=body,
-        hops=tuple(str(hop) for hop in header["hops"]),
-        headers=tuple((str(name), str(value)) for name, value in header["headers"]),
-        fetched_at=_instant(header["fetched_at"]),
-        confirmed_at=_instant(header["confirmed_at"]),
-        fresh_until=_instant(header["fresh_until"]),
-        steps=_steps(header.get("steps")),
-        confirmed_by=_steps(header.get("confirmed_by")),
-    )
-
-
-def _outage_header(outage: Outage) -> dict[str, Any]:
-    return {
-        "event": _event_name(outage.event),
-        "hops": outage.hops,
-        "since": outage.since,
-        "failed_at": outage.failed_at,
-        "count": outage.count,
-        "retry_at": outage.retry_at,
-        "retry_after_seconds": outage.retry_after_seconds,
-        **_steps_header("steps", outage.steps),
-    }
-
-
-def _outage(header: dict[str, Any]) -> Outage:
-    return Outage(
-        event=_event(header["event"]),
-        hops=tuple(str(hop) for hop in header["hops"]),
-        since=_instant(header["since"]),
-        failed_at=_instant(header["failed_at"]),
-        count=int(header["count"]),
-        retry_at=_instant(header["retry_at"]),
-        steps=_steps(header.get("steps")),
-        retry_after_seconds=_instant(header.get("retry_after_seconds", 0.0)),
-    )
-
-
-def _steps_header(name: str, steps: tuple[Step, ...]) -> dict[str, Any]:
-    """Steps as rows, to be short; nothing where nothing is known."""
-    rows = [
-        [
-            step.uri,
-            None if step.event is None else _event_name(step.event),
-            step.sent_at,
-            step.seconds,
-            step.octets,
-            step.address,
-            step.location,
-            step.is_copied,
-        ]
-        for step in steps
-    ]
-    return {name: rows} if rows else {}
-
-
-def _steps(rows: Any) -> tuple[Step, ...]:
-    return tuple(_step(*row) for row in rows or ())
-
-
-def _step(  # noqa: PLR0917 - a row has so many
-    uri: Any,
-    event: Any,
-    sent_at: Any,
-    seconds: Any,
-    octets: Any,
-    address: Any,
-    location: Any,
-    is_copied: Any,
-) -> Step:
-    return Step(
-        str(uri),
-        None if event is None else _event(event),
-        None if sent_at is None else _instant(sent_at),
-        None if seconds is None else _instant(seconds),
-        None if octets is None else int(octets),
-        str(address),
-        str(location),
-        bool(is_copied),
-    )
+def _read(kind: Callable[..., Value], values: Any, table: _Table) -> Value | None:
+    if values is None:
+        return None
+    return kind(**{name: read(values[name]) for name, read in table.items()})

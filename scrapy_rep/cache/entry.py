@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from scrapy_rep.protocol.access.knowledge import Copy, Knowledge, Step
+from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
 
 
@@ -40,18 +41,14 @@ class Key(Origin):
         Raises:
             InvalidUri, TypeError, ValueError: these are no fields of a key.
         """
-        uri, user_agent, variant, *rest = fields
-        (path,) = rest or (ROBOTS_TXT_PATH,)
-        origin = Origin.of(str(uri))
-        if origin is None:
-            return None
-        return cls.under(origin, str(user_agent), str(variant), str(path))
+        uri, user_agent, variant, path = map(str, fields)
+        origin = Origin.of(uri)
+        return None if origin is None else cls.under(origin, user_agent, variant, path)
 
     @property
     def written(self) -> list[str]:
-        """The fields as stores write them: those of a robots.txt as ever, without its path."""
-        path = [] if self.path == ROBOTS_TXT_PATH else [self.path]
-        return [str(self.origin), self.user_agent, self.variant, *path]
+        """The fields as stores write them."""
+        return [str(self.origin), self.user_agent, self.variant, self.path]
 
     @property
     def origin(self) -> Origin:
@@ -117,32 +114,27 @@ class Entry:
 
     def shifted(self, seconds: float) -> Entry:
         """The same entry by a clock that is ahead by so many seconds."""
-        copy, outage = self.known.copy, self.known.outage
-        if copy is not None:
-            copy = replace(
-                copy,
-                fetched_at=copy.fetched_at + seconds,
-                confirmed_at=copy.confirmed_at + seconds,
-                fresh_until=copy.fresh_until + seconds,
-                steps=_shifted(copy.steps, seconds),
-                confirmed_by=_shifted(copy.confirmed_by, seconds),
-            )
-        if outage is not None:
-            outage = replace(
-                outage,
-                since=outage.since + seconds,
-                failed_at=outage.failed_at + seconds,
-                retry_at=outage.retry_at + seconds,
-                steps=_shifted(outage.steps, seconds),
-            )
-        return Entry(self.origin, Knowledge(copy, outage))
+        known = self.known
+        return Entry(
+            self.origin, Knowledge(_shifted(known.copy, seconds), _shifted(known.outage, seconds))
+        )
 
 
-def _shifted(steps: tuple[Step, ...], seconds: float) -> tuple[Step, ...]:
-    return tuple(
-        step if step.sent_at is None else replace(step, sent_at=step.sent_at + seconds)
-        for step in steps
-    )
+_INSTANTS = "fetched_at", "confirmed_at", "fresh_until", "since", "failed_at", "retry_at", "sent_at"
+_STEPS = "steps", "confirmed_by"
+
+
+def _shifted(part: Any, seconds: float) -> Any:
+    if part is None:
+        return None
+    instants = {name: getattr(part, name, None) for name in _INSTANTS}
+    moved: dict[str, Any] = {
+        name: instant + seconds for name, instant in instants.items() if instant is not None
+    }
+    for name in _STEPS:
+        if hasattr(part, name):
+            moved[name] = tuple(_shifted(step, seconds) for step in getattr(part, name))
+    return replace(part, **moved)
 
 
 def is_same_version(one: Copy, other: Copy) -> bool:

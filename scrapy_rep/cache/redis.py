@@ -5,78 +5,172 @@ worker does not ask Redis. Where Redis cannot be reached, the local tier gives l
 entries in its place. That is a miss and never an answer: the worker fetches for itself, once for
 all that share its local tier. What was learnt so is sent to Redis when it is back, unless a newer
 entry is there.
+
+Each script touches the keys of one origin, which have the origin as their hash tag:
+
+    rep:{https://example.com}:p2:["Bot/1.0", "", "/robots.txt"]     the record: when it was learnt,
+                                        until when it holds, and the octets of the codec
+    rep:{https://example.com}:l2:["Bot/1.0", "", "/robots.txt"]     the lease: until when it lasts,
+                                        and its token
+
+The `2` is the codec's version: versions of this package can share a Redis. Every key has a time to
+live. Redis's clock decides; entries are kept by it, and moved to the clock of the worker that reads
+them, where the two differ. Whatever is no record is a miss.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import math
+import struct
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+import uuid
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from scrapy_rep.protocol.access.knowledge import Copy
 from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.errors import InvalidUri
 
-from .base import Busy, Claim, Lease, Leased, Remembering, Store, StoreError, done
-from .entry import Entry, Key
-from .link import Link
-from .shared import SharedEntries
+from .base import (
+    Browsable,
+    Busy,
+    Claim,
+    Found,
+    Lease,
+    Leased,
+    Remembering,
+    Store,
+    StoreError,
+    done,
+)
+from .codec import decode, encode
+from .entry import Entry, Key, key_of
+from .link import Argument, Link, LinkDownError, Script
 
 logger = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
+_STAMP = struct.Struct(">dd")  # when it was learnt, until when it holds
+_SKEW_SECONDS = 1.0  # clocks that differ by less count as the same
+_QUICK_SECONDS = 0.5  # a reply that took longer tells nothing of the difference of clocks
+_LEASE_KEPT_SECONDS = 60.0  # a lease that ran out can be renewed so long, if nobody else took it
+_ENDLESS_SECONDS = 1e15  # for Lua, which reads no infinity
+_RECORD_OCTETS = 1 << 26
 _UNSENT_ENTRIES = 10_000  # learnt in an outage, and not in Redis yet; the oldest stay local
-_SENT_AT_A_TIME = 32
 _SEND_SECONDS = 2.0  # for the last of them, when the store closes
+
+_LIBRARY = (
+    """
+local function clock()
+    local t = redis.call('TIME')
+    return tonumber(t[1]) + tonumber(t[2]) / 1e6
+end
+local function text(number)
+    return string.format('%.6f', number)
+end
+-- What stands at a key, if it is a string of some length; another type is none, and no error.
+local function string_at(key, least)
+    local value = redis.pcall('GET', key)
+    if type(value) == 'string' and #value >= least and #value <= """
+    + str(_RECORD_OCTETS)
+    + """ then
+        return value
+    end
+    return false
+end
+local function token_at(key)
+    local lease = string_at(key, 9)
+    return lease and string.sub(lease, 9)
+end
+"""
+)
+
+_CLAIM = Script(
+    _LIBRARY
+    + """
+local now, seconds, fresh = clock(), tonumber(ARGV[2]), tonumber(ARGV[3])
+local record = string_at(KEYS[1], 16)
+if record then
+    local _, fresh_until = struct.unpack('>dd', record)
+    if fresh < 1e15 and fresh_until > now + fresh then  -- or else what is there cannot be used
+        return {'found', text(now), record}
+    end
+    if string.sub(record, 1, 8) == ARGV[5] then
+        record = ''  -- the caller has it
+    end
+end
+local lease = string_at(KEYS[2], 9)
+if lease then
+    local last = struct.unpack('>d', lease)
+    local is_ours = string.sub(lease, 9) == ARGV[1]  -- the first try's, whose reply was lost
+    if last > now and last <= now + seconds + 5 and not is_ours then
+        return {'busy', text(now), record, text(last - now)}
+    end
+end
+redis.call('SET', KEYS[2], struct.pack('>d', now + seconds) .. ARGV[1], 'PX', ARGV[4])
+return {'leased', text(now), record, text(now + seconds)}
+"""
+)
+
+_RENEW = Script(
+    _LIBRARY
+    + """
+if token_at(KEYS[2]) ~= ARGV[1] then
+    return false
+end
+local last = clock() + tonumber(ARGV[2])
+redis.call('SET', KEYS[2], struct.pack('>d', last) .. ARGV[1], 'PX', ARGV[3])
+return text(last)
+"""
+)
+
+# A lease that is gone and has left no record, as after FLUSHALL, was not taken over: it counts.
+_COMMIT = Script(
+    _LIBRARY
+    + """
+local before = string_at(KEYS[1], 16)
+if ARGV[1] ~= '' then
+    local token = token_at(KEYS[2])
+    if token ~= ARGV[1] and (token or before) then
+        return before == ARGV[2] and 1 or 0  -- 1 if the first try's reply was lost
+    end
+    redis.call('DEL', KEYS[2])
+elseif before then
+    local old, new = struct.unpack('>d', before), struct.unpack('>d', ARGV[2])
+    if old > new and old <= new + 86400 then
+        return 1
+    end
+end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return 1
+"""
+)
+
+_RELEASE = Script(
+    _LIBRARY
+    + """
+if token_at(KEYS[2]) == ARGV[1] then
+    redis.call('DEL', KEYS[2])
+end
+return 1
+"""
+)
+
+_LOOK = Script(_LIBRARY + "return {text(clock()), string_at(KEYS[1], 16)}")
+_FORGET = Script("return redis.call('DEL', KEYS[1])")
+_SCAN = Script("return redis.call('SCAN', ARGV[1], 'MATCH', 'rep:{*}:p2:*', 'COUNT', 500)")
 
 
 @dataclass(frozen=True, slots=True)
 class _LocalLease(Lease):
     """One that the local tier gave since Redis could not."""
-
-
-@dataclass(frozen=True, slots=True)
-class _SharedLease(Lease):
-    """One of Redis's, and when it ends by our own clock, which nobody sets."""
-
-    ends_at: float
-
-    @classmethod
-    def of(cls, lease: Lease, ends_at: float) -> _SharedLease:
-        return cls(lease.origin, lease.token, lease.until, ends_at)
-
-
-class _NoTier:
-    """What stands in front of Redis where nothing does: it knows nothing, and can do nothing."""
-
-    def peek(self, origin: Origin) -> Entry | None:  # noqa: ARG002
-        return None
-
-    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:  # noqa: ARG002
-        return self._failed()
-
-    def renew(self, lease: Lease, *, seconds: float) -> Future[Lease | None]:  # noqa: ARG002
-        return self._failed()
-
-    def commit(self, entry: Entry, lease: Lease | None) -> Future[bool]:  # noqa: ARG002
-        return self._failed()
-
-    def release(self, lease: Lease) -> Future[None]:  # noqa: ARG002
-        return self._failed()
-
-    def close(self) -> None:
-        pass
-
-    def _failed(self) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_exception(StoreError("Redis cannot be used, and nothing is in front of it"))
-        return future
 
 
 class RedisStore:
@@ -100,35 +194,36 @@ class RedisStore:
 
         Args:
             link: to Redis; shared with others, perhaps.
-            local: what is in front of it, if anything; closed with the store.
+            local: the store in front of it, if any; closed with this one.
             keep_seconds: how long Redis keeps an entry that nobody asks for.
             loop: where its coroutines run.
             clock: this worker's; Redis's may differ.
             unreadable: called with each record in Redis that is none, or is another origin's.
         """
         self._link = link
-        self._local: Store = _NoTier() if local is None else local
-        self._shared = SharedEntries(link, keep_seconds, clock, unreadable)
+        self._local = local
+        self._keep_seconds = keep_seconds
         self._loop = loop
-        self._unsent: OrderedDict[Origin, None] = OrderedDict()
+        self._clock = clock
+        self._unreadable = unreadable
+        self._ahead_seconds = 0.0  # of Redis's clock
+        self._unsent: dict[Origin, None] = {}
         self._sending: asyncio.Task[None] | None = None
-        self._is_local_down = False
+        self._is_local_told = False
         link.open()
-        link.listen(self._heard)
+        link.listen(lambda is_up: self._send() if is_up else None)
 
     def peek(self, origin: Origin) -> Entry | None:
         """The entry in the local tier."""
         try:
-            entry = self._local.peek(origin)
+            return None if self._local is None else self._local.peek(origin)
         except StoreError as error:
             self._local_failed(error)
             return None
-        self._is_local_down = False
-        return entry
 
     def look(self, origin: Origin) -> Future[Entry | None]:
         """The entry in Redis."""
-        return self._started(self._shared.look(origin))
+        return self._started(self._look(origin))
 
     def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
         """What Redis has, or a lease, or that another process has one."""
@@ -148,7 +243,7 @@ class RedisStore:
 
     def keys(self) -> list[Key]:
         """The keys of all entries in Redis; not to be called in the event loop of the store."""
-        return self._started(self._shared.keys()).result()
+        return self._started(self._keys()).result()
 
     def forget(self, origin: Origin) -> Future[bool]:
         """Throw an entry away, here and in Redis; other workers may still have a copy."""
@@ -156,9 +251,8 @@ class RedisStore:
 
     def versions(self, origin: Origin) -> Future[list[Copy]]:
         """The versions that the local tier keeps; Redis keeps none."""
-        if isinstance(self._local, Remembering):
-            return self._local.versions(origin)
-        return done([])
+        local: object = self._local
+        return local.versions(origin) if isinstance(local, Remembering) else done([])
 
     def close(self) -> Future[None]:
         """Let go of Redis, and of the local tier."""
@@ -169,138 +263,220 @@ class RedisStore:
             self._loop = asyncio.get_running_loop()
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
+    async def _look(self, origin: Origin) -> Entry | None:
+        asked_at = self._clock()
+        now, record = await self._link.run(_LOOK, _names(origin))
+        self._compare(now, asked_at)
+        return self._entry(record, origin)
+
     async def _claim(self, origin: Origin, seconds: float, fresh_seconds: float) -> Claim:
-        at_hand, began = self.peek(origin), time.monotonic()
+        at_hand, token = self.peek(origin), uuid.uuid4().hex
         try:
-            claim = await self._shared.claim(origin, seconds, fresh_seconds, at_hand)
+            claim = await self._twice(
+                lambda: self._claimed(origin, token, seconds, fresh_seconds, at_hand)
+            )
         except StoreError:
-            return await self._claim_locally(origin, seconds, fresh_seconds)
-        if isinstance(claim, Leased):
-            claim = Leased(_SharedLease.of(claim.lease, began + seconds), claim.entry)
+            if self._local is None:
+                raise
+            claim = await asyncio.wrap_future(
+                self._local.claim(origin, seconds=seconds, fresh_seconds=fresh_seconds)
+            )
+            return replace(claim, lease=_local(claim.lease)) if isinstance(claim, Leased) else claim
         if claim.entry is None:
             # Redis may have been emptied; what is at hand is worth a conditional request.
-            return _with_entry(claim, at_hand)
+            return replace(claim, entry=at_hand)
         if claim.entry != at_hand:
             await self._keep(claim.entry)
         return claim
 
-    async def _claim_locally(self, origin: Origin, seconds: float, fresh_seconds: float) -> Claim:
-        claim = await asyncio.wrap_future(
-            self._local.claim(origin, seconds=seconds, fresh_seconds=fresh_seconds)
-        )
-        if isinstance(claim, Leased):
-            lease = claim.lease
-            return Leased(_LocalLease(lease.origin, lease.token, lease.until), claim.entry)
-        return claim
+    async def _claimed(
+        self,
+        origin: Origin,
+        token: str,
+        seconds: float,
+        fresh_seconds: float,
+        at_hand: Entry | None,
+    ) -> Claim:
+        """A claim in Redis, which does not send the entry that is at hand."""
+        asked_at = self._clock()
+        fresh = max(-_ENDLESS_SECONDS, min(fresh_seconds, _ENDLESS_SECONDS))
+        learnt = b"" if at_hand is None else self._record(at_hand)[:8]
+        arguments: list[Argument] = [token, seconds, fresh, _lease_ms(seconds), learnt]
+        kind, now, record, *rest = await self._link.run(_CLAIM, _names(origin), arguments)
+        self._compare(now, asked_at)
+        entry = at_hand if record == b"" else self._entry(record, origin)
+        if kind == b"busy":
+            return Busy(float(rest[0]), entry)
+        if kind == b"leased":
+            return Leased(Lease(origin, token, float(rest[0])), entry)
+        if entry is not None:
+            return Found(entry)
+        # What is there says that it holds, and is no entry of ours: as if it were not there.
+        return await self._claimed(origin, token, seconds, math.inf, at_hand)
 
     async def _renew(self, lease: Lease, seconds: float) -> Lease | None:
-        if isinstance(lease, _LocalLease):
+        if self._local is not None and isinstance(lease, _LocalLease):
             renewed = await asyncio.wrap_future(self._local.renew(lease, seconds=seconds))
-            return renewed and _LocalLease(renewed.origin, renewed.token, renewed.until)
-        began = time.monotonic()
+            return renewed and _local(renewed)
+        names = _names(lease.origin)
+        arguments: list[Argument] = [lease.token, seconds, _lease_ms(seconds)]
         try:
-            renewed = await self._shared.renew(lease, seconds)
+            until = await self._twice(lambda: self._link.run(_RENEW, names, arguments))
         except StoreError:
-            # It counts for as long as it was given for; after that, another worker may have it.
-            return lease if isinstance(lease, _SharedLease) and began < lease.ends_at else None
-        return renewed and _SharedLease.of(renewed, began + seconds)
+            return lease  # whether another worker has it by now is seen when it commits
+        return None if until is None else Lease(lease.origin, lease.token, float(until))
 
     async def _commit(self, entry: Entry, lease: Lease | None) -> bool:
         if isinstance(lease, _LocalLease):
             return await self._commit_locally(entry, lease)
         try:
-            is_kept = await self._shared.commit(entry, lease)
+            is_kept = await self._committed(entry, lease)
         except StoreError:
+            if self._local is None:
+                raise
             return await self._commit_locally(entry, None)
         if is_kept:
             await self._keep(entry)
             self._send()
         return is_kept
 
+    async def _committed(self, entry: Entry, lease: Lease | None) -> bool:
+        """Commit to Redis."""
+        holds = min(max(entry.fresh_until - self._clock(), 0.0), self._keep_seconds)
+        kept_ms = int(1000 * (holds + self._keep_seconds))
+        names, token = _names(entry.origin), "" if lease is None else lease.token
+        arguments: list[Argument] = [token, self._record(entry), kept_ms]
+        return bool(await self._twice(lambda: self._link.run(_COMMIT, names, arguments)))
+
     async def _commit_locally(self, entry: Entry, lease: _LocalLease | None) -> bool:
+        assert self._local is not None  # noqa: S101 - for mypy
         is_kept = await asyncio.wrap_future(self._local.commit(entry, lease))
         if is_kept:
+            self._unsent.pop(entry.origin, None)
             self._unsent[entry.origin] = None
-            self._unsent.move_to_end(entry.origin)
             if len(self._unsent) > _UNSENT_ENTRIES:
-                self._unsent.popitem(last=False)
+                del self._unsent[next(iter(self._unsent))]
             if self._link.is_up:
                 self._send()
         return is_kept
 
     async def _release(self, lease: Lease) -> None:
-        if isinstance(lease, _LocalLease):
+        if self._local is not None and isinstance(lease, _LocalLease):
             await asyncio.wrap_future(self._local.release(lease))
             return
         with suppress(StoreError):  # it ends by itself
-            await self._shared.release(lease)
+            await self._link.run(_RELEASE, _names(lease.origin), [lease.token])
+
+    async def _keys(self) -> list[Key]:
+        """As many steps as a five-hundredth of all that Redis holds."""
+        found: set[Key] = set()
+        cursor: Any = b"0"
+        while True:
+            cursor, names = await self._link.run(_SCAN, [], [cursor])
+            found.update(filter(None, map(_key, names)))
+            if int(cursor) == 0:
+                return sorted(found, key=str)
 
     async def _forget(self, origin: Origin) -> bool:
-        was_there = await self._shared.forget(origin)
+        was_there = bool(await self._link.run(_FORGET, _names(origin)[:1]))
         self._unsent.pop(origin, None)
-        forget = getattr(self._local, "forget", None)
-        if forget is not None:
-            was_there = await asyncio.wrap_future(forget(origin)) or was_there
+        local: object = self._local
+        if isinstance(local, Browsable):
+            was_there = await asyncio.wrap_future(local.forget(origin)) or was_there
         return was_there
 
     async def _close(self) -> None:
         if self._sending is not None:
             await asyncio.wait([self._sending], timeout=_SEND_SECONDS)
-        if self._sending is not None:
             self._sending.cancel()
-            await asyncio.wait([self._sending])
         await self._link.close()
-        self._local.close()
+        if self._local is not None:
+            self._local.close()
+
+    async def _twice(self, work: Callable[[], Awaitable[Value]]) -> Value:
+        """What some work gives; it is done again after a moment without Redis.
+
+        So it may be done twice: all scripts come to the same if the first reply alone was lost.
+        """
+        try:
+            return await work()
+        except LinkDownError:
+            if not await self._link.comes_back():
+                raise
+        return await work()
 
     async def _keep(self, entry: Entry) -> None:
         """Have an entry of Redis's at hand; the local tier's own failures cost a round trip."""
-        if isinstance(self._local, _NoTier):
-            return
-        try:
-            await asyncio.wrap_future(self._local.commit(entry, None))
-        except StoreError as error:
-            self._local_failed(error)
+        if self._local is not None:
+            try:
+                await asyncio.wrap_future(self._local.commit(entry, None))
+            except StoreError as error:
+                self._local_failed(error)
 
-    def _heard(self, is_up: bool) -> None:
-        if is_up:
-            self._send()
+    def _local_failed(self, error: StoreError) -> None:
+        if not self._is_local_told:
+            self._is_local_told = True
+            words = "The local tier of the store failed (%s); Redis is asked in its place"
+            logger.warning(words, error)
 
     def _send(self) -> None:
         """Send what was learnt without Redis, in the background."""
-        if self._unsent and self._sending is None:
+        if self._unsent and (self._sending is None or self._sending.done()):
             self._sending = asyncio.create_task(self._sent())
-            self._sending.add_done_callback(self._ended)
-
-    def _ended(self, _: asyncio.Task[None]) -> None:
-        self._sending = None
 
     async def _sent(self) -> None:
-        with suppress(StoreError):
-            while self._unsent:
-                await self._send_some()
-
-    async def _send_some(self) -> None:
-        origins = list(self._unsent)[:_SENT_AT_A_TIME]
-        for origin in origins:
+        while self._unsent:
+            origin = next(iter(self._unsent))
             del self._unsent[origin]  # it may be learnt anew meanwhile
-        entries = [entry for origin in origins if (entry := self.peek(origin)) is not None]
-        try:
-            await asyncio.gather(*(self._shared.commit(entry, None) for entry in entries))
-        except StoreError:
-            self._unsent |= dict.fromkeys(origins)
-            raise
+            entry = self.peek(origin)
+            try:
+                if entry is not None:
+                    await self._committed(entry, None)
+            except StoreError:
+                self._unsent[origin] = None
+                return
 
-    def _local_failed(self, error: StoreError) -> None:
-        if not self._is_local_down:
-            self._is_local_down = True
-            logger.warning(
-                "The local tier of the store failed (%s); Redis is asked in its place", error
-            )
+    def _compare(self, theirs: bytes, asked_at: float) -> None:
+        """Take note of Redis's clock at an instant between one of ours and now."""
+        answered_at = self._clock()
+        if answered_at - asked_at <= _QUICK_SECONDS:
+            ahead = float(theirs) - (asked_at + answered_at) / 2
+            self._ahead_seconds = ahead if abs(ahead) > _SKEW_SECONDS else 0.0
+
+    def _record(self, entry: Entry) -> bytes:
+        """An entry as Redis keeps it, by its clock."""
+        theirs = entry.shifted(self._ahead_seconds) if self._ahead_seconds else entry
+        return _STAMP.pack(theirs.changed_at, theirs.fresh_until) + encode(theirs)
+
+    def _entry(self, record: bytes | None, origin: Origin) -> Entry | None:
+        """The entry in a record, if it is one of this origin, by our clock."""
+        if record is None:
+            return None
+        entry = decode(record[_STAMP.size :], origin)
+        if entry is None:
+            self._unreadable()
+            return None
+        return entry.shifted(-self._ahead_seconds) if self._ahead_seconds else entry
 
 
-def _with_entry(claim: Claim, entry: Entry | None) -> Claim:
-    if isinstance(claim, Leased):
-        return Leased(claim.lease, entry)
-    if isinstance(claim, Busy):
-        return Busy(claim.wait_seconds, entry)
-    return claim
+def _local(lease: Lease) -> _LocalLease:
+    return _LocalLease(lease.origin, lease.token, lease.until)
+
+
+def _names(origin: Origin) -> list[str]:
+    """Where an entry and its lease are; JSON, so that no two askers have the same."""
+    place, *asker = key_of(origin).written
+    return [f"rep:{{{place}}}:{kind}:{json.dumps(asker)}" for kind in ("p2", "l2")]
+
+
+def _key(name: bytes) -> Key | None:
+    """The key that a name in Redis stands for; None for what nobody here wrote."""
+    try:
+        place, _, asker = name.decode("ascii").removeprefix("rep:{").partition("}:p2:")
+        return Key.read([place, *json.loads(asker)])
+    except (InvalidUri, TypeError, ValueError, RecursionError):
+        return None
+
+
+def _lease_ms(seconds: float) -> int:
+    return int(1000 * (seconds + _LEASE_KEPT_SECONDS))

@@ -201,15 +201,6 @@ def test_a_lonely_surrogate_in_a_header_does_no_harm() -> None:
     assert decode(encode(entry), ORIGIN) == entry
 
 
-def test_an_entry_of_an_older_version_is_read_with_steps_unknown() -> None:
-    """As versions wrote it that knew nothing of steps."""
-    for entry in (file_entry(), outage_entry()):
-        header = header_of(encode(entry))
-        assert "steps" not in json.dumps(header), "nothing is written of what is not known"
-        body = entry.known.copy.body if entry.known.copy else b""
-        assert decode(forged(header, zlib.compress(body) if body else b""), ORIGIN) == entry
-
-
 def test_what_newer_versions_write_is_passed_over() -> None:
     header = header_of(encode(file_entry()))
     header["copy"]["colour"] = header["wind"] = "of a later version"

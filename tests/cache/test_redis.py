@@ -18,8 +18,7 @@ from scrapy_rep.cache.base import Busy, Claim, Found, Lease, Leased, Store, Stor
 from scrapy_rep.cache.codec import MAGIC, encode
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.memory import MemoryStore
-from scrapy_rep.cache.redis import RedisStore
-from scrapy_rep.cache.shared import _keys
+from scrapy_rep.cache.redis import RedisStore, _names
 from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import BODY, ORIGIN, OTHER, body_of, file_entry
@@ -95,7 +94,7 @@ class TestRecords:
         with redis_server.client() as client:
             (name,) = client.keys("*")
             record = client.get(name)
-        assert name == b'rep:{https://example.com}:p2:["Bot/1.0", "9f"]'
+        assert name == b'rep:{https://example.com}:p2:["Bot/1.0", "9f", "/robots.txt"]'
         assert _STAMP.unpack(record[:16]) == (entry.changed_at, entry.fresh_until)
         assert record[16:].startswith(MAGIC)
         assert record[16:] == encode(entry)
@@ -115,7 +114,7 @@ class TestRecords:
         self, redis_server: RedisServer, made: Maker
     ) -> None:
         for origin in (ORIGIN, Origin("http", "::1", 8080), Key.under(OTHER, "{}} Bot")):
-            tags = {name.partition("{")[2].partition("}")[0] for name in _keys(origin)}
+            tags = {name.partition("{")[2].partition("}")[0] for name in _names(origin)}
             assert tags == {str(Key.under(origin).origin)}
 
     @pytest.mark.parametrize("age", [0.0, 2 * _DAY])
@@ -126,7 +125,7 @@ class TestRecords:
         theirs = file_entry(OTHER, at=time.time() - age, body=b"")
         store.commit(theirs, None).result()
         with redis_server.client() as client:
-            client.copy(_keys(OTHER)[0], _keys(ORIGIN)[0])
+            client.copy(_names(OTHER)[0], _names(ORIGIN)[0])
         assert store.look(ORIGIN).result() is None
         found = claim(store)
         assert isinstance(found, Leased)
@@ -150,7 +149,7 @@ class TestRecords:
     def test_what_is_no_record_is_a_miss_and_is_replaced(
         self, redis_server: RedisServer, made: Maker, value: Any
     ) -> None:
-        store, name = made(redis_server.url), _keys(ORIGIN)[0]
+        store, name = made(redis_server.url), _names(ORIGIN)[0]
         with redis_server.client() as client:
             client.rpush(name, *value) if isinstance(value, list) else client.set(name, value)
         assert store.look(ORIGIN).result() is None
@@ -168,7 +167,7 @@ class TestRecords:
     def test_what_is_no_lease_holds_nobody_up(
         self, redis_server: RedisServer, made: Maker, value: Any
     ) -> None:
-        store, name = made(redis_server.url), _keys(ORIGIN)[1]
+        store, name = made(redis_server.url), _names(ORIGIN)[1]
         with redis_server.client() as client:
             client.rpush(name, *value) if isinstance(value, list) else client.set(name, value)
         lease = leased(store)
@@ -363,7 +362,7 @@ class TestOutages:
             cut_off.commit(old, leased(cut_off)).result()
             other.commit(new, leased(other)).result()
             line.refuses = False
-            until(lambda: not cut_off._unsent and cut_off._sending is None)
+            until(lambda: cut_off._sending is not None and cut_off._sending.done())
             assert other.look(ORIGIN).result() == new
             assert claim(cut_off) == Found(new)
 
