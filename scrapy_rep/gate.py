@@ -20,7 +20,9 @@ def gate_of(crawler: Crawler, settings: RepSettings, slots: Slots) -> RedisGate 
     is_kept = getattr(scheduler, "keeps_pace_over_fleet", False)
     if not settings.redis_url or settings.pace_scope != "fleet" or is_kept:
         return None
-    from scrapy_rep.fetching.links import link_of  # few crawls share one, and load what does it
+    from scrapy_rep.fetching.chosen_store import (
+        link_of,  # few crawls share one, and load what does it
+    )
     from scrapy_rep.redis_gate import RedisGate
 
     return RedisGate(crawler, link_of(crawler, settings.redis_url), slots)

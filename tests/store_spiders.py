@@ -12,7 +12,7 @@ from scrapy import Request, Spider
 
 from scrapy_rep.cache import sqlite
 from scrapy_rep.engine.loops import sleep
-from scrapy_rep.fetching import exchanges, keeping
+from scrapy_rep.fetching import exchanges, keeper
 
 LEASE_SECONDS = 1.5
 
@@ -40,7 +40,7 @@ class StoppedSpider(Spider):
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
-        keeping.LEASE_SECONDS = exchanges.LEASE_SECONDS = LEASE_SECONDS  # type: ignore[attr-defined]
+        keeper.LEASE_SECONDS = exchanges.LEASE_SECONDS = LEASE_SECONDS  # type: ignore[attr-defined]
         Path(self.pid_path).write_text(str(os.getpid()))
 
     async def start(self) -> AsyncIterator[Any]:
@@ -64,7 +64,7 @@ class LockingSpider(Spider):
     @classmethod
     def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> LockingSpider:
         sqlite._LOCK_SECONDS = 0.3
-        keeping._TRY_AGAIN_SECONDS = (0.4, 2.0)
+        keeper._TRY_AGAIN_SECONDS = (0.4, 2.0)
         spider: LockingSpider = super().from_crawler(crawler, *args, **kwargs)
         return spider
 

@@ -21,7 +21,7 @@ from scrapy_rep.engine.slots import Slots
 from scrapy_rep.fetching import exchanges as module
 from scrapy_rep.fetching.course import Course, Part
 from scrapy_rep.fetching.exchanges import Exchanges, LateError, NotNeededError
-from scrapy_rep.fetching.keeping import LEASE_SECONDS, Claimed, Held
+from scrapy_rep.fetching.keeper import LEASE_SECONDS, Claimed, Held
 from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.access.exchange import learn

@@ -19,8 +19,8 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_rep.cache.base import Claim, Found, Lease, StoreError
 from scrapy_rep.cache.entry import Entry, Key
-from scrapy_rep.fetching import calls, keeping
-from scrapy_rep.fetching.keeping import LEASE_SECONDS, Keeper
+from scrapy_rep.fetching import keeper
+from scrapy_rep.fetching.keeper import LEASE_SECONDS, Keeper
 from scrapy_rep.protocol.access.knowledge import Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.settings import RepSettings
@@ -85,9 +85,9 @@ class Crawl:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, opener: Callable[[], Any] | None) -> None:
         self.now = 1000.0
         clock = SimpleNamespace(monotonic=lambda: self.now)
-        monkeypatch.setattr(keeping, "time", clock)
+        monkeypatch.setattr(keeper, "time", clock)
         self.store = Directed()
-        monkeypatch.setattr(keeping, "opener_of", lambda *_: opener or (lambda: self.store))
+        monkeypatch.setattr(keeper, "opener_of", lambda *_: opener or (lambda: self.store))
         self.crawler = crawler = get_crawler()
         crawler.stats = MemoryStatsCollector(crawler)
         crawler.spider = SimpleNamespace(name="test")  # type: ignore[assignment]
@@ -418,7 +418,7 @@ class TestAnswers:
     def test_those_that_come_later(
         self, comes: bool, run: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(calls, "_ANSWER_SECONDS", 5.0 if comes else 0.05)
+        monkeypatch.setattr(keeper, "_ANSWER_SECONDS", 5.0 if comes else 0.05)
 
         async def work(crawl: Crawl) -> None:
             asked: Future[Claim] = Future()

@@ -20,7 +20,7 @@ from scrapy.utils.test import get_crawler
 from scrapy_rep.cache.base import Claim, Lease, Leased, done
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.fetching import keeping
+from scrapy_rep.fetching import keeper
 from scrapy_rep.protocol.access.knowledge import Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.settings import RepSettings
@@ -34,7 +34,7 @@ from tests.store_spiders import LEASE_SECONDS
 
 _OLD = "User-agent: *\nDisallow: /old\n"
 _NEW = "User-agent: *\nDisallow: /new\n"
-_WARNINGS = re.compile(r"\[scrapy_rep\.fetching\.keeping\] WARNING: (.*)")
+_WARNINGS = re.compile(r"\[scrapy_rep\.fetching\.keeper\] WARNING: (.*)")
 
 
 class StoreOfBefore(PlainStore):
@@ -58,7 +58,7 @@ class LosingStore(StoreOfBefore):
     """One whose leases are over at once, and somebody else's by then; it commits whatever comes."""
 
     def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
-        keeping.LEASE_SECONDS = 0.0  # over at once
+        keeper.LEASE_SECONDS = 0.0  # over at once
         return done(Leased(Lease(origin, "lost", time.time())))
 
     def renew(self, lease: Lease, *, seconds: float) -> Future[Lease | None]:
@@ -164,18 +164,18 @@ def test_who_claims_and_goes_leaves_no_lease() -> None:
 
     async def work() -> None:
         crawler = get_crawler(Spider, {"REP_STORE": "tests.test_keeping.SlowStore"})
-        keeper = keeping.Keeper(crawler, RepSettings.of(crawler.settings))
-        store = keeper._own
+        own = keeper.Keeper(crawler, RepSettings.of(crawler.settings))
+        store = own._own
         assert isinstance(store, SlowStore)
         for _ in range(2):
-            claim = asyncio.create_task(keeper.claim(key, 0.0))
+            claim = asyncio.create_task(own.claim(key, 0.0))
             await store.is_asked.wait()
             claim.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await claim
             store.answer(key)
             assert store.leases == {}
-        assert keeper._store is store, "it has not failed"
+        assert own._store is store, "it has not failed"
 
     in_a_loop(work)
 

@@ -21,7 +21,7 @@ from scrapy.statscollectors import StatsCollector
 
 from scrapy_rep.cache.base import Busy, Claim, Found, Lease, Leased, StoreError, done
 from scrapy_rep.cache.entry import Entry
-from scrapy_rep.fetching import calls, keeping, stores
+from scrapy_rep.fetching import chosen_store, keeper
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.settings import RepSettings
 from tests.cache.samples import file_entry
@@ -138,7 +138,7 @@ class CloseRaises(PlainStore):
 class ClaimHangs(PlainStore):
     def __init__(self) -> None:
         super().__init__()
-        calls._ANSWER_SECONDS = 0.5
+        keeper._ANSWER_SECONDS = 0.5
 
     def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
         return Future()
@@ -156,7 +156,7 @@ class RecoveringStore(PlainStore):
 
     def __init__(self, stats: StatsCollector) -> None:
         super().__init__()
-        keeping._TRY_AGAIN_SECONDS = (0.0, 2.0)
+        keeper._TRY_AGAIN_SECONDS = (0.0, 2.0)
         self.stats = stats
         self.claim_count = 0
 
@@ -300,9 +300,9 @@ def test_a_class_that_cannot_be_had_stops_the_crawl(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("ClaimOfBefore", "its method claim takes other arguments than stores are called with now"),
-        ("RenewOfBefore", "its method renew takes other arguments"),
-        ("NoRelease", "it lacks a method; give it release(lease: Lease)"),
+        ("ClaimOfBefore", "it lacks the method claim(origin: Origin, *, seconds: float"),
+        ("RenewOfBefore", "it lacks the method renew(lease: Lease, *, seconds: float)"),
+        ("NoRelease", "it lacks the method release(lease: Lease)"),
     ],
 )
 def test_a_class_of_an_older_interface_stops_the_crawl(name: str, words: str) -> None:
@@ -326,7 +326,7 @@ def test_a_class_of_an_older_interface_stops_the_crawl(name: str, words: str) ->
     ],
 )
 def test_which_store_it_is(settings: dict[str, Any], kind: str) -> None:
-    assert stores.kind_of(RepSettings.of(Settings(settings))) == kind
+    assert chosen_store.kind_of(RepSettings.of(Settings(settings))) == kind
 
 
 class TestSqlite:
@@ -452,7 +452,7 @@ class TestPlaces:
         code = (
             "import os, pwd, sys\n"
             "from scrapy_rep.cache.base import StoreError\n"
-            "from scrapy_rep.fetching.stores import default_path\n"
+            "from scrapy_rep.fetching.chosen_store import default_path\n"
             "os.environ.pop('HOME', None) if len(sys.argv) == 2 else None\n"
             "os.setgroups([]); os.setgid(65533); os.setuid(65533); os.chdir(sys.argv[1])\n"
             "try: print(default_path())\n"
@@ -470,7 +470,7 @@ class TestPlaces:
                 text=True,
                 check=False,
             )
-        reason = "Permission denied" if has_project else "no home folder"
+        reason = "Permission denied" if has_project else "home"
         assert done.stdout.startswith("StoreError"), done
         assert reason in done.stdout
 
@@ -513,12 +513,10 @@ class TestPlaces:
             monkeypatch.delenv(name, raising=False)
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
-        assert stores._cache_folder() == Path(expected)
+        assert chosen_store._cache_folder() == Path(expected)
 
     def _check(self, folder: Path, environment: dict[str, str], expected: Path) -> None:
-        code = (
-            "from scrapy_rep.fetching.stores import default_path; print(default_path().resolve())"
-        )
+        code = "from scrapy_rep.fetching.chosen_store import default_path; print(default_path().resolve())"
         done = subprocess.run(
             [sys.executable, "-c", code],
             cwd=folder,

@@ -122,7 +122,7 @@ def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> 
 
 
 def _check(options: argparse.Namespace, settings: Settings) -> None:
-    from scrapy_rep.fetching.stores import kind_of
+    from scrapy_rep.fetching.chosen_store import kind_of
     from scrapy_rep.settings import RepSettings
 
     if options.at_once < 1 or options.per_address < 0 or options.column < 0:

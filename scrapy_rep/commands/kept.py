@@ -18,7 +18,13 @@ from scrapy.crawler import Crawler
 from scrapy_rep.cache.base import Browsable, Remembering, StoreError
 from scrapy_rep.cache.entry import as_of, is_same_version, key_of
 from scrapy_rep.fetching.askers import Asker
-from scrapy_rep.fetching.stores import keep_seconds, kind_of, own_store, sqlite_path, sqlite_store
+from scrapy_rep.fetching.chosen_store import (
+    keep_seconds,
+    kind_of,
+    own_store,
+    sqlite_path,
+    sqlite_store,
+)
 from scrapy_rep.identity import Identity
 from scrapy_rep.policy import OVERRIDE, Policy
 from scrapy_rep.protocol.access.events import Meaning

@@ -49,7 +49,7 @@ from .askers import Asker
 from .carried import Carried
 from .course import Course, Part, Parts
 from .fetcher import Fetcher
-from .keeping import LEASE_SECONDS, Held, Keeper
+from .keeper import LEASE_SECONDS, Held, Keeper
 from .resources import ROBOTS_TXT, Resource, origin_at
 from .transfer import is_own
 

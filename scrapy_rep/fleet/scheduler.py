@@ -31,7 +31,7 @@ from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.progress import can_take_more, is_starting
 from scrapy_rep.engine.slot_keys import leave_inherited_slot
 from scrapy_rep.engine.state import is_closing, wake
-from scrapy_rep.fetching.links import link_of
+from scrapy_rep.fetching.chosen_store import link_of
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.queue.readiness import Readiness
 from scrapy_rep.settings import RepSettings

@@ -5,7 +5,8 @@ the store. After some seconds it is half open: it tries the store once, in the b
 succeeds, the entries in memory are copied to the store, and the store is in use again. Otherwise
 the next try comes later.
 
-A failure of a store is a miss, never an answer.
+The store may be of a class of the user's: one that raises, takes too long, or gives what is no
+answer fails too. A failure of a store is a miss, never an answer.
 """
 
 from __future__ import annotations
@@ -15,24 +16,24 @@ import math
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from types import UnionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy.utils.asyncio import run_in_thread
 from scrapy.utils.defer import deferred_from_coro
+from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
-from scrapy_rep.cache.base import Busy, Claim, Lease, Leased, Store, StoreError
+from scrapy_rep.cache.base import Busy, Claim, Found, Lease, Leased, Store, StoreError
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.memory import MemoryStore
 from scrapy_rep.engine.loops import result_of
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.protocol.access.knowledge import Knowledge
 
-from .calls import Asked, answered, peeked
-from .stores import opener_of
+from .chosen_store import opener_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -47,6 +48,7 @@ logger = logging.getLogger(__name__)
 Value = TypeVar("Value")
 
 LEASE_SECONDS = 15.0  # after which a holder that died is succeeded; renewed while it lives
+_ANSWER_SECONDS = 20.0  # for a store to do one thing; SQLite waits for a lock for 5
 _TRY_AGAIN_SECONDS = (5.0, 60.0)  # until a store that failed is tried again: at first, at last
 _CLOSE_SECONDS = 5.0  # for a store to write what is to be written
 
@@ -94,17 +96,16 @@ class Keeper:
         """
         self._crawler = crawler
         self._memory_octets = settings.memory_octets
-        self._memory = self._new_memory()
+        self._memory = MemoryStore(self._memory_octets)
         self._store: Store = self._memory
         self._own: Store | None = None
         self._opener = opener_of(crawler, settings)
-        self._is_closed = self._is_trying = self._is_told = False
+        self._is_closed = self._is_told = False
         self._pause_seconds = _TRY_AGAIN_SECONDS[0]
         self._back_at = self._try_at = 0.0
         self._tasks: set[Deferred[None]] = set()
         try:
-            self._own = self._opener()
-            self._store = self._own
+            self._store = self._own = self._opener()
         except StoreError as error:
             self._go_away(
                 "The store of robots.txt answers cannot be opened (%s); they are kept in memory. "
@@ -115,44 +116,45 @@ class Keeper:
     async def close(self) -> None:
         """Close the store; what is still under way goes on without it."""
         self._is_closed = True
-        self._store = self._memory = self._new_memory()
-        if self._own is None:
-            return
+        self._store = self._memory = MemoryStore(self._memory_octets)
         try:
-            closing = self._own.close()
-            if isinstance(closing, Future):
+            closing = self._own.close() if self._own is not None else None
+            if closing is not None:
                 await result_of(closing, _CLOSE_SECONDS)
         except Exception as error:  # noqa: BLE001 - of users' classes
-            logger.warning(
-                "The store of robots.txt answers cannot be closed: %r", error, extra=self._extra
-            )
+            self._warn("The store of robots.txt answers cannot be closed: %r", error)
 
     def peek(self, key: Key) -> Knowledge:
         """What is known."""
         self._try_again(key)
         store = self._store
         try:
-            entry = peeked(store, key)
+            return self._known(_peeked(store, key), key)
         except StoreError as error:
             self._fail(store, error)
             return Knowledge()
-        return self._known(entry, key)
 
     def _known(self, entry: Entry | None, key: Key) -> Knowledge:
-        if entry is None or entry.origin != key:  # the answer to another crawler
-            self._check(entry)
-            return Knowledge()
-        return entry.known
+        if entry is not None and entry.origin == key:
+            return entry.known
+        if entry is not None and not isinstance(entry.origin, Key) and not self._is_told:
+            self._is_told = True
+            self._warn(
+                "%s returns entries under plain origins, which do not say for which crawler they "
+                "are, so they are not used. Return each entry with the `origin` that it came with, "
+                "which is a scrapy_rep.cache.entry.Key",
+                type(self._store).__qualname__,
+            )
+        return Knowledge()
 
     async def claim(self, key: Key, fresh_seconds: float) -> Claimed:
         """What is there, if it holds for so long; else a lease, or when to look again."""
         self._try_again(key)
-        began, asked = time.monotonic(), Asked(key, LEASE_SECONDS, fresh_seconds)
-        try:
-            claim, store = await self._do(asked.ask, Claim, asked.check)
-        except BaseException:
-            asked.give_back()  # or everybody would wait until the lease ends
-            raise
+        began = time.monotonic()
+        claim, store = await self._do(
+            partial(_claim, key=key, fresh_seconds=fresh_seconds),
+            partial(_is_claim, fresh_seconds=fresh_seconds),
+        )
         known = self._known(claim.entry, key)
         if isinstance(claim, Leased):
             return Claimed(known, held=Held(claim.lease, store, began + LEASE_SECONDS))
@@ -165,7 +167,7 @@ class Keeper:
     async def release(self, held: Held) -> None:
         """End a lease without an entry."""
         if held.store is self._store:
-            await self._do(lambda store: store.release(held.lease), object)
+            await self._do(lambda store: store.release(held.lease))
 
     async def commit(self, entry: Entry, held: Held | None = None) -> bool:
         """Keep an entry, and end the lease; whether it was still held, if it was given.
@@ -180,18 +182,18 @@ class Keeper:
                 return False
 
         def work(store: Store) -> Future[bool]:
-            is_his = held is not None and held.store is store
-            return store.commit(entry, held.lease if held is not None and is_his else None)
+            return store.commit(entry, held.lease if held and held.store is store else None)
 
-        # The answer is None from stores of users that were written before there was one.
-        is_kept: bool | None = (await self._do(work, object))[0]
-        return is_kept is not False
+        is_kept, _ = await self._do(work)
+        return is_kept is not False  # users' stores may give nothing
 
     async def _renew(self, held: Held) -> None:
         began = time.monotonic()
         try:
-            renewed = await answered(
-                lambda: held.store.renew(held.lease, seconds=LEASE_SECONDS), Lease | None
+            renewed = await _answered(
+                held.store,
+                lambda store: store.renew(held.lease, seconds=LEASE_SECONDS),
+                lambda lease: isinstance(lease, Lease | None),
             )
         except StoreError as error:
             self._fail(held.store, error)
@@ -204,35 +206,21 @@ class Keeper:
     async def _do(
         self,
         work: Callable[[Store], Future[Value]],
-        kind: type | UnionType,
-        check: Callable[[Value], None] = lambda _: None,
+        is_right: Callable[[Value], bool] = lambda _: True,
     ) -> tuple[Value, Store]:
         """Have the store do something, or memory in its place if it cannot; and which did it."""
         store = self._store
         try:
-            return await answered(lambda: work(store), kind, check), store
+            return await _answered(store, work, is_right), store
         except StoreError as error:
             self._fail(store, error)
             memory = self._memory
-            return await result_of(work(memory)), memory
-
-    def _check(self, entry: Entry | None) -> None:
-        """Log once if a store of the user's does not tell askers apart."""
-        if entry is None or isinstance(entry.origin, Key) or self._is_told:
-            return
-        self._is_told = True
-        logger.warning(
-            "%s returns entries under plain origins, which do not say for which crawler they are, "
-            "so they are not used. Return each entry with the `origin` that it came with, which is "
-            "a scrapy_rep.cache.entry.Key",
-            type(self._store).__qualname__,
-            extra=self._extra,
-        )
+            return work(memory).result(), memory
 
     def _fail(self, store: Store, error: StoreError) -> None:
         if store is not self._store or store is self._memory:
             return
-        self._store = self._memory = self._new_memory()
+        self._store = self._memory = MemoryStore(self._memory_octets)
         self._go_away(
             "The store of robots.txt answers failed (%s); the crawl goes on from memory, and tries "
             "the store again from time to time",
@@ -244,16 +232,14 @@ class Keeper:
         if now - self._back_at > _TRY_AGAIN_SECONDS[1]:
             self._pause_seconds = _TRY_AGAIN_SECONDS[0]
         self._try_at = now + self._pause_seconds
-        self._count(stats.STORE_FAILED)
-        logger.warning(words, error, extra=self._extra)
+        self._crawler.stats.inc_value(stats.STORE_FAILED)
+        self._warn(words, error)
 
     def _try_again(self, key: Key) -> None:
         """Try the store again in the background, if it is time for that."""
-        if self._store is not self._memory or self._is_trying or self._is_closed:
-            return
-        if self._try_at <= time.monotonic() and not is_closing(self._crawler):
-            self._is_trying = True
-            self._try_at += self._pause_seconds
+        is_time = self._store is self._memory and self._try_at <= time.monotonic()
+        if is_time and not self._is_closed and not is_closing(self._crawler):
+            self._try_at = math.inf
             self._start(self._come_back(key))
 
     async def _come_back(self, key: Key) -> None:
@@ -263,21 +249,18 @@ class Keeper:
             logger.debug("The store still fails: %s", error, extra=self._extra)
             self._pause_seconds = min(2 * self._pause_seconds, _TRY_AGAIN_SECONDS[1])
             self._try_at = time.monotonic() + self._pause_seconds
-        else:
-            if not self._is_closed:
-                self._back_at = time.monotonic()
-                self._count(stats.STORE_BACK)
-                logger.warning(
-                    "The store of robots.txt answers is in use again; %d answers from memory were "
-                    "copied to it",
-                    count,
-                    extra=self._extra,
-                )
-        finally:
-            self._is_trying = False
+            return
+        if not self._is_closed and self._own is not None:
+            self._store, self._back_at = self._own, time.monotonic()
+            self._crawler.stats.inc_value(stats.STORE_BACK)
+            self._warn(
+                "The store of robots.txt answers is in use again; %d answers from memory were "
+                "copied to it",
+                count,
+            )
 
     async def _tried(self, key: Key) -> int:
-        """Use the store again; returns how many entries were copied to it from memory.
+        """Copy the entries in memory to the store; how many there were.
 
         Raises:
             StoreError: it still fails.
@@ -290,21 +273,19 @@ class Keeper:
             self._own = opened
         store, memory, count = self._own, self._memory, 0
         # For as long as usual, or the lease of another process would seem to be of a wrong clock.
-        asked = Asked(key, LEASE_SECONDS, -math.inf)
-        claim = await answered(lambda: asked.ask(store), Claim, asked.check)
+        work = partial(_claim, key=key, fresh_seconds=-math.inf)
+        claim = await _answered(store, work, partial(_is_claim, fresh_seconds=-math.inf))
         if isinstance(claim, Leased):
-            await answered(partial(store.release, claim.lease), object)
-        peeked(store, key)
+            await _answered(store, lambda store: store.release(claim.lease))
+        _peeked(store, key)
         while keys := memory.keys():
             for one in keys:
                 entry = memory.peek(one)
                 if entry is not None:
-                    await answered(partial(store.commit, entry, None), object)
+                    await _answered(store, partial(_commit, entry=entry))
                     count += 1
                 if memory.peek(one) == entry:  # it may have been learnt anew meanwhile
                     memory.forget(one)
-        if not self._is_closed:
-            self._store = store
         return count
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -316,12 +297,80 @@ class Keeper:
         self._tasks.discard(task)
         return result
 
-    def _new_memory(self) -> MemoryStore:
-        return MemoryStore(self._memory_octets)
-
-    def _count(self, name: str) -> None:
-        self._crawler.stats.inc_value(name)
+    def _warn(self, words: str, *values: object) -> None:
+        logger.warning(words, *values, extra=self._extra)
 
     @property
     def _extra(self) -> dict[str, Any]:
         return {"spider": self._crawler.spider}
+
+
+def _claim(store: Store, key: Key, fresh_seconds: float) -> Future[Claim]:
+    return store.claim(key, seconds=LEASE_SECONDS, fresh_seconds=fresh_seconds)
+
+
+def _commit(store: Store, entry: Entry) -> Future[bool]:
+    return store.commit(entry, None)
+
+
+def _is_claim(claim: object, fresh_seconds: float) -> bool:
+    """Whether a claim is one to work with."""
+    match claim:
+        case Found(Entry(known=Knowledge())):
+            return fresh_seconds < math.inf  # or it gives what it was told is not usable
+        case Leased(Lease(), None | Entry(known=Knowledge())):
+            return True
+        case Busy(float() | int() as seconds, None | Entry(known=Knowledge())):
+            return seconds >= 0
+    return False
+
+
+def _peeked(store: Store, key: Key) -> Entry | None:
+    """The entry in a store.
+
+    Raises:
+        StoreError: the store failed in any way.
+    """
+    try:
+        entry: object = store.peek(key)
+    except StoreError:
+        raise
+    except Exception as error:
+        raise StoreError(f"peek: {error!r}") from error
+    match entry:
+        case None | Entry(known=Knowledge()):
+            return entry
+    raise StoreError(f"peek gives {type(entry).__qualname__} instead of an entry or None")
+
+
+async def _answered(
+    store: Store,
+    work: Callable[[Store], Future[Value]],
+    is_right: Callable[[Value], bool] = lambda _: True,
+) -> Value:
+    """The answer of a store.
+
+    Raises:
+        StoreError: the store failed in any way, or took too long.
+    """
+    future = None
+    try:
+        future = work(store)
+        answer = await result_of(future, _ANSWER_SECONDS)
+    except BaseException as error:
+        if isinstance(future, Future):
+            future.add_done_callback(partial(_give_back, store))
+        if isinstance(error, CancelledError | StoreError) or not isinstance(error, Exception):
+            raise
+        raise StoreError(repr(error)) from error
+    if not is_right(answer):
+        raise StoreError(f"{answer!r:.200} is no answer")
+    return answer
+
+
+def _give_back(store: Store, future: Future[Any]) -> None:
+    """Release a lease that comes when nobody waits for it, or all would until it ends."""
+    with suppress(Exception):
+        claim = future.result()
+        if isinstance(claim, Leased):
+            store.release(claim.lease)

@@ -1,0 +1,217 @@
+"""The store that a crawl uses, by its settings."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import ReferenceType, WeakKeyDictionary, ref
+
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.misc import build_from_crawler, load_object
+from scrapy.utils.project import inside_project, project_data_dir
+
+from scrapy_rep import stats
+from scrapy_rep.cache.base import Store, StoreError
+from scrapy_rep.cache.memory import MemoryStore
+from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.protocol.units import DAY_SECONDS
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.cache.link import Link
+    from scrapy_rep.settings import RepSettings
+
+logger = logging.getLogger(__name__)
+
+_NAME = "scrapy-rep"
+_FILE = Path("rep", "robots.sqlite")
+
+# The link of each crawl; weak both ways, since a link knows the spider, which knows its crawler.
+_links: WeakKeyDictionary[Crawler, ReferenceType[Link]] = WeakKeyDictionary()
+
+
+def opener_of(crawler: Crawler, settings: RepSettings) -> Callable[[], Store]:
+    """A function that opens the store of `REP_STORE`, and raises `StoreError` if it cannot.
+
+    Raises:
+        ConfigurationError: the user's class cannot be loaded or built, or Redis cannot be used.
+    """
+    kind = kind_of(settings)
+    if kind == "memory":
+        return lambda: MemoryStore(settings.memory_octets)
+    if kind == "sqlite":
+        return lambda: sqlite_store(settings)
+    store = (
+        _redis_store(crawler, settings) if kind == "redis" else own_store(crawler, settings.store)
+    )
+    return lambda: store
+
+
+def kind_of(settings: RepSettings) -> str:
+    """Which store the settings come to: memory, sqlite, redis, or own for a class of the user's."""
+    if settings.store == "auto":
+        return "redis" if settings.redis_url else "sqlite"
+    return settings.store if settings.store in ("memory", "sqlite", "redis") else "own"
+
+
+def _redis_store(crawler: Crawler, settings: RepSettings) -> Store:
+    from scrapy_rep.cache.redis import RedisStore
+
+    def count(is_up: bool) -> None:
+        crawler.stats.inc_value(stats.STORE_BACK if is_up else stats.STORE_FAILED)
+
+    link = link_of(crawler, settings.redis_url)
+    link.listen(count)
+    return RedisStore(
+        link,
+        _local_tier(settings),
+        keep_seconds(settings),
+        unreadable=lambda: crawler.stats.inc_value(stats.STORE_UNREADABLE),
+    )
+
+
+def link_of(crawler: Crawler, url: str) -> Link:
+    """A crawl's connection to Redis, for its store and its queue; each opens it, and closes it.
+
+    Raises:
+        ConfigurationError: Scrapy does not run on asyncio, redis-py is not installed, or the URL
+            of `REP_REDIS_URL` is wrong.
+    """
+    from scrapy_rep.cache.link import Link  # few crawls share one
+
+    if not is_asyncio_available():
+        raise ConfigurationError(
+            "REP_REDIS_URL needs asyncio: remove TWISTED_REACTOR from your settings, or set it to "
+            "'twisted.internet.asyncioreactor.AsyncioSelectorReactor'"
+        )
+    known = _links.get(crawler)
+    link = known() if known is not None else None
+    if link is None:
+        link = Link(url, extra={"spider": crawler.spider})
+        _links[crawler] = ref(link)
+    return link
+
+
+def keep_seconds(settings: RepSettings) -> float:
+    """How long Redis keeps an entry that ran out: for as long as it may be used as stale."""
+    return settings.rules.limits.stale_seconds + DAY_SECONDS
+
+
+def _local_tier(settings: RepSettings) -> Store:
+    """The store in front of Redis, by `REP_STORE_LOCAL`."""
+    if settings.store_local == "sqlite":
+        try:
+            return sqlite_store(settings)
+        except StoreError as error:
+            logger.warning(
+                "The file in front of Redis cannot be opened (%s); memory takes its place. Set "
+                "REP_STORE_PATH to a file that can be written, or REP_STORE_LOCAL = 'memory'",
+                error,
+            )
+    return MemoryStore(settings.memory_octets)
+
+
+def sqlite_store(settings: RepSettings) -> Store:
+    """The SQLite store.
+
+    Raises:
+        StoreError: its file cannot be opened.
+    """
+    from scrapy_rep.cache.sqlite import SqliteStore
+
+    path, versions = sqlite_path(settings), settings.store_versions
+    return SqliteStore(path, settings.store_max_octets, versions=versions)
+
+
+def sqlite_path(settings: RepSettings) -> Path:
+    """The file that `REP_STORE_PATH` names, or the default one.
+
+    Raises:
+        StoreError: there is no folder for the default one.
+    """
+    return Path(settings.store_path) if settings.store_path else default_path()
+
+
+def default_path() -> Path:
+    """The file in the project's data folder, or in the user's cache folder outside of projects.
+
+    Raises:
+        StoreError: the project's data folder cannot be made, or the user has no home folder.
+    """
+    try:
+        path = (_project_folder() or _cache_folder()) / _FILE
+    except (OSError, RuntimeError) as error:
+        raise StoreError(f"there is no folder for the store: {error}") from error
+    if not path.is_absolute():
+        raise StoreError(f"the user has no home folder: {path}")
+    return path
+
+
+def _project_folder() -> Path | None:
+    # Scrapy raises NotConfigured where settings come without a scrapy.cfg, as under scrapyd. If it
+    # left the middleware, Scrapy would go on without the middleware.
+    try:
+        return Path(project_data_dir()) if inside_project() else None
+    except NotConfigured:
+        return None
+
+
+def _cache_folder() -> Path:
+    """The user's cache folder for this package, where each system has it.
+
+    Not by platformdirs: Scrapy up to 2.18 does not bring it.
+
+    Raises:
+        RuntimeError: the user has no home folder, as in some containers.
+    """
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        return Path(local, _NAME, _NAME, "Cache")
+    if named.is_absolute():  # the XDG specification: others have to be ignored
+        return named / _NAME
+    return Path.home() / (".cache" if sys.platform != "darwin" else "Library/Caches") / _NAME
+
+
+def own_store(crawler: Crawler, name: Any) -> Store:
+    """The store of a class that the user names.
+
+    Raises:
+        ConfigurationError: it cannot be loaded or built, or lacks a method of the interface.
+    """
+    try:
+        store: Store = build_from_crawler(load_object(name), crawler)
+    except Exception as error:
+        raise ConfigurationError(
+            f"REP_STORE = {name!r} cannot be used: {error!r}; give 'auto', 'memory', 'sqlite', "
+            "'redis' or the import path of a class with the methods of scrapy_rep.cache.base.Store"
+        ) from error
+    for method in ("peek", "claim", "renew", "commit", "release", "close"):
+        signature = inspect.signature(getattr(Store, method))
+        _, *parameters = signature.parameters.values()
+        if not _takes(getattr(store, method, None), parameters):
+            wanted = f"{method}{signature.replace(parameters=parameters)}".replace("'", "")
+            raise ConfigurationError(
+                f"REP_STORE = {name!r} cannot be used: it lacks the method {wanted}, as in "
+                "scrapy_rep.cache.base.Store"
+            )
+    return store
+
+
+def _takes(method: Any, parameters: list[inspect.Parameter]) -> bool:
+    """Whether a method can be called with these; one that tells no signature, as of C, may be."""
+    named = {one.name: None for one in parameters if one.kind is one.KEYWORD_ONLY}
+    try:
+        inspect.signature(method).bind(*parameters[: len(parameters) - len(named)], **named)
+    except TypeError:
+        return False
+    except ValueError:
+        return callable(method)
+    return True
