@@ -516,7 +516,10 @@ class TestPlaces:
         assert chosen_store._cache_folder() == Path(expected)
 
     def _check(self, folder: Path, environment: dict[str, str], expected: Path) -> None:
-        code = "from scrapy_rep.fetching.chosen_store import default_path; print(default_path().resolve())"
+        code = (
+            "from scrapy_rep.fetching import chosen_store\n"
+            "print(chosen_store.default_path().resolve())"
+        )
         done = subprocess.run(
             [sys.executable, "-c", code],
             cwd=folder,

@@ -154,7 +154,8 @@ class Link:
                 try:
                     return await self._reply("EVALSHA", script.digest, *values)
                 except NoScriptError:  # a Redis that was restarted
-                    return await self._reply("EVAL", script.text, *values)
+                    await self._reply("SCRIPT", "LOAD", script.text)
+                    return await self._reply("EVALSHA", script.digest, *values)
             except ResponseError as error:
                 words = f"{type(error).__name__}: {error}"
                 self._tell_once(type(error), words)

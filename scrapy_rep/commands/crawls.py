@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrapy_rep.fleet.keys import prefix_of
+from scrapy_rep.fleet.scripts import prefix_of
 from scrapy_rep.settings import RepSettings
 
 from .running import CommandError

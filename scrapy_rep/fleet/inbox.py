@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from scrapy import Request
+from scrapy import Request, Spider
+from scrapy_redis.spiders import RedisMixin
 
 from scrapy_rep import stats
 
@@ -17,7 +19,6 @@ from .entries import Entries, EntryRefused
 from .exchange import Reply
 from .lanes import Lanes
 from .ledger import Ledger
-from .seeds import Seeds
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -41,6 +42,47 @@ class Complaints:
         self._told[reason] += 1
         words += " (others for this reason are only counted)"
         logger.error(words, *values, extra={"spider": self._crawler.spider})
+
+
+class Seeds:
+    """Start URLs that users put into Redis for a spider of scrapy-redis; others have none.
+
+    Those spiders take them out before they are queued, and ask Redis from within the event loop.
+    Here the exchange moves them: they are leased as requests are, and done once their requests are
+    queued.
+
+    Attributes:
+        key: where users put them; empty if nowhere.
+        at_a_time: how many are taken in one exchange.
+    """
+
+    def __init__(self, spider: Spider) -> None:
+        self._spider: Any = spider
+        self._left = 0
+        self.key = ""
+        self.at_a_time = 0
+        if isinstance(spider, RedisMixin):
+            self.key = str(spider.redis_key)
+            self.at_a_time = int(spider.redis_batch_size or 16)
+            # Else it would take some away, and wait for Redis, whenever it is idle.
+            spider.fetch_data = lambda _key, _count: []
+            spider.count_size = lambda _key: self._left
+
+    def count(self, left: int) -> None:
+        """Take note of how many are left."""
+        self._left = left
+
+    def requests(self, data: bytes) -> Iterator[Request]:
+        """What the spider makes of one.
+
+        Raises:
+            Exception: what the spider raises.
+        """
+        made = self._spider.make_request_from_data(data)
+        if isinstance(made, Request):
+            yield made
+        elif isinstance(made, Iterable):
+            yield from made
 
 
 class Inbox:

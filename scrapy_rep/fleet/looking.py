@@ -1,7 +1,7 @@
 """What people are told of a fleet: `scripts` read it, and change nothing.
 
 Each costs Redis O(log n) in the number of lanes, and as much as it is asked to go through; callers
-ask for little at a time, so that no run takes a millisecond. `keys` says what the keys hold.
+ask for little at a time, so that no run takes a millisecond. `scripts` says what the keys hold.
 Somebody else may have written them: what is not of the kind that it should be is shown as that.
 
 100,000 origins are gone through in 400 runs (`benchmarks/fleet_look.py` measures them).

@@ -40,12 +40,11 @@ from .batch import Kind, Push
 from .entries import Entries, EntryRefused
 from .exchange import Reply, Wants
 from .filter import Filter
-from .inbox import Complaints, Inbox
-from .keys import prefix_of
+from .inbox import Complaints, Inbox, Seeds
 from .lanes import Lanes, lane_of
 from .ledger import Ledger
 from .out import Out
-from .seeds import Seeds
+from .scripts import prefix_of
 from .talk import Talk
 from .turns import FleetTurns
 

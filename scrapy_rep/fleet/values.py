@@ -31,12 +31,11 @@ def dumps(value: dict[str, Any]) -> bytes:
     Raises:
         ValueRefused: something in it is of a kind that can't be there, or is nested too deep.
     """
-    _check_depth(value)
     try:
         octets: bytes = msgpack.packb(value, strict_types=True, default=_extended)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        culprits = (words for name, part in value.items() for words in _culprits(part, name))
-        raise ValueRefused(next(culprits, str(error))) from None
+        raise ValueRefused(_culprit(value) or str(error)) from None
+    _check_depth(value)
     return octets
 
 
@@ -141,47 +140,35 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _check_depth(value: Any) -> None:
-    """Refuse what is nested too deep, cycles among it; plain values cost one look each."""
-    level = [value]
-    for _ in range(DEPTH + 1):
-        below: list[Any] = []
-        for one in level:
-            kind = type(one)
-            if kind is dict:
-                below += [part for part in one.values() if type(part) not in _PLAIN]
-                below += [key for key in one if type(key) is tuple]
-            elif kind in (list, tuple, set):
-                below += [part for part in one if type(part) not in _PLAIN]
-        if not below:
-            return
-        if len(below) > _WIDEST:
-            break
-        level = below
-    raise ValueRefused(f"{_deepest(value)} is nested deeper than {DEPTH} levels, or holds itself")
+    """Refuse what is nested too deep; the octets of the value bound what this takes."""
+    if _is_deep(value, 0):
+        raise ValueRefused(_culprit(value) or f"a key is nested deeper than {DEPTH} levels")
 
 
-_WIDEST = 1_000_000  # parts on one level: a list that holds itself twice doubles at each
+def _is_deep(value: Any, depth: int) -> bool:
+    kind = type(value)
+    if kind is dict:
+        parts = [*value, *value.values()]
+    elif kind in (list, tuple, set):
+        parts = value
+    else:
+        return False
+    return depth > DEPTH or any(
+        _is_deep(part, depth + 1) for part in parts if type(part) not in _PLAIN
+    )
 
 
-def _deepest(value: Any) -> str:
-    """The key of the part that goes down furthest, as far as looking at first parts tells."""
-    for name, part in value.items() if isinstance(value, dict) else ():
-        one, depth = part, 0
-        while type(one) in (dict, list, tuple, set) and depth <= DEPTH:
-            inner = [below for _, below in _children(one) if type(below) not in _PLAIN]
-            if not inner:
-                break
-            one, depth = inner[0], depth + 1
-        if depth > DEPTH:
-            return str(name)[:50]
-    return "a value"
+def _culprit(value: Any) -> str | None:
+    """The first part of a dict that can't be written, with the way to it."""
+    names = value.items() if isinstance(value, dict) else ()
+    return next((words for name, part in names for words in _culprits(part, name)), None)
 
 
 def _culprits(value: Any, name: str, depth: int = 0) -> Iterator[str]:
     """What can't be written, with the way to it."""
     kind = type(value)
     if depth > DEPTH:
-        yield f"{name} is nested deeper than {DEPTH} levels"
+        yield f"{name[:50]} is nested deeper than {DEPTH} levels, or holds itself"
     elif kind in (dict, list, tuple, set):
         for step, part in _children(value):
             yield from _culprits(part, name + step, depth + 1)
