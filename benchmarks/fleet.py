@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scrapy import Request, Spider
 
-from scrapy_rep.fleet.batch import Kind, Push
-from scrapy_rep.fleet.entries import Entries
+from scrapy_rep.fleet.batch import Push, PushKind
 from scrapy_rep.fleet.ledger import PUSHES, REPORTS
+from scrapy_rep.fleet.request_codec import Entries
 from tests.fleet.crews import Crew
 from tests.fleet.workers import Fleet
 from tests.redis_server import RedisServer, SlowLine
@@ -292,7 +292,7 @@ def size() -> None:
             request = Request(url, meta={"depth": 3}, headers={"Referer": f"{lane}/"})
             payload = entries.write(request)
             fingerprint = number.to_bytes(20, "big")
-            worker.ledger.push(Push(lane, 0, Kind.FILTERED, fingerprint, payload))
+            worker.ledger.push(Push(lane, 0, PushKind.FILTERED, fingerprint, payload))
             if worker.ledger.unsent_count == 50:
                 worker.talk()
         octets = client.info("memory")["used_memory"] - before
@@ -334,7 +334,7 @@ def scripts() -> None:
         for number in range(2 * len(lanes)):
             lane = lanes[number % len(lanes)]
             fingerprint = number.to_bytes(20, "big")
-            worker.ledger.push(Push(lane, 0, Kind.FILTERED, fingerprint, b"x" * 120))
+            worker.ledger.push(Push(lane, 0, PushKind.FILTERED, fingerprint, b"x" * 120))
             if worker.ledger.unsent_count == PUSHES:
                 worker.talk()
         _tell_of_scripts(client, f"{PUSHES} pushes")

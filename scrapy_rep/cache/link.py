@@ -141,9 +141,7 @@ class Link:
             StoreError: Redis answered with an error.
         """
         self._check()
-        call = asyncio.ensure_future(self._run(script, len(keys), *keys, *arguments))
-        call.add_done_callback(_seen)
-        return await asyncio.shield(call)
+        return await asyncio.shield(self._run(script, len(keys), *keys, *arguments))
 
     async def _run(self, script: Script, *values: Argument) -> Any:
         from redis.exceptions import NoScriptError, ResponseError
@@ -240,12 +238,6 @@ class Link:
 async def _exchanged(connection: Any, command: tuple[Argument, ...]) -> Any:
     await connection.send_command(*command)
     return await connection.read_response()
-
-
-def _seen(call: asyncio.Future[Any]) -> None:
-    """Take note of an error, or asyncio would log it where nobody waits for the call any more."""
-    if not call.cancelled():
-        call.exception()
 
 
 async def _patiently(work: Awaitable[Value], seconds: float) -> Value:

@@ -62,12 +62,10 @@ _SKEW_SECONDS = 1.0  # clocks that differ by less count as the same
 _QUICK_SECONDS = 0.5  # a reply that took longer tells nothing of the difference of clocks
 _LEASE_KEPT_SECONDS = 60.0  # a lease that ran out can be renewed so long, if nobody else took it
 _ENDLESS_SECONDS = 1e15  # for Lua, which reads no infinity
-_RECORD_OCTETS = 1 << 26
 _UNSENT_ENTRIES = 10_000  # learnt in an outage, and not in Redis yet; the oldest stay local
 _SEND_SECONDS = 2.0  # for the last of them, when the store closes
 
-_LIBRARY = (
-    """
+_LIBRARY = """
 local function clock()
     local t = redis.call('TIME')
     return tonumber(t[1]) + tonumber(t[2]) / 1e6
@@ -78,19 +76,13 @@ end
 -- What stands at a key, if it is a string of some length; another type is none, and no error.
 local function string_at(key, least)
     local value = redis.pcall('GET', key)
-    if type(value) == 'string' and #value >= least and #value <= """
-    + str(_RECORD_OCTETS)
-    + """ then
-        return value
-    end
-    return false
+    return type(value) == 'string' and #value >= least and value
 end
 local function token_at(key)
     local lease = string_at(key, 9)
     return lease and string.sub(lease, 9)
 end
 """
-)
 
 _CLAIM = Script(
     _LIBRARY
@@ -270,49 +262,40 @@ class RedisStore:
         return self._entry(record, origin)
 
     async def _claim(self, origin: Origin, seconds: float, fresh_seconds: float) -> Claim:
-        at_hand, token = self.peek(origin), uuid.uuid4().hex
+        token = uuid.uuid4().hex
         try:
-            claim = await self._twice(
-                lambda: self._claimed(origin, token, seconds, fresh_seconds, at_hand)
-            )
+            return await self._twice(lambda: self._claimed(origin, token, seconds, fresh_seconds))
         except StoreError:
             if self._local is None:
                 raise
-            claim = await asyncio.wrap_future(
-                self._local.claim(origin, seconds=seconds, fresh_seconds=fresh_seconds)
-            )
-            return replace(claim, lease=_local(claim.lease)) if isinstance(claim, Leased) else claim
-        if claim.entry is None:
-            # Redis may have been emptied; what is at hand is worth a conditional request.
-            return replace(claim, entry=at_hand)
-        if claim.entry != at_hand:
-            await self._keep(claim.entry)
-        return claim
+        claim = await asyncio.wrap_future(
+            self._local.claim(origin, seconds=seconds, fresh_seconds=fresh_seconds)
+        )
+        return replace(claim, lease=_local(claim.lease)) if isinstance(claim, Leased) else claim
 
     async def _claimed(
-        self,
-        origin: Origin,
-        token: str,
-        seconds: float,
-        fresh_seconds: float,
-        at_hand: Entry | None,
+        self, origin: Origin, token: str, seconds: float, fresh_seconds: float
     ) -> Claim:
         """A claim in Redis, which does not send the entry that is at hand."""
-        asked_at = self._clock()
+        at_hand, asked_at = self.peek(origin), self._clock()
         fresh = max(-_ENDLESS_SECONDS, min(fresh_seconds, _ENDLESS_SECONDS))
         learnt = b"" if at_hand is None else self._record(at_hand)[:8]
         arguments: list[Argument] = [token, seconds, fresh, _lease_ms(seconds), learnt]
         kind, now, record, *rest = await self._link.run(_CLAIM, _names(origin), arguments)
         self._compare(now, asked_at)
         entry = at_hand if record == b"" else self._entry(record, origin)
+        if entry is not None and entry != at_hand:
+            await self._keep(entry)
+        if kind == b"found":
+            if entry is not None:
+                return Found(entry)
+            # What says that it holds, and is no entry of ours, is as if it were not there.
+            return await self._claimed(origin, token, seconds, math.inf)
+        # Redis may have been emptied; what is at hand is worth a conditional request.
+        known = at_hand if entry is None else entry
         if kind == b"busy":
-            return Busy(float(rest[0]), entry)
-        if kind == b"leased":
-            return Leased(Lease(origin, token, float(rest[0])), entry)
-        if entry is not None:
-            return Found(entry)
-        # What is there says that it holds, and is no entry of ours: as if it were not there.
-        return await self._claimed(origin, token, seconds, math.inf, at_hand)
+            return Busy(float(rest[0]), known)
+        return Leased(Lease(origin, token, float(rest[0])), known)
 
     async def _renew(self, lease: Lease, seconds: float) -> Lease | None:
         if self._local is not None and isinstance(lease, _LocalLease):

@@ -431,11 +431,11 @@ def _release(writer: sqlite3.Connection, lease: Lease) -> None:
 
 
 def _used_octets(writer: sqlite3.Connection) -> int:
-    pages, free, octets = (
-        writer.execute(f"pragma {name}").fetchone()[0]
-        for name in ("page_count", "freelist_count", "page_size")
+    ((octets,),) = writer.execute(
+        "select (page_count - freelist_count) * page_size "
+        "from pragma_page_count, pragma_freelist_count, pragma_page_size"
     )
-    return int((pages - free) * octets)
+    return int(octets)
 
 
 def _text(origin: Origin) -> str:

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Any
 
 
-class Kind(IntEnum):
+class PushKind(IntEnum):
     """How a push is filtered."""
 
     FILTERED = 0
@@ -21,13 +21,13 @@ class Push:
 
     lane: str
     priority: int
-    kind: Kind
+    kind: PushKind
     fingerprint: bytes
     payload: bytes
 
 
 @dataclass(slots=True, eq=False)
-class Held:
+class HeldRequest:
     """A request, or a start URL, that this worker was given.
 
     Attributes:
@@ -112,5 +112,5 @@ class Batch:
     held: tuple[str, ...] | None
     was: str
     was_done: tuple[str, ...]
-    kept: tuple[tuple[str, Held], ...]
+    kept: tuple[tuple[str, HeldRequest], ...]
     wishes: tuple[tuple[int, Wish], ...]

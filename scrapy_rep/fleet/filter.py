@@ -9,7 +9,7 @@ from scrapy import Request
 
 from scrapy_rep.meta import STARTED
 
-from .batch import Kind
+from .batch import PushKind
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -26,11 +26,11 @@ class Filter:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self.seen = Seen()
+        self.seen = SeenFingerprints()
         self._crawler = crawler
         self._starts: Counter[bytes] = Counter()
 
-    def of(self, request: Request) -> tuple[Kind, bytes]:
+    def of(self, request: Request) -> tuple[PushKind, bytes]:
         """How a request is filtered, and by what.
 
         Every worker's spider yields the same start requests, which Scrapy does not filter: over the
@@ -38,12 +38,12 @@ class Filter:
         target of its redirect, has its meta. But that is made by one worker, and each makes others.
         """
         if not request.dont_filter:
-            return Kind.FILTERED, self.fingerprint(request)
+            return PushKind.FILTERED, self.fingerprint(request)
         if not request.meta.get(_IS_START) or request.meta.get(STARTED):
-            return Kind.UNFILTERED, b""
+            return PushKind.UNFILTERED, b""
         fingerprint = self.fingerprint(request)
         self._starts[fingerprint] += 1
-        return Kind.START, b"%s.%d" % (fingerprint, self._starts[fingerprint])
+        return PushKind.START, b"%s.%d" % (fingerprint, self._starts[fingerprint])
 
     def hand_out(self, request: Request) -> None:
         """A request is about to be sent: what is made of it is no start request."""
@@ -57,7 +57,7 @@ class Filter:
         return fingerprinter.fingerprint(request)
 
 
-class Seen:
+class SeenFingerprints:
     """Fingerprints that this worker has queued, so that the same link is not sent to Redis again.
 
     The last of them; Redis has them all. Every operation costs O(1).

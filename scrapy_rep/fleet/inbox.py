@@ -14,11 +14,11 @@ from scrapy_redis.spiders import RedisMixin
 
 from scrapy_rep import stats
 
-from .batch import Held
-from .entries import Entries, EntryRefused
-from .exchange import Reply
-from .lanes import Lanes
+from .batch import HeldRequest
+from .fleet_lanes import FleetLanes
 from .ledger import Ledger
+from .redis_exchange import Reply
+from .request_codec import Entries, EntryRefused
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -95,7 +95,7 @@ class Inbox:
         *,
         entries: Entries,
         seeds: Seeds,
-        lanes: Lanes,
+        lanes: FleetLanes,
         complaints: Complaints,
     ) -> None:
         self._crawler = crawler
@@ -124,7 +124,7 @@ class Inbox:
         for lane, sample in reply.asked:
             self._lanes.ask(lane, self._sample(sample), is_free=lane in reply.free)
 
-    def _receive(self, held: Held, now: float) -> None:
+    def _receive(self, held: HeldRequest, now: float) -> None:
         """Make a request of an entry; one that breaks a rule is set aside, and never executed."""
         self._ledger.hold(held, now)
         if held.deliveries > 1:
@@ -134,7 +134,7 @@ class Inbox:
         except EntryRefused as error:
             self._set_aside(held, f"it is not executed: {error}")
 
-    def _begin(self, held: Held) -> None:
+    def _begin(self, held: HeldRequest) -> None:
         """Queue what the spider makes of a start URL; then it is done."""
         self._ledger.hold(held)
         self._count(stats.FLEET_SEEDS)
@@ -150,7 +150,7 @@ class Inbox:
         else:
             self._ledger.done(held)
 
-    def _set_aside(self, held: Held, reason: str) -> None:
+    def _set_aside(self, held: HeldRequest, reason: str) -> None:
         self._ledger.set_aside(held, reason)
         self._count(stats.FLEET_ASIDE)
         self._complaints.tell(reason, "An entry of %s is set aside: %s", held.lane, reason)

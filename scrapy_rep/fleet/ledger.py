@@ -37,7 +37,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from .batch import Batch, Held, Kind, Push, Settled, Wish
+from .batch import Batch, HeldRequest, Push, PushKind, Settled, Wish
 
 PUSHES = 50
 """How many requests one exchange brings: a push costs Redis 15 us (`benchmarks/fleet.py`)."""
@@ -81,8 +81,8 @@ class Ledger:
     def __init__(self, name: str) -> None:
         self.name = name
         self.epoch = ""
-        self.held: dict[str, Held] = {}
-        self.buffer: deque[Held] = deque()
+        self.held: dict[str, HeldRequest] = {}
+        self.buffer: deque[HeldRequest] = deque()
         self._generation = 0
         self._base = name
         self._unsent: deque[Push] = deque()
@@ -110,14 +110,14 @@ class Ledger:
         self._unsent.append(push)
         self._pushed_count += 1
 
-    def hold(self, held: Held, now: float = 0.0) -> None:
+    def hold(self, held: HeldRequest, now: float = 0.0) -> None:
         """A request was popped; it waits for the engine."""
         self.held[held.id] = held
         held.due_at = now + held.wait_seconds
         if held.lane:
             self.buffer.append(held)
 
-    def take(self) -> Held | None:
+    def take(self) -> HeldRequest | None:
         """The next request for the engine; its slot keeps it until it is due."""
         if not self.buffer:
             return None
@@ -125,23 +125,23 @@ class Ledger:
         held.is_out = True
         return held
 
-    def moved(self, held: Held, at: float) -> None:
+    def moved(self, held: HeldRequest, at: float) -> None:
         """A request left for the site then; monotonic seconds. What is told last counts."""
         held.has_left = True
         if held.id in self.held:
             self._moved[held.id] = (held.lane, at)
 
-    def answered(self, held: Held) -> None:
+    def answered(self, held: HeldRequest) -> None:
         """A request has left the downloader: another may take its place at the site."""
         if held.id in self.held:
             self._answered[held.id] = None
 
-    def done(self, held: Held) -> None:
+    def done(self, held: HeldRequest) -> None:
         """A request has left the engine, and all that it caused was pushed."""
         if self.held.pop(held.id, None) is not None:
             self._done[held.id] = _Done(self._pushed_count, held.has_reached and not held.has_left)
 
-    def set_aside(self, held: Held, reason: str) -> None:
+    def set_aside(self, held: HeldRequest, reason: str) -> None:
         """A request can't be executed."""
         if self.held.pop(held.id, None) is not None:
             with suppress(ValueError):  # a start URL is not there
@@ -165,7 +165,7 @@ class Ledger:
         self._wishes[self._wish_count] = wish
         return self._wish_count
 
-    def grant(self, key: int, held: Held) -> None:
+    def grant(self, key: int, held: HeldRequest) -> None:
         """The turn has come, or its time is known: it is held until it is done."""
         if self._wishes.pop(key, None) is not None:
             self.held[held.id] = held
@@ -248,7 +248,7 @@ class Ledger:
         turns = map(self._turn_id, self._wishes)
         return (*self.held, *self._done, *self._aside, *self._given, *turns)
 
-    def _kept(self) -> Iterator[tuple[str, Held]]:
+    def _kept(self) -> Iterator[tuple[str, HeldRequest]]:
         for id_, before in self._past.kept.items():
             held = self.held.get(id_)
             if held is not None:
@@ -285,7 +285,7 @@ class Ledger:
         else may have them.
         """
         self._rename()
-        starts = [push for push in self._unsent if push.kind is Kind.START]
+        starts = [push for push in self._unsent if push.kind is PushKind.START]
         self._pushed_count -= len(self._unsent) - len(starts)
         self._unsent = deque(starts)
         self.held.clear()

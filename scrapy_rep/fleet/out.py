@@ -12,7 +12,7 @@ from scrapy import Request, signals
 from scrapy_rep.engine.progress import tell_of_ends
 from scrapy_rep.engine.slots import Slots
 
-from .batch import Held
+from .batch import HeldRequest
 from .ledger import Ledger
 from .talk import Talk
 
@@ -30,15 +30,15 @@ class Out:
     def __init__(self, ledger: Ledger, talk: Talk) -> None:
         self._ledger = ledger
         self._talk = talk
-        self._held: dict[Request, Held] = {}
-        self._turns: dict[Request, Held] = {}  # a queued one may have a turn in another lane
+        self._held: dict[Request, HeldRequest] = {}
+        self._turns: dict[Request, HeldRequest] = {}  # a queued one may have a turn in another lane
         self._is_waiting: Callable[[Request], bool] = lambda _request: False
         self._delay_until: Callable[[Request, float], None] = lambda _request, _at: None
-        self._late: dict[Request, Held] = {}  # on their way, and others were given them
-        self._keep_back: Callable[[Request, Held], None] = lambda _request, _held: None
+        self._late: dict[Request, HeldRequest] = {}  # on their way, and others were given them
+        self._keep_back: Callable[[Request, HeldRequest], None] = lambda _request, _held: None
 
     def follow(
-        self, crawler: Crawler, slots: Slots, keep_back: Callable[[Request, Held], None]
+        self, crawler: Crawler, slots: Slots, keep_back: Callable[[Request, HeldRequest], None]
     ) -> None:
         """Hear of all that happens to requests from now on.
 
@@ -55,14 +55,14 @@ class Out:
         self._is_waiting, self._delay_until = slots.is_waiting, slots.keep_back
         self._keep_back = keep_back
 
-    def add(self, held: Held) -> None:
+    def add(self, held: HeldRequest) -> None:
         """A request goes to the engine."""
         (self._turns if held.is_turn else self._held)[held.request] = held
 
     def __contains__(self, request: Request) -> bool:
         return request in self._held
 
-    def _of(self, request: Request) -> Iterator[Held]:
+    def _of(self, request: Request) -> Iterator[HeldRequest]:
         for some in (self._held, self._turns):
             if (held := some.get(request)) is not None:
                 yield held
@@ -116,7 +116,7 @@ class Out:
         if late is not None:
             self._keep_back(request, late)
 
-    def _keep_until_due(self, request: Request, held: Held) -> None:
+    def _keep_until_due(self, request: Request, held: HeldRequest) -> None:
         """Have a slot keep a request that came to it early.
 
         If the worker freezes meanwhile, our timer runs before that of the slot.
@@ -128,11 +128,11 @@ class Out:
         else:
             self._look_after(request, held, _LOOK_SECONDS)
 
-    def _look_after(self, request: Request, held: Held, seconds: float) -> None:
+    def _look_after(self, request: Request, held: HeldRequest, seconds: float) -> None:
         loop = asyncio.get_running_loop()
         loop.call_later(seconds, self._watch, request, held)
 
-    def _watch(self, request: Request, held: Held) -> None:
+    def _watch(self, request: Request, held: HeldRequest) -> None:
         """Look at a request that waits inside its slot: for other ports of its host, say."""
         if not self._is_waiting(request):
             return

@@ -36,17 +36,17 @@ from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.queue.readiness import Readiness
 from scrapy_rep.settings import RepSettings
 
-from .batch import Kind, Push
-from .entries import Entries, EntryRefused
-from .exchange import Reply, Wants
+from .batch import Push, PushKind
 from .filter import Filter
+from .fleet_lanes import FleetLanes, lane_of
+from .fleet_turns import FleetTurns
 from .inbox import Complaints, Inbox, Seeds
-from .lanes import Lanes, lane_of
 from .ledger import Ledger
 from .out import Out
+from .redis_exchange import Reply, Wants
+from .request_codec import Entries, EntryRefused
 from .scripts import prefix_of
 from .talk import Talk
-from .turns import FleetTurns
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -136,7 +136,9 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._talk = Talk(self._link, prefix, self._ledger, self, settings.fleet_lease_seconds)
         self.queue = _Queue(self._talk)
         readiness = Readiness.from_crawler(crawler)
-        self._lanes = Lanes(self._ledger, readiness, is_fleet_wide=settings.pace_scope == "fleet")
+        self._lanes = FleetLanes(
+            self._ledger, readiness, is_fleet_wide=settings.pace_scope == "fleet"
+        )
         self._out = Out(self._ledger, self._talk)
         self._inbox = Inbox(
             crawler,
@@ -230,7 +232,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         """Have a request queued; False if it is known to be a duplicate, or can't be queued."""
         leave_inherited_slot(request)
         kind, fingerprint = self._filter.of(request)
-        if kind is Kind.FILTERED and fingerprint in self._filter.seen:
+        if kind is PushKind.FILTERED and fingerprint in self._filter.seen:
             self._count(_DUPLICATES)
             return False
         try:
@@ -239,7 +241,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             self._count(stats.FLEET_REFUSED)
             self._complaints.tell(str(error), "%s can't be queued: %s", request, error)
             return False
-        if kind is Kind.FILTERED:
+        if kind is PushKind.FILTERED:
             self._filter.seen.add(fingerprint)
         self._ledger.push(Push(lane_of(request), request.priority, kind, fingerprint, payload))
         self._count(_ENQUEUED)

@@ -19,8 +19,8 @@ from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import Link
 
 from .batch import Batch
-from .exchange import MendStep, NoReplyError, Reply, Wants, arguments, reply_of
 from .ledger import Ledger
+from .redis_exchange import MendStep, NoReplyError, Reply, Wants, arguments, reply_of
 from .scripts import CLEAR, EXCHANGE, MEND
 
 logger = logging.getLogger(__name__)

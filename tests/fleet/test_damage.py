@@ -10,7 +10,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from scrapy_rep.fleet.batch import Held, Kind
+from scrapy_rep.fleet.batch import HeldRequest, PushKind
 from scrapy_rep.fleet.ledger import REPORTS
 from tests.fleet.workers import LEASE_MS, A, B, Fleet, Worker, assert_over, drain, urls
 from tests.redis_server import needs_redis
@@ -162,7 +162,7 @@ class TestBounds:
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
         """Of more requests than one exchange tells of: no lane is opened without its delay."""
-        some: list[Held] = []
+        some: list[HeldRequest] = []
         for number in range(2 * REPORTS):
             lane = f"http://{number}.example"
             one.push(f"{number}", f"{number} again", lane=lane)
@@ -266,7 +266,7 @@ class TestReconciled:
     ) -> None:
         left = self.crawl(one, two)
         happens(fleet, name)
-        one.push("start", kind=Kind.START)
+        one.push("start", kind=PushKind.START)
         one.push("another")
         one.talk(5, seeds=5, seeds_key="urls")
         all_done(one, two, some=left | {"start", "another"})

@@ -18,12 +18,12 @@ from scrapy.utils.test import get_crawler
 from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import LinkDownError
 from scrapy_rep.engine.progress import can_take_more, is_starting, tell_of_ends
-from scrapy_rep.fleet.batch import Held, Kind, Push
-from scrapy_rep.fleet.exchange import Reply, Wants, arguments, reply_of
-from scrapy_rep.fleet.filter import Filter, Seen
-from scrapy_rep.fleet.lanes import lane_of
+from scrapy_rep.fleet.batch import HeldRequest, Push, PushKind
+from scrapy_rep.fleet.filter import Filter, SeenFingerprints
+from scrapy_rep.fleet.fleet_lanes import lane_of
 from scrapy_rep.fleet.ledger import PUSH_OCTETS, PUSHES, Ledger
 from scrapy_rep.fleet.out import Out
+from scrapy_rep.fleet.redis_exchange import Reply, Wants, arguments, reply_of
 from scrapy_rep.fleet.talk import Talk
 from scrapy_rep.protocol.errors import ConfigurationError
 from tests.redis_server import in_a_loop
@@ -79,7 +79,7 @@ class TestFilter:
     def test_start_requests(self) -> None:
         one, two = Filter(get_crawler()), Filter(get_crawler())
         seen = [each.of(start_request()) for each in (one, two) for _ in range(2)]
-        assert [kind for kind, _ in seen] == [Kind.START] * 4
+        assert [kind for kind, _ in seen] == [PushKind.START] * 4
         assert seen[:2] == seen[2:]
         assert len(set(seen)) == 2
 
@@ -89,18 +89,18 @@ class TestFilter:
         request = start_request()
         one.hand_out(request)
         retry = request.copy()
-        assert one.of(retry) == (Kind.UNFILTERED, b"")
+        assert one.of(retry) == (PushKind.UNFILTERED, b"")
         two.hand_out(retry)
-        assert two.of(retry.replace(url="http://a.example/login")) == (Kind.UNFILTERED, b"")
-        assert two.of(Request("http://a.example/", dont_filter=True)) == (Kind.UNFILTERED, b"")
+        assert two.of(retry.replace(url="http://a.example/login")) == (PushKind.UNFILTERED, b"")
+        assert two.of(Request("http://a.example/", dont_filter=True)) == (PushKind.UNFILTERED, b"")
 
     def test_links(self) -> None:
         link = Request("http://a.example/")
         one = Filter(get_crawler())
         one.hand_out(link)
         assert link.meta == {}
-        assert one.of(link) == (Kind.FILTERED, one.fingerprint(link))
-        assert one.of(start_request().replace(dont_filter=False))[0] is Kind.FILTERED
+        assert one.of(link) == (PushKind.FILTERED, one.fingerprint(link))
+        assert one.of(start_request().replace(dont_filter=False))[0] is PushKind.FILTERED
 
 
 def start_request() -> Request:
@@ -126,7 +126,7 @@ class TestLines:
         assert lane_of(Request(url, meta=meta)) == lane
 
 
-def push(octets: int = 10, kind: Kind = Kind.FILTERED) -> Push:
+def push(octets: int = 10, kind: PushKind = PushKind.FILTERED) -> Push:
     return Push("http://a.example", 0, kind, b"f", b"x" * octets)
 
 
@@ -157,7 +157,9 @@ class TestLedger:
 
     def test_what_is_not_due_waits_for_its_time(self) -> None:
         ledger = Ledger("w")
-        some = [Held(f"{wait}", "lane", 1.0, 1, b"", wait_seconds=wait) for wait in (0.0, 0.5)]
+        some = [
+            HeldRequest(f"{wait}", "lane", 1.0, 1, b"", wait_seconds=wait) for wait in (0.0, 0.5)
+        ]
         for held in some:
             ledger.hold(held, 10.0)
         assert [held.due_at for held in some] == [10.0, 10.5]
@@ -166,7 +168,7 @@ class TestLedger:
 
     def test_what_is_told_during_an_exchange_is_told_in_the_next(self) -> None:
         ledger = Ledger("w")
-        held = Held("1", "lane", 1.0, 1, b"")
+        held = HeldRequest("1", "lane", 1.0, 1, b"")
         ledger.hold(held)
         ledger.moved(held, 5.0)
         batch = ledger.batch()
@@ -197,7 +199,9 @@ class TestOut:
         async def work() -> None:
             slots, talk, out, kept = self.followed()
             request = Request("http://a.example/")
-            held = Held("1", "http://a.example", 1.0, 1, b"", request=request, is_turn=is_turn)
+            held = HeldRequest(
+                "1", "http://a.example", 1.0, 1, b"", request=request, is_turn=is_turn
+            )
             out.add(held)
             out._reached(request)
             await asyncio.sleep(0.12)
@@ -217,7 +221,7 @@ class TestOut:
         async def work() -> None:
             slots, talk, out, kept = self.followed()
             request = Request("http://a.example/")
-            held = Held("1", "http://a.example", 1.0, 1, b"", request=request)
+            held = HeldRequest("1", "http://a.example", 1.0, 1, b"", request=request)
             held.due_at = time.monotonic() + 0.1
             out.add(held)
             out._reached(request)
@@ -240,7 +244,7 @@ class TestOut:
             slots, _, out, _ = self.followed()
             old, new = (Request(f"http://a.example/{number}") for number in range(2))
             assert not out.waits_behind("http://a.example", old)
-            held = Held("2", "http://a.example", 1.0, 1, b"", request=new)
+            held = HeldRequest("2", "http://a.example", 1.0, 1, b"", request=new)
             out.add(held)
             assert not out.waits_behind("http://a.example", old), "it has not come there"
             out._reached(new)
@@ -256,7 +260,7 @@ class TestOut:
         async def work() -> None:
             _, talk, out, kept = self.followed()
             request = Request("http://a.example/")
-            out.add(Held("1", "http://a.example", 0.0, 1, b"", request=request))
+            out.add(HeldRequest("1", "http://a.example", 0.0, 1, b"", request=request))
             out._reached(request)
             talk.is_leased = False
             out.clear()
@@ -267,7 +271,7 @@ class TestOut:
 
 
 def test_seen_is_bounded() -> None:
-    seen = Seen(3)
+    seen = SeenFingerprints(3)
     for octet in b"abcd":
         seen.add(bytes([octet]))
     assert [bytes([octet]) in seen for octet in b"abcd"] == [False, True, True, True]
@@ -383,7 +387,7 @@ def test_garbage_for_replies_is_told_once_and_counts_as_lost(
 @pytest.mark.parametrize("words", ["\ud83d", "plain"])
 def test_an_error_with_odd_words_can_be_told(words: str) -> None:
     ledger = Ledger("w")
-    held = Held("1", "", 0.0, 1, b"x")
+    held = HeldRequest("1", "", 0.0, 1, b"x")
     ledger.hold(held)
     ledger.set_aside(held, words)
     assert arguments(ledger.batch(), Wants(), 0.0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.fleet.batch import Held, Kind
+from scrapy_rep.fleet.batch import HeldRequest, PushKind
 from scrapy_rep.fleet.ledger import PUSHES
 from tests.fleet.workers import LEASE_MS, A, B, Fleet, Worker, drained, popped, urls
 from tests.redis_server import needs_redis
@@ -135,21 +135,21 @@ class TestFilter:
         assert two.reply.queued == 3
 
     def test_others_are_not_filtered(self, one: Worker) -> None:
-        one.push("a", "a", kind=Kind.UNFILTERED)
+        one.push("a", "a", kind=PushKind.UNFILTERED)
         one.push("a")
         one.talk()
         assert (one.reply.filtered, one.reply.queued) == ((), 3)
 
     def test_start_requests_are_queued_once_over_the_fleet(self, one: Worker, two: Worker) -> None:
         for worker in (one, two):
-            worker.push("a", kind=Kind.START)
+            worker.push("a", kind=PushKind.START)
             worker.talk()
         assert (two.reply.filtered, two.reply.queued) == ((0,), 1)
 
     def test_and_once_more_in_the_next_run(self, fleet: Fleet, one: Worker, two: Worker) -> None:
-        one.push("a", kind=Kind.START)
+        one.push("a", kind=PushKind.START)
         one.talk(leaves=True)
-        two.push("a", kind=Kind.START)
+        two.push("a", kind=PushKind.START)
         two.talk()
         assert two.reply.queued == 2
 
@@ -270,7 +270,7 @@ class TestPace:
 class TestLeases:
     """Nothing is lost with a worker, and a late one changes nothing."""
 
-    def popped(self, one: Worker, *some: str) -> list[Held]:
+    def popped(self, one: Worker, *some: str) -> list[HeldRequest]:
         one.push(*some)
         one.settle()
         return one.talk(9) or one.talk(9)
@@ -297,7 +297,7 @@ class TestLeases:
     def test_a_late_worker_changes_nothing(self, fleet: Fleet, one: Worker, two: Worker) -> None:
         (held,) = self.popped(one, "a")
         one.push("child")
-        one.push("start", kind=Kind.START)
+        one.push("start", kind=PushKind.START)
         one.finish(held)
         fleet.now += LEASE_MS / 1000 + 1
         (again,) = two.talk(9)
@@ -356,7 +356,7 @@ class TestLeases:
         one.talk()
         worker = one
         for number in range(4):
-            got: list[Held] = []
+            got: list[HeldRequest] = []
             for _ in range(30):
                 if "3" in urls(got := worker.talk(9)):
                     break
@@ -398,9 +398,9 @@ class TestLostReplies:
     """An exchange may have been carried out, or not, or late."""
 
     def test_pushes_are_not_made_twice(self, one: Worker) -> None:
-        one.push("a", "b", kind=Kind.UNFILTERED)
+        one.push("a", "b", kind=PushKind.UNFILTERED)
         one.lose()
-        one.push("c", kind=Kind.UNFILTERED)
+        one.push("c", kind=PushKind.UNFILTERED)
         one.talk()
         assert one.reply.queued == 2
         one.talk()
@@ -437,7 +437,7 @@ class TestLostReplies:
         assert (one.reply.flying, one.reply.queued, two.talk(9)) == (0, 0, [])
 
     def test_an_attempt_that_arrives_late_is_refused(self, one: Worker) -> None:
-        one.push("a", kind=Kind.UNFILTERED)
+        one.push("a", kind=PushKind.UNFILTERED)
         one.settle()
         _, lost, _ = one.sent(5)
         one.ledger.failed()
@@ -514,7 +514,7 @@ class TestEpoch:
         one.finish(second)
         two.finish(third)
         one.talk(), two.talk()
-        left: list[Held] = []
+        left: list[HeldRequest] = []
         for _ in range(5):
             got = one.talk(9, lanes=9)
             for lane, _ in one.reply.asked:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.fleet.batch import Held, Wish
-from scrapy_rep.fleet.exchange import Turn
+from scrapy_rep.fleet.batch import HeldRequest, Wish
+from scrapy_rep.fleet.redis_exchange import Turn
 from tests.fleet.crews import Crew, Loop
 from tests.fleet.test_crawls import FLAT, assert_paced
 from tests.fleet.workers import DELAY, LEASE_MS, A, B, Fleet, Worker, popped, urls
@@ -23,7 +23,7 @@ def turn_of(worker: Worker, key: int) -> Turn:
     worker.talk()
     (turn,) = [turn for turn in worker.reply.turns if turn.key == key]
     if turn.wait_seconds is not None:
-        held = Held(turn.id, turn.lane, turn.delay_seconds, 1, b"", is_turn=True)
+        held = HeldRequest(turn.id, turn.lane, turn.delay_seconds, 1, b"", is_turn=True)
         worker.ledger.grant(key, held)
     return turn
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import redis
 
-from scrapy_rep.fleet.batch import Held, Kind, Push, Settled
-from scrapy_rep.fleet.exchange import MendStep, Reply, Wants, arguments, reply_of
+from scrapy_rep.fleet.batch import HeldRequest, Push, PushKind, Settled
 from scrapy_rep.fleet.ledger import Ledger
+from scrapy_rep.fleet.redis_exchange import MendStep, Reply, Wants, arguments, reply_of
 from scrapy_rep.fleet.scripts import CLEAR, EXCHANGE, MEND
 from tests.redis_server import RedisServer
 
@@ -60,7 +60,7 @@ class Worker:
 
     def push(self, *urls: str, lane: str = A, **fields: Any) -> None:
         for url in urls:
-            kind = fields.get("kind", Kind.FILTERED)
+            kind = fields.get("kind", PushKind.FILTERED)
             priority = fields.get("priority", 0)
             self.ledger.push(Push(lane, priority, kind, url.encode(), url.encode()))
 
@@ -79,7 +79,7 @@ class Worker:
     def carry_out(self, octets: bytes, seeds_key: str = "") -> Reply:
         return reply_of(self.fleet.exchange([PREFIX, seeds_key or PREFIX + "none"], [octets]))
 
-    def talk(self, want: int = 0, **fields: Any) -> list[Held]:
+    def talk(self, want: int = 0, **fields: Any) -> list[HeldRequest]:
         """One exchange; what was popped."""
         batch, octets, seeds_key = self.sent(want, **fields)
         self.reply = reply = self.carry_out(octets, seeds_key)
@@ -112,16 +112,16 @@ class Worker:
         self.ledger.failed()
         return self.carry_out(octets, seeds_key)
 
-    def finish(self, *some: Held) -> None:
+    def finish(self, *some: HeldRequest) -> None:
         for held in some:
             self.ledger.done(held)
 
 
-def urls(some: list[Held]) -> list[str]:
+def urls(some: list[HeldRequest]) -> list[str]:
     return [held.payload.decode() for held in some]
 
 
-def drained(worker: Worker, times: int = 20) -> list[Held]:
+def drained(worker: Worker, times: int = 20) -> list[HeldRequest]:
     """What a worker is given in so many exchanges, each of which is done at once."""
     found = []
     for _ in range(times):
@@ -152,7 +152,7 @@ def assert_over(worker: Worker) -> None:
     assert worker.reply.idle_ms is not None
 
 
-def popped(one: Worker, *some: str) -> Held:
+def popped(one: Worker, *some: str) -> HeldRequest:
     """The first of some requests to a site with a delay; it closes its lane."""
     one.push(*some)
     one.settle(delay_seconds=DELAY)

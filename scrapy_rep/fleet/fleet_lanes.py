@@ -19,7 +19,7 @@ from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.queue.readiness import OriginState, Outlook, Readiness
 from scrapy_rep.queue.targets import base_of, target_of
 
-from .batch import Held, Settled
+from .batch import HeldRequest, Settled
 from .ledger import Ledger
 
 _VALID_SECONDS = 3600.0  # what was said of a lane holds no longer, so that a changed delay is heard
@@ -40,7 +40,7 @@ def _origin_of(lane: str) -> Origin | None:
     return None
 
 
-class Lanes:
+class FleetLanes:
     """Answers what Redis asks this worker of lanes."""
 
     def __init__(
@@ -135,7 +135,7 @@ class Lanes:
         last_at = ask.last_at if visits is None else max(ask.last_at, visits.last_at)
         return Ask(origin, ask.seconds, min(ask.until, policy.usable_until), last_at=last_at)
 
-    def hand_out(self, held: Held) -> None:
+    def hand_out(self, held: HeldRequest) -> None:
         """A request goes to the engine, at its turn: its slot is to send it at once.
 
         The floor under the slot is the bare delay, without jitter: the lane was due.
@@ -146,7 +146,7 @@ class Lanes:
         self._slots.take_stock()
         self._slots.hand_out(request, key)
 
-    def keep_pace(self, held: Held, key: str) -> None:
+    def keep_pace(self, held: HeldRequest, key: str) -> None:
         """Let a slot leave the bare delay before and after a request that has its turn.
 
         So it is known when the request leaves.

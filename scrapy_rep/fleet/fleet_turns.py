@@ -16,8 +16,8 @@ from scrapy_rep.engine.slot_keys import slot_key
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 
-from .batch import Held, Wish
-from .lanes import Lanes
+from .batch import HeldRequest, Wish
+from .fleet_lanes import FleetLanes
 from .ledger import Ledger
 from .out import Out
 from .talk import Talk
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.engine.slots import Slots
 
-    from .exchange import Turn
+    from .redis_exchange import Turn
 
 _LOOK_SECONDS = 0.05  # how soon a worker that was not heard of learns whether it was succeeded
 
@@ -43,7 +43,9 @@ class FleetTurns:
 
     factor = 1
 
-    def __init__(self, ledger: Ledger, talk: Talk, lanes: Lanes, out: Out, slots: Slots) -> None:
+    def __init__(
+        self, ledger: Ledger, talk: Talk, lanes: FleetLanes, out: Out, slots: Slots
+    ) -> None:
         self._ledger = ledger
         self._talk = talk
         self._lanes = lanes
@@ -103,7 +105,7 @@ class FleetTurns:
                 self._ledger.withdraw(key)
                 return
             turn = granted.result()
-            held = Held(turn.id, turn.lane, turn.delay_seconds, 1, b"", is_turn=True)
+            held = HeldRequest(turn.id, turn.lane, turn.delay_seconds, 1, b"", is_turn=True)
             self._ledger.grant(key, held)
             await asyncio.sleep(turn.wait_seconds or 0.0)
         except BaseException:
@@ -119,7 +121,7 @@ class FleetTurns:
             self._out.add(held)
             self._lanes.keep_pace(held, slot_key(request))
 
-    def keep_back(self, request: Request, held: Held) -> None:
+    def keep_back(self, request: Request, held: HeldRequest) -> None:
         """A request has come to its slot, and others may have been given its turn.
 
         So it is with what was in the middlewares of a worker that was frozen: it needs another.
@@ -133,7 +135,7 @@ class FleetTurns:
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda _: self._kept.discard(request))
 
-    async def _kept_back(self, request: Request, held: Held) -> None:
+    async def _kept_back(self, request: Request, held: HeldRequest) -> None:
         with suppress(InvalidUri):
             origin = Origin.of(request.url)
             if origin is None:

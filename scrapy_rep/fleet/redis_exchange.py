@@ -10,7 +10,7 @@ import msgpack
 
 from scrapy_rep.cache.base import StoreError
 
-from .batch import Batch, Held, Settled
+from .batch import Batch, HeldRequest, Settled
 from .ledger import PUSH_OCTETS
 
 DELIVERIES = 3
@@ -108,11 +108,11 @@ class Reply:
     idle_ms: int | None = None
     workers: int = 0
     next_ms: int | None = None
-    popped: tuple[Held, ...] = ()
+    popped: tuple[HeldRequest, ...] = ()
     asked: tuple[tuple[str, bytes], ...] = ()
     free: frozenset[str] = frozenset()
     filtered: tuple[int, ...] = ()
-    seeds: tuple[Held, ...] = ()
+    seeds: tuple[HeldRequest, ...] = ()
     seeds_left: int = 0
     dead: int = 0
     is_last: bool = False
@@ -250,7 +250,7 @@ def _plain(words: str) -> str:
     return words.encode("utf-8", "replace").decode("utf-8")
 
 
-def _kept(before: str, held: Held) -> tuple[Any, ...]:
+def _kept(before: str, held: HeldRequest) -> tuple[Any, ...]:
     # Priorities hold within an origin, and this one is under way: it has none any more.
     return (
         held.id,
@@ -299,7 +299,7 @@ def _reply_of(octets: bytes) -> Reply:
         workers,
         None if next_ms < 0 else next_ms,
         tuple(
-            Held(
+            HeldRequest(
                 id_.decode(),
                 _text(lane),
                 delay / 1000,
@@ -312,7 +312,9 @@ def _reply_of(octets: bytes) -> Reply:
         tuple((_text(lane), sample) for lane, sample, _ in asks),
         frozenset(_text(lane) for lane, _, is_paced in asks if not is_paced),
         tuple(number - 1 for number in filtered),
-        tuple(Held(id_.decode(), "", 0.0, deliveries, data) for id_, deliveries, data in seeds),
+        tuple(
+            HeldRequest(id_.decode(), "", 0.0, deliveries, data) for id_, deliveries, data in seeds
+        ),
         seeds_left,
         dead,
         bool(is_last),

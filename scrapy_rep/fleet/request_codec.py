@@ -23,7 +23,7 @@ from scrapy.spiders import CrawlSpider, SitemapSpider
 from scrapy_rep.meta import PAGE, USAGE, VERDICT
 from scrapy_rep.sitemaps.spiders import RobotsSitemapMixin
 
-from .values import ValueRefused, dumps, loads
+from .packed_values import ValueRefused, dumps, loads
 
 ENTRY_OCTETS = 1 << 20
 """How long an entry may be."""
