@@ -142,11 +142,6 @@ def is_same_version(one: Copy, other: Copy) -> bool:
     return one.event == other.event and one.body == other.body
 
 
-def confirmed(version: Copy, copy: Copy) -> Copy:
-    """A version that a later answer says again: it is as old as it was, and holds longer."""
-    return replace(copy, fetched_at=min(version.fetched_at, copy.fetched_at))
-
-
 def as_of(versions: list[Copy], instant: float) -> Copy | None:
     """The version that was there at an instant; None if none is known of then.
 

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -36,7 +36,7 @@ from scrapy_rep.protocol.units import DAY_SECONDS
 
 from .base import Busy, Claim, Found, Lease, Leased, StoreError, attempted, believed_until, failed
 from .codec import decode, encode
-from .entry import Entry, Key, confirmed, is_same_version, key_of
+from .entry import Entry, Key, is_same_version, key_of
 
 logger = logging.getLogger(__name__)
 
@@ -234,14 +234,14 @@ class SqliteStore:
         return True
 
     def _remember(self, writer: sqlite3.Connection, origin: Origin, copy: Copy) -> None:
-        """Keep a copy as the newest version, or confirm this one."""
+        """Keep a copy as the newest version; one that says the same holds longer by it."""
         key = _text(origin)
         select = "select id, record from versions_3 where key = ? order by id desc limit 1"
         number, record = writer.execute(select, (key,)).fetchone() or (None, None)
         newest = decode(record, origin)
         version = newest.known.copy if newest is not None else None
         if version is not None and is_same_version(version, copy):
-            copy = confirmed(version, copy)
+            copy = replace(copy, fetched_at=min(version.fetched_at, copy.fetched_at))
         else:
             number = None
         writer.execute(
@@ -274,11 +274,10 @@ class SqliteStore:
         is being fetched stays.
         """
         now = self._clock()
-        last_until = now + _LONGEST_LEASE_SECONDS
+        oldest = now, now + _LONGEST_LEASE_SECONDS, _PRUNE_SHARE
         while _used_octets(writer) > self._limit_octets:
-            if writer.execute(_DELETE_OLDEST_VERSIONS, (_PRUNE_SHARE,)).rowcount:
-                continue
-            if not writer.execute(_DELETE_OLDEST_ENTRIES, (now, last_until, _PRUNE_SHARE)).rowcount:
+            versions = writer.execute(_DELETE_OLDEST_VERSIONS, (_PRUNE_SHARE,))
+            if not (versions.rowcount or writer.execute(_DELETE_OLDEST_ENTRIES, oldest).rowcount):
                 return
 
     def _rows(self, select: str, *values: str) -> list[tuple[Any, ...]]:

@@ -245,7 +245,7 @@ class Keeper:
     async def _come_back(self, key: Key) -> None:
         try:
             count = await self._tried(key)
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it was, another try comes later
             logger.debug("The store still fails: %s", error, extra=self._extra)
             self._pause_seconds = min(2 * self._pause_seconds, _TRY_AGAIN_SECONDS[1])
             self._try_at = time.monotonic() + self._pause_seconds
