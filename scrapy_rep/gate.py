@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.misc import load_object
 
+from scrapy_rep.fetching.chosen_store import link_of
+
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
@@ -20,9 +22,6 @@ def gate_of(crawler: Crawler, settings: RepSettings, slots: Slots) -> RedisGate 
     is_kept = getattr(scheduler, "keeps_pace_over_fleet", False)
     if not settings.redis_url or settings.pace_scope != "fleet" or is_kept:
         return None
-    from scrapy_rep.fetching.chosen_store import (
-        link_of,  # few crawls share one, and load what does it
-    )
-    from scrapy_rep.redis_gate import RedisGate
+    from scrapy_rep.redis_gate import RedisGate  # few crawls share one, and load what does it
 
     return RedisGate(crawler, link_of(crawler, settings.redis_url), slots)

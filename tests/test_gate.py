@@ -31,7 +31,7 @@ def test_who_has_a_gate(
     scheduler: type, url: str, scope: str, is_shared: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """None if the scheduler keeps the pace, or nobody does."""
-    monkeypatch.setattr("scrapy_rep.fetching.chosen_store.link_of", lambda _, url: url)
+    monkeypatch.setattr("scrapy_rep.gate.link_of", lambda _, url: url)
     monkeypatch.setattr("scrapy_rep.redis_gate.RedisGate", lambda _, link, __: link)
     settings: Any = SimpleNamespace(redis_url=url, pace_scope=scope)
     slots: Any = None
