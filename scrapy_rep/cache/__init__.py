@@ -1,1 +1,1 @@
-"""What is kept of fetched files, by origin: knows entries and stores, not HTTP or Scrapy."""
+"""Entries of fetched files and the stores that keep them; no HTTP and no Scrapy."""

@@ -1,21 +1,20 @@
-"""What a store of entries does: one interface, one contract test for every store.
+"""The interface of stores; one contract test runs on every store.
 
-What crawls hand over as `origin` is a `Key`: the origin, and as whom its file was fetched. A store
-keeps these apart, as dicts and the text of a key do.
+`origin` is a `Key` in crawls: the origin plus the identity that fetched its file. A store keeps
+different keys apart, as dicts and the text of a key do.
 
-`peek` is cheap, may be called from the event loop, and may always say None: a store that is far
-away has nothing at hand. Everything else may take its time, and gives a future of
-`concurrent.futures`: what waits for it, and in which event loop, is the caller's affair. A store
-that fails says so with `StoreError` and with nothing else; to its callers that is a miss.
+`peek` is cheap, may be called from the event loop, and may always return None: a remote store has
+nothing at hand. All other methods may take time, and return a future of `concurrent.futures`. A
+store that fails raises `StoreError` and nothing else; its callers treat that as a miss.
 
-`claim` is one round trip. It gives what is there, if that holds for long enough; or else a lease,
-the right to fetch; or else that another process fetches, and when to look again. The store's clock
-decides, since those of its users may differ.
+`claim` is one round trip. It returns the entry if the entry is fresh for long enough; otherwise a
+lease, which is the right to fetch; otherwise the time until another process's lease ends. The
+store's clock decides, because the clocks of its users may differ.
 
-With leases, one of all processes that share a store asks a site. A lease ends when an entry is
-committed under it, when it is released, or by itself after its time, so that a holder that died
-holds nobody up. A lease that ends later than one made now could is of a wrong clock, or damaged: it
-counts as none. A lease that another process has by now gives no right to commit.
+Leases make sure that only one of the processes that share a store asks a site. A lease ends when an
+entry is committed under it, when it is released, or after its time, so that a dead holder blocks no
+other process. A lease that ends later than a lease of today could comes from a wrong clock, or is
+damaged: it is ignored. A lease that another process has taken over gives no right to commit.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class StoreError(RepError):
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to ask for one origin's robots.txt, and until when by the store's clock."""
+    """The right to fetch one origin's file, until an instant of the store's clock."""
 
     origin: Origin
     token: str
@@ -49,18 +48,18 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is there holds for as long as the caller wants."""
+    """The entry is fresh for as long as the caller wants."""
 
     entry: Entry
 
 
 @dataclass(frozen=True, slots=True)
 class Leased:
-    """The caller is to fetch.
+    """The caller has to fetch.
 
     Attributes:
-        lease: the right to.
-        entry: what is there, too old though it is.
+        lease: the right to fetch.
+        entry: the stored entry, which is too old.
     """
 
     lease: Lease
@@ -72,8 +71,8 @@ class Busy:
     """Another process fetches.
 
     Attributes:
-        wait_seconds: when to look again at the latest: its lease ends then.
-        entry: what is there meanwhile, too old though it is.
+        wait_seconds: until its lease ends; look again by then.
+        entry: the stored entry, which is too old.
     """
 
     wait_seconds: float
@@ -86,7 +85,7 @@ _SLACK_SECONDS = 5.0  # by which a clock may have been set back since a lease wa
 
 
 def believed_until(now: float, seconds: float) -> float:
-    """How late a lease may end, for one who would be given one of so many seconds now."""
+    """The latest plausible end of a lease of `seconds` that was granted by now."""
     return now + seconds + _SLACK_SECONDS
 
 
@@ -94,41 +93,41 @@ class Store(Protocol):
     """Entries and leases by origin."""
 
     def peek(self, origin: Origin) -> Entry | None:
-        """The entry that is at hand, if it can be read; None otherwise, whatever is elsewhere.
+        """The entry that is at hand and can be read, or None.
 
         Raises:
             StoreError: the store can't be read at all.
         """
 
     def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
-        """What is there, or a lease, or that another process has one.
+        """The entry, or a lease, or the wait for another process's lease.
 
         Args:
-            origin: whose entry it is.
-            seconds: how long a lease lasts. One that ends after `believed_until` is nobody's.
-            fresh_seconds: how long the entry must hold from now to be found: it is if its
-                `fresh_until` lies later. Infinite if nothing that is there can be used.
+            origin: the key of the entry.
+            seconds: how long a lease lasts. A lease that ends after `believed_until` is ignored.
+            fresh_seconds: the entry is found if its `fresh_until` is later than so many seconds
+                from now. Infinite if no stored entry can be used.
         """
 
     def renew(self, lease: Lease, *, seconds: float) -> Future[Lease | None]:
-        """The lease for so long from now; None if it is not held any more."""
+        """The lease, extended to `seconds` from now; None if it is no longer held."""
 
     def commit(self, entry: Entry, lease: Lease | None) -> Future[bool]:
-        """Keep an entry, and end the lease; False, and nothing else, if the lease is not held.
+        """Keep an entry and end the lease; return False and do nothing if the lease is not held.
 
-        Who holds the lease knows best. Without one, an entry is kept unless a newer one is there.
+        Under a lease, the entry replaces any other. Without a lease, a newer entry stays.
         """
 
     def release(self, lease: Lease) -> Future[None]:
         """End a lease without an entry."""
 
     def close(self) -> Future[None] | None:
-        """Write what is to be written, and let go of everything; a future if that takes time."""
+        """Finish all writes and release all resources; return a future if that takes time."""
 
 
 @runtime_checkable
 class Browsable(Protocol):
-    """What a store does besides if people may look into it; crawls do not need it."""
+    """Methods of a store that people can look into; crawls do not need them."""
 
     def keys(self) -> list[Key]:
         """The keys of all entries, sorted by their text.
@@ -138,40 +137,40 @@ class Browsable(Protocol):
         """
 
     def look(self, origin: Origin) -> Future[Entry | None]:
-        """The entry of a key, wherever the store has it."""
+        """The entry of a key, from wherever the store has it."""
 
     def forget(self, origin: Origin) -> Future[bool]:
-        """Throw the entry of a key away, if there is one: whether there was."""
+        """Delete the entry of a key; return whether there was one."""
 
 
 @runtime_checkable
 class Remembering(Protocol):
-    """What a store does besides if it keeps former versions of files; only people need it."""
+    """The method of a store that keeps former versions of files; crawls do not need it."""
 
     def versions(self, origin: Origin) -> Future[list[Copy]]:
-        """The versions of a key's file that are kept, the newest first.
+        """The stored versions of a key's file, the newest first.
 
-        Each holds from its `fetched_at`, and was last confirmed at its `confirmed_at`. An outage is
-        no version. What cannot be read is left out.
+        A version begins at its `fetched_at`, and was last confirmed at its `confirmed_at`. An
+        outage is not a version. Unreadable records are left out.
         """
 
 
 def done(value: Value) -> Future[Value]:
-    """A future that has its value already."""
+    """A future that already has its value."""
     future: Future[Value] = Future()
     future.set_result(value)
     return future
 
 
 def failed(error: StoreError) -> Future[Any]:
-    """A future that has this error already."""
+    """A future that already has this error."""
     future: Future[Any] = Future()
     future.set_exception(error)
     return future
 
 
 def attempted(work: Callable[[], Value]) -> Future[Value]:
-    """A future that has what some work gave or raised already."""
+    """A future that already has the result of some work, or its `StoreError`."""
     try:
         return done(work())
     except StoreError as error:

@@ -1,10 +1,10 @@
 """Entries as octets and back: versioned, checked, and never code.
 
-A record is a magic with the version, the CRC-32 of all that follows, the length of a JSON header,
-the header, and the octets of the file, deflated. Whatever is not exactly that, or says that it is
-of another key than the one asked for, decodes to None: a miss, never an error and never a policy.
+A record consists of a magic with the version, the CRC-32 of the rest, the length of a JSON header,
+the header, and the deflated octets of the file. Any other octets, and records of another key,
+decode to None: a miss, never an error and never a policy.
 
-The tables say what the header holds of an answer, and how each value is read.
+The tables list the fields of the header and the functions that read them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Value = TypeVar("Value")
 
 MAGIC = b"REP\x02"
 _FRAME = struct.Struct(">4sII")  # magic, CRC-32 of what follows it, octets of the header
-_BODY_LIMIT_OCTETS = 1 << 26  # no record of ours holds more; a tampered one might
+_BODY_LIMIT_OCTETS = 1 << 26  # a tampered record might hold more
 
 
 def _event(name: Any) -> Event:
@@ -113,7 +113,7 @@ def _values(part: Copy | Outage | None, table: _Table) -> dict[str, Any] | None:
 
 
 def _plain(value: Failure | Step) -> Any:
-    """What JSON does not know by itself: a failure by its name, a step as a row, to be short."""
+    """A failure as its name, and a step as a short row, for JSON."""
     if isinstance(value, Failure):
         return value.value
     return [getattr(value, name) for name in _STEP]
@@ -123,10 +123,10 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"), default=_plain)
 
 
 def decode(octets: bytes | None, origin: Origin) -> Entry | None:
-    """The entry that the octets hold, if they hold one of this key."""
+    """The entry in a record, or None if the record does not hold an entry of this key."""
     try:
         return _decode(octets, origin)
-    except Exception:  # noqa: BLE001 - whatever a record of anybody's may hold
+    except Exception:  # noqa: BLE001 - a tampered record may raise anything
         return None
 
 

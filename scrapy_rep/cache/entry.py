@@ -1,4 +1,4 @@
-"""What is kept of a file of an origin, its robots.txt above all, and under which key."""
+"""The entry of a fetched file, usually a robots.txt, and its key."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
 
 @dataclass(frozen=True, slots=True)
 class Key(Origin):
-    """An origin, as whom a file of it was fetched, and which: sites answer crawlers differently.
+    """An origin, the identity that fetched its file, and the path of the file.
 
-    It is an origin itself: a store that knows origins alone can use it as one. It equals no plain
-    origin, and no key of another asker; its text is different from theirs too.
+    Sites answer crawlers differently. A key is an origin itself, so that a store of origins can use
+    it. It does not equal a plain origin or the key of another crawler, and neither does its text.
 
     Attributes:
         user_agent: the User-Agent header that was sent.
-        variant: a digest of what else of the fetch changes the answer; empty if nothing does.
+        variant: a digest of all else in the fetch that may change the answer; may be empty.
         path: the path of the file.
     """
 
@@ -72,7 +72,7 @@ class Key(Origin):
 
     @property
     def asker(self) -> str:
-        """As whom the file was fetched, in words."""
+        """The identity that fetched the file, in words."""
         return " ".join(filter(None, (self.user_agent, self.variant and f"[{self.variant}]")))
 
     def __str__(self) -> str:
@@ -91,8 +91,8 @@ class Entry:
     """The last answer and the outage since, if any, of one origin.
 
     Attributes:
-        origin: whose it is; a `Key` wherever crawls keep it.
-        known: all that is known.
+        origin: its key; a `Key` in crawls.
+        known: the last answer, and the outage since.
     """
 
     origin: Origin
@@ -100,20 +100,20 @@ class Entry:
 
     @property
     def changed_at(self) -> float:
-        """When the newest of it was learnt, POSIX seconds; 0 if nothing is known."""
+        """When the entry last changed, POSIX seconds; 0 if nothing is known."""
         copy, outage = self.known.copy, self.known.outage
         return max(copy.confirmed_at if copy else 0.0, outage.failed_at if outage else 0.0)
 
     @property
     def fresh_until(self) -> float:
-        """Until when nobody needs to ask, POSIX seconds; 0 if nothing is known."""
+        """Until when the entry is fresh, POSIX seconds; 0 if nothing is known."""
         copy, outage = self.known.copy, self.known.outage
         if outage is not None:
             return outage.retry_at
         return copy.fresh_until if copy else 0.0
 
     def shifted(self, seconds: float) -> Entry:
-        """The same entry by a clock that is ahead by so many seconds."""
+        """The same entry by a clock that is `seconds` ahead."""
         known = self.known
         return Entry(
             self.origin, Knowledge(_shifted(known.copy, seconds), _shifted(known.outage, seconds))
@@ -138,12 +138,12 @@ def _shifted(part: Any, seconds: float) -> Any:
 
 
 def is_same_version(one: Copy, other: Copy) -> bool:
-    """Whether two answers say the same: that there is this file, or that there is none."""
+    """Whether two answers have the same file, or none."""
     return one.event == other.event and one.body == other.body
 
 
 def as_of(versions: list[Copy], instant: float) -> Copy | None:
-    """The version that was there at an instant; None if none is known of then.
+    """The version in force at `instant`, or None.
 
     Args:
         versions: the newest first.

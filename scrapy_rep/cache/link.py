@@ -7,14 +7,14 @@
 
 Rules for the next author:
 
-1. Callers see `StoreError` and nothing else: `LinkDownError` if Redis cannot be reached, and the
-   base class if it answered with an error. A script whose reply was lost may have run.
+1. Callers see only `StoreError`: `LinkDownError` if Redis cannot be reached, and the base class if
+   Redis answered with an error. A script may have run although its reply was lost.
 2. Calls beyond the connections wait for one. That is no outage: only connections that break, and
    replies that do not come, are.
-3. In an outage every call fails at once. One probe at a time asks whether Redis is back. Callers
-   that would rather wait a moment than go on without Redis ask `comes_back`, and call again.
-4. A call that is cancelled takes nothing with it: it goes on, and its reply is dropped. So no reply
-   can ever be taken for that of another call.
+3. In an outage every call fails at once. One probe at a time checks whether Redis is back. Callers
+   that prefer a short wait to going on without Redis await `comes_back`, and call again.
+4. A cancelled call goes on in the background, and its reply is dropped. So no reply is ever given
+   to another call.
 5. Two calls that wait at the same time may run in either order: await the first to be sure.
 """
 
@@ -39,11 +39,11 @@ Argument = str | bytes | int | float
 
 _CONNECTIONS = 8
 _REPLY_SECONDS = 0.25
-_CONNECT_SECONDS = 1.0  # redis-py asks for several things at the beginning
+_CONNECT_SECONDS = 1.0  # redis-py sends several commands on a new connection
 _HELD_UP_SECONDS = 0.05  # a timer this late shows that our own event loop stood still
 _HELD_UP_TIMES = 3
 _PROBE_SECONDS = (0.1, 2.0)  # between probes in an outage: at first, at last
-_BLIP_SECONDS = 1.5  # an outage that is over sooner is waited for by those who ask
+_BLIP_SECONDS = 1.5  # `comes_back` waits for the end of an outage up to here
 _STEADY_SECONDS = 10.0  # a link that breaks sooner after an outage goes on with the longer pause
 _CLOSE_SECONDS = 2.0  # for calls that wait when the link closes
 
@@ -109,7 +109,7 @@ class Link:
             await asyncio.wait_for(self._drained(), _CLOSE_SECONDS)
         self._is_closed, self._reason = True, "the link is closed"
         for _ in range(_CONNECTIONS):
-            self._free.release()  # so that who came meanwhile is told
+            self._free.release()  # calls that came meanwhile see that the link is closed
         if self._probe is not None:
             self._probe.cancel()
             await asyncio.wait([self._probe])
@@ -120,11 +120,11 @@ class Link:
             await self._free.acquire()
 
     def listen(self, listener: Callable[[bool], None]) -> None:
-        """Have a function called when Redis goes (False) and when it is back (True)."""
+        """Call a function when an outage begins (False) and when it ends (True)."""
         self._listeners.append(listener)
 
     async def comes_back(self) -> bool:
-        """Whether Redis is up; waits for it if it went less than a moment ago."""
+        """Whether Redis is up; waits for it at the beginning of an outage."""
         left = self._gone_at + _BLIP_SECONDS - asyncio.get_running_loop().time()
         if not self.is_up and not self._is_closed and left > 0:
             with suppress(asyncio.TimeoutError):
@@ -134,7 +134,7 @@ class Link:
     async def run(
         self, script: Script, keys: Sequence[Argument], arguments: Sequence[Argument] = ()
     ) -> Any:
-        """What a script gives; strings come as bytes.
+        """The reply of a script; strings are bytes.
 
         Raises:
             LinkDownError: Redis cannot be reached; the script may have run all the same.
@@ -241,10 +241,10 @@ async def _exchanged(connection: Any, command: tuple[Argument, ...]) -> Any:
 
 
 async def _patiently(work: Awaitable[Value], seconds: float) -> Value:
-    """The result of some work.
+    """The result of some work, within a time limit.
 
-    A callback of a spider may hold the event loop for longer than Redis has time. Then the timer
-    and the reply are there at once: a timer that is late gives the work its time again.
+    A callback of a spider may block the event loop for longer than the limit. Then the timer fires
+    together with the reply. So a timer that is late gives the work its time again.
 
     Raises:
         TimeoutError: it took longer.

@@ -1,4 +1,4 @@
-"""What is kept in memory: bounded by octets, the least recently used go first."""
+"""Bounded memory: the least recently used values are evicted first."""
 
 from __future__ import annotations
 
@@ -20,21 +20,20 @@ Value = TypeVar("Value")
 
 _LARGE_PART = 256  # what costs more than this part of the whole is large
 _LARGE_SHARE = 2  # this part of the whole is what the large may take while others need room
-_ENTRY_OCTETS = 300  # what an entry costs besides its record, roughly
+_ENTRY_OCTETS = 300  # the approximate size of an entry besides its record
 
 
 class Lru(Generic[Name, Value]):
-    """A mapping whose values together cost at most so many octets, as their owner counts them.
+    """A mapping of values with a limit on their total size, as given by the caller.
 
-    The value put last always stays, however large: what was just fetched is about to be used. But
-    large values take no more than half of the whole from the others, so that a few of them, which
-    may be a site's ill will, do not evict everybody's.
+    The last value that was put always stays, even if it is over the limit. Large values take at
+    most half of the limit from small ones, so that a few hostile files do not evict all others.
 
     Attributes:
-        limit_octets: how much all values may cost.
+        limit_octets: the limit.
         evicted_count: how many values were evicted.
-        last: the key and the value that were got last, and are kept; None if there are none. As a
-            rule, several look at one origin in turn, and need not call us for it.
+        last: the key and the value of the last `get`, or None; consecutive look-ups of one origin
+            are common, and can save the call.
     """
 
     def __init__(self, limit_octets: int) -> None:
@@ -46,14 +45,14 @@ class Lru(Generic[Name, Value]):
 
     @property
     def octets(self) -> int:
-        """What all values cost together."""
+        """The size of all values together."""
         return self._small.octets + self._large.octets
 
     def __len__(self) -> int:
         return len(self._small.values) + len(self._large.values)
 
     def get(self, key: Name) -> Value | None:
-        """The value, which becomes the most recently used; None if there is none."""
+        """The value, which becomes the most recently used, or None."""
         values = self._small.values
         found = values.get(key)
         if found is None and self._large.values:
@@ -66,8 +65,8 @@ class Lru(Generic[Name, Value]):
         return found[0]
 
     def put(self, key: Name, value: Value, octets: int) -> None:
-        """Keep a value that costs `octets`, in place of the key's former one."""
-        self.drop(key)  # which forgets what was got last: others may be evicted below
+        """Keep a value of the given size in place of the key's former one."""
+        self.drop(key)  # this resets `last`: the value may be evicted below
         is_large = octets > self.limit_octets // _LARGE_PART
         pool = self._large if is_large else self._small
         pool.values[key] = (value, octets)
@@ -76,7 +75,7 @@ class Lru(Generic[Name, Value]):
             over_share = self._large.octets > self.limit_octets // _LARGE_SHARE
             crowded = self._large if over_share else self._small
             if len(crowded.values) == 1 and crowded is pool:
-                return  # it is the one that was just put
+                return  # only the value that was just put is left
             crowded.evict()
             self.evicted_count += 1
 
@@ -93,7 +92,7 @@ class Lru(Generic[Name, Value]):
 
 
 class _Pool(Generic[Name, Value]):
-    """Values with what they cost, the least recently used first."""
+    """Values with their sizes, the least recently used first."""
 
     def __init__(self) -> None:
         self.values: OrderedDict[Name, tuple[Value, int]] = OrderedDict()
@@ -106,7 +105,7 @@ class _Pool(Generic[Name, Value]):
 
 
 class MemoryStore:
-    """Entries of one process, gone with it; as records, since those are small."""
+    """Entries of one process, as records, which are smaller than entries."""
 
     def __init__(self, limit_octets: int, clock: Callable[[], float] = time.time) -> None:
         self._records: Lru[Origin, tuple[float, bytes]] = Lru(limit_octets)  # and `changed_at`
@@ -124,7 +123,7 @@ class MemoryStore:
         return done(self.peek(origin))
 
     def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
-        """What is there, or a lease, or that another process has one."""
+        """The entry, or a lease, or the wait for another lease."""
         now, entry, held = self._clock(), self.peek(origin), self._leases.get(origin)
         if entry is not None and entry.fresh_until > now + fresh_seconds:
             return done(Found(entry))

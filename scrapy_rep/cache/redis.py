@@ -1,10 +1,10 @@
 """The store in Redis, with a local tier in front of it.
 
-What this worker has learnt or found in Redis is in the local tier too, where `peek` looks: a warm
-worker does not ask Redis. Where Redis cannot be reached, the local tier gives leases and keeps
-entries in its place. That is a miss and never an answer: the worker fetches for itself, once for
-all that share its local tier. What was learnt so is sent to Redis when it is back, unless a newer
-entry is there.
+Entries that this worker fetched or found in Redis are also in the local tier, where `peek` looks: a
+warm worker does not ask Redis. While Redis cannot be reached, the local tier gives leases and keeps
+entries in its place. That is a miss and never an answer: the worker fetches for itself and for the
+workers that share its local tier. When Redis is back, these entries are sent to it, unless it has
+newer ones.
 
 Each script touches the keys of one origin, which have the origin as their hash tag:
 
@@ -13,9 +13,9 @@ Each script touches the keys of one origin, which have the origin as their hash 
     rep:{https://example.com}:l2:["Bot/1.0", "", "/robots.txt"]     the lease: until when it lasts,
                                         and its token
 
-The `2` is the codec's version: versions of this package can share a Redis. Every key has a time to
-live. Redis's clock decides; entries are kept by it, and moved to the clock of the worker that reads
-them, where the two differ. Whatever is no record is a miss.
+The `2` is the version of the codec: versions of this package can share a Redis. Every key has a
+time to live. Redis's clock decides; entries are stored by it, and shifted to the clock of the
+worker that reads them, where the two differ. A value that is not a record is a miss.
 """
 
 from __future__ import annotations
@@ -162,14 +162,14 @@ _SCAN = Script("return redis.call('SCAN', ARGV[1], 'MATCH', 'rep:{*}:p2:*', 'COU
 
 @dataclass(frozen=True, slots=True)
 class _LocalLease(Lease):
-    """One that the local tier gave since Redis could not."""
+    """A lease of the local tier, given during an outage of Redis."""
 
 
 class RedisStore:
     """A store that workers on many machines share.
 
-    All its coroutines run in one event loop: that of the first call, or the one that it is given,
-    which may be another thread's.
+    All its coroutines run in one event loop: the given one, which may run in another thread, or the
+    event loop of the first call.
     """
 
     def __init__(
@@ -187,10 +187,10 @@ class RedisStore:
         Args:
             link: to Redis; shared with others, perhaps.
             local: the store in front of it, if any; closed with this one.
-            keep_seconds: how long Redis keeps an entry that nobody asks for.
+            keep_seconds: how long Redis keeps an entry after it has expired.
             loop: where its coroutines run.
             clock: this worker's; Redis's may differ.
-            unreadable: called with each record in Redis that is none, or is another origin's.
+            unreadable: called for each unreadable record in Redis.
         """
         self._link = link
         self._local = local
@@ -218,7 +218,7 @@ class RedisStore:
         return self._started(self._look(origin))
 
     def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
-        """What Redis has, or a lease, or that another process has one."""
+        """The entry in Redis, or a lease, or the wait for another lease."""
         return self._started(self._claim(origin, seconds, fresh_seconds))
 
     def renew(self, lease: Lease, *, seconds: float) -> Future[Lease | None]:
@@ -238,16 +238,16 @@ class RedisStore:
         return self._started(self._keys()).result()
 
     def forget(self, origin: Origin) -> Future[bool]:
-        """Throw an entry away, here and in Redis; other workers may still have a copy."""
+        """Delete an entry here and in Redis; other workers may still have a copy."""
         return self._started(self._forget(origin))
 
     def versions(self, origin: Origin) -> Future[list[Copy]]:
-        """The versions that the local tier keeps; Redis keeps none."""
+        """The versions in the local tier; Redis keeps none."""
         local: object = self._local
         return local.versions(origin) if isinstance(local, Remembering) else done([])
 
     def close(self) -> Future[None]:
-        """Let go of Redis, and of the local tier."""
+        """Close the link and the local tier."""
         return self._started(self._close())
 
     def _started(self, work: Coroutine[Any, Any, Value]) -> Future[Value]:
@@ -289,9 +289,9 @@ class RedisStore:
         if kind == b"found":
             if entry is not None:
                 return Found(entry)
-            # What says that it holds, and is no entry of ours, is as if it were not there.
+            # A record that claims to be fresh but is unreadable counts as absent.
             return await self._claimed(origin, token, seconds, math.inf)
-        # Redis may have been emptied; what is at hand is worth a conditional request.
+        # Redis may have been emptied; the local entry allows a conditional request.
         known = at_hand if entry is None else entry
         if kind == b"busy":
             return Busy(float(rest[0]), known)
@@ -306,7 +306,7 @@ class RedisStore:
         try:
             until = await self._twice(lambda: self._link.run(_RENEW, names, arguments))
         except StoreError:
-            return lease  # whether another worker has it by now is seen when it commits
+            return lease  # the commit checks whether it is still held
         return None if until is None else Lease(lease.origin, lease.token, float(until))
 
     async def _commit(self, entry: Entry, lease: Lease | None) -> bool:
@@ -351,7 +351,7 @@ class RedisStore:
             await self._link.run(_RELEASE, _names(lease.origin), [lease.token])
 
     async def _keys(self) -> list[Key]:
-        """As many steps as a five-hundredth of all that Redis holds."""
+        """All keys, in steps of about 500 keys of Redis."""
         found: set[Key] = set()
         cursor: Any = b"0"
         while True:
@@ -377,9 +377,9 @@ class RedisStore:
             self._local.close()
 
     async def _twice(self, work: Callable[[], Awaitable[Value]]) -> Value:
-        """What some work gives; it is done again after a moment without Redis.
+        """The result of some work, which is repeated after a short outage.
 
-        So it may be done twice: all scripts come to the same if the first reply alone was lost.
+        The first try may have run although its reply was lost; all scripts allow for that.
         """
         try:
             return await work()
@@ -389,7 +389,7 @@ class RedisStore:
         return await work()
 
     async def _keep(self, entry: Entry) -> None:
-        """Have an entry of Redis's at hand; the local tier's own failures cost a round trip."""
+        """Keep an entry of Redis in the local tier; if that fails, the next look asks Redis."""
         if self._local is not None:
             try:
                 await asyncio.wrap_future(self._local.commit(entry, None))
@@ -403,14 +403,14 @@ class RedisStore:
             logger.warning(words, error)
 
     def _send(self) -> None:
-        """Send what was learnt without Redis, in the background."""
+        """Send the entries of an outage to Redis, in the background."""
         if self._unsent and (self._sending is None or self._sending.done()):
             self._sending = asyncio.create_task(self._sent())
 
     async def _sent(self) -> None:
         while self._unsent:
             origin = next(iter(self._unsent))
-            del self._unsent[origin]  # it may be learnt anew meanwhile
+            del self._unsent[origin]  # a newer one may come during the commit
             entry = self.peek(origin)
             try:
                 if entry is not None:
@@ -420,7 +420,7 @@ class RedisStore:
                 return
 
     def _compare(self, theirs: bytes, asked_at: float) -> None:
-        """Take note of Redis's clock at an instant between one of ours and now."""
+        """Compare a time of Redis's clock, read since `asked_at`, with our clock."""
         answered_at = self._clock()
         if answered_at - asked_at <= _QUICK_SECONDS:
             ahead = float(theirs) - (asked_at + answered_at) / 2
@@ -432,7 +432,7 @@ class RedisStore:
         return _STAMP.pack(theirs.changed_at, theirs.fresh_until) + encode(theirs)
 
     def _entry(self, record: bytes | None, origin: Origin) -> Entry | None:
-        """The entry in a record, if it is one of this origin, by our clock."""
+        """The entry in a record, by our clock, or None."""
         if record is None:
             return None
         entry = decode(record[_STAMP.size :], origin)
@@ -447,13 +447,13 @@ def _local(lease: Lease) -> _LocalLease:
 
 
 def _names(origin: Origin) -> list[str]:
-    """Where an entry and its lease are; JSON, so that no two askers have the same."""
+    """The names of the entry and its lease in Redis; JSON keeps all keys apart."""
     place, *asker = key_of(origin).written
     return [f"rep:{{{place}}}:{kind}:{json.dumps(asker)}" for kind in ("p2", "l2")]
 
 
 def _key(name: bytes) -> Key | None:
-    """The key that a name in Redis stands for; None for what nobody here wrote."""
+    """The key of a name in Redis; None if this package did not write it."""
     try:
         place, _, asker = name.decode("ascii").removeprefix("rep:{").partition("}:p2:")
         return Key.read([place, *json.loads(asker)])

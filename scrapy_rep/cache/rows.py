@@ -1,7 +1,7 @@
-"""The entries of a store's file for those who only read it, row by row: nothing is changed.
+"""Read-only access to the entries of a store's file, row by row.
 
-Other processes may write meanwhile. A file in a place that cannot be written to is read too, as it
-is: its write-ahead log, if there is one, is then left out.
+Other processes may write at the same time. A file in a read-only place is read without its
+write-ahead log.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from .entry import Entry
 from .sqlite import as_text, is_damage, key_in
 
 _BUSY_SECONDS = 5.0
-_DAMAGED_SPANS = 1000  # in a row: a damaged file may tell of any number of rows
+_DAMAGED_SPANS = 1000  # in a row: a damaged file may claim any number of rows
 
 
 def spans(path: Path, count: int) -> Iterator[tuple[int, int]]:
-    """Ranges of at most so many rows, which hold all entries: the first row, and that after them.
+    """Ranges of at most `count` rows that together hold all entries: first row, and row after them.
 
-    Rows that are not there, of which there may be any number, cost nothing.
+    Gaps between rows cost nothing.
 
     Raises:
-        StoreError: it cannot be read, or is no store of this version.
+        StoreError: the file cannot be read, or is not a store of this version.
     """
     with _reading(path) as connection:
         (last,) = connection.execute("select max(rowid) from files_3").fetchone()
@@ -46,7 +46,7 @@ def spans(path: Path, count: int) -> Iterator[tuple[int, int]]:
 
 
 def read_entries(path: Path, first: int, stop: int) -> list[Entry | None]:
-    """The entries of rows from `first` up to `stop`; None for one, or the rest, that is damaged.
+    """The entries of rows from `first` up to `stop`; None in place of a damaged one, or the rest.
 
     Raises:
         StoreError: the file cannot be read.

@@ -1,10 +1,9 @@
 """Entries and leases in one SQLite file that all processes of a machine share.
 
-One thread does all writes, each in a transaction of its own. Reads happen where the store is asked:
-with a write-ahead log they wait for no writer. A file that turns out to be damaged is renamed, and
-the next write makes a new one; so it does if the file was deleted or replaced. Any other trouble,
-such as a lock that is never released or a full disk, is a `StoreError`, and the next write connects
-anew. What to do meanwhile is the caller's affair.
+One thread does all writes, each in its own transaction. Reads happen in the calling thread: with a
+write-ahead log they do not wait for writers. A damaged file is renamed, and the next write makes a
+new one, as it does after the file was deleted or replaced. Any other failure, such as a lock that
+is never released or a full disk, raises `StoreError`, and the next write connects anew.
 
 The file is not for network file systems: write-ahead logs need shared memory.
 """
@@ -43,7 +42,7 @@ logger = logging.getLogger(__name__)
 Value = TypeVar("Value")
 
 _LOCK_SECONDS = 5.0  # a write waits so long for other processes
-_READ_LOCK_SECONDS = 0.005  # a read, in the event loop; as a process ends, it locks the file
+_READ_LOCK_SECONDS = 0.005  # a read in the event loop: a process that ends locks the file
 _OPEN_SECONDS = 5.0  # another process opens the file, or renames a damaged one, in milliseconds
 _TIDY_EVERY = 128  # commits
 _LOG_OCTETS = 1 << 23  # SQLite shortens the log at half of that, unless others write meanwhile
@@ -106,10 +105,10 @@ class SqliteStore:
             path: where it is; folders are made.
             limit_octets: the oldest entries go once the used part of the file is larger.
             clock: POSIX seconds.
-            versions: how many distinct versions of each file are kept, the entry's included.
+            versions: how many distinct versions of each file are kept, including the entry's.
 
         Raises:
-            StoreError: it can neither be opened nor made.
+            StoreError: the file can neither be opened nor made.
         """
         self._limit_octets = limit_octets
         self._clock = clock
@@ -127,7 +126,7 @@ class SqliteStore:
             raise StoreError(f"{path}: {error}") from error
 
     def peek(self, origin: Origin) -> Entry | None:
-        """The entry that is there now."""
+        """The entry."""
         select = "select record from files_3 where key = ?"
         try:
             rows = self._rows(select, _text(origin))
@@ -138,7 +137,7 @@ class SqliteStore:
         return decode(rows[0][0], origin) if rows else None
 
     def versions(self, origin: Origin) -> Future[list[Copy]]:
-        """The versions of a file, the newest first; none where they were never kept."""
+        """The stored versions of a file, the newest first."""
         select = "select record from versions_3 where key = ? order by id desc"
 
         def read() -> list[Copy]:
@@ -157,11 +156,11 @@ class SqliteStore:
         return sorted(filter(None, (key_in(text) for (text,) in rows)), key=str)
 
     def forget(self, origin: Origin) -> Future[bool]:
-        """Throw an entry away."""
+        """Delete an entry."""
         return self._written(partial(_forget, key=_text(origin)))
 
     def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
-        """What is there, or a lease, or that another process has one."""
+        """The entry, or a lease, or the wait for another process's lease."""
         return self._written(lambda writer: self._claim(writer, origin, seconds, fresh_seconds))
 
     def renew(self, lease: Lease, *, seconds: float) -> Future[Lease | None]:
@@ -181,7 +180,7 @@ class SqliteStore:
         return self._written(partial(_release, lease=lease))
 
     def close(self) -> None:
-        """Finish what is being written and close the file."""
+        """Finish all writes and close the file."""
         self._thread.shutdown()
         self._opened.close()
 
@@ -219,7 +218,7 @@ class SqliteStore:
         if lease is not None and token != lease.token:
             return False
         if lease is None and isinstance(before_at, float) and at < before_at <= at + DAY_SECONDS:
-            return True  # what is there is newer
+            return True  # the stored entry is newer
         if self._version_count:
             for one in (decode(record, entry.origin), entry):
                 if one is not None and one.known.copy is not None:
@@ -234,7 +233,7 @@ class SqliteStore:
         return True
 
     def _remember(self, writer: sqlite3.Connection, origin: Origin, copy: Copy) -> None:
-        """Keep a copy as the newest version; one that says the same holds longer by it."""
+        """Add a version, or confirm the newest one if the copy is the same."""
         key = _text(origin)
         select = "select id, record from versions_3 where key = ? order by id desc limit 1"
         number, record = writer.execute(select, (key,)).fetchone() or (None, None)
@@ -255,10 +254,10 @@ class SqliteStore:
         )
 
     def _tidy(self) -> None:
-        """Keep the file and its log short, in the thread; whoever writes next is told of errors."""
+        """Keep the file and its log short, in the thread; the next write reports errors."""
         with suppress(StoreError, OSError, sqlite3.Error):
             self._write(self._prune, time.monotonic())
-            # Where several processes write, SQLite's own tries never come to the end of the log.
+            # While several processes write, SQLite itself never reaches the end of the log.
             if self._beside("-wal").stat().st_size > _LOG_OCTETS:
                 writer = self._opened.writer
                 writer.execute(f"pragma busy_timeout = {1000 * _LOG_LOCK_SECONDS:.0f}")
@@ -268,10 +267,10 @@ class SqliteStore:
                     writer.execute(f"pragma busy_timeout = {1000 * _LOCK_SECONDS:.0f}")
 
     def _prune(self, writer: sqlite3.Connection) -> None:
-        """Let the oldest go while the used part of the file is over its limit.
+        """Delete the oldest rows while the used part of the file is over its limit.
 
-        Versions go before entries, and leases of the dead, which have no entry, before both; what
-        is being fetched stays.
+        Versions go before entries, and expired leases without an entry before other rows; rows with
+        a lease in force stay.
         """
         now = self._clock()
         oldest = now, now + _LONGEST_LEASE_SECONDS, _PRUNE_SHARE
@@ -291,7 +290,7 @@ class SqliteStore:
                 raise StoreError(f"{self._path}: {error}") from error
 
     def _written(self, work: Callable[[sqlite3.Connection], Value]) -> Future[Value]:
-        """Have some work done in a transaction, in the thread."""
+        """Do some work in a transaction, in the thread."""
         try:
             return self._thread.submit(self._write, work, time.monotonic())
         except RuntimeError as error:
@@ -299,7 +298,7 @@ class SqliteStore:
 
     def _write(self, work: Callable[[sqlite3.Connection], Value], asked_at: float) -> Value:
         if self._failure is not None and asked_at < self._failure[0]:
-            raise self._failure[1]  # or each that is queued would wait for a lock as long
+            raise self._failure[1]  # otherwise each queued write would wait for the same lock
         try:
             if self._is_broken or self._identity() != self._opened.identity:
                 self._reopen()
@@ -310,7 +309,7 @@ class SqliteStore:
         except (OSError, sqlite3.Error) as error:
             failure = StoreError(f"{self._path}: {error}")
             self._failure = time.monotonic(), failure
-            self._opened.writer.close()  # which undoes what was begun
+            self._opened.writer.close()  # this rolls back
             self._is_broken = True
             if is_damage(error):
                 self._set_aside(self._opened, error)
@@ -326,7 +325,7 @@ class SqliteStore:
     def _open(self) -> _Opened:
         """Connect to the file; rename it first if it is damaged."""
         with self._lock():
-            if self._identity() is None:  # somebody deleted it, or died while he renamed it
+            if self._identity() is None:  # it was deleted, or a process died while it renamed it
                 self._rename("-wal", "-shm")
             try:
                 return self._connected()
@@ -339,7 +338,7 @@ class SqliteStore:
     def _connected(self) -> _Opened:
         with ExitStack() as undo:
             writer = _connection(self._path, _LOCK_SECONDS, undo)
-            # Looked for first: to make tables needs the lock, though they be there.
+            # Looked for first: `create table if not exists` needs the lock.
             found = writer.execute("select 1 from sqlite_master where name = 'versions_3_by_key'")
             if found.fetchone() is None:
                 writer.executescript(_SCHEMA)
@@ -348,10 +347,7 @@ class SqliteStore:
             return _Opened(self._identity(), writer, reader)
 
     def _set_aside(self, opened: _Opened, error: Exception) -> None:
-        """Rename a damaged file, in the thread, if others have not; the next write makes a new one.
-
-        So it can be looked at.
-        """
+        """Rename a damaged file, in the thread, unless another process did; keep it for people."""
         if opened is not self._opened:
             return
         self._is_broken = True
@@ -366,7 +362,7 @@ class SqliteStore:
         logger.warning("%s is damaged (%s); it is kept as %s", self._path, error, kept)
 
     def _rename(self, *suffixes: str) -> str:
-        """Rename the file, or what SQLite keeps beside it: to what."""
+        """Rename the file or its companions; return the new name of the file."""
         mark = f".damaged-{datetime.now(timezone.utc):%Y%m%dT%H%M%S.%f}"
         for suffix in suffixes:
             with suppress(FileNotFoundError):
@@ -374,7 +370,7 @@ class SqliteStore:
         return self._beside(mark).name
 
     def _identity(self) -> tuple[int, int] | None:
-        """Tells the file from one that takes its place; None if there is none."""
+        """Identifies the file at the path; None if there is no file."""
         try:
             found = self._path.stat()
         except FileNotFoundError:
@@ -385,18 +381,18 @@ class SqliteStore:
         return self._path.with_name(self._path.name + suffix)
 
     def _lock(self) -> FileLock:
-        """Keeps other processes from opening the file while one renames it, part by part."""
+        """Keeps other processes from opening the file while one renames it and its companions."""
         return FileLock(self._beside(".lock"), timeout=_OPEN_SECONDS)
 
 
 def _connection(path: Path, lock_seconds: float, undo: ExitStack) -> sqlite3.Connection:
-    # It may be used in another thread than this one, but is never used in two at a time.
+    # It may be used in another thread, but never in two at the same time.
     made = sqlite3.connect(path, lock_seconds, isolation_level=None, check_same_thread=False)
     connection = undo.enter_context(closing(made))
     connection.execute("pragma journal_mode = wal")
     # With a write-ahead log, NORMAL can lose the last commits in a power cut, but damage nothing.
     connection.execute("pragma synchronous = normal")
-    connection.execute("pragma mmap_size = 0")  # whoever truncated the file would kill this process
+    connection.execute("pragma mmap_size = 0")  # a truncated file would kill this process
     connection.text_factory = as_text
     return connection
 
@@ -407,7 +403,7 @@ def as_text(octets: bytes) -> str:
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether the file is no database, or a broken one; locked, full, read-only are others."""
+    """Whether an error means a damaged file, and not a locked, full or read-only one."""
     return type(error) is sqlite3.DatabaseError
 
 
@@ -438,12 +434,12 @@ def _used_octets(writer: sqlite3.Connection) -> int:
 
 
 def _text(origin: Origin) -> str:
-    """A key as the text of a row; JSON, so that no two have the same, and all are ASCII."""
+    """A key as the text of a row: JSON keeps all keys apart, and is ASCII."""
     return json.dumps(key_of(origin).written)
 
 
 def key_in(text: object) -> Key | None:
-    """The key that a row says it is of; None for what nobody here wrote."""
+    """The key in a row; None if this package did not write it."""
     try:
         return Key.read(json.loads(str(text)))
     except (InvalidUri, TypeError, ValueError, RecursionError):

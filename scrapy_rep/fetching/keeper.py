@@ -1,12 +1,12 @@
-"""Where a crawl keeps answers: in its store, and in memory while the store fails.
+"""Keeps the answers of a crawl in its store, and in memory while the store fails.
 
 This is a circuit breaker. A failure opens it: the crawl goes on from memory, and nothing waits for
 the store. After some seconds it is half open: it tries the store once, in the background. If that
 succeeds, the entries in memory are copied to the store, and the store is in use again. Otherwise
 the next try comes later.
 
-The store may be of a class of the user's: one that raises, takes too long, or gives what is no
-answer fails too. A failure of a store is a miss, never an answer.
+The store may be the user's: it also fails if it raises, takes too long, or returns a wrong type. A
+failure of a store is a miss, never an answer.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What the store answers one who needs a policy.
+    """The answer to a claim.
 
     Attributes:
         known: what is known, whether or not it is usable.
-        held: the lease, for one who is to fetch.
-        wait_seconds: when to look again at the latest, where another process fetches.
+        held: the lease, if the caller has to fetch.
+        wait_seconds: until when to look again, if another process fetches.
     """
 
     known: Knowledge
@@ -148,7 +148,7 @@ class Keeper:
         return Knowledge()
 
     async def claim(self, key: Key, fresh_seconds: float) -> Claimed:
-        """What is there, if it holds for so long; else a lease, or when to look again."""
+        """The stored answer, with a lease or a wait unless it is fresh for `fresh_seconds`."""
         self._try_again(key)
         began = time.monotonic()
         claim, store = await self._do(
@@ -208,7 +208,7 @@ class Keeper:
         work: Callable[[Store], Future[Value]],
         is_right: Callable[[Value], bool] = lambda _: True,
     ) -> tuple[Value, Store]:
-        """Have the store do something, or memory in its place if it cannot; and which did it."""
+        """The answer of the store, or of memory if the store fails, and which of them answered."""
         store = self._store
         try:
             return await _answered(store, work, is_right), store
@@ -284,7 +284,7 @@ class Keeper:
                 if entry is not None:
                     await _answered(store, partial(_commit, entry=entry))
                     count += 1
-                if memory.peek(one) == entry:  # it may have been learnt anew meanwhile
+                if memory.peek(one) == entry:  # a newer one may have come during the commit
                     memory.forget(one)
         return count
 
@@ -314,10 +314,10 @@ def _commit(store: Store, entry: Entry) -> Future[bool]:
 
 
 def _is_claim(claim: object, fresh_seconds: float) -> bool:
-    """Whether a claim is one to work with."""
+    """Whether a claim is valid."""
     match claim:
         case Found(Entry(known=Knowledge())):
-            return fresh_seconds < math.inf  # or it gives what it was told is not usable
+            return fresh_seconds < math.inf  # no entry was usable, as the store was told
         case Leased(Lease(), None | Entry(known=Knowledge())):
             return True
         case Busy(float() | int() as seconds, None | Entry(known=Knowledge())):
@@ -369,7 +369,7 @@ async def _answered(
 
 
 def _give_back(store: Store, future: Future[Any]) -> None:
-    """Release a lease that comes when nobody waits for it, or all would until it ends."""
+    """Release a lease that comes too late, so that others need not wait for its end."""
     with suppress(Exception):
         claim = future.result()
         if isinstance(claim, Leased):
