@@ -133,6 +133,37 @@ def test_what_an_entry_says() -> None:
     assert list(Sitemap(feed.encode())) == [{"loc": ONE, "lastmod": "Mon"}]
 
 
+def test_an_entry_of_several_addresses_gives_each() -> None:
+    body = f"""<urlset {XMLNS} xmlns:i="i"><url><loc>{ONE}</loc><i:loc>http://a/i</i:loc>
+        <loc>http://a/2</loc><loc>{ONE}</loc><lastmod>2024</lastmod></url></urlset>"""
+    one, two = Sitemap(body.encode())
+    assert one == {"loc": ONE, "lastmod": "2024"}
+    assert two == {"loc": "http://a/2", "lastmod": "2024"}
+
+
+@pytest.mark.parametrize(
+    ("children", "found"),
+    [
+        ("<guid>http://a/1</guid>", [ONE]),
+        ("<guid isPermaLink='true'> http://a/1 </guid>", [ONE]),
+        ("<guid isPermaLink='false'>http://a/1</guid>", []),
+        ("<guid>a-1</guid>", []),
+        ("<guid>http://a/2</guid><link>http://a/1</link>", [ONE]),
+        ("<guid>http://a/1</guid><link/>", [ONE]),
+    ],
+)
+def test_the_permalink_of_an_item_stands_for_its_link(children: str, found: list[str]) -> None:
+    assert read(f"<rss><item>{children}</item></rss>") == (SitemapKind.FEED, found)
+
+
+@pytest.mark.parametrize(
+    "before", ["\n", "<br />\n<b>Warning</b>: x & y in /a.php\n", "\ufeff\ufeff"]
+)
+def test_text_before_the_declaration_is_skipped(before: str) -> None:
+    body = f'{before}<?xml version="1.0" encoding="utf-8"?>{URLSET}'
+    assert read(body) == (SitemapKind.URLSET, [ONE])
+
+
 def test_damaged_files_give_what_can_be_read() -> None:
     urls = [f"http://a/{number}" for number in range(20_000)]
     entries = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
@@ -172,7 +203,7 @@ def test_entities_outside_are_not_read() -> None:
     body = """<?xml version="1.0"?><!DOCTYPE urlset SYSTEM "file:///etc/hostname" [
         <!ENTITY x SYSTEM "file:///etc/passwd">]>
         <urlset><url><loc>http://a/&x;</loc></url><url><loc>http://a/1</loc></url></urlset>"""
-    assert read(body) == (SitemapKind.URLSET, ["http://a/", ONE])
+    assert read(body) == (SitemapKind.URLSET, ["http://a/&x;", ONE])
 
 
 def billion_laughs(use: str) -> bytes:
@@ -211,7 +242,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 def test_hostile_files_take_little_memory(name: str) -> None:
     """What is read and kept besides the body: under 24 MiB, of files that could take gigabytes.
 
-    lxml's own memory is not counted here; the crawls of hostile sitemaps count all.
+    The memory of libxml2 is not counted here; the crawls of hostile sitemaps count all.
     """
     body = HOSTILE[name]()
     tracemalloc.start()
@@ -244,19 +275,16 @@ def test_limits() -> None:
     assert silent.octets < 1_000_000
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("child", ["<a{}/>", "<a a{}=''/>", "<x:a xmlns:x='u:{}'/>"])
-def test_names_are_not_kept(child: str) -> None:
+@pytest.mark.parametrize(
+    "child", ["<a{}/>", "<a a{}=''/>", "<x:a xmlns:x='u:{}'/>", "<a xmlns:x{}='u'/>"]
+)
+def test_a_file_of_very_many_names_is_not_read_to_its_end(child: str) -> None:
     """libxml2 keeps every name that it has met for as long as the process lives."""
     entry = f"<url><loc>http://a/</loc>{child}</url>"
-    body = f"<urlset>{''.join(map(entry.format, range(40_000)))}</urlset>".encode()
-    tracemalloc.start()
-    try:
-        assert cut(body) == (40_000, False)
-        kept, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert kept < 1 << 20
+    sitemap = Sitemap(f"<urlset>{''.join(map(entry.format, range(40_000)))}</urlset>".encode())
+    assert len(list(sitemap)) >= 1000
+    assert sitemap.is_cut
+    assert sitemap.octets < 200_000
 
 
 @given(

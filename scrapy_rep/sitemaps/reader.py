@@ -1,26 +1,26 @@
 """Sitemap files as streams of entries (sitemaps.org): XML, RSS, Atom and text, gzipped or not.
 
 Scrapy's own `Sitemap` reads neither text nor feeds, and builds a tree that grows with the file.
-Here an error loses at most the entry in which it stands. No tree is built, no entity is expanded,
-and nothing is fetched or opened.
+Here an error usually loses at most the entry in which it stands. No tree is built, no entity is
+expanded, and nothing is fetched or opened.
 
 Memory is bounded by a few MiB besides the body: at most `SITEMAP_OCTETS` are decompressed and read,
 and none of them is kept. Reading ends after `SITEMAP_ENTRIES` entries (both limits are the
-protocol's), at elements nested too deep, and where a file goes on without an entry. Time is linear
-in the octets read.
+protocol's), and where a file goes on without an entry. Time is linear in the octets read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
-from itertools import chain
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import Any
 
-from .markup import UNEXPANDED, Markup
-from .unpacking import Unpacked, as_readable, as_uri_text
-from .usual_entries import ATTRIBUTE, CHILD, ODD_IN_ATTRIBUTES, WHOLE
+from lxml import etree
+
+from .mending import XmlMender
+from .unpacking import Unpacked, percent_encoded
 
 SITEMAP_OCTETS = 50 * 1024 * 1024
 """How large a sitemap may be, uncompressed (sitemaps.org)."""
@@ -34,10 +34,10 @@ on, and ``alternate``, the list of alternate links. Scrapy's `Sitemap` returns t
 
 _VALUE_CHARACTERS = 8192
 _VALUES_AN_ENTRY = 1000
-_DEPTH = 64
-_SILENT_CHARACTERS = 1 << 18  # of one tag or comment
+_SILENT_CHARACTERS = 1 << 19  # without a tag; so also of one tag or comment
 _SILENT_ELEMENTS = 100_000  # between two entries
-_DAMAGES = 1_000_000  # 20 for each entry: with more errors, a file is not a sitemap
+_NAMES = 1000  # libxml2 keeps each for as long as the process lives
+_DEPTH = 100_000
 
 
 class SitemapKind(Enum):
@@ -49,10 +49,7 @@ class SitemapKind(Enum):
     TEXT = "text"
 
 
-_ENTRIES = (
-    "sitemap",
-    "url",
-)  # in both kinds: sites confuse them, and Scrapy's parser is lenient too
+_ENTRIES = ("sitemap", "url")  # in both kinds: sites confuse them, and Scrapy is lenient too
 _KINDS: dict[str, tuple[SitemapKind, tuple[str, ...]]] = {  # by root element; with those of entries
     "sitemapindex": (SitemapKind.INDEX, _ENTRIES),
     "urlset": (SitemapKind.URLSET, _ENTRIES),
@@ -60,37 +57,17 @@ _KINDS: dict[str, tuple[SitemapKind, tuple[str, ...]]] = {  # by root element; w
     "RDF": (SitemapKind.FEED, ("item",)),
     "feed": (SitemapKind.FEED, ("entry",)),
 }
-_NO_END = "an element that does not end, or ends twice"
-_TOO_DEEP = "elements nested too deep"
-_BLANK = " \t\r\n\v\f\0\ufeff"
-_ROOT = re.compile(r"<([\w.-]{1,40}:)?(urlset|sitemapindex)[\s>]")
+_ROOT = re.compile(r"<((?:[\w.-]{1,40}:)?(urlset|sitemapindex|rss|RDF|feed|html))(?=[\s/>])")
 _JUNK_CHARACTERS = 1 << 12  # before the XML: a warning of the site's software, say
+_BLANK = " \t\r\n\v\f\0\ufeff"
+_BLANK_OF_XML = " \t\r\n\ufeff"
+_ADDRESS = re.compile("https?://", re.IGNORECASE)
+_ANY_ADDRESS = re.compile("(?:^|[\r\n])[ \t\v\f\0\ufeff]*https?://", re.IGNORECASE)
 _NO_PLACE = "something before or after the root element"
 _FEED_NAMES = {"link": "loc", "pubDate": "lastmod", "date": "lastmod", "updated": "lastmod"}
-
-
-class _Reader(Protocol):
-    """Reads the text of a file, and returns its entries.
-
-    Attributes:
-        kind: the kind of the file, once that is known.
-        is_over: whether reading has ended before the file.
-        is_unfinished: whether the file ended within an element or the like.
-        damage: the first error of the file, in words; empty without one.
-    """
-
-    kind: SitemapKind | None
-    is_over: bool
-
-    @property
-    def is_unfinished(self) -> bool: ...
-
-    @property
-    def damage(self) -> str: ...
-
-    def feed(self, text: str) -> list[SitemapEntry]: ...
-
-    def close(self, *, is_cut: bool) -> list[SitemapEntry]: ...
+_SAFE: dict[str, Any] = {"encoding": "utf-8", "resolve_entities": False, "no_network": True}
+_AROUND = "rep"  # an element that we put around the root
+_LEVELS = 1000  # of it: each end tag without a start ends one
 
 
 class Sitemap:
@@ -110,21 +87,29 @@ class Sitemap:
         self.is_cut = is_cut
         self._unpacked = Unpacked(body, SITEMAP_OCTETS)
         self._texts = iter(self._unpacked)
-        first = next(self._texts)
-        self._reader: _Reader = _TextReader() if _is_text(first) else _XmlReader()
-        self._found = self._reader.feed(first)
+        self._reader: _TextReader | _XmlReader | None = None
+        self._head = ""
         for text in self._texts:
-            if self._reader.kind is not None or self._reader.is_over:
-                self._texts = chain((text,), self._texts)
+            self._head += text
+            if self._begins() or len(self._head) > _SILENT_CHARACTERS:
                 return
-            self._found += self._reader.feed(text)
-        if self._reader.kind is None:
-            self._found += self._close()
+
+    def _begins(self) -> bool:
+        """Choose the reader, once the kind of the file is known."""
+        root = _ROOT.search(self._head)
+        is_xml = self._head.lstrip(_BLANK).startswith("<")
+        if is_xml or (root and root.start() <= _JUNK_CHARACTERS):
+            if root and root[2] in _KINDS:
+                self._reader = _XmlReader(root)
+                self._head = self._head[root.start() :]
+        elif _ANY_ADDRESS.search(self._head):
+            self._reader = _TextReader()
+        return self._reader is not None
 
     @property
     def kind(self) -> SitemapKind | None:
         """The kind of the file; None if it is not a sitemap."""
-        return self._reader.kind
+        return self._reader.kind if self._reader else None
 
     @property
     def type(self) -> str:
@@ -139,259 +124,237 @@ class Sitemap:
     @property
     def damage(self) -> str:
         """The first error in what was read so far, in words; empty without one."""
-        return self._reader.damage
+        return self._reader.damage if self._reader else ""
 
     def __iter__(self) -> Iterator[SitemapEntry]:
         """The entries in order."""
-        left = SITEMAP_ENTRIES
-        for found in self._batches():
-            if len(found) > left:
+        if self._reader is None:
+            return
+        left, silent_characters = SITEMAP_ENTRIES, 0
+        for text in self._pieces():
+            has_heard, found = self._reader.read(text)
+            yield from found[:left]
+            silent_characters = 0 if has_heard else silent_characters + len(text)
+            is_silent = silent_characters > _SILENT_CHARACTERS
+            if is_silent or self._reader.is_over or len(found) > left:
                 self.is_cut = True
-                yield from found[:left]
                 return
             left -= len(found)
-            yield from found
-
-    def _batches(self) -> Iterator[list[SitemapEntry]]:
-        found, self._found = self._found, []
-        yield found
-        for text in self._texts:
-            if self._reader.is_over:
-                break
-            yield self._reader.feed(text)
-        yield self._close()
-
-    def _close(self) -> list[SitemapEntry]:
-        self.is_cut |= self._unpacked.is_cut or self._reader.is_over
-        found = self._reader.close(is_cut=self.is_cut)
         self.is_cut |= self._reader.is_unfinished
-        return found
 
-
-def _is_text(first: str) -> bool:
-    """Whether a file that begins like this is not XML: a list of URLs, say."""
-    is_xml = first.lstrip(_BLANK).startswith("<") or _ROOT.search(first, 0, _JUNK_CHARACTERS)
-    return not is_xml
+    def _pieces(self) -> Iterator[str]:
+        yield self._head
+        yield from self._texts
+        self.is_cut |= self._unpacked.is_cut
+        if not self.is_cut:
+            yield "\n"  # ends the last line
 
 
 class _TextReader:
-    """One URL per line."""
+    """Reads one address per line."""
 
-    def __init__(self) -> None:
-        self.kind: SitemapKind | None = None
-        self.is_over = False
-        self.is_unfinished = False
-        self.damage = ""
-        self._rest = ""
-        self._silent_characters = 0
+    kind = SitemapKind.TEXT
+    damage = ""
+    is_over = False
+    is_unfinished = False
+    _rest = ""
 
-    def feed(self, text: str) -> list[SitemapEntry]:
+    def read(self, text: str) -> tuple[bool, list[SitemapEntry]]:
+        """Whether there was anything of use in a piece of the text, and the entries in it."""
         *lines, rest = (self._rest + text).replace("\r", "\n").split("\n")
         self._rest = rest[: _VALUE_CHARACTERS + 1]
-        found = list(self._entries(lines))
-        self._silent_characters = 0 if found else self._silent_characters + len(text)
-        self.is_over = self._silent_characters > _SILENT_CHARACTERS
-        return found
-
-    def close(self, *, is_cut: bool) -> list[SitemapEntry]:
-        """The last line, unless its end may be missing."""
-        line, self._rest = self._rest, ""
-        return [] if is_cut else list(self._entries([line]))
-
-    def _entries(self, lines: list[str]) -> Iterator[SitemapEntry]:
+        found: list[SitemapEntry] = []
         for line in lines:
             url = line.strip(_BLANK)
-            is_address = url[:8].lower().startswith(("http://", "https://"))
-            if is_address and len(url) <= _VALUE_CHARACTERS:
-                self.kind = SitemapKind.TEXT
-                address = as_uri_text(url)
-                if address != url:
+            if _ADDRESS.match(url) and len(url) <= _VALUE_CHARACTERS:
+                found.append({"loc": percent_encoded(url)})
+                if found[-1]["loc"] != url:
                     self.damage = "octets that are not UTF-8"
-                yield {"loc": address}
+        return bool(found), found
 
 
 class _XmlReader:
-    """The three kinds of XML: makes entries of tags, even if an end tag is missing."""
+    """Reads the three kinds of XML by libxml2's incremental parser with recovery.
 
-    def __init__(self) -> None:
-        self.kind: SitemapKind | None = None
+    What comes before the root element is skipped. The parser gets the rest, mended, within elements
+    of ours, so that it reads on after the end of the root, and after superfluous end tags.
+
+    Attributes:
+        damage: the first error of the file, in words; empty without one.
+        is_over: whether reading must end here.
+        is_unfinished: whether the end of the root element has not come.
+    """
+
+    def __init__(self, root: re.Match[str]) -> None:
+        """Read from the start tag of the root element on, which was found in the file's text."""
+        self.kind, self._entry_names = _KINDS[root[2]]
+        self.damage = ""
         self.is_over = False
-        self._markup = Markup(plain=("loc", "link"), whole=WHOLE, take=self._take)
-        self._has_taken = False
-        self._silent_characters = 0
+        self.is_unfinished = True
+        self._root_end = f"</{root[1]}"
+        self._mender = XmlMender()
+        self._parser = etree.XMLParser(target=self, recover=True, **_SAFE)
+        self._found: list[SitemapEntry] = []
+        self._has_heard = False
+        self._names: set[str | None] = set()
+        self._depth = 0
+        self._has_root = False
         self._elements = 0  # since an entry
-        self._open: list[str] = []  # the elements around, by their names as written
-        self._entry_names: tuple[str, ...] = ()
-        self._entry: SitemapEntry | None = None
-        self._entry_name = ""  # as written
-        self._prefix = ""  # of it
+        self._entry: _Entry | None = None
         self._entry_depth = 0
-        self._values = 0
-        self._name = ""  # of the value whose text is being read
-        self._text = ""
-        self._is_before_children = False
-        self._entries: list[SitemapEntry] = []
+        self._is_in_text = False  # of a child of an entry, before its own first child
+        self._parser.feed(f"<{_AROUND}>".encode() * _LEVELS)
+        if not _is_prolog(root.string[: root.start()]):
+            self._mender.note(_NO_PLACE)
 
-    @property
-    def is_unfinished(self) -> bool:
-        return bool(self._open) or self._markup.is_open
+    def read(self, text: str) -> tuple[bool, list[SitemapEntry]]:
+        """Whether there was anything of use in a piece of the text, and the entries in it."""
+        self._found, self._has_heard = [], False
+        mended = self._mender.mended(text)
+        self._parser.feed(mended.encode())
+        if self._root_end in mended or (self._has_root and self._depth <= _LEVELS):
+            self.is_unfinished = False
+        if not self.damage:
+            errors = self._parser.feed_error_log.filter_from_fatals()
+            self.damage = self._mender.damage or (errors[0].message if errors else "")
+        return self._has_heard, self._found
 
-    @property
-    def damage(self) -> str:
-        return self._markup.damage
+    # The methods that follow are those of a parser's target.
 
-    def feed(self, text: str, *, is_last: bool = False) -> list[SitemapEntry]:
-        has_heard = self._has_taken = False
-        for name, attributes, following in self._markup.feed(text, is_last=is_last):
-            has_heard = True
-            if name.startswith("/"):
-                self._end(name[1:])
-            elif name:
-                self._start(name, attributes)
-                if self.is_over:
-                    break
-            if not self._open and following.strip(_BLANK):
-                self._markup.note(_NO_PLACE)
-            if following and self._is_before_children and len(self._text) <= _VALUE_CHARACTERS:
-                self._text += following
-        has_heard |= self._has_taken
-        self._silent_characters = 0 if has_heard else self._silent_characters + len(text)
-        self.is_over |= self._silent_characters > _SILENT_CHARACTERS
-        self.is_over |= self._markup.damages > _DAMAGES
-        entries, self._entries = self._entries, []
-        return entries
+    def start(
+        self, tag: str, attributes: Mapping[str, str], namespaces: Mapping[str | None, str]
+    ) -> None:
+        """An element begins; a new entry ends one that has no end tag."""
+        self._depth += 1
+        if tag == _AROUND:
+            return
+        self._has_heard = True
+        self._elements += 1
+        if attributes or namespaces or tag not in self._names:
+            self._names.update((tag, *attributes, *namespaces, *namespaces.values()))
+        is_endless = self._elements > _SILENT_ELEMENTS or self._depth > _DEPTH
+        self.is_over |= is_endless or len(self._names) > _NAMES
+        if self._depth == _LEVELS + 1 and self._has_root:
+            self._mender.note(_NO_PLACE)
+        self._has_root = True
+        self._is_in_text = False
+        entry = self._entry
+        if tag == entry.tag if entry else _local(tag) in self._entry_names:
+            self._end_entry()
+            self._entry = _Entry(tag, is_feed=self.kind is SitemapKind.FEED)
+            self._entry_depth = self._depth
+        elif entry and self._depth == self._entry_depth + 1:
+            self._is_in_text = entry.begin(tag, attributes)
 
-    def close(self, *, is_cut: bool) -> list[SitemapEntry]:  # noqa: ARG002 - open tags show it
-        return self.feed("", is_last=True) if not self.is_over else []
+    def data(self, text: str) -> None:
+        """Some text, perhaps not all up to the next tag."""
+        if self._is_in_text and self._entry:
+            self._entry.texts.append(text)
+        elif self._depth <= _LEVELS and text.strip(_BLANK):
+            self._mender.note(_NO_PLACE)
 
-    def _take(self, found: re.Match[str]) -> bool:
-        """Read an entry as a whole, where one may begin; with what its tags would come to."""
-        is_between = self._entry is None and self._entry_names is _ENTRIES
-        if not is_between or not 0 < len(self._open) < _DEPTH - 1:
+    def end(self, _: str) -> None:
+        """The innermost element ends."""
+        self._depth -= 1
+        self._has_heard = True
+        self._is_in_text = False
+        self.is_over |= not self._depth
+        if self._entry and self._depth == self._entry_depth:
+            self._entry.end()
+        elif self._depth < self._entry_depth:
+            self._end_entry()
+
+    def close(self) -> None:
+        """Nothing to do: a parser requires it."""
+
+    def _end_entry(self) -> None:
+        if self._entry and (found := self._entry.found()):
+            self._found += found
+            self._elements = 0
+        self._entry, self._entry_depth = None, 0
+
+
+def _is_prolog(head: str) -> bool:
+    """Whether the root element of XML may follow some text."""
+    parser = etree.XMLParser(**_SAFE)
+    try:
+        parser.feed(f"{head.lstrip(_BLANK_OF_XML)}<a/>".encode("utf-8", "replace"))
+        parser.close()
+    except etree.XMLSyntaxError:
+        return False
+    return True
+
+
+class _Entry:
+    """An entry of XML, while it is read.
+
+    Attributes:
+        texts: the text of the child that is being read, in pieces.
+    """
+
+    def __init__(self, tag: str, *, is_feed: bool) -> None:
+        self.tag = tag
+        self.texts: list[str] = []
+        self._is_feed = is_feed
+        self._namespace = tag.removesuffix(_local(tag))
+        self._children = 0
+        self._child = ""
+        self._attributes: Mapping[str, str] = {}
+        self._values: SitemapEntry = {}
+        self._locs: list[str] = []
+        self._other_locs: list[str] = []  # for an entry that has none of its own
+
+    def begin(self, tag: str, attributes: Mapping[str, str]) -> bool:
+        """A child begins; returns whether it is read."""
+        self._children += 1
+        if self._children > _VALUES_AN_ENTRY:
             return False
-        content = found[2]
-        elements = self._elements + 1 + content.count("<") - content.count("</")
-        children = CHILD.findall(content)
-        if elements > _SILENT_ELEMENTS or any(child[0] == found[1] for child in children):
-            return False
-        entry: SitemapEntry = {}
-        for name, text, attributes, nested, _ in children:
-            if name:
-                said = self._markup.resolved(text) if "&" in text else text
-                self._keep(entry, name, said.partition(UNEXPANDED)[0].strip(), replaces=True)
-            elif nested:
-                name = nested.partition(":")[2]  # noqa: PLW2901 - it holds no text of its own
-                self._keep(entry, name, "", replaces=True)
-            elif attributes:
-                self._link(entry, self._attributes(attributes))
-        self._has_taken = True
-        self._elements = elements
-        self._keep_entry(entry)
+        self._child, self._attributes, self.texts = tag, attributes, []
         return True
 
-    def _attributes(self, written: str) -> dict[str, str]:
-        """The attributes of a tag that is read as a whole."""
-        if ODD_IN_ATTRIBUTES.search(written):
-            self._markup.resolved(written)  # as of every tag, for the damage
-            return self._markup.attributes(written)
-        return dict(reversed(ATTRIBUTE.findall(written)))  # of equal names the first counts
-
-    def _start(self, name: str, attributes: str) -> None:
-        self._is_before_children = False
-        self._elements += 1
-        local = name.rpartition(":")[2]
-        if not self._open and self.kind is not None:
-            self._markup.note(_NO_PLACE)
-        if self.kind is None:
-            self.kind, self._entry_names = _KINDS.get(local, (None, ()))
-        elif name == self._entry_name or (self._entry is None and local in self._entry_names):
-            self._begin_entry(name, local)
-        elif len(self._open) == self._entry_depth and self._entry is not None:
-            self._begin_value(self._entry, local, attributes)
-        self.is_over = self.kind is None or self._elements > _SILENT_ELEMENTS
-        if len(self._open) - self._entry_depth >= _DEPTH:
-            self._markup.note(_TOO_DEEP)
+    def end(self) -> None:
+        """Keep the child: the last of several, as Scrapy does; in feeds, the first."""
+        tag, self._child = self._child, ""
+        name, text = _local(tag), "".join(self.texts).strip()
+        if name == "link":
+            self._end_link()
+        if not name or len(text) > _VALUE_CHARACTERS:
             return
-        self._open.append(name)
-        if attributes.endswith("/"):
-            self._end(name)
+        if self._is_feed:
+            self._end_in_feed(_FEED_NAMES.get(name, name), text)
+        elif name == "loc":  # that of another namespace, an image's say, is not the page's
+            is_own = tag.removesuffix(name) == self._namespace
+            (self._locs if is_own else self._other_locs).append(text)
+        elif name not in ("alternate", "link"):
+            self._values[name] = text
 
-    def _begin_entry(self, name: str, local: str) -> None:
-        """Begin an entry, and end the last one if it was not closed."""
-        if self._entry is not None:
-            self._end(name)
-            self._markup.note(_NO_END)
-        self._entry, self._entry_name = {}, name
-        self._prefix = name.removesuffix(local)
-        self._entry_depth = len(self._open) + 1
-        self._values = 0
+    def _end_in_feed(self, name: str, text: str) -> None:
+        if name == "loc":
+            self._locs.append(text)
+        elif name != "alternate":
+            self._values.setdefault(name, text)
+        is_permalink = self._attributes.get("isPermaLink", "true") == "true"
+        if name == "guid" and is_permalink and _ADDRESS.match(text):
+            self._other_locs.append(text)
 
-    def _begin_value(self, entry: SitemapEntry, name: str, attributes: str) -> None:
-        """Begin a child of an entry."""
-        self._values += 1
-        if self._values > _VALUES_AN_ENTRY:
+    def _end_link(self) -> None:
+        # libxml2 hands over this one reference as it is written.
+        link = self._attributes.get("href", "").replace("&#38;", "&")
+        if not link or len(link) > _VALUE_CHARACTERS:
             return
-        self._name, self._text, self._is_before_children = name, "", True
-        if name == "link" and len(attributes) > 1:
-            self._link(entry, self._markup.attributes(attributes))
+        if not self._is_feed:
+            self._values.setdefault("alternate", []).append(link)
+        elif self._attributes.get("rel", "alternate") == "alternate":
+            self._locs.append(link)
 
-    def _link(self, entry: SitemapEntry, attributes: dict[str, str]) -> None:
-        link = as_uri_text(attributes.get("href", ""))
-        if not link or len(link) > _VALUE_CHARACTERS or UNEXPANDED in link:
-            return
-        if self.kind is not SitemapKind.FEED:
-            entry.setdefault("alternate", []).append(link)
-        elif attributes.get("rel", "alternate") == "alternate":
-            entry.setdefault("loc", link)
+    def found(self) -> list[SitemapEntry]:
+        """The entry, once for each address; a feed's first link is that of the page."""
+        self.end()
+        locs = list(filter(None, self._locs)) or list(filter(None, self._other_locs))[:1]
+        locs = locs[:1] if self._is_feed else locs
+        return [{**self._values, "loc": loc} for loc in dict.fromkeys(locs)]
 
-    def _end(self, name: str) -> None:
-        """End an element and those in it; ignore an end without a start."""
-        opened = self._open
-        if not opened or opened[-1] != name:
-            self._markup.note(_NO_END)
-            if name not in opened:
-                return
-            while opened[-1] != name:
-                self._end_last()
-        self._end_last()
 
-    def _end_last(self) -> None:
-        name = self._open.pop()
-        self._is_before_children = False
-        if self._entry is None:
-            return
-        if len(self._open) == self._entry_depth:
-            if self._name:
-                self._end_value(self._entry, name)
-        elif len(self._open) < self._entry_depth:
-            self._end_entry(self._entry)
-
-    def _end_value(self, entry: SitemapEntry, written: str) -> None:
-        """Keep a value: the last of several, as Scrapy does; in feeds, which have many, the first.
-
-        The address of another namespace, an image's say, does not replace that of the page.
-        """
-        name, self._name = self._name, ""
-        text = self._text.partition(UNEXPANDED)[0].strip()
-        replaces = name != "loc" or written.removesuffix(name) == self._prefix
-        if self.kind is SitemapKind.FEED:
-            name, replaces = _FEED_NAMES.get(name, name), False
-        self._keep(entry, name, text, replaces=replaces)
-
-    def _keep(self, entry: SitemapEntry, name: str, text: str, *, replaces: bool) -> None:
-        if len(text) > _VALUE_CHARACTERS or name in ("alternate", "link"):
-            return
-        if name == "loc" and not text:
-            return
-        if replaces or name not in entry:
-            entry[name] = as_uri_text(text) if name == "loc" else as_readable(text)
-
-    def _end_entry(self, entry: SitemapEntry) -> None:
-        self._entry, self._entry_name, self._name = None, "", ""
-        self._entry_depth = 0
-        self._keep_entry(entry)
-
-    def _keep_entry(self, entry: SitemapEntry) -> None:
-        if "loc" in entry:
-            self._elements = 0
-            self._entries.append(entry)
+@lru_cache(maxsize=_NAMES)
+def _local(tag: str) -> str:
+    return tag.rpartition("}")[2].rpartition(":")[2]

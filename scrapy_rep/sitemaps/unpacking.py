@@ -1,7 +1,7 @@
 """The octets of a file as text: unpacked if they are gzipped, in the encoding that they name.
 
 A damaged file is read up to the damage. Octets that are invalid in the encoding become lone
-surrogates, as by Python's ``surrogateescape``; `as_uri_text` makes percent-escapes of them.
+surrogates, as by Python's ``surrogateescape``; `percent_encoded` makes percent-escapes of them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import codecs
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from encodings import normalize_encoding
 from encodings.aliases import aliases
 
 _PIECE_OCTETS = 1 << 16
+_INFLATED_OCTETS = 1 << 12  # at a time
 _GZIP = b"\x1f\x8b"
 _GZIP_MEMBERS = 10_000
 _UTF_8 = "utf-8"
@@ -85,18 +87,11 @@ def unpacked(body: bytes, limit: int) -> bytes:
     return b"".join(Unpacked(body, limit).pieces())
 
 
-def as_uri_text(text: str) -> str:
-    """Text of a URI; octets that are invalid in the encoding are percent-encoded."""
+def percent_encoded(text: str) -> str:
+    """Text in which the octets that are invalid in the encoding are percent-encoded."""
     if text.isascii():
         return text
     return _ODD_OCTETS.sub(lambda odd: f"%{ord(odd[0]) - 0xDC00:02X}", text)
-
-
-def as_readable(text: str) -> str:
-    """Text for people; octets that are invalid in the encoding are read as Latin-1."""
-    if text.isascii():
-        return text
-    return _ODD_OCTETS.sub(lambda odd: chr(ord(odd[0]) - 0xDC00), text)
 
 
 def _encoding_of(head: bytes) -> tuple[str, int]:
@@ -158,7 +153,7 @@ def _gunzipped(body: bytes) -> Iterator[bytes]:
             while not inflater.eof:  # beyond it, zlib counts unused data twice
                 before = inflater.copy()
                 try:
-                    piece = inflater.decompress(data, _PIECE_OCTETS)
+                    piece = inflater.decompress(data, _INFLATED_OCTETS)
                 except zlib.error as error:
                     yield from _up_to_the_damage(before, data)
                     raise EOFError from error
@@ -176,15 +171,7 @@ def _gunzipped(body: bytes) -> Iterator[bytes]:
 
 def _up_to_the_damage(inflater: zlib._Decompress, data: bytes) -> Iterator[bytes]:
     """The octets before an error, which `decompress` drops when it raises."""
-    for octets in (4096, 256, 16, 1):
-        while True:
-            before = inflater.copy()
-            try:
-                piece = inflater.decompress(data, octets)
-            except zlib.error:
-                inflater = before
-                break
-            if not piece:
-                return
-            yield piece
+    with suppress(zlib.error):
+        while octet := inflater.decompress(data, 1):
+            yield octet
             data = inflater.unconsumed_tail
