@@ -184,10 +184,6 @@ def test_damage_is_told(name: str) -> None:
         (urlset(entry(1)) + b"<!-- \0 -->trailing", [url(1)]),
         (urlset(entry(1), "</urlset>", entry(2)), [url(1), url(2)]),
         (urlset(entry(1), *["<br>"] * 100, entry(2)), [url(1), url(2)]),
-        (urlset(entry(1), declaration='<?xml version="1.0">'), [url(1)]),
-        (urlset(entry(1), "<?a?>", entry(2), declaration="<?xml version='1.0'>"), [url(1), url(2)]),
-        (urlset(entry(1), declaration="<!DOCTYPE a [<!ENTITY b '>"), [url(1)]),
-        (urlset(entry(1), declaration="<!DOCTYPE a SYSTEM 'b>"), [url(1)]),
         (urlset(entry(1).replace("</loc>", ""), entry(2)), [url(1), url(2)]),
         (urlset(entry(1).replace("</url>", ""), entry(2)), [url(1), url(2)]),
         (urlset(entry(1).replace("</url>", "</ulr>"), entry(2)), [url(1), url(2)]),
@@ -197,6 +193,21 @@ def test_damage_is_told(name: str) -> None:
 def test_structure(body: bytes, found: list[str]) -> None:
     assert locs(body) == found
     assert damage(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (urlset(entry(1), declaration='<?xml version="1.0">'), [url(1)]),
+        (urlset(entry(1), "<?a?>", entry(2), declaration="<?xml version='1.0'>"), [url(1), url(2)]),
+        (urlset(entry(1), declaration="<!DOCTYPE a [<!ENTITY b '>"), [url(1)]),
+        (urlset(entry(1), declaration="<!DOCTYPE a SYSTEM 'b>"), [url(1)]),
+    ],
+)
+def test_errors_before_the_root_element_cost_nothing(body: bytes, found: list[str]) -> None:
+    sitemap = Sitemap(body)
+    assert [one["loc"] for one in sitemap] == found
+    assert not sitemap.is_cut
 
 
 @pytest.mark.parametrize("body", [urlset(entry(1), entry(2)), f"{url(1)}\n{url(2)}\n".encode()])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from scrapy_rep.crawl import policies_of
 from scrapy_rep.engine.loops import as_they_come
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.sitemaps.addresses import origin_of
+from scrapy_rep.sitemaps.web_addresses import origin_of
 
 from .judging import Judge, Judgement
 from .sources import is_url, read

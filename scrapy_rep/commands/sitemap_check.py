@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from scrapy_rep.protocol.verdict import shown
-from scrapy_rep.sitemaps.addresses import web_request
 from scrapy_rep.sitemaps.reader import SitemapKind
+from scrapy_rep.sitemaps.web_addresses import web_request
 
 from .asking import in_engine
 from .judges import Judges, as_row, is_refused

@@ -20,10 +20,10 @@ from scrapy_rep.exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
 from scrapy_rep.meta import QUEUE
 from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
 from scrapy_rep.settings import RepSettings
-from scrapy_rep.sitemaps.addresses import is_robots_txt, join, origin_of, web_request
 from scrapy_rep.sitemaps.reader import SITEMAP_OCTETS, Sitemap, SitemapKind
 from scrapy_rep.sitemaps.seeding import LeftOut, Seeding
 from scrapy_rep.sitemaps.spiders import WELL_KNOWN
+from scrapy_rep.sitemaps.web_addresses import is_robots_txt, join, origin_of, web_request
 
 from .running import CommandError
 from .sources import STDIN, is_url

@@ -15,12 +15,12 @@ import re
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from lxml import etree
 
-from .mending import XmlMender
 from .unpacking import Unpacked, percent_encoded
+from .xml_mending import XmlMender
 
 SITEMAP_OCTETS = 50 * 1024 * 1024
 """How large a sitemap may be, uncompressed (sitemaps.org)."""
@@ -63,9 +63,8 @@ _BLANK = " \t\r\n\v\f\0\ufeff"
 _BLANK_OF_XML = " \t\r\n\ufeff"
 _ADDRESS = re.compile("https?://", re.IGNORECASE)
 _ANY_ADDRESS = re.compile("(?:^|[\r\n])[ \t\v\f\0\ufeff]*https?://", re.IGNORECASE)
-_NO_PLACE = "something before or after the root element"
-_FEED_NAMES = {"link": "loc", "pubDate": "lastmod", "date": "lastmod", "updated": "lastmod"}
-_SAFE: dict[str, Any] = {"encoding": "utf-8", "resolve_entities": False, "no_network": True}
+_ATTRIBUTES = ("href", "rel", "isPermaLink")
+_FEED_NAMES = {"pubDate": "lastmod", "date": "lastmod", "updated": "lastmod"}
 _AROUND = "rep"  # an element that we put around the root
 _LEVELS = 1000  # of it: each end tag without a start ends one
 
@@ -188,24 +187,30 @@ class _XmlReader:
     def __init__(self, root: re.Match[str]) -> None:
         """Read from the start tag of the root element on, which was found in the file's text."""
         self.kind, self._entry_names = _KINDS[root[2]]
+        is_feed = self.kind is SitemapKind.FEED
+        self._entries = _entries_of_feed if is_feed else _entries_of_list
         self.damage = ""
         self.is_over = False
         self.is_unfinished = True
         self._root_end = f"</{root[1]}"
         self._mender = XmlMender()
-        self._parser = etree.XMLParser(target=self, recover=True, **_SAFE)
+        self._parser = etree.XMLParser(
+            target=self, recover=True, encoding="utf-8", resolve_entities=False, no_network=True
+        )
         self._found: list[SitemapEntry] = []
         self._has_heard = False
         self._names: set[str | None] = set()
         self._depth = 0
         self._has_root = False
         self._elements = 0  # since an entry
-        self._entry: _Entry | None = None
-        self._entry_depth = 0
-        self._is_in_text = False  # of a child of an entry, before its own first child
+        self._entry_tag = ""
+        self._entry_depth = 0  # 0 between entries
+        self._children: list[_Child] = []  # of the entry
+        self._is_in_text = False  # of the last child, before its own first child
+        self._room = 0  # for more of that text, in characters
         self._parser.feed(f"<{_AROUND}>".encode() * _LEVELS)
-        if not _is_prolog(root.string[: root.start()]):
-            self._mender.note(_NO_PLACE)
+        if root.string.lstrip(_BLANK_OF_XML)[0] != "<":
+            self._mender.note("text before the XML")
 
     def read(self, text: str) -> tuple[bool, list[SitemapEntry]]:
         """Whether there was anything of use in a piece of the text, and the entries in it."""
@@ -235,23 +240,35 @@ class _XmlReader:
         is_endless = self._elements > _SILENT_ELEMENTS or self._depth > _DEPTH
         self.is_over |= is_endless or len(self._names) > _NAMES
         if self._depth == _LEVELS + 1 and self._has_root:
-            self._mender.note(_NO_PLACE)
+            self._mender.note("more than one root element")
         self._has_root = True
         self._is_in_text = False
-        entry = self._entry
-        if tag == entry.tag if entry else _local(tag) in self._entry_names:
+        if tag == self._entry_tag or (not self._entry_tag and _local(tag) in self._entry_names):
             self._end_entry()
-            self._entry = _Entry(tag, is_feed=self.kind is SitemapKind.FEED)
-            self._entry_depth = self._depth
-        elif entry and self._depth == self._entry_depth + 1:
-            self._is_in_text = entry.begin(tag, attributes)
+            self._entry_tag, self._entry_depth = tag, self._depth
+        elif self._entry_tag and self._depth == self._entry_depth + 1:
+            self._begin_child(tag, attributes)
+
+    def _begin_child(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if len(self._children) == _VALUES_AN_ENTRY:
+            return
+        read = {
+            name: value
+            for name, value in attributes.items()
+            if name in _ATTRIBUTES and len(value) <= _VALUE_CHARACTERS
+        }
+        self._children.append(_Child(tag, read, []))
+        self._is_in_text, self._room = True, _VALUE_CHARACTERS
 
     def data(self, text: str) -> None:
-        """Some text, perhaps not all up to the next tag."""
-        if self._is_in_text and self._entry:
-            self._entry.texts.append(text)
-        elif self._depth <= _LEVELS and text.strip(_BLANK):
-            self._mender.note(_NO_PLACE)
+        """Some text, perhaps not all up to the next tag; a text that is too long is dropped."""
+        if self._is_in_text:
+            texts = self._children[-1].texts
+            texts.append(text)
+            self._room -= len(text)
+            if self._room < 0:
+                texts.clear()
+                self._is_in_text = False
 
     def end(self, _: str) -> None:
         """The innermost element ends."""
@@ -259,100 +276,73 @@ class _XmlReader:
         self._has_heard = True
         self._is_in_text = False
         self.is_over |= not self._depth
-        if self._entry and self._depth == self._entry_depth:
-            self._entry.end()
-        elif self._depth < self._entry_depth:
+        if self._depth < self._entry_depth:
             self._end_entry()
 
     def close(self) -> None:
         """Nothing to do: a parser requires it."""
 
     def _end_entry(self) -> None:
-        if self._entry and (found := self._entry.found()):
-            self._found += found
+        before = len(self._found)
+        self._found += self._entries(self._entry_tag, self._children)
+        if len(self._found) > before:
             self._elements = 0
-        self._entry, self._entry_depth = None, 0
+        self._entry_tag, self._entry_depth, self._children = "", 0, []
 
 
-def _is_prolog(head: str) -> bool:
-    """Whether the root element of XML may follow some text."""
-    parser = etree.XMLParser(**_SAFE)
-    try:
-        parser.feed(f"{head.lstrip(_BLANK_OF_XML)}<a/>".encode("utf-8", "replace"))
-        parser.close()
-    except etree.XMLSyntaxError:
-        return False
-    return True
+class _Child(NamedTuple):
+    """An element in an entry."""
+
+    tag: str
+    attributes: dict[str, str]
+    texts: list[str]  # up to its own first child
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts).strip()
+
+    @property
+    def href(self) -> str:
+        return self.attributes.get("href", "").replace("&#38;", "&")  # as libxml2 hands it over
 
 
-class _Entry:
-    """An entry of XML, while it is read.
+def _entries_of_list(tag: str, children: list[_Child]) -> Iterator[SitemapEntry]:
+    """An entry for each address; of other values of a name the last, as Scrapy reads them.
 
-    Attributes:
-        texts: the text of the child that is being read, in pieces.
+    The address of another namespace, an image's say, stands for one that is missing.
     """
-
-    def __init__(self, tag: str, *, is_feed: bool) -> None:
-        self.tag = tag
-        self.texts: list[str] = []
-        self._is_feed = is_feed
-        self._namespace = tag.removesuffix(_local(tag))
-        self._children = 0
-        self._child = ""
-        self._attributes: Mapping[str, str] = {}
-        self._values: SitemapEntry = {}
-        self._locs: list[str] = []
-        self._other_locs: list[str] = []  # for an entry that has none of its own
-
-    def begin(self, tag: str, attributes: Mapping[str, str]) -> bool:
-        """A child begins; returns whether it is read."""
-        self._children += 1
-        if self._children > _VALUES_AN_ENTRY:
-            return False
-        self._child, self._attributes, self.texts = tag, attributes, []
-        return True
-
-    def end(self) -> None:
-        """Keep the child: the last of several, as Scrapy does; in feeds, the first."""
-        tag, self._child = self._child, ""
-        name, text = _local(tag), "".join(self.texts).strip()
-        if name == "link":
-            self._end_link()
-        if not name or len(text) > _VALUE_CHARACTERS:
-            return
-        if self._is_feed:
-            self._end_in_feed(_FEED_NAMES.get(name, name), text)
-        elif name == "loc":  # that of another namespace, an image's say, is not the page's
-            is_own = tag.removesuffix(name) == self._namespace
-            (self._locs if is_own else self._other_locs).append(text)
-        elif name not in ("alternate", "link"):
-            self._values[name] = text
-
-    def _end_in_feed(self, name: str, text: str) -> None:
+    values: SitemapEntry = {}
+    locs: list[str] = []
+    other_locs: list[str] = []
+    for child in children:
+        name = _local(child.tag)
         if name == "loc":
-            self._locs.append(text)
-        elif name != "alternate":
-            self._values.setdefault(name, text)
-        is_permalink = self._attributes.get("isPermaLink", "true") == "true"
-        if name == "guid" and is_permalink and _ADDRESS.match(text):
-            self._other_locs.append(text)
+            is_own = child.tag.removesuffix(name) == tag.removesuffix(_local(tag))
+            (locs if is_own else other_locs).append(child.text)
+        elif name == "link" and child.href:
+            values.setdefault("alternate", []).append(child.href)
+        elif name not in ("alternate", "link"):
+            values[name] = child.text
+    for loc in dict.fromkeys(filter(None, locs or other_locs[:1])):
+        yield {**values, "loc": loc}
 
-    def _end_link(self) -> None:
-        # libxml2 hands over this one reference as it is written.
-        link = self._attributes.get("href", "").replace("&#38;", "&")
-        if not link or len(link) > _VALUE_CHARACTERS:
-            return
-        if not self._is_feed:
-            self._values.setdefault("alternate", []).append(link)
-        elif self._attributes.get("rel", "alternate") == "alternate":
-            self._locs.append(link)
 
-    def found(self) -> list[SitemapEntry]:
-        """The entry, once for each address; a feed's first link is that of the page."""
-        self.end()
-        locs = list(filter(None, self._locs)) or list(filter(None, self._other_locs))[:1]
-        locs = locs[:1] if self._is_feed else locs
-        return [{**self._values, "loc": loc} for loc in dict.fromkeys(locs)]
+def _entries_of_feed(_: str, children: list[_Child]) -> Iterator[SitemapEntry]:
+    """An entry with the first value of each name; a permalink stands for a missing link."""
+    values: SitemapEntry = {}
+    locs: list[str] = []
+    permalinks: list[str] = []
+    for child in children:
+        name = _local(child.tag)
+        if name == "link":
+            is_alternate = child.attributes.get("rel", "alternate") == "alternate"
+            locs.append(child.text or child.href * is_alternate)
+        elif name == "guid" and child.attributes.get("isPermaLink", "true") == "true":
+            permalinks += filter(_ADDRESS.match, [child.text])
+        elif name not in ("alternate", "loc"):
+            values.setdefault(_FEED_NAMES.get(name, name), child.text)
+    for loc in list(filter(None, locs + permalinks))[:1]:
+        yield {**values, "loc": loc}
 
 
 @lru_cache(maxsize=_NAMES)

@@ -26,11 +26,11 @@ from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.settings import RepSettings
 
-from .addresses import is_robots_txt, join, origin_of, origin_of_site, web_request
 from .page_requests import PageRequests
 from .reader import SITEMAP_OCTETS, Sitemap, SitemapEntry, SitemapKind
 from .seeding import LeftOut, Seeding
 from .unpacking import unpacked
+from .web_addresses import is_robots_txt, join, origin_of, origin_of_site, web_request
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -111,7 +111,7 @@ class RobotsSitemapMixin(Starts):
         Raises:
             ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
         """
-        policies_of(self.crawler, type(self).__name__)
+        policies = policies_of(self.crawler, type(self).__name__)
         # Scrapy requests these without its duplicate filter, which does not know them later.
         start_urls = {request.url for request in map(web_request, self.start_urls) if request}
         async for one in self._requests_of_the_other():
@@ -120,9 +120,11 @@ class RobotsSitemapMixin(Starts):
             yield one
         for request in self._named_sitemaps():
             yield request
-        async for policy in self._policies(self._origins()):
-            async for request in self._seeds(policy):
-                yield request
+        found = map(policies.get, self._origins())
+        async for policy in as_they_come(found, _POLICIES_AT_A_TIME):
+            async for requests in _breathing(self._seeds(policy)):
+                for request in requests:
+                    yield request
 
     async def _requests_of_the_other(self) -> AsyncIterator[Any]:
         """The requests of its `start`, but for robots.txt files: the middleware fetches these."""
@@ -167,27 +169,19 @@ class RobotsSitemapMixin(Starts):
             if origin is not None and not is_robots_txt(url):
                 yield from self._sitemap_request(url, origin)
 
-    def _policies(self, origins: Iterable[Origin]) -> AsyncIterator[Policy]:
-        """The policies in the order in which they arrive, several fetches being under way."""
-        policies = policies_of(self.crawler, type(self).__name__)
-        return as_they_come(map(policies.get, origins), _POLICIES_AT_A_TIME)
-
-    async def _seeds(self, policy: Policy) -> AsyncIterator[Request]:
-        async for url in _breathing(policy.sitemaps):
-            for request in self._sitemap_request(url, policy.origin):
-                yield request
+    def _seeds(self, policy: Policy) -> Iterator[Iterator[Request]]:
+        for url in policy.sitemaps:
+            yield self._sitemap_request(url, policy.origin)
         if policy.sitemaps:
             return
         if policy.is_unreachable:
-            logger.warning(
+            self._warn(
                 "The sitemaps of %s are not known, because its robots.txt is unreachable (%s)",
                 policy.origin,
                 policy.event,
-                extra={"spider": self},
             )
         elif self._probes:
-            for request in self._probe(policy.origin, 0):
-                yield request
+            yield self._probe(policy.origin, 0)
 
     def _probe(self, origin: Origin, number: int) -> Iterator[Request]:
         """The request for a well-known place, or for the next one if that must not be fetched."""
@@ -245,37 +239,47 @@ class RobotsSitemapMixin(Starts):
                 extra={"spider": self},
             )
 
+    def _warn(self, message: str, *values: Any) -> None:
+        logger.warning(message, *values, extra={"spider": self})
+
     # Scrapy's callback of this name returns all requests at once, which may be very many.
     async def _parse_sitemap(  # type: ignore[override]
         self, response: Response
     ) -> AsyncIterator[Request]:
         """The requests for the pages and sitemaps that a sitemap lists."""
-        name, probe = response.meta.get(_META, (response.url, None))
-        origin = Origin.of(name)
-        assert origin is not None  # noqa: S101 - the request was made here
+        async for requests in _breathing(self._listed_in(response)):
+            for request in requests:
+                yield request
+
+    def _listed_in(self, response: Response) -> Iterator[Iterator[Request]]:
+        """The requests for each entry of a sitemap, or for what an answer leads to instead."""
+        origin, probe = _asker(response.meta, response.url)
         if response.status in REDIRECT_STATUSES:
             location = response.headers.get(b"Location") or b""
             target = join(response.url, location.decode("utf-8", "replace"))
-            for request in self._sitemap_request(target, origin, probe):
-                yield request
+            yield self._sitemap_request(target, origin, probe)
             return
         if _META not in response.meta and response.url.endswith("/robots.txt"):
-            for request in self._sitemaps_in(response, origin):
-                yield request
+            yield self._sitemaps_in(response, origin)
             return
         body = self._get_sitemap_body(response) if self._has_own_body else response.body
         is_cut = not set(_LOST_FLAGS).isdisjoint(response.flags)
         sitemap = Sitemap(body or b"", is_cut=is_cut)
         if sitemap.kind is None:
-            self._warn_of(response)
-            for request in self._probe_after(origin, probe):
-                yield request
+            self._count(stats.SITEMAP_INVALID)
+            self._warn("%s is not a sitemap", response)
+            yield self._probe_after(origin, probe)
             return
         self._count(stats.SITEMAP_READ.format(sitemap.kind.value))
-        async for entry in _breathing(self.sitemap_filter(sitemap)):
-            for request in self._requests_of(entry, sitemap.kind, response, origin):
-                yield request
-        self._tell(sitemap, response, len(body or b""))
+        for entry in self.sitemap_filter(sitemap):
+            yield self._requests_of(entry, sitemap.kind, response, origin)
+        if sitemap.is_cut:
+            self._count(stats.SITEMAP_CUT)
+            self._warn("Only the beginning of %s was read (%d octets)", response, sitemap.octets)
+        if sitemap.damage:
+            self._count(stats.SITEMAP_DAMAGED)
+            told = "%s is damaged (%s); as much of it as possible was read"
+            self._warn(told, response, sitemap.damage)
 
     def _sitemaps_in(self, response: Response, origin: Origin) -> Iterator[Request]:
         """The requests for the sitemaps in a robots.txt that the user requested as a sitemap."""
@@ -295,62 +299,26 @@ class RobotsSitemapMixin(Starts):
         is_scrapys = is_function(method, SitemapSpider._get_sitemap_body)  # noqa: SLF001
         return None if is_scrapys else method
 
-    def _tell(self, sitemap: Sitemap, response: Response, octets: int) -> None:
-        """Log what was wrong with a sitemap that was read."""
-        told = {"spider": self}
-        if sitemap.is_cut:
-            self._count(stats.SITEMAP_CUT)
-            logger.warning("Only the beginning of %s was read", response, extra=told)
-        if sitemap.damage:
-            self._count(stats.SITEMAP_DAMAGED)
-            logger.warning(
-                "%s is damaged (%s); as much of it as possible was read",
-                response,
-                sitemap.damage,
-                extra=told,
-            )
-        warn_octets = response.meta.get("download_warnsize", self._warn_size)
-        if octets < warn_octets <= sitemap.octets:
-            logger.warning(
-                "%s body size after decompression (%d B) is larger than the download warning size "
-                "(%d B)",
-                response,
-                sitemap.octets,
-                warn_octets,
-                extra=told,
-            )
-
     def _requests_of(
         self, entry: SitemapEntry, kind: SitemapKind, response: Response, origin: Origin
     ) -> Iterator[Request]:
-        for address in self._addresses(entry):
+        alternates = entry.get("alternate", ()) if self.sitemap_alternate_links else ()
+        for address in filter(None, (entry.get("loc"), *alternates)):
             url = join(response.url, address)
             if kind is not SitemapKind.INDEX:
                 yield from self._pages.requests(url, response)
             elif any(pattern.search(url) for pattern in self._follow):
                 yield from self._sitemap_request(url, origin)
 
-    def _addresses(self, entry: SitemapEntry) -> Iterator[str]:
-        if entry.get("loc"):
-            yield entry["loc"]
-        if self.sitemap_alternate_links:
-            yield from entry.get("alternate", ())
-
     def _sitemap_failed(self, failure: Failure) -> Iterator[Request] | Failure:
         """Log a sitemap that is not allowed; after any failure of a probe, probe the next place."""
         request: Request = failure.request  # type: ignore[attr-defined]
-        name, probe = request.meta[_META]
-        origin = Origin.of(name)
-        assert origin is not None  # noqa: S101 - the request was made here
+        origin, probe = _asker(request.meta, request.url)
         if isinstance(failure.value, RobotsTxtUnreachable):
             self._leave_out(request.url, origin, LeftOut.UNREACHABLE)
         elif isinstance(failure.value, RobotsTxtDisallowed):
             self._leave_out(request.url, origin, LeftOut.DISALLOWED)
         return failure if probe is None else self._probe_after(origin, probe)
-
-    def _warn_of(self, response: Response) -> None:
-        self._count(stats.SITEMAP_INVALID)
-        logger.warning("%s is not a sitemap", response, extra={"spider": self})
 
     def _count(self, name: str) -> None:
         self.crawler.stats.inc_value(name)
@@ -361,6 +329,14 @@ class RobotsSitemapSpider(RobotsSitemapMixin):
 
     ``scrapy crawl my_spider -a sites=https://example.com,https://example.org``
     """
+
+
+def _asker(meta: dict[str, Any], url: str) -> tuple[Origin, int | None]:
+    """The origin that a sitemap is fetched for, and its place in `WELL_KNOWN`."""
+    name, probe = meta.get(_META, (url, None))
+    origin = Origin.of(name)
+    assert origin is not None  # noqa: S101 - the request was made here
+    return origin, probe
 
 
 async def _breathing(values: Iterable[Value]) -> AsyncIterator[Value]:

@@ -11,22 +11,15 @@ import re
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
-from encodings import normalize_encoding
-from encodings.aliases import aliases
+
+from w3lib.encoding import read_bom, resolve_encoding
 
 _PIECE_OCTETS = 1 << 16
 _INFLATED_OCTETS = 1 << 12  # at a time
 _GZIP = b"\x1f\x8b"
 _GZIP_MEMBERS = 10_000
 _UTF_8 = "utf-8"
-# Byte order marks, then how '<' and the 'h' of 'http' begin without one (XML 1.0, appendix F).
-_MARKS = (
-    (b"\xef\xbb\xbf", _UTF_8),
-    (b"\xff\xfe\0\0", "utf-32-le"),
-    (b"\0\0\xfe\xff", "utf-32-be"),
-    (b"\xff\xfe", "utf-16-le"),
-    (b"\xfe\xff", "utf-16-be"),
-)
+# How '<' and the 'h' of 'http' begin without a byte order mark (XML 1.0, appendix F).
 _BEGINNINGS = tuple(
     (sign.encode(encoding), encoding)
     for encoding in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
@@ -96,10 +89,9 @@ def percent_encoded(text: str) -> str:
 
 def _encoding_of(head: bytes) -> tuple[str, int]:
     """The codec of a file that begins like this, and the length of its byte order mark."""
-    for mark, encoding in _MARKS:
-        if head.startswith(mark):
-            is_it = encoding == _UTF_8 or b"\0" in head
-            return encoding if is_it else _UTF_8, len(mark)
+    marked, mark = read_bom(head)
+    if marked and mark:
+        return marked if marked == _UTF_8 or b"\0" in head else _UTF_8, len(mark)
     stripped = head.lstrip(b" \t\r\n")
     for beginning, encoding in _BEGINNINGS:
         if stripped.startswith(beginning):
@@ -110,12 +102,8 @@ def _encoding_of(head: bytes) -> tuple[str, int]:
 
 def _codec(name: str) -> str:
     """The codec of a name; UTF-8 for names that are unknown or not allowed here."""
-    spelled = normalize_encoding(name.lower())
-    codec = aliases.get(spelled, spelled)
-    try:
-        return codecs.lookup(codec).name if _KNOWN.fullmatch(codec) else _UTF_8
-    except LookupError:
-        return _UTF_8
+    codec = resolve_encoding(name) or _UTF_8
+    return codec if _KNOWN.fullmatch(codec.replace("-", "_")) else _UTF_8
 
 
 def _pieces(body: bytes) -> Iterator[bytes]:

@@ -506,17 +506,6 @@ def test_what_a_spider_makes_of_a_body_counts() -> None:
     assert result.stats["rep/sitemap/invalid"] == 1
 
 
-def test_the_warning_size_counts_after_unpacking() -> None:
-    with Site() as site:
-        body = gzip.compress(urlset(site.url("/1")).encode() + b" " * 50_000)
-        site.change({"/robots.txt": robots("/a.gz", "/b.xml"), "/a.gz": Answer(body=body)})
-        site.change({"/b.xml": xml(urlset(site.url("/2")))})
-        for octets, count in ((10_000, 1), (60_000, 0), (0, 0)):
-            result = run(site, DOWNLOAD_WARNSIZE=octets)
-            told = result.log.count("is larger than the download warning size (10000 B)")
-            assert told == count, result.log
-
-
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_disallowed_sitemap_is_told_of(loop: Loop) -> None:
     """Once per site at INFO, counted each time; also one whose own robots.txt is unreachable."""

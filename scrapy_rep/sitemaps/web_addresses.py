@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 from urllib.parse import urljoin
 
@@ -10,7 +9,7 @@ from scrapy import Request
 
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
-from scrapy_rep.protocol.paths import before_path_of, path_of
+from scrapy_rep.protocol.paths import path_of
 
 _SCHEMES = ("http", "https")
 
@@ -44,11 +43,8 @@ def is_robots_txt(url: str) -> bool:
 
 def join(base: str, address: str) -> str:
     """An absolute URL; empty if the address is invalid."""
-    address = address.strip()
-    if address.startswith(("http://", "https://")):  # nearly all are absolute
-        return address
     try:
-        return urljoin(base, address)
+        return urljoin(base, address.strip())
     except ValueError:
         return ""
 
@@ -59,13 +55,5 @@ def web_request(url: str, **arguments: Any) -> Request | None:
         request = Request(url, **arguments)
     except ValueError:
         return None
-    # Of a sitemap's pages, nearly all have the origin of the one before.
-    before = before_path_of(request.url)
-    is_plain = before and request.url.isascii() and request.url.isprintable()
-    return request if _is_of_web(before if is_plain else request.url) else None
-
-
-@lru_cache(maxsize=64)
-def _is_of_web(url: str) -> bool:
-    origin = origin_of(url)
-    return origin is not None and origin.scheme in _SCHEMES
+    origin = origin_of(request.url)
+    return request if origin is not None and origin.scheme in _SCHEMES else None
