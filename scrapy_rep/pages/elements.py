@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
-from functools import cached_property
-from itertools import chain
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 from weakref import WeakSet
 
-from lxml.etree import XPath
 from scrapy.http import Headers, HtmlResponse, Response, TextResponse
 from scrapy.utils.response import get_base_url
 from w3lib.url import safe_url_string
@@ -31,27 +28,8 @@ logger = logging.getLogger(__name__)
 
 _HTML = frozenset([b"text/html", b"application/xhtml+xml", b"application/vnd.wap.xhtml+xml"])
 _TYPE = re.compile(rb"[!#$%&'+.^_`|~0-9a-z-]+/[!#$%&'+.^_`|~0-9a-z-]+")  # "*/*" is none
-_PAGE_FIELDS = {name: Headers().normkey(name) for name in (X_ROBOTS_TAG, ROBOTS_TAG)}
-_USAGE_FIELDS = {name: Headers().normkey(name) for name in USAGE_FIELDS}
 _CUT = frozenset(["dataloss", "partial"])  # as Scrapy flags what it did not get whole
 _XHTML = "{http://www.w3.org/1999/xhtml}"
-# One expression for each name: libxml2 compares the results of "|" each with each.
-_WITH_REL = (XPath("descendant::a[@rel]"), XPath("descendant::area[@rel]"))
-_TARGETS = tuple(
-    XPath(path, smart_strings=False) for path in ("descendant::a/@href", "descendant::area/@href")
-)
-# References that resolving only puts behind what it knows, and URLs that it leaves alone: nothing
-# to escape, no dot segments, no empty query. Most are of these kinds, and cost one look.
-_PLAIN = "A-Za-z0-9_~+,:@!()-"
-_ESCAPED = "%[0-9A-Fa-f]{2}"
-# Runs of plain characters with escapes between: an alternative for each character takes longer.
-_QUERY = rf"(?:\?(?=.)[{_PLAIN}/.=&]*(?:{_ESCAPED}[{_PLAIN}/.=&]*)*)?"
-_SEGMENT = rf"(?:[{_PLAIN}]|{_ESCAPED})[{_PLAIN}.]*(?:{_ESCAPED}[{_PLAIN}.]*)*"
-_PLAIN_PATH = rf"(?:/{_SEGMENT})*/?{_QUERY}"
-_PLAIN_ROOTED = re.compile(rf"(?=/){_PLAIN_PATH}")
-_PLAIN_RELATIVE = re.compile(rf"(?![^/?]*:){_SEGMENT}{_PLAIN_PATH}")
-_PLAIN_URL = re.compile(rf"https?://[a-z0-9.-]+(?::\d+)?(?=/){_PLAIN_PATH}")
-_NO_PAGE = ("javascript:", "mailto:", "tel:")
 _HTML_SPACE = " \t\n\r\f"
 
 
@@ -60,22 +38,16 @@ _unreadable: WeakSet[Response] = WeakSet()
 
 def page_fields_of(response: Response) -> dict[str, list[bytes]]:
     """The lines of the fields that hold page rules, in order, by name in lower case."""
-    return _lines_of(response.headers, _PAGE_FIELDS)
+    return _lines_of(response.headers, (X_ROBOTS_TAG, ROBOTS_TAG))
 
 
 def usage_fields_of(response: Response) -> dict[str, list[bytes]]:
     """The lines of the fields that hold preferences, in the same way."""
-    return _lines_of(response.headers, _USAGE_FIELDS)
+    return _lines_of(response.headers, USAGE_FIELDS)
 
 
-def _lines_of(headers: Headers, fields: dict[str, bytes]) -> dict[str, list[bytes]]:
-    # By the keys under which `Headers` has them: its own look makes these anew from each name.
-    found = {}
-    for name, key in fields.items():
-        lines = dict.get(headers, key)
-        if lines:
-            found[name] = list(lines)
-    return found
+def _lines_of(headers: Headers, names: Sequence[str]) -> dict[str, list[bytes]]:
+    return {name: lines for name in names if (lines := headers.getlist(name))}
 
 
 def is_image(response: Response) -> bool:
@@ -107,38 +79,22 @@ def metas_of(response: Response) -> list[Meta]:
     if root is None:
         return []
     head = next(_elements(root, "head"), None)
-    in_head = _InHead(head)
     found = []
     for one in _elements(root, "meta"):
         name, property_name, http_equiv = one.get("name"), None, None
         if not name:
             property_name, http_equiv = one.get("property"), one.get("http-equiv")
         if name or property_name or http_equiv:
-            is_in_head = head is not None and (one.getparent() is head or one in in_head)
+            is_in_head = head is not None and head in one.iterancestors()
             content, line = one.get("content"), one.sourceline or 0
             found.append(Meta(name, content, line, is_in_head, property_name, http_equiv))
     return found
 
 
-def anchors_with_rel_of(response: Response) -> list[PageLink]:
-    """The links of the page that have a ``rel``: each ``a`` with a target, then each ``area``."""
+def anchors_of(response: Response) -> list[PageLink]:
+    """The links of the page: each ``a`` and ``area`` with a target."""
     root = _root(response)
-    if root is None:
-        return []
-    if _is_xml(root):
-        return [link for link in _links(root, "a", "area") if link.rel]
-    found = chain.from_iterable(walk(root) for walk in _WITH_REL)
-    return [_link(one) for one in found if one.get("href") is not None]
-
-
-def targets_of(response: Response) -> list[str]:
-    """The targets of all links of the page: of each ``a``, then of each ``area``."""
-    root = _root(response)
-    if root is None:
-        return []
-    if _is_xml(root):
-        return [link.target for link in _links(root, "a", "area")]
-    return [*chain.from_iterable(walk(root) for walk in _TARGETS)]
+    return [] if root is None else [*_links(root, "a", "area")]
 
 
 def link_elements_of(response: Response) -> list[PageLink]:
@@ -170,49 +126,15 @@ def base_url_of(response: Response) -> str:
         return response.url
 
 
-class Resolver:
-    """Makes references of a page to URLs that `without_fragment` gives of requests for them."""
-
-    def __init__(self, response: Response) -> None:
-        self._response = response
-        self._encoding = response.encoding if isinstance(response, TextResponse) else "utf-8"
-
-    @cached_property
-    def _origin(self) -> str:
-        return self._resolved("/").removesuffix("/")
-
-    @cached_property
-    def _folder(self) -> str:
-        return self._resolved(".")
-
-    @cached_property
-    def _page(self) -> str:
-        return self._resolved("")
-
-    def __call__(self, reference: str) -> str:
-        """The URL; empty if it is none, which nobody can ask for."""
-        plain = reference.partition("#")[0]
-        if not plain:
-            return self._page
-        if plain.startswith("/"):
-            if _PLAIN_ROOTED.fullmatch(plain):
-                return self._origin + plain
-        elif _PLAIN_URL.fullmatch(plain):
-            return plain
-        elif plain.startswith(_NO_PAGE):
-            return ""
-        elif _PLAIN_RELATIVE.fullmatch(plain):
-            return self._folder + plain
-        return self._resolved(reference)
-
-    def _resolved(self, reference: str) -> str:
-        try:
-            url = self._response.urljoin(reference.strip(_HTML_SPACE))
-            # Twice, as link extractors do: <base href="data:,x"> resolves nothing.
-            url = urljoin(self._response.url, url)
-            return without_fragment(safe_url_string(url, self._encoding))
-        except ValueError:
-            return ""
+def resolved(response: Response, reference: str) -> str:
+    """A reference as `without_fragment` gives the URL of a request for it; empty if it is none."""
+    encoding = response.encoding if isinstance(response, TextResponse) else "utf-8"
+    try:
+        url = response.urljoin(reference.strip(_HTML_SPACE))
+        # Twice, as link extractors do: <base href="data:,x"> resolves nothing.
+        return without_fragment(safe_url_string(urljoin(response.url, url), encoding))
+    except ValueError:
+        return ""
 
 
 def without_fragment(url: str) -> str:
@@ -258,23 +180,8 @@ def _elements(root: _Element, *tags: str) -> Iterator[_Element]:
     return found
 
 
-class _InHead:
-    """The elements of a page's head, walked only if a meta element stands deeper than usual."""
-
-    def __init__(self, head: _Element | None) -> None:
-        self._head = head
-        self._all: set[_Element] | None = None
-
-    def __contains__(self, element: _Element) -> bool:
-        if self._all is None:
-            self._all = set() if self._head is None else {*self._head.iter()}
-        return element in self._all
-
-
 def _links(root: _Element, *tags: str) -> Iterator[PageLink]:
-    return (_link(one) for one in _elements(root, *tags) if one.get("href") is not None)
-
-
-def _link(one: _Element) -> PageLink:
-    rel, media_type = one.get("rel") or "", one.get("type") or ""
-    return PageLink(one.get("href") or "", rel, media_type, one.sourceline or 0)
+    for one in _elements(root, *tags):
+        if (target := one.get("href")) is not None:
+            rel, media_type = one.get("rel") or "", one.get("type") or ""
+            yield PageLink(target, rel, media_type, one.sourceline or 0)

@@ -6,7 +6,7 @@ By default it obeys nothing, and reads nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
@@ -48,10 +48,6 @@ class RepPageMiddleware:
         self._crawl = PageCrawl(crawler, settings, self._decisions)
         self._decisions.enter(witness_of(crawler, settings))
         self._withholding = _withholding_of(settings, self._decisions, self._journal)
-        if self._withholding is None and type(self) is RepPageMiddleware:
-            # Scrapy leaves out what is None. Otherwise it makes three generators for each page,
-            # which do nothing (`benchmarks/crawls.py`, shape a).
-            vars(self).update(process_spider_output=None, process_spider_output_async=None)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
@@ -75,45 +71,24 @@ class RepPageMiddleware:
         await self._decisions.notices.finish()
         await self._decisions.leave(reason)
 
-    @property
-    def process_spider_input(self) -> Callable[[Response], None]:
-        """Adopts a response; what its request carries of another page is none of its own.
-
-        Raises:
-            AttributeError: nothing is read of pages, and whose a response is can be told by its
-                request. Scrapy then leaves the method out, of which it makes a call for each page.
-        """
-        is_idle = self._withholding is None and self._decisions.sees_all
-        if not is_idle or type(self) is not RepPageMiddleware:
-            return self._adopt
-        raise AttributeError("process_spider_input would do nothing here")
-
-    def _adopt(self, response: Response) -> None:
+    def process_spider_input(self, response: Response) -> None:
+        """Adopt a response; what its request carries of another page is none of its own."""
         self._crawl.adopt(response)
         if response.request is not None:
             _forget(response.request)
 
     def process_spider_output(
-        self,
-        response: Response | None,
-        result: Iterable[Any],
-        spider: Any = None,
-    ) -> Iterable[Any]:
+        self, response: Response | None, result: Iterable[Any], spider: Any = None
+    ) -> Iterator[Any]:
         """What is left of what a callback yields."""
         del spider  # which older Scrapy gives
-        return result if self._withholding is None else self._kept(response, result)
-
-    def _kept(self, response: Response | None, result: Iterable[Any]) -> Iterator[Any]:
         for one in result:
             kept = self._processed(one, response)
             if kept is not None:
                 yield kept
 
     async def process_spider_output_async(
-        self,
-        response: Response | None,
-        result: AsyncIterator[Any],
-        spider: Any = None,
+        self, response: Response | None, result: AsyncIterator[Any], spider: Any = None
     ) -> AsyncIterator[Any]:
         """The same of a callback that is an asynchronous generator."""
         del spider

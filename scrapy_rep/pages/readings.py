@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 from urllib.parse import urljoin
 from weakref import WeakKeyDictionary
@@ -16,7 +17,7 @@ from scrapy.http import Response
 
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.page.elements import Meta, PageLink, refused_urls, refusing, relations
+from scrapy_rep.protocol.page.elements import Meta, PageLink, refused_urls, relations
 from scrapy_rep.protocol.page.rules import PageRules, page_rules_of
 from scrapy_rep.protocol.tokens import ProductTokens
 from scrapy_rep.protocol.usage.answers import Answer, usage_of_answer
@@ -160,12 +161,9 @@ def refused_links(response: Response, rels: tuple[str, ...]) -> frozenset[str]:
     reading = _reading_of(response)
     refused = reading.anchors_refused.get(rels)
     if refused is None:
-        targets = refusing(elements.anchors_with_rel_of(response), rels)
-        refused = frozenset()
-        if targets:  # on few pages
-            resolve = elements.Resolver(response)
-            refused = refused_urls(targets, elements.targets_of(response), resolve)
-        reading.anchors_refused[rels] = refused
+        links = elements.anchors_of(response)
+        resolve = partial(elements.resolved, response)
+        refused = reading.anchors_refused[rels] = refused_urls(links, rels, resolve)
     return refused
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .elements import Resolver, elements_of
+from .elements import elements_of, resolved
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -45,11 +45,10 @@ class Resource:
 
 def resources_of(response: Response) -> Iterator[Resource]:
     """The resources of an HTML page, each once, in order; none of other responses."""
-    resolve = Resolver(response)
     seen: set[_Reference] = set()
     for tag, attributes, line in elements_of(response, *_READERS):
         for kind, written in _READERS[tag](attributes):
-            url = resolve(written.strip()) if written.strip() else ""
+            url = resolved(response, written) if written.strip() else ""
             if url.startswith(("http://", "https://")) and (kind, url) not in seen:
                 seen.add((kind, url))
                 yield Resource(kind, url, line)

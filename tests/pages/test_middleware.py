@@ -10,7 +10,6 @@ from typing import Any
 import attrs
 import pytest
 from scrapy import Request, Spider
-from scrapy.core.spidermw import SpiderMiddlewareManager
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.settings import Settings
@@ -19,7 +18,6 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy_rep import (
     ConfigurationError,
     PageRules,
-    RepMiddleware,
     RepPageMiddleware,
     page_rules,
 )
@@ -53,58 +51,13 @@ def test_a_wrong_setting() -> None:
         middleware(REP_PAGE_OBEY=["index"])
 
 
-@pytest.mark.parametrize(
-    ("settings", "is_there"), [({}, False), ({"REP_ITEM_FIELD": "robots"}, True)]
-)
-def test_what_callbacks_yield_does_not_pass_it_by_default(
-    settings: dict[str, Any], is_there: bool
-) -> None:
-    manager = SpiderMiddlewareManager(made := middleware(**settings), crawler=made.crawler)
-    (method,) = manager.methods["process_spider_output"]
-    assert (method is not None) == is_there
-    assert [*manager.methods["process_spider_input"]] == [made.process_spider_input]
-
-
-class Counting(RepPageMiddleware):
-    count = 0
-
-    def process_spider_input(self, response: Response) -> None:
-        super().process_spider_input(response)
-        self.count += 1
-
-
-@pytest.mark.parametrize("settings", [{}, {"REP_PAGE_OBEY": "noindex"}])
-@pytest.mark.parametrize("is_judged", [True, False])
-@pytest.mark.parametrize("kind", ["own", "subclass"])
-def test_pages_do_not_pass_it_where_nothing_is_done(
-    settings: dict[str, Any], kind: str, *, is_judged: bool
-) -> None:
-    """Whose a response is can be told by its request, once requests are judged."""
-    made = middleware(ROBOTSTXT_OBEY=is_judged, **settings)
-    if is_judged:
-        RepMiddleware.from_crawler(made.crawler)
-    if kind == "subclass":
-        made = Counting.from_crawler(made.crawler)
-    manager = SpiderMiddlewareManager(made, crawler=made.crawler)
-    is_there = not is_judged or bool(settings) or kind == "subclass"
-    assert bool(manager.methods["process_spider_input"]) == is_there
-
-
-def test_a_subclass_that_adds_to_it() -> None:
-    made = Counting.from_crawler(middleware(ROBOTSTXT_OBEY=True).crawler)
-    RepMiddleware.from_crawler(made.crawler)
-    made.process_spider_input(response_of(_PAGE))
-    assert made.count == 1
-
-
 def test_a_subclass_sees_all_that_callbacks_yield() -> None:
     class Doubling(RepPageMiddleware):
         def get_processed_item(self, item: Any, response: Response | None) -> Any:
             return super().get_processed_item(item, response) * 2
 
     made = Doubling.from_crawler(middleware().crawler)
-    manager = SpiderMiddlewareManager(made, crawler=made.crawler)
-    assert [*manager.methods["process_spider_output"]] != [None]
+    assert [*made.process_spider_output(response_of(_PAGE), [1, "a"])] == [2, "aa"]
 
 
 def test_what_a_request_carries_of_another_page_is_removed() -> None:

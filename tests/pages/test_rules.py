@@ -8,18 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis.strategies import DataObject, builds, data, integers, lists, sampled_from
 from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 
 from scrapy_rep import PageRules, page_rules
-from scrapy_rep.pages.elements import Resolver, without_fragment
+from scrapy_rep.pages.elements import without_fragment
 from scrapy_rep.pages.readings import refused_links
 from scrapy_rep.protocol.fields.sources import Problem
-from scrapy_rep.protocol.page import rules as rules_module
 from scrapy_rep.protocol.page.dates import date_of
-from scrapy_rep.protocol.page.elements import refused_urls
 from scrapy_rep.protocol.page.rules import page_rules_of
 
 from .answers import meta, page, response_of
@@ -43,21 +39,6 @@ def problems(rules: PageRules) -> list[Problem]:
     return [remark.problem for remark in rules.remarks]
 
 
-_PIECES = ["/", "//", ".", "..", "/./", "/../", "?", "#", ":", "%41", " ", "=", "(", "example.com"]
-_BEGINNINGS = [
-    "",
-    "https://example.com",
-    "https://example.com/",
-    "http://a.b/",
-    "/",
-    "//a.b",
-    "tel:",
-]
-_REFERENCES = builds(
-    str.__add__,
-    sampled_from(_BEGINNINGS),
-    lists(sampled_from([*_PIECES, "a", "b", "A", "\u00e9"]), max_size=6).map("".join),
-)
 NOINDEX = {"noindex": True}
 BOTH = {"noindex": True, "nofollow": True}
 
@@ -85,16 +66,6 @@ class TestWho:
                 page_rules_of({"robots-tag": [b"a;noindex, b;nofollow"]}, (), tokens).to_dict()
                 == expected
             )
-
-    def test_only_short_lines_are_kept(self) -> None:
-        """Else a site could fill memory with them. Of many lines, the first are."""
-        cache = rules_module._said_before
-        before = cache.cache_info().misses
-        page_rules_of({"x-robots-tag": [b"noindex" + b" " * 600] * 2})
-        assert cache.cache_info().misses == before
-        page_rules_of({"x-robots-tag": [b"%d" % number for number in range(100)]})
-        assert cache.cache_info().misses - before < 10
-        assert cache.cache_info().maxsize is not None
 
     def test_the_same_line_at_another_place(self) -> None:
         """Each says where it stands, whatever was read before."""
@@ -611,15 +582,6 @@ class TestLinks:
         """What follows the last slash of a reference may be another than that of its URL."""
         body = f'<a href="{refused}" rel="nofollow">x</a><a href="{other}">x</a>'
         assert self.refused(body) == set()
-
-    @given(data())
-    def test_links_left_unresolved_name_other_urls(self, draw: DataObject) -> None:
-        """Which links have the same URL is the same if all of them are resolved."""
-        links = draw.draw(lists(_REFERENCES, min_size=2, max_size=12))
-        count = draw.draw(integers(1, len(links)))
-        resolve = Resolver(response_of(page()))
-        slow = {*map(resolve, links[:count])} - {*map(resolve, links[count:])} - {""}
-        assert refused_urls(links[:count], links, resolve) == slow
 
     @pytest.mark.parametrize("base", ["data:,x", "javascript:x", "mailto:a@b"])
     def test_base_that_resolves_nothing(self, base: str) -> None:

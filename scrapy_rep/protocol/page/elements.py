@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -60,47 +58,21 @@ def relations(rel: str) -> frozenset[str]:
     return frozenset(lowered(rel).replace(",", " ").split())
 
 
-def refusing(links: Iterable[PageLink], rels: Iterable[str]) -> list[str]:
-    """The targets of those links that have one of these relations, in lower case."""
-    wanted = frozenset(rels)
-    refuses = {rel: not wanted.isdisjoint(relations(rel)) for rel in {one.rel for one in links}}
-    return [link.target for link in links if refuses[link.rel]]
-
-
 def refused_urls(
-    refusing: Sequence[str], targets: Iterable[str], resolve: Callable[[str], str]
+    links: Sequence[PageLink], rels: Iterable[str], resolve: Callable[[str], str]
 ) -> frozenset[str]:
-    """The URLs that refusing links alone name.
+    """The URLs that a page links to by nothing but links with one of these relations.
 
     Args:
-        refusing: the targets of those links.
-        targets: the targets of all links of the page, these included.
+        links: all links of the page.
+        rels: the relations, in lower case.
         resolve: makes a target absolute, in the form in which URLs are compared, or empty if it is
             no URL.
-
-    Linear in the links. Resolving takes most of the time, so it is left out where what follows the
-    last slash of a plain target tells that it is another URL.
     """
-    refused = {*map(resolve, {*refusing})}
-    tails = {*map(_tail, refused)}
-    others = Counter(targets)
-    others.subtract(refusing)
-    for target, count in others.items():
-        if count > 0 and (_tail(target) in tails or not _PLAIN.fullmatch(target)):
-            refused.discard(resolve(target))
-    return frozenset(filter(None, refused))
-
-
-# A reference whose end no resolution changes: no escapes, no host without a path, no other scheme,
-# no query alone, and no dots at the end of its path.
-_PLAIN = re.compile(
-    r"(?:https?://[A-Za-z0-9.-]+(?=/)|(?!\?|//|[^/?#]*:))"
-    r"[A-Za-z0-9/_~=&+,.:!()-]*[A-Za-z0-9/_~=&+,()-]"
-    r"(?:\?[A-Za-z0-9/_~?=&+,.:!()-]*[A-Za-z0-9/_~=&+,()-])?"
-    r"(?:#[A-Za-z0-9_-]*)?"
-)
-
-
-def _tail(url: str) -> str:
-    """What follows the last slash of a URL, without its fragment."""
-    return url.partition("#")[0].rpartition("/")[2]
+    wanted = frozenset(rels)
+    refusing: set[str] = set()
+    others: set[str] = set()
+    for link in links:
+        (others if wanted.isdisjoint(relations(link.rel)) else refusing).add(link.target)
+    refused = frozenset(filter(None, map(resolve, refusing)))
+    return refused.difference(map(resolve, others)) if refused else refused

@@ -7,9 +7,9 @@ stands. So the memory of a page is bounded, whatever it says. Linear in what is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 
 from scrapy_rep.protocol.fields.sources import (
     Problem,
@@ -30,7 +30,7 @@ from scrapy_rep.protocol.fields.structured import (
 )
 from scrapy_rep.protocol.tokens import Names, ProductTokens, names_of
 
-from .directives import EVERYBODY, Directive, Line, is_everyone
+from .directives import Directive, Line, is_everyone
 from .elements import Meta
 from .words import RULES, SPELLINGS, UNAVAILABLE_AFTER, VALUED, WORDS, Value, lowered
 
@@ -178,56 +178,17 @@ def page_rules_of(
     """
     tokens = product_tokens if isinstance(product_tokens, str) else tuple(product_tokens)
     names = names_of(tokens)
-    in_fields, remarks = _said_by_fields(fields, names)
-    if not metas and not is_cut:
-        return PageRules(in_fields, remarks, now)
     reading = _Reading(names)
-    reading.add(in_fields, remarks)
+    for number, line in enumerate(fields.get(X_ROBOTS_TAG, ()), start=1):
+        reading.line(Source("X-Robots-Tag", number), text_of(line))
+    reading.robots_tag(fields.get(ROBOTS_TAG, ()))
     number = 0
     for meta in metas:
         if meta.in_head or not only_head:
             number += reading.meta(meta, number + 1)
     if is_cut:
         reading.remarks.add(Problem.CUT_BODY, Source("page"))
-    return PageRules(*reading.said(), now)
-
-
-_Said = tuple[tuple[PageRule, ...], tuple[Remark, ...]]
-
-# A site sends the same lines with each page: what short ones say is kept, in 5 MB at most.
-_KEPT_LINES = 8
-_KEPT_OCTETS = 500
-
-
-def _said_by_fields(fields: Fields, names: Names) -> _Said:
-    """The rules of fields, and what is unusual there."""
-    each = []
-    for number, line in enumerate(fields.get(X_ROBOTS_TAG, ()), start=1):
-        is_kept = number <= _KEPT_LINES and len(line) <= _KEPT_OCTETS
-        each.append((_said_before if is_kept else _said_by)(line, number, names))
-    if len(each) == 1 and ROBOTS_TAG not in fields:
-        return each[0]
-    reading = _Reading(names)
-    for rules, remarks in each:
-        reading.add(rules, remarks)
-    reading.robots_tag(fields.get(ROBOTS_TAG, ()))
-    return reading.said()
-
-
-def _said_by(line: bytes, number: int, names: Names) -> _Said:
-    """The rules of one of the lines of X-Robots-Tag, and what is unusual there."""
-    reading = _Reading(names)
-    reading.line(Source("X-Robots-Tag", number), text_of(line))
-    return reading.said()
-
-
-_said_before = lru_cache(maxsize=256)(_said_by)
-
-
-@lru_cache(maxsize=64)
-def _beginnings(names: Names) -> tuple[str, ...]:
-    """How every name starts that speaks to a crawler, in lower case."""
-    return (*filter(None, EVERYBODY), *(opening.decode("ascii") for opening in names.openings))
+    return PageRules(tuple(reading.found.values()), tuple(reading.remarks.kept), now)
 
 
 class _Reading:
@@ -240,25 +201,11 @@ class _Reading:
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self._beginnings = _beginnings(names)
         self.found: dict[str, PageRule] = {}
         self.remarks = Remarks()
 
-    def said(self) -> _Said:
-        """All of it."""
-        return tuple(self.found.values()), tuple(self.remarks.kept)
-
-    def add(self, rules: Iterable[PageRule], remarks: Iterable[Remark]) -> None:
-        """Take what was found elsewhere."""
-        for rule in rules:
-            if self._is_stricter(rule.name, rule.value):
-                self.found[rule.name] = rule
-        self.remarks.extend(remarks)
-
     def _speaks_to_us(self, name: str) -> bool:
         """Whether a name is everyone's, or one of the crawler's on a user-agent line."""
-        if name and not name.lower().startswith(self._beginnings):  # as nearly all
-            return False
         if is_everyone(name):
             return True
         return bool(self._names.tokens) and bool(self._names.ranks(octets_of(name)))
