@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from .analysis.lint.linter import lint as lint
     from .analysis.rewrite.normal import Mode as Mode
     from .analysis.rewrite.normal import normalise as normalise
-    from .browsers.pages import playwright_abort_request as playwright_abort_request
+    from .browsers.browser_pages import playwright_abort_request as playwright_abort_request
     from .cache.base import Store as Store
     from .crawl import policy_for as policy_for
     from .exceptions import RobotsTxtDisallowed as RobotsTxtDisallowed
     from .exceptions import RobotsTxtUnreachable as RobotsTxtUnreachable
     from .fleet.scheduler import RepRedisScheduler as RepRedisScheduler
     from .middleware import RepMiddleware as RepMiddleware
-    from .pages.asking import usage as usage
-    from .pages.middleware import RepPageMiddleware as RepPageMiddleware
+    from .pages.page_middleware import RepPageMiddleware as RepPageMiddleware
     from .pages.readings import page_rules as page_rules
+    from .pages.readings import usage as usage
     from .pages.readings import usage_of as usage_of
     from .policy import Policy as Policy
     from .protocol.access.events import AccessResult as AccessResult
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from .protocol.extensions.records import OtherRecord as OtherRecord
     from .protocol.extensions.records import RequestRate as RequestRate
     from .protocol.extensions.records import VisitTime as VisitTime
-    from .protocol.fields.sources import Remark as Remark
-    from .protocol.fields.sources import Source as Source
+    from .protocol.fields.remarks import Remark as Remark
+    from .protocol.fields.remarks import Source as Source
     from .protocol.page.rules import PageRule as PageRule
     from .protocol.page.rules import PageRules as PageRules
     from .protocol.usage.preference import Licence as Licence
@@ -76,8 +76,8 @@ _HOMES = {
     "OtherRecord": "protocol.extensions.records",
     "Policy": "policy",
     "Licence": "protocol.usage.preference",
-    "Remark": "protocol.fields.sources",
-    "Source": "protocol.fields.sources",
+    "Remark": "protocol.fields.remarks",
+    "Source": "protocol.fields.remarks",
     "UsagePreferences": "protocol.usage.preference",
     "Statement": "protocol.usage.preference",
     "Preference": "protocol.usage.preference",
@@ -105,11 +105,11 @@ _HOMES = {
     "normalise": "analysis.rewrite.normal",
     "page_rules": "pages.readings",
     "parse": "protocol.document",
-    "playwright_abort_request": "browsers.pages",
+    "playwright_abort_request": "browsers.browser_pages",
     "policy_for": "crawl",
-    "usage": "pages.asking",
+    "usage": "pages.readings",
     "usage_of": "pages.readings",
-    "RepPageMiddleware": "pages.middleware",
+    "RepPageMiddleware": "pages.page_middleware",
 }
 
 # Type checkers do not see what follows. They cannot read this `__all__`, and would hide the imports

@@ -11,7 +11,7 @@ from scrapy.utils.misc import load_object
 from scrapy_rep.engine.components import MIDDLEWARES, middleware_orders
 from scrapy_rep.engine.journal import log_refusals_in_one_line
 from scrapy_rep.middleware import RepMiddleware
-from scrapy_rep.pages.middleware import RepPageMiddleware
+from scrapy_rep.pages.page_middleware import RepPageMiddleware
 from scrapy_rep.protocol.errors import ConfigurationError
 
 if TYPE_CHECKING:

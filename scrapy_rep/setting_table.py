@@ -13,7 +13,7 @@ from scrapy_rep.protocol.access.guard import Guard
 from scrapy_rep.protocol.access.redirects import LEAST_HOPS
 from scrapy_rep.protocol.extensions.pace import Excess
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
-from scrapy_rep.protocol.page.words import OBEYED
+from scrapy_rep.protocol.page.rule_words import OBEYED
 from scrapy_rep.protocol.units import DAY_SECONDS
 from scrapy_rep.protocol.usage.categories import CATEGORIES
 

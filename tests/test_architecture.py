@@ -416,8 +416,12 @@ process.start()
     unused = (
         *("scrapy_rep.trail", "scrapy_rep.audit", "scrapy_rep.warc", "scrapy_rep.report"),
         *("scrapy_rep.fetching.archive", "scrapy_rep.analysis", "scrapy_rep.survey"),
-        *("scrapy_rep.commands", "scrapy_rep.pages.withholding", "scrapy_rep.pages.elements"),
-        *("scrapy_rep.browsers.judge", "scrapy_rep.browsers.pages", "scrapy_rep.redis_gate"),
+        *("scrapy_rep.commands", "scrapy_rep.pages.withholding", "scrapy_rep.pages.page_html"),
+        *(
+            "scrapy_rep.browsers.judge",
+            "scrapy_rep.browsers.browser_pages",
+            "scrapy_rep.redis_gate",
+        ),
         *("scrapy_rep.cache.link", "scrapy_rep.cache.sqlite", "scrapy_rep.protocol.fields"),
         *("scrapy_rep.protocol.usage.preference", "scrapy_rep.protocol.usage.robots"),
         *("scrapy_rep.protocol.page.rules", "scrapy_rep.protocol.extensions.clean_params"),

@@ -20,7 +20,7 @@ from scrapy.utils.test import get_crawler
 from twisted.internet.defer import succeed
 
 from scrapy_rep import Origin, RepMiddleware
-from scrapy_rep.browsers import pages
+from scrapy_rep.browsers import browser_pages
 from scrapy_rep.engine.floors import Ask
 from scrapy_rep.exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
 from scrapy_rep.fetching.transfer import MARK, Transfer
@@ -534,7 +534,7 @@ def test_pages_of_browsers_are_known_as_the_crawl_s(obeys: bool) -> None:
     request = Request(_PAGE, meta={"playwright": True})
     crawler.signals.send_catch_log(signals.request_reached_downloader, request=request)
     assert "playwright_page_init_callback" in request.meta
-    assert pages._VISITS[request].judge is not None or not obeys
+    assert browser_pages._VISITS[request].judge is not None or not obeys
     crawler.signals.send_catch_log(signals.request_left_downloader, request=request)
     assert "playwright_page_init_callback" not in request.meta
 

@@ -10,8 +10,8 @@ from scrapy_rep.engine.components import BROWSER_HOOK
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+    from .browser_pages import CrawlPages
     from .judge import BrowserJudge
-    from .pages import CrawlPages
 
 
 def pages_of(
@@ -23,7 +23,7 @@ def pages_of(
     """
     if not crawler.settings.get(BROWSER_HOOK):
         return None
+    from .browser_pages import CrawlPages
     from .judge import BrowserJudge  # few crawls have a browser, and load what judges there
-    from .pages import CrawlPages
 
     return CrawlPages(crawler, judge(BrowserJudge) if judge is not None else None)

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from scrapy_rep.pages.elements import is_html, is_unreadable
-from scrapy_rep.pages.resources import resources_of
+from scrapy_rep.pages.page_html import is_html, is_unreadable
+from scrapy_rep.pages.subresources import resources_of
 from scrapy_rep.protocol.verdict import shown
 
 from .judges import as_row, is_refused
@@ -20,7 +20,7 @@ from .running import FOUND, OK, UNREACHABLE
 from .terminal import count_of
 
 if TYPE_CHECKING:
-    from scrapy_rep.pages.resources import Resource
+    from scrapy_rep.pages.subresources import Resource
 
     from .judging import Judgement
     from .seen_page import SeenPage

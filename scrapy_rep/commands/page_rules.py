@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.pages import elements, readings
-from scrapy_rep.protocol.fields.sources import excerpt
-from scrapy_rep.protocol.page.words import REL_NOFOLLOW, UNAVAILABLE_AFTER, lowered
+from scrapy_rep.pages import page_html, readings
+from scrapy_rep.protocol.fields.remarks import excerpt
+from scrapy_rep.protocol.page.rule_words import REL_NOFOLLOW, UNAVAILABLE_AFTER, lowered
 from scrapy_rep.settings import PageSettings
 
 from .running import FOUND, OK, UNREACHABLE
@@ -67,14 +67,14 @@ async def show(page: SeenPage, terminal: Terminal, is_json: bool) -> int:
         _show_text(page, settings, said, refused, terminal)
         for note in notes:
             terminal.line(f"  {terminal.paint('note:', 'yellow')} {note}")
-    if elements.is_unreadable(response):
+    if page_html.is_unreadable(response):
         return UNREACHABLE
     return FOUND if refused or any(rules.rules for rules in said.values()) else OK
 
 
 def _fields(response: Response) -> Iterator[str]:
     """The lines of fields that speak of rules or use, as they were sent."""
-    found = {**elements.page_fields_of(response), **elements.usage_fields_of(response)}
+    found = {**page_html.page_fields_of(response), **page_html.usage_fields_of(response)}
     for name, lines in found.items():
         for line in lines:
             yield f"{name}: {excerpt(line)}"
@@ -83,7 +83,7 @@ def _fields(response: Response) -> Iterator[str]:
 def _metas(response: Response, agents: Sequence[Agent]) -> Iterator[str]:
     """The meta elements that speak of rules or use, to everyone or to an agent."""
     tokens = {lowered(token) for agent in agents for token in agent.tokens}
-    for meta in elements.metas_of(response):
+    for meta in page_html.metas_of(response):
         subject = lowered(meta.subject)
         if subject in _SUBJECTS or subject in tokens:
             place = "" if meta.in_head else ", not in the head"
@@ -91,9 +91,9 @@ def _metas(response: Response, agents: Sequence[Agent]) -> Iterator[str]:
 
 
 def _notes(response: Response, said: Any) -> Iterator[str]:
-    if elements.is_unreadable(response):
+    if page_html.is_unreadable(response):
         yield "its elements cannot be read, so nobody knows what they say"
-    elif not elements.is_html(response):
+    elif not page_html.is_html(response):
         yield "it is no HTML page, so only its fields speak"
     yield from dict.fromkeys(str(remark) for rules in said for remark in rules.remarks)
 

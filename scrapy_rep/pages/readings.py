@@ -15,19 +15,24 @@ from weakref import WeakKeyDictionary
 
 from scrapy.http import Response
 
+from scrapy_rep.engine.origins import origin_of
+from scrapy_rep.meta import is_exempt
+from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.policy import Policy
+from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.page.elements import Meta, PageLink, refused_urls, relations
+from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.protocol.page.page_elements import Meta, PageLink, refused_urls, relations
 from scrapy_rep.protocol.page.rules import PageRules, page_rules_of
 from scrapy_rep.protocol.tokens import ProductTokens
-from scrapy_rep.protocol.usage.answers import Answer, usage_of_answer
 from scrapy_rep.protocol.usage.categories import NO_TOKENS, TDMREP_PATH, UsageTokens
 from scrapy_rep.protocol.usage.licences import LICENCE
 from scrapy_rep.protocol.usage.preference import UsagePreferences
 from scrapy_rep.protocol.usage.tdmrep import TdmFile
+from scrapy_rep.protocol.usage.usage_answers import Answer, usage_of_answer
 
-from . import elements
-from .crawls import crawls_of, tokens_of
+from . import page_html
+from .page_crawls import crawls_of, tokens_of
 
 HEAD = "head"
 """The value of `REP_PAGE_META` by which elements outside of the head are ignored."""
@@ -87,11 +92,11 @@ def page_rules(
     rules = reading.rules.get(key)
     if rules is None:
         rules = page_rules_of(
-            elements.page_fields_of(response),
+            page_html.page_fields_of(response),
             _metas(response, reading),
             tokens,
             only_head=only_head,
-            is_cut=elements.is_cut(response) and elements.is_html(response),
+            is_cut=page_html.is_cut(response) and page_html.is_html(response),
             now=read_at,
         )
         if len(reading.rules) >= _RULES_KEPT:
@@ -138,11 +143,11 @@ def usage_of(
     reading = _reading_of(response)
     answer = Answer(
         url=response.url,
-        fields=elements.usage_fields_of(response),
+        fields=page_html.usage_fields_of(response),
         metas=_metas(response, reading),
         links=_links(response, reading),
-        base_url=elements.base_url_of(response),
-        is_image=elements.is_image(response),
+        base_url=page_html.base_url_of(response),
+        is_image=page_html.is_image(response),
     )
     rules = page_rules(response, tokens, now)
     asked = robots_txt.tdmrep if isinstance(robots_txt, Policy) else None
@@ -151,9 +156,59 @@ def usage_of(
     else:
         file = None if asked is None else asked.file
     found = usage_of_answer(answer, rules, said, file)
-    if (file is not None and file.is_cut) or elements.is_unreadable(response):
+    if (file is not None and file.is_cut) or page_html.is_unreadable(response):
         found = replace(found, is_complete=False)
     return found if asked is None else asked.marked(found)
+
+
+async def usage(response: Response) -> UsagePreferences:
+    """What a response of a crawl and its origin say about the use of its content.
+
+    It rests on the robots.txt as it was when the page was asked for. If that was not judged, since
+    the request carries `dont_obey_robotstxt`, or the crawl does not obey robots.txt, the file is
+    not asked now either, and the preferences are not complete.
+    """
+    policy = _policy_then(response)
+    if policy is None:
+        policy = await _policy_now(response)
+    return usage_of(response, policy)
+
+
+def usage_as_known(response: Response) -> UsagePreferences:
+    """The same by what is in memory: nothing is fetched."""
+    return usage_of(response, _policy_then(response))
+
+
+def _policy_then(response: Response) -> Policy | None:
+    """The policy by which the request of a response was judged."""
+    if response.request is None:
+        return None
+    found = (judge.policy_of(response.request) for judge in _judges_of(response))
+    return next((policy for policy in found if policy is not None), None)
+
+
+async def _policy_now(response: Response) -> Policy | None:
+    """The policy of a response whose request another component replaced after it was judged."""
+    origin = _origin_of(response)
+    if origin is None or response.request is None or is_exempt(response.request):
+        return None
+    for judge in _judges_of(response):
+        return await judge.policies.get(origin)
+    return None
+
+
+def _judges_of(response: Response) -> list[RepMiddleware]:
+    found = (
+        crawl.crawler.get_downloader_middleware(RepMiddleware) for crawl in crawls_of(response)
+    )
+    return [judge for judge in found if judge is not None]
+
+
+def _origin_of(response: Response) -> Origin | None:
+    try:
+        return origin_of(response.url)
+    except InvalidUri:
+        return None
 
 
 def refused_links(response: Response, rels: tuple[str, ...]) -> frozenset[str]:
@@ -161,8 +216,8 @@ def refused_links(response: Response, rels: tuple[str, ...]) -> frozenset[str]:
     reading = _reading_of(response)
     refused = reading.anchors_refused.get(rels)
     if refused is None:
-        links = elements.anchors_of(response)
-        resolve = partial(elements.resolved, response)
+        links = page_html.anchors_of(response)
+        resolve = partial(page_html.resolved, response)
         refused = reading.anchors_refused[rels] = refused_urls(links, rels, resolve)
     return refused
 
@@ -176,14 +231,14 @@ def _reading_of(response: Response) -> _Reading:
 
 def _metas(response: Response, reading: _Reading) -> list[Meta]:
     if reading.metas is None:
-        reading.metas = elements.metas_of(response)
+        reading.metas = page_html.metas_of(response)
     return reading.metas
 
 
 def _links(response: Response, reading: _Reading) -> list[PageLink]:
     if reading.links is None:
         reading.links = [
-            link for link in elements.link_elements_of(response) if LICENCE in relations(link.rel)
+            link for link in page_html.link_elements_of(response) if LICENCE in relations(link.rel)
         ]
     return reading.links
 

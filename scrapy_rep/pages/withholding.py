@@ -13,15 +13,14 @@ from scrapy_rep import stats
 from scrapy_rep.engine.origins import origin_of
 from scrapy_rep.meta import DONT_OBEY_PAGE_RULES, PAGE, USAGE
 from scrapy_rep.protocol.errors import InvalidUri
-from scrapy_rep.protocol.fields.sources import Source
+from scrapy_rep.protocol.fields.remarks import Source
+from scrapy_rep.protocol.page.rule_words import REL_NOFOLLOW
 from scrapy_rep.protocol.page.rules import PageRule, PageRules
-from scrapy_rep.protocol.page.words import REL_NOFOLLOW
 from scrapy_rep.protocol.usage.categories import CATEGORIES
 from scrapy_rep.protocol.usage.preference import Preference, Statement, UsagePreferences
 
-from .asking import usage_as_known
-from .elements import is_unreadable, without_fragment
-from .readings import page_rules, refused_links
+from .page_html import is_unreadable, without_fragment
+from .readings import page_rules, refused_links, usage_as_known
 
 if TYPE_CHECKING:
     from scrapy_rep.decisions import Decisions

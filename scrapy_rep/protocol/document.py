@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from scrapy_rep.protocol.extensions.pace import PACE_KEYS, Asked, asked_of, pace_records
 from scrapy_rep.protocol.extensions.records import OtherRecord, RequestRate, VisitTime
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_uris, sitemap_values
-from scrapy_rep.protocol.usage.of_file import UsageOfFile
+from scrapy_rep.protocol.usage.categories import NO_TOKENS, UsageTokens
 
 from .errors import ConfigurationError
 from .lines import PARSE_LIMIT_OCTETS, RULES, Codings, Kind, Record, clean, records
@@ -28,6 +29,9 @@ from .selection import Selection
 from .text import Text
 from .tokens import ProductTokens, names_of, refuse_url
 from .verdict import Rule, Verdict
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.usage.preference import UsagePreferences
 
 _SELECTIONS_KEPT = 8  # a crawler has one name; one that changes it all the time pays with time
 
@@ -49,7 +53,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class RobotsTxt(UsageOfFile):
+class RobotsTxt:
     """The parseable part of a robots.txt.
 
     Attributes:
@@ -163,6 +167,31 @@ class RobotsTxt(UsageOfFile):
             selection = Selection.of(self.text, self.uri, names_of(key), known)
             self.keep(key, selection)
         return selection
+
+    def usage(
+        self,
+        url: str,
+        product_tokens: ProductTokens = (),
+        usage_tokens: UsageTokens = NO_TOKENS,
+    ) -> UsagePreferences:
+        """What the file says about the use of the content at a URL of this origin.
+
+        Cost: linear in the octets, for each call; and what `FileUsage.preferences` costs.
+
+        Args:
+            url: as `verdict` takes it.
+            product_tokens: as `verdict` takes them; none for the ``*`` group.
+            usage_tokens: product tokens by the category for which they stand, such as
+                ``{"train-ai": ["GPTBot"]}``: a group of their own that disallows the URL says n.
+
+        Raises:
+            InvalidProductToken: a token holds what no user-agent line could name.
+            ValueError: a key of `usage_tokens` is no category.
+        """
+        from scrapy_rep.protocol.usage.robots import FileUsage  # few programs ask
+
+        selection = self.selection(product_tokens)
+        return FileUsage.of(self.text, self.uri, selection, usage_tokens).preferences(url)
 
     def is_ready_for(self, product_tokens: ProductTokens) -> bool:
         """Whether a verdict for these tokens takes no reading of the file."""

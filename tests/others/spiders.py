@@ -100,9 +100,9 @@ class UnwatchedSpider(BrowserSpider):
         super().__init__(**arguments)
         from playwright.async_api import BrowserContext, Error
 
-        from scrapy_rep.browsers import pages
+        from scrapy_rep.browsers import browser_pages
 
-        pages._WATCH_SECONDS = 2.0
+        browser_pages._WATCH_SECONDS = 2.0
         opened = BrowserContext.new_cdp_session
         count = 0
 

@@ -14,7 +14,7 @@ from scrapy.utils.test import get_crawler
 from twisted.internet.defer import Deferred
 
 from scrapy_rep import playwright_abort_request
-from scrapy_rep.browsers import pages
+from scrapy_rep.browsers import browser_pages
 from scrapy_rep.browsers.judge import BrowserJudge
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -141,7 +141,7 @@ def test_what_can_not_be_judged_is_aborted(
     settings = {"REP_BROWSER_WAIT_SECONDS": 0.05, "REP_DRY_RUN": dry_run}
     crawler = get_crawler(settings_dict=settings)
     context = Context()
-    pages._JUDGES[context] = browser_judge(crawler, judge)
+    browser_pages._JUDGES[context] = browser_judge(crawler, judge)
 
     async def check() -> None:
         answer = await playwright_abort_request(Asked(url, context))
@@ -168,7 +168,7 @@ def test_pages_keep_few_origins_waiting_at_a_time() -> Deferred[None]:
             under_way.discard(request.url)
 
     context = Context()
-    pages._JUDGES[context] = browser_judge(crawler, judge)
+    browser_pages._JUDGES[context] = browser_judge(crawler, judge)
     requests = [Asked(f"https://host{number}.example/", context) for number in range(50)]
 
     async def check() -> None:
@@ -184,10 +184,10 @@ def test_pages_keep_few_origins_waiting_at_a_time() -> Deferred[None]:
 
 def test_no_page_keeps_its_crawl() -> None:
     context = Context()
-    pages._JUDGES[context] = None
-    before = len(pages._JUDGES)
+    browser_pages._JUDGES[context] = None
+    before = len(browser_pages._JUDGES)
     del context
-    assert len(pages._JUDGES) == before - 1
+    assert len(browser_pages._JUDGES) == before - 1
 
 
 def test_nothing_of_other_packages_is_loaded() -> None:
@@ -229,7 +229,9 @@ def test_only_the_page_itself_goes_where_the_crawl_sent_it(kind: type[Asked]) ->
         judge = browser_judge(get_crawler(), disallowed)
         inner, outer = kind(URL, context), Navigation(URL, context)
         inner._page = outer._page
-        pages._PAGES[outer._page] = pages._Visit(judge, URL, "", None, is_due=True, is_fresh=True)
+        browser_pages._PAGES[outer._page] = browser_pages._Visit(
+            judge, URL, "", None, is_due=True, is_fresh=True
+        )
         assert await playwright_abort_request(inner) is True
         assert await playwright_abort_request(outer) is False
 
@@ -279,7 +281,7 @@ def test_what_no_page_s_route_sees_is_judged_by_that_of_its_context(
         context, route = Browser(), Route()
         judging = browser_judge(get_crawler(), judge)
         judging.is_asked = is_asked
-        await pages._watch_context(context, judging)
+        await browser_pages._watch_context(context, judging)
         ((pattern, handler),) = context.routes
         await handler(route, Asked(URL, context))
         assert (pattern, route.answers) == ("**", [answer])
@@ -298,7 +300,9 @@ def test_a_page_goes_unasked_only_once_and_where_the_crawl_sent_it(
         for url, expected in ((URL, False), ("https://example.com/b", not is_fresh)):
             request = Navigation(url)
             page = request._page
-            pages._PAGES[page] = pages._Visit(judge, URL, "", None, is_due=True, is_fresh=is_fresh)
+            browser_pages._PAGES[page] = browser_pages._Visit(
+                judge, URL, "", None, is_due=True, is_fresh=is_fresh
+            )
             assert await playwright_abort_request(request) is expected
             assert await playwright_abort_request(request) is True
 
@@ -326,13 +330,13 @@ def test_requests_without_a_page(
     kind: type[Asked], answer: str, monkeypatch: pytest.MonkeyPatch
 ) -> Deferred[None]:
     """What no page is made for is aborted."""
-    monkeypatch.setattr(pages, "_LOOKS", 2)
+    monkeypatch.setattr(browser_pages, "_LOOKS", 2)
 
     async def check() -> None:
         route = Route()
         judge = browser_judge(get_crawler(), allowed)
         judge.is_asked = True
-        await pages._route(judge, route, kind(URL, Crashing()))
+        await browser_pages._route(judge, route, kind(URL, Crashing()))
         assert route.answers == [answer]
 
     return deferred_from_coro(check())
@@ -351,11 +355,11 @@ def test_a_page_that_is_not_watched_fetches_nothing(is_gone: bool) -> Deferred[N
     async def check() -> None:
         context, route = Crashing(), Route()
         judge = browser_judge(get_crawler(), allowed)
-        pages._JUDGES[context] = judge
+        browser_pages._JUDGES[context] = judge
         request = Asked(URL, context)
         request._page.is_gone = is_gone
         assert await playwright_abort_request(request) is True
-        await pages._route(judge, route, request)
+        await browser_pages._route(judge, route, request)
         assert route.answers == ["blockedbyclient"]
 
     return deferred_from_coro(check())
@@ -364,7 +368,7 @@ def test_a_page_that_is_not_watched_fetches_nothing(is_gone: bool) -> Deferred[N
 def test_a_page_that_closes_while_it_is_used() -> Deferred[None]:
     async def check() -> None:
         context = Context()
-        pages._JUDGES[context] = browser_judge(get_crawler(), allowed)
+        browser_pages._JUDGES[context] = browser_judge(get_crawler(), allowed)
         request = Asked(URL, context)
         assert await playwright_abort_request(request) is False
         request._page.is_gone = True

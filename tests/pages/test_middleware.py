@@ -21,8 +21,8 @@ from scrapy_rep import (
     RepPageMiddleware,
     page_rules,
 )
-from scrapy_rep.pages import elements, readings
-from scrapy_rep.pages.crawls import crawls_of
+from scrapy_rep.pages import page_html, readings
+from scrapy_rep.pages.page_crawls import crawls_of
 
 from .answers import URL, meta, page, response_of
 
@@ -208,13 +208,13 @@ def test_nothing_holds_a_response() -> None:
 
 def test_a_page_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Response] = []
-    metas_of = elements.metas_of
+    metas_of = page_html.metas_of
 
     def counted(response: Response) -> Any:
         read.append(response)
         return metas_of(response)
 
-    monkeypatch.setattr(elements, "metas_of", counted)
+    monkeypatch.setattr(page_html, "metas_of", counted)
     response = response_of(_PAGE)
     for _ in range(3):
         assert page_rules(response, "FooBot").noindex

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from scrapy_rep import PageRules, parse, usage_of
 from scrapy_rep.protocol.page.directives import Line
-from scrapy_rep.protocol.page.elements import Meta
+from scrapy_rep.protocol.page.page_elements import Meta
+from scrapy_rep.protocol.page.rule_words import RULES, VALUED, WORDS
 from scrapy_rep.protocol.page.rules import page_rules_of
-from scrapy_rep.protocol.page.words import RULES, VALUED, WORDS
-from scrapy_rep.protocol.usage.answers import Answer, usage_of_answer
 from scrapy_rep.protocol.usage.categories import CATEGORIES
+from scrapy_rep.protocol.usage.usage_answers import Answer, usage_of_answer
 
 from . import model
 from .answers import response_of

@@ -7,7 +7,7 @@ import time
 import pytest
 from scrapy.http import HtmlResponse, Response, TextResponse
 
-from scrapy_rep.pages.resources import resources_of
+from scrapy_rep.pages.subresources import resources_of
 
 URL = "https://h.example/d/page"
 

@@ -12,9 +12,9 @@ from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 
 from scrapy_rep import PageRules, page_rules
-from scrapy_rep.pages.elements import without_fragment
+from scrapy_rep.pages.page_html import without_fragment
 from scrapy_rep.pages.readings import refused_links
-from scrapy_rep.protocol.fields.sources import Problem
+from scrapy_rep.protocol.fields.remarks import Problem
 from scrapy_rep.protocol.page.dates import date_of
 from scrapy_rep.protocol.page.rules import page_rules_of
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.protocol.fields.links import field_links
 from scrapy_rep.protocol.fields.structured import (
     Date,
     DisplayString,
@@ -16,6 +15,7 @@ from scrapy_rep.protocol.fields.structured import (
     dictionary,
     member_list,
 )
+from scrapy_rep.protocol.usage.licences import field_links
 
 
 def only(text: str) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep import Preference, UsagePreferences, parse, usage_of
-from scrapy_rep.protocol.fields.sources import Problem
+from scrapy_rep.protocol.fields.remarks import Problem
 from scrapy_rep.protocol.usage.tdmrep import TdmFile
 
 from .answers import URL, meta, page, response_of

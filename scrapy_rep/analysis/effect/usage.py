@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from scrapy_rep.analysis.outline import Outline, outline
 from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.usage.categories import CATEGORIES, NO_TOKENS
-from scrapy_rep.protocol.usage.patterns import divided
 from scrapy_rep.protocol.usage.preference import UsagePreferences
 from scrapy_rep.protocol.usage.robots import FileUsage
+from scrapy_rep.protocol.usage.scoped import divided
 
 from .budget import Budget
 from .differences import UNNAMED, TooMuchToCompare, agents_of

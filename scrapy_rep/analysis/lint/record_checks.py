@@ -11,12 +11,11 @@ from scrapy_rep.analysis.findings import CODE_OF_SLIP, Finding
 from scrapy_rep.analysis.outline import Block, Line, Outline
 from scrapy_rep.protocol.extensions import records
 from scrapy_rep.protocol.extensions.sitemaps import absolute_uri, sitemap_line
-from scrapy_rep.protocol.fields.sources import Remarks, Source
+from scrapy_rep.protocol.fields.remarks import Remarks, Source
 from scrapy_rep.protocol.lines import Kind
-from scrapy_rep.protocol.usage.content_signal import content_signal
-from scrapy_rep.protocol.usage.content_usage import content_usage
-from scrapy_rep.protocol.usage.patterns import divided
+from scrapy_rep.protocol.usage.content_fields import content_signal, content_usage
 from scrapy_rep.protocol.usage.preference import Preference
+from scrapy_rep.protocol.usage.scoped import divided
 
 from .agents import ignores_crawl_delay
 

@@ -18,10 +18,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from scrapy_rep.protocol.fields.sources import Problem, Remarks, Source
+from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source
 
 from .dates import is_weekday
-from .words import SPELLINGS, UNAVAILABLE_AFTER, VALUED, WORDS, Value, lowered
+from .rule_words import SPELLINGS, UNAVAILABLE_AFTER, VALUED, WORDS, Value, lowered
 
 Directive = tuple[str, Value]
 """A rule and its value."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from scrapy_rep.protocol.fields.sources import (
+from scrapy_rep.protocol.fields.remarks import (
     Problem,
     Remark,
     Remarks,
@@ -31,8 +31,8 @@ from scrapy_rep.protocol.fields.structured import (
 from scrapy_rep.protocol.tokens import Names, ProductTokens, names_of
 
 from .directives import Directive, Line, is_everyone
-from .elements import Meta
-from .words import RULES, SPELLINGS, UNAVAILABLE_AFTER, VALUED, WORDS, Value, lowered
+from .page_elements import Meta
+from .rule_words import RULES, SPELLINGS, UNAVAILABLE_AFTER, VALUED, WORDS, Value, lowered
 
 X_ROBOTS_TAG = "x-robots-tag"
 ROBOTS_TAG = "robots-tag"

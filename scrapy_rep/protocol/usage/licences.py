@@ -1,17 +1,18 @@
 """Licences (RSL 1.0): License records of robots.txt, Link fields, and ``link`` elements.
 
-They change no preference. Linear in what is read.
+They change no preference. In a line of the Link field (RFC 8288, 3), what stands before the first
+syntax error counts. Linear in what is read.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
 
-from scrapy_rep.protocol.fields.links import field_links
-from scrapy_rep.protocol.fields.sources import Problem, Remarks, Source, text_of
-from scrapy_rep.protocol.page.elements import PageLink, relations
+from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source, text_of
+from scrapy_rep.protocol.page.page_elements import PageLink, relations
 
 from .preference import Licence
 
@@ -23,6 +24,13 @@ _SCHEMES = ("http", "https")
 _RELATIVE = re.compile(
     r"\.{0,2}/.*|[\w.%-]+/.*|[\w%-]+\.(?:xml|rsl|html?|txt|json|md|pdf)", re.ASCII
 )
+_TARGET = re.compile(r"[ \t,]*<([^<>]*)>")
+_PARAMETER = re.compile(
+    r"[ \t]*;[ \t]*([^\s;,=\"<>]*)"  # its name
+    r"[ \t]*(?:=[ \t]*(?:\"([^\"\\]*(?:\\.[^\"\\]*)*)\"|([^\s;,\"<>]*)))?"  # its value
+)
+_ESCAPE = re.compile(r"\\(.)")
+_SEPARATOR = re.compile(r"[ \t]*(?:,|$)")
 
 
 def of_record(value: bytes, robots_txt: str, source: Source, remarks: Remarks) -> Licence | None:
@@ -66,3 +74,31 @@ def _absolute(base: str, reference: str) -> str:
         return ""
     is_clean = not any(map(str.isspace, uri))
     return uri if parts.scheme in _SCHEMES and parts.netloc and is_clean else ""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldLink:
+    """One link of the field: its target as written, and its first `rel` and `type`, lower case."""
+
+    target: str
+    relations: tuple[str, ...]
+    media_type: str
+
+
+def field_links(text: str) -> Iterator[FieldLink]:
+    """The links of one line, in order."""
+    at = 0
+    while found := _TARGET.match(text, at):
+        parameters: dict[str, str] = {}
+        at = found.end()
+        while parameter := _PARAMETER.match(text, at):
+            name, quoted, bare = parameter.groups()
+            value = _ESCAPE.sub(r"\1", quoted) if quoted is not None else bare or ""
+            parameters.setdefault(name.lower(), value)
+            at = parameter.end()
+        relations = tuple(parameters.get("rel", "").lower().split())
+        yield FieldLink(found[1].strip(), relations, parameters.get("type", "").lower())
+        separator = _SEPARATOR.match(text, at)
+        if separator is None:
+            return
+        at = separator.end()

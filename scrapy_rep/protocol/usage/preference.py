@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from scrapy_rep.protocol.fields.sources import Remark, Remarks, Source
+from scrapy_rep.protocol.fields.remarks import Remark, Remarks, Source
 
 from .categories import AI_INPUT, CATEGORIES, SEARCH, TDM, TRAIN_AI
 

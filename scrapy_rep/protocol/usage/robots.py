@@ -19,17 +19,15 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from scrapy_rep.protocol.extensions.records import records_with
-from scrapy_rep.protocol.fields.sources import Problem, Remark, Remarks, Source, excerpt
+from scrapy_rep.protocol.fields.remarks import Problem, Remark, Remarks, Source, excerpt
 from scrapy_rep.protocol.lines import Record, UserAgentLines, has_rule
 from scrapy_rep.protocol.selection import Selection
 from scrapy_rep.protocol.text import Text
 from scrapy_rep.protocol.tokens import EVERYONE, names_of
 
 from .categories import CATEGORIES, UsageTokens
-from .content_signal import content_signal
-from .content_usage import content_usage
+from .content_fields import content_signal, content_usage
 from .licences import of_record
-from .patterns import Scoped, divided, matching, paths_of
 from .preference import (
     Licence,
     Preference,
@@ -40,6 +38,7 @@ from .preference import (
     first_of,
     least_use,
 )
+from .scoped import Scoped, divided, matching, paths_of
 
 _CONTENT_USAGE = b"content-usage"
 _CONTENT_SIGNAL = b"content-signal"

@@ -12,7 +12,7 @@ from json import loads
 from typing import Any
 from urllib.parse import urljoin
 
-from scrapy_rep.protocol.fields.sources import (
+from scrapy_rep.protocol.fields.remarks import (
     TEXT_CHARACTERS,
     Problem,
     Remark,
@@ -22,13 +22,13 @@ from scrapy_rep.protocol.fields.sources import (
     text_of,
 )
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
-from scrapy_rep.protocol.page.elements import Meta
-from scrapy_rep.protocol.page.words import lowered
+from scrapy_rep.protocol.page.page_elements import Meta
+from scrapy_rep.protocol.page.rule_words import lowered
 from scrapy_rep.protocol.paths import normal_pattern
 
 from .categories import TDM, TRAIN_AI
-from .patterns import Scoped, matching, paths_of
 from .preference import Preference, Statement
+from .scoped import Scoped, matching, paths_of
 
 RESERVATION = "tdm-reservation"
 POLICY = "tdm-policy"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .elements import elements_of, resolved
+from .page_html import elements_of, resolved
 
 if TYPE_CHECKING:
     from scrapy.http import Response

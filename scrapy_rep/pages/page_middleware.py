@@ -18,7 +18,7 @@ from scrapy_rep.meta import PAGE, USAGE
 from scrapy_rep.settings import PageSettings
 from scrapy_rep.witness import witness_of
 
-from .crawls import PageCrawl
+from .page_crawls import PageCrawl
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from scrapy_rep.protocol.fields.sources import Problem, Remarks, Source, excerpt, text_of
-from scrapy_rep.protocol.page.elements import Meta, PageLink
+from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source, excerpt, text_of
+from scrapy_rep.protocol.page.page_elements import Meta, PageLink
+from scrapy_rep.protocol.page.rule_words import UNAVAILABLE_AFTER
 from scrapy_rep.protocol.page.rules import Fields, PageRules
-from scrapy_rep.protocol.page.words import UNAVAILABLE_AFTER
 
 from . import licences, tdmrep
 from .categories import SEARCH, TRAIN_AI
-from .content_signal import content_signal
-from .content_usage import content_usage
+from .content_fields import content_signal, content_usage
 from .preference import Preference, Statement, UsagePreferences, each_once, first_of
 
 CONTENT_USAGE = "content-usage"

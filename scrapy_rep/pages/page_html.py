@@ -17,9 +17,9 @@ from scrapy.http import Headers, HtmlResponse, Response, TextResponse
 from scrapy.utils.response import get_base_url
 from w3lib.url import safe_url_string
 
-from scrapy_rep.protocol.page.elements import Meta, PageLink
+from scrapy_rep.protocol.page.page_elements import Meta, PageLink
 from scrapy_rep.protocol.page.rules import ROBOTS_TAG, X_ROBOTS_TAG
-from scrapy_rep.protocol.usage.answers import USAGE_FIELDS
+from scrapy_rep.protocol.usage.usage_answers import USAGE_FIELDS
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from .words import lowered
+from .rule_words import lowered
 
 _HTTP_EQUIV = frozenset(["x-robots-tag", "robots"])
 

@@ -1,7 +1,14 @@
-"""Content-Signal (Content Signals, a policy of Cloudflare): ``search=yes, ai-train=no``.
+"""Content-Usage and Content-Signal, in robots.txt and as fields: preferences by category.
 
-There is no grammar to speak of, so slips that forbid are understood, such as ``ai-train: N``; of
-permissions only ``yes`` is. Linear in the octets: they are cut into words and marks once.
+Content-Usage (draft-ietf-aipref-attach, draft-ietf-aipref-vocab) is a Dictionary. Labels count
+letter case, and values are the Tokens ``y`` and ``n``; everything else says nothing, and so does a
+value that fails to parse.
+
+Content-Signal (Content Signals, a policy of Cloudflare), ``search=yes, ai-train=no``, has no
+grammar to speak of, so slips that forbid are understood, such as ``ai-train: N``; of permissions
+only ``yes`` is.
+
+Linear in the octets.
 """
 
 from __future__ import annotations
@@ -10,18 +17,44 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from scrapy_rep.protocol.fields.sources import Problem, Remarks, Source
+from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source
+from scrapy_rep.protocol.fields.structured import Item, Member, Token, dictionary
 
 from .categories import AI_INPUT, SEARCH, TRAIN_AI
 from .preference import USES, Preference, least_use
 
+_LABELS = (TRAIN_AI, SEARCH)
+_BY_TOKEN = {"y": Preference.ALLOWED, "n": Preference.DISALLOWED}
 _CATEGORIES = {"ai-train": TRAIN_AI, "search": SEARCH, "ai-input": AI_INPUT}
-_PREFERENCES = {
+_BY_WORD = {
     **dict.fromkeys(("no", "n", "false", "0", "disallow", "deny"), Preference.DISALLOWED),
     "yes": Preference.ALLOWED,
 }
 _PARTS = re.compile(r"[^\s=:,;]+|[=:,;]")
 _USE = "use"
+
+
+def content_usage(octets: bytes, source: Source, remarks: Remarks) -> dict[str, Preference] | None:
+    """What a value says about each category; None if it is no Dictionary."""
+    members = dictionary(octets)
+    if members is None:
+        remarks.add(Problem.NO_DICTIONARY, source, octets)
+        return None
+    found = {}
+    for label, member in members.items():
+        preference = _preference(member)
+        if label not in _LABELS:
+            remarks.add(Problem.UNKNOWN_LABEL, source, label)
+        elif preference is None:
+            remarks.add(Problem.UNKNOWN_PREFERENCE, source, octets)
+        else:
+            found[label] = preference
+    return found
+
+
+def _preference(member: Member) -> Preference | None:
+    is_token = isinstance(member, Item) and isinstance(member.value, Token)
+    return _BY_TOKEN.get(str(member.value)) if is_token else None  # type: ignore[union-attr]
 
 
 @dataclass(slots=True)
@@ -36,7 +69,7 @@ def content_signal(text: str, source: Source, remarks: Remarks) -> Signals:
     """Read a value, without its path; what cannot be read is remarked and says nothing."""
     found = Signals()
     for key, value in _pairs(text.lower()):
-        category, preference = _CATEGORIES.get(key), _PREFERENCES.get(value)
+        category, preference = _CATEGORIES.get(key), _BY_WORD.get(value)
         if category is not None and preference is not None:
             if found.preferences.get(category) is not Preference.DISALLOWED:
                 found.preferences[category] = preference
