@@ -63,7 +63,6 @@ _BLANK = " \t\r\n\v\f\0\ufeff"
 _BLANK_OF_XML = " \t\r\n\ufeff"
 _ADDRESS = re.compile("https?://", re.IGNORECASE)
 _ANY_ADDRESS = re.compile("(?:^|[\r\n])[ \t\v\f\0\ufeff]*https?://", re.IGNORECASE)
-_ATTRIBUTES = ("href", "rel", "isPermaLink")
 _FEED_NAMES = {"pubDate": "lastmod", "date": "lastmod", "updated": "lastmod"}
 _AROUND = "rep"  # an element that we put around the root
 _LEVELS = 1000  # of it: each end tag without a start ends one
@@ -252,12 +251,8 @@ class _XmlReader:
     def _begin_child(self, tag: str, attributes: Mapping[str, str]) -> None:
         if len(self._children) == _VALUES_AN_ENTRY:
             return
-        read = {
-            name: value
-            for name, value in attributes.items()
-            if name in _ATTRIBUTES and len(value) <= _VALUE_CHARACTERS
-        }
-        self._children.append(_Child(tag, read, []))
+        is_long = sum(map(len, attributes.values())) > _VALUE_CHARACTERS
+        self._children.append(_Child(tag, {} if is_long else dict(attributes), []))
         self._is_in_text, self._room = True, _VALUE_CHARACTERS
 
     def data(self, text: str) -> None:

@@ -100,10 +100,8 @@ class RobotsSitemapMixin(Starts):
         self._origins()
         for url in self.sitemap_urls:
             if web_request(url) is None:
-                raise ConfigurationError(
-                    f"sitemap_urls: {url!r} is not a URL of the web; give URLs that begin with "
-                    "'https://' or 'http://'"
-                )
+                wrong = f"sitemap_urls: {url!r} is not a URL of the web"
+                raise ConfigurationError(f"{wrong}; give URLs that begin with 'https://'")
 
     async def start(self) -> AsyncIterator[Any]:
         """The requests of the other spider, then the sitemaps of each site as its policy arrives.
@@ -118,8 +116,10 @@ class RobotsSitemapMixin(Starts):
             if isinstance(one, Request) and one.url in start_urls:
                 self._pages.note_begun(one)
             yield one
-        for request in self._named_sitemaps():
-            yield request
+        for url in self.sitemap_urls:
+            origin = None if is_robots_txt(url) else origin_of(url)
+            for request in self._sitemap_request(url, origin) if origin else ():
+                yield request
         found = map(policies.get, self._origins())
         async for policy in as_they_come(found, _POLICIES_AT_A_TIME):
             async for requests in _breathing(self._seeds(policy)):
@@ -162,36 +162,21 @@ class RobotsSitemapMixin(Starts):
         asked = filter(None, map(origin_of, filter(is_robots_txt, self.sitemap_urls)))
         return list(dict.fromkeys([*named, *asked]))
 
-    def _named_sitemaps(self) -> Iterator[Request]:
-        """The requests for `sitemap_urls`; a robots.txt among them stands for its origin."""
-        for url in self.sitemap_urls:
-            origin = origin_of(url)
-            if origin is not None and not is_robots_txt(url):
-                yield from self._sitemap_request(url, origin)
-
     def _seeds(self, policy: Policy) -> Iterator[Iterator[Request]]:
         for url in policy.sitemaps:
             yield self._sitemap_request(url, policy.origin)
         if policy.sitemaps:
             return
         if policy.is_unreachable:
-            self._warn(
-                "The sitemaps of %s are not known, because its robots.txt is unreachable (%s)",
-                policy.origin,
-                policy.event,
-            )
+            told = "The sitemaps of %s are not known, because its robots.txt is unreachable (%s)"
+            self._tell(told, policy.origin, policy.event)
         elif self._probes:
-            yield self._probe(policy.origin, 0)
-
-    def _probe(self, origin: Origin, number: int) -> Iterator[Request]:
-        """The request for a well-known place, or for the next one if that must not be fetched."""
-        if number < len(WELL_KNOWN):
-            yield from self._sitemap_request(f"{origin}{WELL_KNOWN[number]}", origin, number)
+            yield self._probe_after(policy.origin, -1)
 
     def _probe_after(self, origin: Origin, probe: int | None) -> Iterator[Request]:
-        """The request for the next well-known place, if the last one was such a probe."""
-        if probe is not None:
-            yield from self._probe(origin, probe + 1)
+        """The request for the well-known place after this one; none if the last was no probe."""
+        if probe is not None and probe + 1 < len(WELL_KNOWN):
+            yield from self._sitemap_request(f"{origin}{WELL_KNOWN[probe + 1]}", origin, probe + 1)
 
     def _sitemap_request(
         self, url: str, origin: Origin, probe: int | None = None
@@ -230,17 +215,14 @@ class RobotsSitemapMixin(Starts):
         self._count(stats.SITEMAP_LEFT_OUT.format(reason.value))
         if (origin, reason) not in self._told:
             self._told.add((origin, reason))
-            logger.log(
-                logging.INFO if reason is LeftOut.DISALLOWED else logging.WARNING,
-                "The sitemap %s of %s is not fetched (%s); others for this reason are only counted",
-                url[:200],
-                origin,
-                reason.value,
-                extra={"spider": self},
+            level = logging.INFO if reason is LeftOut.DISALLOWED else logging.WARNING
+            told = (
+                "The sitemap %s of %s is not fetched (%s); others for this reason are only counted"
             )
+            self._tell(told, url[:200], origin, reason.value, level=level)
 
-    def _warn(self, message: str, *values: Any) -> None:
-        logger.warning(message, *values, extra={"spider": self})
+    def _tell(self, message: str, *values: Any, level: int = logging.WARNING) -> None:
+        logger.log(level, message, *values, extra={"spider": self})
 
     # Scrapy's callback of this name returns all requests at once, which may be very many.
     async def _parse_sitemap(  # type: ignore[override]
@@ -267,7 +249,7 @@ class RobotsSitemapMixin(Starts):
         sitemap = Sitemap(body or b"", is_cut=is_cut)
         if sitemap.kind is None:
             self._count(stats.SITEMAP_INVALID)
-            self._warn("%s is not a sitemap", response)
+            self._tell("%s is not a sitemap", response)
             yield self._probe_after(origin, probe)
             return
         self._count(stats.SITEMAP_READ.format(sitemap.kind.value))
@@ -275,11 +257,11 @@ class RobotsSitemapMixin(Starts):
             yield self._requests_of(entry, sitemap.kind, response, origin)
         if sitemap.is_cut:
             self._count(stats.SITEMAP_CUT)
-            self._warn("Only the beginning of %s was read (%d octets)", response, sitemap.octets)
+            self._tell("Only the beginning of %s was read (%d octets)", response, sitemap.octets)
         if sitemap.damage:
             self._count(stats.SITEMAP_DAMAGED)
             told = "%s is damaged (%s); as much of it as possible was read"
-            self._warn(told, response, sitemap.damage)
+            self._tell(told, response, sitemap.damage)
 
     def _sitemaps_in(self, response: Response, origin: Origin) -> Iterator[Request]:
         """The requests for the sitemaps in a robots.txt that the user requested as a sitemap."""
