@@ -132,10 +132,6 @@ class TestContentUsage:
         for key, value in (("Content-Usage", "train-ai=n"), ("Content-Signal", "ai-train=no")):
             usage = usage_in(f"User-agent: *|{key}: {value}|User-agent: FooBot|Allow: /")
             assert known(usage) == _TRAIN
-            assert problems(usage) == [Problem.AMONG_USER_AGENTS]
-            usage = usage_in(
-                f"User-agent: *|{key}: {value}|Allow: /|User-agent: x|Allow: /", tokens=()
-            )
             assert problems(usage) == []
 
     def test_dot_segments_are_judged_twice(self) -> None:

@@ -59,7 +59,6 @@ class Problem(Enum):
     UNKNOWN_PREFERENCE = "neither y nor n: it says nothing"
     UNREADABLE_SIGNAL = "no signal that can be read"
     BEFORE_GROUPS = "it stands before any group"
-    AMONG_USER_AGENTS = "it stands between user-agent lines: it belongs to the group they form"
     UNHEARD_PERMISSION = "a permission that does not count here"
     INVALID_RESERVATION = "a reservation that is neither 0 nor 1"
     DIFFERING = "statements that differ: the most restrictive counts"

@@ -20,7 +20,7 @@ from hashlib import sha256
 
 from scrapy_rep.protocol.extensions.records import records_with
 from scrapy_rep.protocol.fields.remarks import Problem, Remark, Remarks, Source, excerpt
-from scrapy_rep.protocol.lines import Record, UserAgentLines, has_rule
+from scrapy_rep.protocol.lines import Record, UserAgentLines
 from scrapy_rep.protocol.selection import Selection
 from scrapy_rep.protocol.text import Text
 from scrapy_rep.protocol.tokens import EVERYONE, names_of
@@ -222,15 +222,6 @@ def _records(octets: bytes, lowered: bytes, keys: tuple[bytes, ...]) -> Iterator
     )
 
 
-def _spans_without_rules(octets: bytes) -> Iterator[tuple[int, int]]:
-    """Where one user-agent line follows another without a rule between them; linear."""
-    previous_stop: int | None = None
-    for start, stop, _ in UserAgentLines(octets):
-        if previous_stop is not None and not has_rule(octets, previous_stop, start):
-            yield previous_stop, start
-        previous_stop = stop
-
-
 def _others(
     text: Text, robots_txt: str, usage_tokens: UsageTokens
 ) -> Iterator[tuple[str, Selection]]:
@@ -260,18 +251,10 @@ class _Reader:
         return Source(name, line=line, uri=self._uri)
 
     def remark_places(self, name: str, records: list[Record], groups_at: int) -> None:
-        """Remark on records before all groups, and on those that user-agent lines follow."""
-        if not records:
-            return
-        spans = _spans_without_rules(self._octets)
-        span = next(spans, None)
+        """Remark on records before all groups."""
         for record in records:
-            while span is not None and span[1] <= record[0]:
-                span = next(spans, None)
             if record[0] < groups_at:
                 self._remarks.add(Problem.BEFORE_GROUPS, self._source(name, record), record[3])
-            elif span is not None and span[0] <= record[0]:
-                self._remarks.add(Problem.AMONG_USER_AGENTS, self._source(name, record), record[3])
 
     def usage(self, records: Iterable[Record]) -> Iterator[Scoped[_Said]]:
         """What Content-Usage records say; what fails to parse is no record."""
