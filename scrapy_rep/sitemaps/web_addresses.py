@@ -44,8 +44,11 @@ def is_robots_txt(url: str) -> bool:
 
 def join(base: str, address: str) -> str:
     """An absolute URL; empty if the address is invalid."""
+    address = address.strip()
+    if address.startswith(("http://", "https://")):  # nearly all are absolute
+        return address
     try:
-        return urljoin(base, address.strip())
+        return urljoin(base, address)
     except ValueError:
         return ""
 
