@@ -38,6 +38,7 @@ _SILENT_CHARACTERS = 1 << 19  # without a tag; so also of one tag or comment
 _SILENT_ELEMENTS = 100_000  # between two entries
 _NAMES = 1000  # libxml2 keeps each for as long as the process lives
 _DEPTH = 100_000
+_DAMAGES = 1_000_000  # 20 for each entry: with more errors, a file is not a sitemap
 
 
 class SitemapKind(Enum):
@@ -216,6 +217,7 @@ class _XmlReader:
         self._found, self._has_heard = [], False
         mended = self._mender.mended(text)
         self._parser.feed(mended.encode())
+        self.is_over |= self._mender.damages > _DAMAGES
         if self._root_end in mended or (self._has_root and self._depth <= _LEVELS):
             self.is_unfinished = False
         if not self.damage:

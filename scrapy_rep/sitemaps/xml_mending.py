@@ -58,15 +58,18 @@ class XmlMender:
 
     Attributes:
         damage: the first error, in words; empty without one.
+        damages: how many errors there are.
     """
 
     def __init__(self) -> None:
         self.damage = ""
+        self.damages = 0
         self._rest = ""  # a tag or the like that has not ended yet
 
     def note(self, damage: str) -> None:
         """Note an error."""
         self.damage = self.damage or damage
+        self.damages += 1
 
     def mended(self, text: str) -> str:
         """Well-formed but for the pairing of tags: what ends in this piece."""
