@@ -37,15 +37,15 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import Origin, RepMiddleware, parse
-from scrapy_rep.audit import records
-from scrapy_rep.audit.checking import check
-from scrapy_rep.audit.reading import Run
 from scrapy_rep.commands.replaying import Replayer
 from scrapy_rep.policy import Policy
+from scrapy_rep.proof import trail_records as records
+from scrapy_rep.proof.report.report_writing import write_report
+from scrapy_rep.proof.trail_check import check
+from scrapy_rep.proof.trail_reading import Run
 from scrapy_rep.protocol.access.events import Meaning
 from scrapy_rep.protocol.access.knowledge import Step
 from scrapy_rep.reading import Reading, digest_of
-from scrapy_rep.report.writing import write_report
 
 _BODY = b"User-agent: *\n" + b"".join(b"Disallow: /private/%d\n" % n for n in range(14))
 _ROUNDS = 10

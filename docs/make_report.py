@@ -26,11 +26,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "example_project"))
 
 from demo.web import PACED_SITE, SITES, DemoWeb, PagesWeb
 
-from scrapy_rep.audit import records
-from scrapy_rep.audit.reading import MANIFEST, Run, runs_in
-from scrapy_rep.audit.segment import Segment
-from scrapy_rep.report.making import report_of
-from scrapy_rep.report.page import page, write
+from scrapy_rep.proof import trail_records as records
+from scrapy_rep.proof.report.report_making import report_of
+from scrapy_rep.proof.report.report_page import page, write
+from scrapy_rep.proof.segment import Segment
+from scrapy_rep.proof.trail_reading import MANIFEST, Run, runs_in
 
 NAME = "example-report.html"
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.proof.trail import Trail
     from scrapy_rep.settings import PageSettings, RepSettings
-    from scrapy_rep.trail import Trail
 
 
 def witness_of(
@@ -18,6 +18,6 @@ def witness_of(
     """What makes the witness of a crawl; None for none."""
     if not settings.audit_dir:
         return None
-    from scrapy_rep.trail import Trail  # most crawls keep none, and need not load it
+    from scrapy_rep.proof.trail import Trail  # most crawls keep none, and need not load it
 
     return lambda: Trail(crawler, settings)

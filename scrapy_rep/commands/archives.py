@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from scrapy_rep.warc.checking import ArchiveRun, check
+from scrapy_rep.proof.warc_check import ArchiveRun, check
 
 from .running import FOUND, OK, UNSETTLED
 from .trails import safe

@@ -11,8 +11,8 @@ from .running import CommandError
 if TYPE_CHECKING:
     from scrapy.settings import Settings
 
-    from scrapy_rep.audit.reading import Run
-    from scrapy_rep.warc.checking import ArchiveRun
+    from scrapy_rep.proof.trail_reading import Run
+    from scrapy_rep.proof.warc_check import ArchiveRun
 
     from .terminal import Terminal
 
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> 
     Raises:
         CommandError: the usage is wrong, or there is no trail.
     """
-    from scrapy_rep.audit.reading import TrailError
+    from scrapy_rep.proof.trail_reading import TrailError
 
     _check(options)
     try:
@@ -102,7 +102,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _run(options: argparse.Namespace) -> Run:
-    from scrapy_rep.audit.reading import run_at
+    from scrapy_rep.proof.trail_reading import run_at
 
     if options.run is None:
         raise CommandError(f"{options.action} what? Give the folder of a run, such as audit/latest")
@@ -111,7 +111,7 @@ def _run(options: argparse.Namespace) -> Run:
 
 def _archive(options: argparse.Namespace) -> ArchiveRun | None:
     """The WARC archive that is to be verified; None if it is a trail, or anything else."""
-    from scrapy_rep.warc.checking import archive_at
+    from scrapy_rep.proof.warc_check import archive_at
 
     if options.action != "verify" or options.run is None:
         return None

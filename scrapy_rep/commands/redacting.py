@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from scrapy_rep.audit import records
-from scrapy_rep.audit.addresses import Query, redaction
-from scrapy_rep.audit.checking import check
-from scrapy_rep.audit.grounds import Grounds
-from scrapy_rep.audit.reading import MANIFEST, Found, Run
-from scrapy_rep.audit.records import line
-from scrapy_rep.audit.segment import Segment, packed
+from scrapy_rep.proof import trail_records as records
+from scrapy_rep.proof.grounds import Grounds
+from scrapy_rep.proof.redaction import Query, redaction
+from scrapy_rep.proof.segment import Segment, packed
+from scrapy_rep.proof.trail_check import check
+from scrapy_rep.proof.trail_reading import MANIFEST, Found, Run
+from scrapy_rep.proof.trail_records import line
 
 from .running import FOUND, OK, CommandError
 from .trails import told_of_damage

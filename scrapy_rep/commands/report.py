@@ -13,7 +13,7 @@ from .running import FOUND, OK, UNSETTLED, CommandError
 if TYPE_CHECKING:
     from scrapy.settings import Settings
 
-    from scrapy_rep.report.values import Report
+    from scrapy_rep.proof.report.report_values import Report
 
     from .terminal import Terminal
 
@@ -51,8 +51,8 @@ def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> 
     Raises:
         CommandError: there is no trail, or the page cannot be written.
     """
-    from scrapy_rep.audit.reading import TrailError
-    from scrapy_rep.report.making import report_of, trails_at
+    from scrapy_rep.proof.report.report_making import report_of, trails_at
+    from scrapy_rep.proof.trail_reading import TrailError
 
     if options.output and find_spec("jinja2") is None:
         raise CommandError("a page needs Jinja: pip install 'scrapy-rep[report]'")
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> 
 
 
 def _write(name: str, report: Report) -> None:
-    from scrapy_rep.report.page import page, write
+    from scrapy_rep.proof.report.report_page import page, write
 
     try:
         write(Path(name), page(report))
@@ -81,7 +81,7 @@ def _write(name: str, report: Report) -> None:
 
 
 def _tell(report: Report, terminal: Terminal) -> None:
-    from scrapy_rep.report.words import BAD, NOTE, verdict
+    from scrapy_rep.proof.report.verdict_words import BAD, NOTE, verdict
 
     from .trails import safe
 

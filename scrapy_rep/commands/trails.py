@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
-from scrapy_rep.audit import records
-from scrapy_rep.audit.addresses import Query, redaction
-from scrapy_rep.audit.checking import Check, check
-from scrapy_rep.audit.files import opened
-from scrapy_rep.audit.grounds import Grounds
-from scrapy_rep.audit.reading import Run, TrailError, runs_in
+from scrapy_rep.proof import trail_records as records
+from scrapy_rep.proof.grounds import Grounds
+from scrapy_rep.proof.manifests import opened
+from scrapy_rep.proof.redaction import Query, redaction
+from scrapy_rep.proof.trail_check import Check, check
+from scrapy_rep.proof.trail_reading import Run, TrailError, runs_in
 from scrapy_rep.protocol.lines import clean
 from scrapy_rep.protocol.verdict import shown
 

@@ -24,11 +24,7 @@ from scrapy_rep.cache.memory import Lru
 from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.loops import result_of, within
 from scrapy_rep.engine.runs import run_of
-from scrapy_rep.protocol.access.events import NOT_MODIFIED, AccessResult, access_result, name_of
-from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Outage, Step
-from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.errors import ConfigurationError
-from scrapy_rep.warc.exchanges import (
+from scrapy_rep.proof.warc_exchanges import (
     Answered,
     Archived,
     Asked,
@@ -40,9 +36,13 @@ from scrapy_rep.warc.exchanges import (
     Purpose,
     Stored,
 )
-from scrapy_rep.warc.packing import is_installed
-from scrapy_rep.warc.records import SOFTWARE, new_id
-from scrapy_rep.warc.writer import Writer
+from scrapy_rep.proof.warc_packing import is_installed
+from scrapy_rep.proof.warc_records import SOFTWARE, new_id
+from scrapy_rep.proof.warc_writer import Writer
+from scrapy_rep.protocol.access.events import NOT_MODIFIED, AccessResult, access_result, name_of
+from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Outage, Step
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

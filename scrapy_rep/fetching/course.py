@@ -23,7 +23,7 @@ from .cookies import Cookies
 from .resources import ROBOTS_TXT, Resource
 
 if TYPE_CHECKING:
-    from scrapy_rep.warc.exchanges import Archived
+    from scrapy_rep.proof.warc_exchanges import Archived
 
 
 class Part(Enum):

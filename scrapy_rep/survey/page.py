@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from scrapy_rep.reporting.pages import environment
+from scrapy_rep.proof.html_page import environment
 
 from .changes import Change, changes_between
 from .effect import CLASSES
@@ -34,7 +34,7 @@ def page(survey: Survey, agents: Sequence[str] | None = None, before: Survey | N
     shown = [*tables(said, _ROWS)]
     if before is not None:
         shown.insert(0, _changes(changes_between(before, survey, agents)))
-    made = environment("scrapy_rep.survey")
+    made = environment()
     files = said["files"]["files_with"]
     page: str = made.get_template("survey.html").render(
         title=f"What {files:,} robots.txt files say",

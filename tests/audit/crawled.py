@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scrapy_rep.audit.reading import Run, run_at
+from scrapy_rep.proof.trail_reading import Run, run_at
 from tests.crawling import Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 

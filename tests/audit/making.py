@@ -16,8 +16,8 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import RepMiddleware
-from scrapy_rep.audit.reading import Run
 from scrapy_rep.policy import Policy
+from scrapy_rep.proof.trail_reading import Run
 from scrapy_rep.protocol.access.events import Event, Meaning
 from scrapy_rep.protocol.access.knowledge import Step
 from scrapy_rep.protocol.access.origin import Origin

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.audit.checking import check
-from scrapy_rep.audit.reading import run_at
 from scrapy_rep.commands.replaying import Replayer
+from scrapy_rep.proof.trail_check import check
+from scrapy_rep.proof.trail_reading import run_at
 from tests.audit.crawled import fetched, passed
 from tests.crawls.replayed import assert_exactly_those_allowed, replayed
 from tests.shared import needs_shared

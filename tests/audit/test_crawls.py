@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.audit.checking import check
-from scrapy_rep.audit.reading import Run
+from scrapy_rep.proof.trail_check import check
+from scrapy_rep.proof.trail_reading import Run
 from tests.audit.crawled import audited, fetched, of_kind, passed
 from tests.crawling import LOOPS, Loop
 from tests.crawls.settings import WITH_SCRAPYS_QUEUE

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.audit.checking import check
-from scrapy_rep.audit.reading import Run, run_at
 from scrapy_rep.commands.replaying import Replayer
+from scrapy_rep.proof.trail_check import check
+from scrapy_rep.proof.trail_reading import Run, run_at
 from tests.audit.crawled import fetched, passed
 from tests.crawling import LOOPS, Loop
 from tests.crawls.settings import ADDON

@@ -11,12 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.audit import files
-from scrapy_rep.audit.checking import check
-from scrapy_rep.audit.files import manifest_at
-from scrapy_rep.audit.reading import MANIFEST, Run, TrailError, UnreadableError, run_at, runs_in
-from scrapy_rep.report.making import report_of, trails_at
-from scrapy_rep.report.values import INCOMPLETE
+from scrapy_rep.proof import manifests as files
+from scrapy_rep.proof.manifests import manifest_at
+from scrapy_rep.proof.report.report_making import report_of, trails_at
+from scrapy_rep.proof.report.report_values import INCOMPLETE
+from scrapy_rep.proof.trail_check import check
+from scrapy_rep.proof.trail_reading import (
+    MANIFEST,
+    Run,
+    TrailError,
+    UnreadableError,
+    run_at,
+    runs_in,
+)
 from tests.audit.making import Judged
 from tests.commands.calling import rep
 from tests.report import making

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred, succeed
 
-from scrapy_rep.audit import writer as writers
-from scrapy_rep.audit.checking import check
-from scrapy_rep.audit.reading import Run
-from scrapy_rep.audit.segment import Segment
-from scrapy_rep.audit.writer import Writer
+from scrapy_rep.proof import trail_writer as writers
+from scrapy_rep.proof.segment import Segment
+from scrapy_rep.proof.trail_check import check
+from scrapy_rep.proof.trail_reading import Run
+from scrapy_rep.proof.trail_writer import Writer
 from tests.audit.making import Judged, judged_outcomes
 
 URLS = [f"https://a.example/{'private/' if n % 3 == 0 else ''}{n}" for n in range(1500)]
@@ -163,7 +163,7 @@ def test_what_cannot_be_packed_stays_as_it_is(
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("scrapy_rep.audit.segment.shutil.copyfileobj", full)
+    monkeypatch.setattr("scrapy_rep.proof.segment.shutil.copyfileobj", full)
     crawl = Judged(tmp_path)
     crawl.know("a.example")
     crawl.judge(URLS[:9])
@@ -190,8 +190,8 @@ def test_the_spider_can_be_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             work.send(None)
         return succeed(None)
 
-    monkeypatch.setattr("scrapy_rep.trail.call_later", lambda _, call: call())
-    monkeypatch.setattr("scrapy_rep.trail.deferred_from_coro", at_once)
+    monkeypatch.setattr("scrapy_rep.proof.trail.call_later", lambda _, call: call())
+    monkeypatch.setattr("scrapy_rep.proof.trail.deferred_from_coro", at_once)
     (tmp_path / "file").write_text("")
     crawl = Judged(tmp_path / "file", REP_AUDIT_ON_FAILURE="stop")
     assert crawl.stopped == ["audit_failed"]

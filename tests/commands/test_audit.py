@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.audit.checking import check
-from scrapy_rep.audit.reading import Run
 from scrapy_rep.commands.replaying import Replayer
+from scrapy_rep.proof.trail_check import check
+from scrapy_rep.proof.trail_reading import Run
 from scrapy_rep.protocol.access.events import Failure, Meaning
 from tests.audit.making import Judged
 from tests.commands.calling import rep

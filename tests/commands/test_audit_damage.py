@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.audit import records
-from scrapy_rep.audit.checking import check
-from scrapy_rep.audit.reading import MANIFEST, Run
-from scrapy_rep.audit.shapes import SHAPES, problem_of
+from scrapy_rep.proof import trail_records as records
+from scrapy_rep.proof.trail_check import check
+from scrapy_rep.proof.trail_reading import MANIFEST, Run
+from scrapy_rep.proof.trail_shapes import SHAPES, problem_of
 from tests.audit.making import Judged
 from tests.commands.calling import Done, rep
 

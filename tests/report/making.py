@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scrapy_rep.audit import records
-from scrapy_rep.audit.reading import Run
-from scrapy_rep.audit.records import line
-from scrapy_rep.audit.writer import Writer
+from scrapy_rep.proof import trail_records as records
+from scrapy_rep.proof.trail_reading import Run
+from scrapy_rep.proof.trail_records import line
+from scrapy_rep.proof.trail_writer import Writer
 
 BEGAN = 1_800_000_000.0
 

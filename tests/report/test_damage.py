@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.audit.checking import check
-from scrapy_rep.audit.reading import Run
-from scrapy_rep.report import tallies
-from scrapy_rep.report.making import report_of
-from scrapy_rep.report.page import page, write
-from scrapy_rep.report.values import CHANGED, WHOLE, Report
-from scrapy_rep.report.words import BAD, GOOD, verdict
+from scrapy_rep.proof.report import tallies
+from scrapy_rep.proof.report.report_making import report_of
+from scrapy_rep.proof.report.report_page import page, write
+from scrapy_rep.proof.report.report_values import CHANGED, WHOLE, Report
+from scrapy_rep.proof.report.verdict_words import BAD, GOOD, verdict
+from scrapy_rep.proof.trail_check import check
+from scrapy_rep.proof.trail_reading import Run
 from tests.report.making import BEGAN, Made
 
 A = "https://a.example"

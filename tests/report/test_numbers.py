@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.audit.reading import TrailError
-from scrapy_rep.report import tallies
-from scrapy_rep.report.counting import MOST_SECONDS, origin_of
-from scrapy_rep.report.making import report_of, trails_at
-from scrapy_rep.report.tallies import Gaps, Seen, Tally, Timeline
-from scrapy_rep.report.values import (
+from scrapy_rep.proof.report import tallies
+from scrapy_rep.proof.report.counting import MOST_SECONDS, origin_of
+from scrapy_rep.proof.report.report_making import report_of, trails_at
+from scrapy_rep.proof.report.report_values import (
     Chain,
     Decided,
     Exemption,
@@ -23,7 +21,9 @@ from scrapy_rep.report.values import (
     Ruled,
     Withheld,
 )
-from scrapy_rep.report.words import verdict
+from scrapy_rep.proof.report.tallies import Gaps, Seen, Tally, Timeline
+from scrapy_rep.proof.report.verdict_words import verdict
+from scrapy_rep.proof.trail_reading import TrailError
 from scrapy_rep.setting_table import SETTINGS
 from tests.report.making import BEGAN, Made
 

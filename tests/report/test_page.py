@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.report.making import report_of
-from scrapy_rep.report.values import Report
+from scrapy_rep.proof.report.report_making import report_of
+from scrapy_rep.proof.report.report_values import Report
 from tests.crawling import REPOSITORY
 from tests.others.browsers import CHROMIUM
 from tests.report.making import BEGAN, HOSTILE, Made, hostile_urls
@@ -22,7 +22,7 @@ pytest.importorskip("jinja2", reason="needs Jinja")
 
 
 def _page(report: Report) -> str:
-    from scrapy_rep.report.page import page
+    from scrapy_rep.proof.report.report_page import page
 
     return page(report)
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.audit import records
+from scrapy_rep.proof import trail_records as records
 from scrapy_rep.survey.aggregate import Aggregate
 from scrapy_rep.survey.captures import Bad, Capture, row_of
 from scrapy_rep.survey.facts import facts

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scrapy_rep.warc.exchanges import Answered, Asked, Exchange, Judged, Purpose
-from scrapy_rep.warc.records import new_id
-from scrapy_rep.warc.writer import Writer
+from scrapy_rep.proof.warc_exchanges import Answered, Asked, Exchange, Judged, Purpose
+from scrapy_rep.proof.warc_records import new_id
+from scrapy_rep.proof.warc_writer import Writer
 
 BODY = b"User-agent: *\nDisallow: /private\n"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.warc.checking import archive_at, check
+from scrapy_rep.proof.warc_check import archive_at, check
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.faults.test_closing import started

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.warc.exchanges import Answered, Asked, Exchange, Outcome
-from scrapy_rep.warc.heads import answer_head, request_head
-from scrapy_rep.warc.packing import packed
-from scrapy_rep.warc.records import date, records_of
+from scrapy_rep.proof.warc_exchanges import Answered, Asked, Exchange, Outcome
+from scrapy_rep.proof.warc_heads import answer_head, request_head
+from scrapy_rep.proof.warc_packing import packed
+from scrapy_rep.proof.warc_records import date, records_of
 from tests.warc.making import exchange
 
 pytest.importorskip("warcio", reason="needs warcio")

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.warc import writer as writers
-from scrapy_rep.warc.checking import ArchiveCheck, archive_at, check
-from scrapy_rep.warc.writer import Writer
+from scrapy_rep.proof import warc_writer as writers
+from scrapy_rep.proof.warc_check import ArchiveCheck, archive_at, check
+from scrapy_rep.proof.warc_writer import Writer
 from tests.commands.calling import rep
 from tests.warc.archived import exchanges_in, files_in, manifest_of, records_in, warcio_checks
 from tests.warc.making import archive, exchange

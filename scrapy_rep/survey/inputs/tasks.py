@@ -19,7 +19,7 @@ from scrapy_rep.survey.captures import Bad, Capture
 from . import folders, json_lines, warc
 
 if TYPE_CHECKING:
-    from scrapy_rep.audit.reading import Run
+    from scrapy_rep.proof.trail_reading import Run
 
 _AT_ONCE = 500  # files or lines a task
 _PIECE_OCTETS = 1 << 23  # of lines a task, roughly
@@ -94,7 +94,7 @@ def _kind_of(path: Path) -> str:
 
 
 def _runs_at(path: Path) -> list[Run]:
-    from scrapy_rep.audit.reading import TrailError
+    from scrapy_rep.proof.trail_reading import TrailError
 
     from . import trails
 

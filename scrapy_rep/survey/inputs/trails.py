@@ -19,8 +19,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from scrapy_rep.audit import records
-from scrapy_rep.audit.reading import Run, is_run, runs_in
+from scrapy_rep.proof import trail_records as records
+from scrapy_rep.proof.trail_reading import Run, is_run, runs_in
 from scrapy_rep.protocol.access.events import AccessResult, Failure
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from . import records
-from .reading import Found, Place, Run, SegmentFile
-from .records import COUNT, NUMBERED, OUTCOMES
+from . import trail_records as records
+from .trail_reading import Found, Place, Run, SegmentFile
+from .trail_records import COUNT, NUMBERED, OUTCOMES
 
 _PROBLEMS_SHOWN = 1000
 

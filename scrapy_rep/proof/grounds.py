@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from . import records
-from .reading import Place
+from . import trail_records as records
+from .trail_reading import Place
 
 
 class Grounds:

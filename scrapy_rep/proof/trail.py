@@ -24,21 +24,22 @@ from scrapy.utils.asyncio import call_later, run_in_thread
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import stats
-from scrapy_rep.audit import records
-from scrapy_rep.audit.addresses import Query, bare, redaction
-from scrapy_rep.audit.records import line, rounded
-from scrapy_rep.audit.writer import Writer
 from scrapy_rep.decisions import AGAIN, Decision
 from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.loops import result_of
 from scrapy_rep.engine.runs import run_of
 from scrapy_rep.identity import Identity
+from scrapy_rep.proof.report.report_writing import write_report
 from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.knowledge import Step
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.verdict import Verdict
-from scrapy_rep.report.writing import write_report
 from scrapy_rep.setting_table import SETTINGS
+
+from . import trail_records as records
+from .redaction import Query, bare, redaction
+from .trail_records import line, rounded
+from .trail_writer import Writer
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

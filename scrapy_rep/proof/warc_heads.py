@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from scrapy_rep.audit.addresses import bare
-
-from .exchanges import Answered, Asked, Headers
+from .redaction import bare
+from .warc_exchanges import Answered, Asked, Headers
 
 # Authorization, Proxy-Authorization, Cookie, Set-Cookie, and what products name alike:
 # X-Api-Key, X-Auth-Token, X-Amz-Security-Token, Ocp-Apim-Subscription-Key, X-Jwt-Assertion, ...

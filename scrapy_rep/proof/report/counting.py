@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from scrapy_rep.audit import records
+from scrapy_rep.proof import trail_records as records
 
-from .fetching import Fetching, Known
+from .report_fetches import Fetching, Known
+from .report_values import Lost
 from .tallies import Counts, Gaps, Tally, Timeline
-from .values import Lost
 
 Record = Mapping[str, Any]
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from scrapy_rep.reporting.pages import environment
+from scrapy_rep.proof.html_page import environment
 
 from .cells import Table
 from .charts import columns, plot
-from .tables import tables_of
-from .values import WHOLE, Report, Rows
-from .words import BAD, GOOD, NOTE, verdict, when
+from .report_tables import tables_of
+from .report_values import WHOLE, Report, Rows
+from .verdict_words import BAD, GOOD, NOTE, verdict, when
 
 _WORDS = {GOOD: "OK:", NOTE: "Note:", BAD: "Wrong:"}
 _DOTS = 200
@@ -30,7 +30,7 @@ def page(report: Report) -> str:
     Raises:
         ImportError: Jinja is not installed.
     """
-    template = environment("scrapy_rep.report").get_template("report.html")
+    template = environment().get_template("report.html")
     text = ""
     for rows in _ROWS:
         text = _rendered(template, report, rows)

@@ -6,7 +6,7 @@ from base64 import b32encode
 from hashlib import sha1
 from io import BytesIO
 
-from .records import VERSION, Record, date
+from .warc_records import VERSION, Record, date
 
 
 def is_installed() -> bool:

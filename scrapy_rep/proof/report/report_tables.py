@@ -8,8 +8,8 @@ from scrapy_rep.protocol.verdict import Reason
 
 from . import site_tables
 from .cells import SHOWN_ROWS, Table, cells_of, count_words, note_of, short
-from .values import Chain, Decided, Report, Rows, RunFacts
-from .words import span, when
+from .report_values import Chain, Decided, Report, Rows, RunFacts
+from .verdict_words import span, when
 
 _VALUE_CHARACTERS = 110
 _RUN_HEAD = (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from .values import Report, Rows
+from .report_values import Report, Rows
 
 Row = TypeVar("Row")
 

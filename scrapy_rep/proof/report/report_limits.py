@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from .values import CHANGED, WHOLE, RunFacts, Totals
+from .report_values import CHANGED, WHOLE, RunFacts, Totals
 
 _ALWAYS = (
     "A trail is what the crawler wrote down. No trail can show that the crawler told the truth.",

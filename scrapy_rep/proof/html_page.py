@@ -1,4 +1,4 @@
-"""Pages made of templates: what every page shares.
+"""Pages made of templates (needs Jinja, the extra ``report``): what every page shares.
 
 A page goes into mails, tickets and archives, where scripts are barred, and it shows what sites
 wrote: everything is escaped, and the page forbids itself all that it does not need. `base.html`
@@ -12,19 +12,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_HERE = "scrapy_rep.reporting"
 
-
-def environment(package: str) -> Environment:
-    """The templates of a package, and those that all pages share; the filter ``printable``.
+def environment() -> Environment:
+    """The templates of all pages, with the filter ``printable``.
 
     Raises:
         ImportError: Jinja is not installed.
     """
-    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
-        loader=ChoiceLoader([PackageLoader(package), PackageLoader(_HERE)]),
+        loader=PackageLoader("scrapy_rep.proof"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scrapy_rep.audit.checking import Check, Checking
-from scrapy_rep.audit.reading import Run as Trail
-from scrapy_rep.audit.reading import TrailError, run_at, runs_in
+from scrapy_rep.proof.trail_check import Check, Checking
+from scrapy_rep.proof.trail_reading import Run as Trail
+from scrapy_rep.proof.trail_reading import TrailError, run_at, runs_in
 
 from .counting import AGAIN, Counting, Record, Run
-from .limits import limits_of
-from .tallies import Gaps, Tally
-from .values import (
+from .report_limits import limits_of
+from .report_values import (
     CHANGED,
     INCOMPLETE,
     WHOLE,
@@ -30,6 +29,7 @@ from .values import (
     Totals,
     Withheld,
 )
+from .tallies import Gaps, Tally
 
 _SCRAPYS_PARSER = "scrapy.robotstxt.ProtegoRobotParser"  # the default, which ours replaces
 _PATHS = ("_DIR", "_PATH")  # a report is given away, and tells nothing of the machine

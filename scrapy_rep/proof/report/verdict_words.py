@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timezone
 
-from .values import CHANGED, INCOMPLETE, WHOLE, Report, RunFacts
+from .report_values import CHANGED, INCOMPLETE, WHOLE, Report, RunFacts
 
 GOOD, NOTE, BAD = "good", "note", "bad"
 

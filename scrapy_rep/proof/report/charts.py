@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .values import Moment, Paced, Times
-from .words import when
+from .report_values import Moment, Paced, Times
+from .verdict_words import when
 
 _HEIGHT = 100
 _COLOURS = ("one", "two", "alarm", "three")

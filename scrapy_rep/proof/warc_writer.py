@@ -22,10 +22,10 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
-from .exchanges import Archived, Exchange, Outcome
-from .file import WarcFile
-from .packing import packed
-from .records import date, records_of, warcinfo
+from .warc_exchanges import Archived, Exchange, Outcome
+from .warc_file import WarcFile
+from .warc_packing import packed
+from .warc_records import date, records_of, warcinfo
 
 MANIFEST = "manifest.json"
 LATEST = "latest"

@@ -16,10 +16,9 @@ from hashlib import sha1, sha256
 from pathlib import Path
 from typing import IO, Any
 
-from scrapy_rep.audit.files import manifest_at, opened
-
-from .file import OPEN
-from .writer import FORMAT, MANIFEST
+from .manifests import manifest_at, opened
+from .warc_file import OPEN
+from .warc_writer import FORMAT, MANIFEST
 
 _MANIFEST_OCTETS = 1 << 24
 _PIECE_OCTETS = 1 << 16

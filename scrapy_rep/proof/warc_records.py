@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from uuid import uuid4
 
-from scrapy_rep.audit.addresses import bare
-
-from .exchanges import Answered, Archived, Exchange, Judged, Outcome, Stored
-from .heads import answer_head, protocol_of, request_head
+from .redaction import bare
+from .warc_exchanges import Answered, Archived, Exchange, Judged, Outcome, Stored
+from .warc_heads import answer_head, protocol_of, request_head
 
 VERSION = "1.1"
 SOFTWARE = "scrapy-rep"

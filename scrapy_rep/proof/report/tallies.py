@@ -7,7 +7,7 @@ from bisect import insort
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
-from .values import Moment, Times
+from .report_values import Moment, Times
 
 Key = TypeVar("Key", bound=Hashable)
 Held = TypeVar("Held")

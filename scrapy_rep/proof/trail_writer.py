@@ -25,9 +25,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from . import records
-from .records import OUTCOMES, line, rounded
+from . import trail_records as records
 from .segment import Segment, packed
+from .trail_records import OUTCOMES, line, rounded
 
 MANIFEST = "manifest.json"
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .cells import Table, cells_of, count_words, note_of, second_words, short
-from .values import OriginFacts, Paced, Report
-from .words import span
+from .report_values import OriginFacts, Paced, Report
+from .verdict_words import span
 
 _CHARTED = 20
 _WHY = {

@@ -21,9 +21,9 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
 
-from .files import manifest_at, opened
-from .records import RUN
-from .shapes import is_manifest, problem_of
+from .manifests import manifest_at, opened
+from .trail_records import RUN
+from .trail_shapes import is_manifest, problem_of
 
 MANIFEST = "manifest.json"
 LATEST = "latest"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import records
+from . import trail_records as records
 
 _MOST = 1 << 53  # of numbers: as far as a float counts, and JSON readers agree
 

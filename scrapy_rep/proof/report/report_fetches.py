@@ -9,8 +9,8 @@ from typing import Any
 
 from scrapy_rep.survey.measures import Distribution
 
+from .report_values import Chain, Fetches, Rows
 from .tallies import Counts, Seen, Tally
-from .values import Chain, Fetches, Rows
 
 _NETWORK = "network"
 _OTHERS = "others"

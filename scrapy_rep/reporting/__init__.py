@@ -1,1 +1,0 @@
-"""Pages for people: one file, no script, nothing loaded; needs Jinja, the extra ``report``."""
