@@ -29,8 +29,8 @@ from demo.web import PACED_SITE, SITES, DemoWeb, PagesWeb
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof.report.report_making import report_of
 from scrapy_rep.proof.report.report_page import page, write
-from scrapy_rep.proof.segment import Segment
-from scrapy_rep.proof.trail_reading import MANIFEST, Run, runs_in
+from scrapy_rep.proof.spool import MANIFEST, SpoolFile
+from scrapy_rep.proof.trail_reading import Run, runs_in
 
 NAME = "example-report.html"
 
@@ -106,17 +106,15 @@ class Settled:
     def write(self, folder: Path) -> Run:
         """Write it as a trail of its own."""
         folder.mkdir()
-        segment = Segment(folder / "1-00001.jsonl")
+        segment = SpoolFile(folder / "1-00001.jsonl")
         for record in self._records():
-            segment.append(records.line(record))
+            segment.append(records.line(record).encode("ascii"), 1)
         end = self._end
-        segment.append(records.line(end))
-        mark = {"t": records.MARK, "n": end["n"], "at": end["at"], "lines": segment.lines}
-        segment.append(records.line({**mark, "sha256": segment.sha256}))
-        told = {"octets": segment.octets, "records": segment.lines, "sha256": segment.sha256}
+        segment.append(records.line(end).encode("ascii"), 1)
+        mark = {"t": records.MARK, "n": end["n"], "at": end["at"], "lines": segment.records}
+        segment.append(records.line({**mark, "sha256": segment.sha256}).encode("ascii"), 1)
         segment.close()
-        segments = [{"name": segment.path.name, **told}]
-        held = {"v": 1, "run": self._name, "segments": segments, "gaps": 0, "end": end}
+        held = {"v": 1, "run": self._name, "segments": [segment.facts], "gaps": 0, "end": end}
         (folder / MANIFEST).write_text(json.dumps(held), encoding="ascii")
         return Run(folder)
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof.grounds import Grounds
 from scrapy_rep.proof.redaction import Query, redaction
-from scrapy_rep.proof.segment import Segment, packed
+from scrapy_rep.proof.spool import MANIFEST, SpoolFile
 from scrapy_rep.proof.trail_check import check
-from scrapy_rep.proof.trail_reading import MANIFEST, Found, Run
+from scrapy_rep.proof.trail_reading import Found, Run
 from scrapy_rep.proof.trail_records import line
+from scrapy_rep.proof.trail_writer import packed
 
 from .running import FOUND, OK, CommandError
 from .trails import told_of_damage
@@ -61,17 +62,16 @@ def _redacted(
     lines: Callable[[], Iterator[Found]], path: Path, made: Callable[[str], str]
 ) -> dict[str, Any]:
     """A segment without queries; its marks are made anew."""
-    segment = Segment(path)
+    segment = SpoolFile(path)
     for found in lines():
         if found.record is None or found.is_torn:
             continue
         record = _without_queries(found.record, made)
         if record["t"] == records.MARK:
-            record.update(lines=segment.lines, sha256=segment.sha256)
-        segment.append(line(record))
-    told = {"octets": segment.octets, "records": segment.lines, "sha256": segment.sha256}
+            record.update(lines=segment.records, sha256=segment.sha256)
+        segment.append(line(record).encode("ascii"), 1)
     segment.close()
-    return {"name": packed(path).name, **told}
+    return {**segment.facts, "name": packed(path).name}
 
 
 def _without_queries(record: dict[str, Any], made: Callable[[str], str]) -> dict[str, Any]:

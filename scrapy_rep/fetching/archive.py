@@ -25,20 +25,19 @@ from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.loops import result_of, within
 from scrapy_rep.engine.runs import run_of
 from scrapy_rep.proof.warc_exchanges import (
-    Answered,
     Archived,
-    Asked,
     Exchange,
+    FileOutcome,
     Headers,
     Judged,
     Original,
-    Outcome,
     Purpose,
+    ReceivedAnswer,
+    SentRequest,
     Stored,
 )
-from scrapy_rep.proof.warc_packing import is_installed
-from scrapy_rep.proof.warc_records import SOFTWARE, new_id
-from scrapy_rep.proof.warc_writer import Writer
+from scrapy_rep.proof.warc_records import SOFTWARE, is_installed, new_id
+from scrapy_rep.proof.warc_writer import ArchiveWriter
 from scrapy_rep.protocol.access.events import NOT_MODIFIED, AccessResult, access_result, name_of
 from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Outage, Step
 from scrapy_rep.protocol.access.origin import Origin
@@ -102,7 +101,7 @@ class Archive:
         self._settings = settings
         self._identity = identity
         self._journal = Journal(crawler)
-        self._opened: Writer | None = None
+        self._opened: ArchiveWriter | None = None
         self._is_closed = False
         self._lost_count = 0  # without a writer
         # Absolute: the working directory may change while the crawl runs.
@@ -113,14 +112,14 @@ class Archive:
 
     def _open(self) -> None:
         if self._opened is None and not self._is_closed:
-            self._opened = Writer(
+            self._opened = ArchiveWriter(
                 self._folder,
                 self._facts(),
                 segment_octets=self._settings.warc_segment_octets,
                 failed=self._failed,
             )
 
-    def _put(self, archived: Archived, outcome: Outcome | None = None) -> None:
+    def _put(self, archived: Archived, outcome: FileOutcome | None = None) -> None:
         """Have something written; an exchange may come before the spider is told to be open."""
         self._open()
         if self._opened is not None:  # what ends after the crawl has no place to go
@@ -193,7 +192,7 @@ class Archive:
             at=step.sent_at or time.time(),
             seconds=step.seconds,
             event=name_of(step.event) if step.event is not None else "",
-            asked=None if request is None else Asked(request.method, _pairs(request.headers)),
+            asked=None if request is None else SentRequest(request.method, _pairs(request.headers)),
             answered=None if came is None else _answered(came, transfer),
             address=step.address,
             is_proxied=request is not None and bool(request.meta.get("proxy")),
@@ -243,7 +242,7 @@ class Archive:
         self._known.put((origin, path), at, _KNOWN_COST)
         if not is_fetched:
             stored = _stored(origin, path, told, told.hops)
-            self._put(stored, Outcome(stored.event, at, told.hops))
+            self._put(stored, FileOutcome(stored.event, at, told.hops))
 
     @_guarded(None)
     def overridden(self, origin: Origin, path: str, body: bytes | None) -> None:
@@ -254,7 +253,7 @@ class Archive:
         self._put(Stored(new_id(), purpose, now, now, event, event, body, "text/plain"))
 
 
-def _outcome(answer: Answer, known: Knowledge | None) -> Outcome:
+def _outcome(answer: Answer, known: Knowledge | None) -> FileOutcome:
     """What an exchange came to; octets of another origin's copy are as old as that."""
     at = time.time()
     if known is not None and known.outage is not None:
@@ -262,7 +261,7 @@ def _outcome(answer: Answer, known: Knowledge | None) -> Outcome:
     elif known is not None and known.copy is not None:
         copy = known.copy
         at = copy.confirmed_at if answer.is_confirmation else copy.fetched_at
-    return Outcome(name_of(answer.event), at, answer.hops)
+    return FileOutcome(name_of(answer.event), at, answer.hops)
 
 
 def _purpose(course: Course) -> Purpose:
@@ -297,7 +296,7 @@ def _by_middleware(purpose: Purpose, step: Step, response: Response, body: bytes
     return Stored(new_id(), purpose, now, now, "middleware", event, held, kind)
 
 
-def _answered(came: Response, transfer: Transfer) -> Answered:
+def _answered(came: Response, transfer: Transfer) -> ReceivedAnswer:
     truncated = ""
     if transfer.is_stopped:
         truncated = "length"
@@ -305,7 +304,9 @@ def _answered(came: Response, transfer: Transfer) -> Answered:
         truncated = "unspecified"
     elif "dataloss" in came.flags:
         truncated = "disconnect"
-    return Answered(came.status, came.protocol or "", _pairs(came.headers), came.body, truncated)
+    return ReceivedAnswer(
+        came.status, came.protocol or "", _pairs(came.headers), came.body, truncated
+    )
 
 
 def _original(copy: Copy | None, step: Step, transfer: Transfer) -> Original | None:

@@ -39,7 +39,7 @@ from scrapy_rep.setting_table import SETTINGS
 from . import trail_records as records
 from .redaction import Query, bare, redaction
 from .trail_records import line, rounded
-from .trail_writer import Writer
+from .trail_writer import TrailWriter
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_LATEST = "latest"
 _PREVIOUS = "rep-audit-run"  # in a JOBDIR: the run that wrote there last
 _KEY = "key"
 _TAILS_KEPT = 256  # of each policy: what decided, encoded
@@ -91,7 +90,7 @@ class Trail:
         self._settings = settings
         self._identity = Identity(crawler)
         self._journal = Journal(crawler)
-        self._opened: Writer | None = None
+        self._opened: TrailWriter | None = None
         self._is_counted = settings.audit_allowed == "count"
         self._n = 0
         self._p = 0
@@ -117,21 +116,21 @@ class Trail:
         if self._opened is None:
             self._identity.settle()
             self._previous = self._exchange_previous()
-            self._opened = Writer(
+            self._opened = TrailWriter(
                 self._folder,
                 self._head,
                 segment_octets=self._settings.audit_segment_octets,
                 failed=self._failed,
             )
             self._write_key()
-            self._link()
+            self._opened.link_latest()
 
     @property
     def _folder(self) -> Path:
         return self._root / self.run
 
     @property
-    def _writer(self) -> Writer:
+    def _writer(self) -> TrailWriter:
         """The writer; a decision may come before the spider is told to be open."""
         if self._opened is None:
             self.open()
@@ -144,13 +143,6 @@ class Trail:
                 path = self._folder / _KEY
                 path.touch(0o600)
                 path.write_bytes(self._key)
-
-    def _link(self) -> None:
-        """Let `latest` name this run, where there are symbolic links."""
-        with suppress(OSError):
-            part = self._folder.with_name(f".{_LATEST}-{self.run}")
-            part.symlink_to(self.run, target_is_directory=True)
-            part.replace(self._folder.with_name(_LATEST))
 
     async def close(self, reason: str) -> None:
         """Write the end of the trail."""

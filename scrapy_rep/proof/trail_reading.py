@@ -22,11 +22,9 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from .manifests import manifest_at, opened
+from .spool import LATEST, MANIFEST
 from .trail_records import RUN
 from .trail_shapes import is_manifest, problem_of
-
-MANIFEST = "manifest.json"
-LATEST = "latest"
 
 _SEGMENT = re.compile(r"([0-9]+)-([0-9]+)\.jsonl(\.gz)?")
 _MANIFEST_OCTETS = 1 << 26

@@ -12,31 +12,27 @@ segment repeats the policies that its decisions rest on.
 
 from __future__ import annotations
 
-import json
+import gzip
 import os
 import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from . import spool
 from . import trail_records as records
-from .segment import Segment, packed
+from .spool import Spool, SpoolFile
 from .trail_records import OUTCOMES, line, rounded
-
-MANIFEST = "manifest.json"
 
 _MARK_RECORDS = 1000
 _MARK_SECONDS = 60.0
-_RETRY_SECONDS = 5.0
-_LOOK_SECONDS = 1.0  # how often the folder is looked at, which may vanish
-_RESERVE_OCTETS = 1 << 16  # kept to be freed at the end, so that a full disk takes the last lines
-_RESERVE_PART = 8  # of what is free, at most
+_COPY_OCTETS = 1 << 20
 
 
 @dataclass
@@ -50,11 +46,11 @@ class Gap:
     to_at: float = 0.0
     counts: Counter[str] = field(default_factory=Counter)
 
-    def add(self, n: int, kind: str, at: float, count: int, first_n: int) -> None:
-        """Count so many more; `n` is the number of the last, `first_n` that of the first."""
+    def add(self, n: int, at: float, counts: Mapping[str, int], first_n: int) -> None:
+        """Count more; `n` is the number of the last, `first_n` that of the first."""
         self.from_n = min(self.from_n or first_n, first_n)
         self.to_n, self.to_at = max(self.to_n, n), at
-        self.counts[kind] += count
+        self.counts.update(counts)
 
     def line(self) -> str:
         """The record that tells of them."""
@@ -71,15 +67,12 @@ class Gap:
         )
 
 
-class Writer:
+class TrailWriter(Spool):
     """Writes one run.
 
     Attributes:
-        folder: where.
         counts: the numbered records that were written, by what they are counted as.
-        record_count: all lines that were written.
         gap_count: how many gaps there are so far.
-        segment_count: how many files there are so far.
     """
 
     def __init__(
@@ -100,26 +93,16 @@ class Writer:
             failed: called with an error whenever a gap begins.
             clock: tells the time.
         """
-        self.folder = folder
+        super().__init__(folder, segment_octets=segment_octets)
         self._head = head
-        self._segment_octets = segment_octets
         self._failed = failed
         self._clock = clock
         self.counts: Counter[str] = Counter()
-        self.record_count = 0
         self.gap_count = 0
-        self.segment_count = 0
         self._last_n = 0
-        self._segment: Segment | None = None
         self._gap: Gap | None = None
-        self._retry_at = 0.0
-        self._look_at = 0.0
-        self._marked_lines = 0
-        self._marked_at = 0.0
-        self._closed: list[dict[str, Any]] = []
-        self._thread: ThreadPoolExecutor | None = None
+        self._marked: tuple[SpoolFile | None, int, float] = None, 0, 0.0
         self._is_closed = False
-        self._reserve = folder / "reserve"
         self.ready(clock())
 
     def ready(self, at: float) -> int | None:
@@ -134,27 +117,16 @@ class Writer:
         return self.segment_count
 
     def _make_ready(self, at: float) -> None:
-        segment = self._segment
-        if segment is not None and at >= self._look_at:
-            self._look_at = at + _LOOK_SECONDS
-            if not segment.is_there:
-                self._lose_all(at)
-                segment = None
-        if segment is not None and (segment.octets >= self._segment_octets or not segment.is_sound):
-            self._finish_segment()
-            segment = None
-        if segment is None:
-            self._open_segment(at)
+        file = self._open_file(at)
         if self._gap is not None:
             if self._gap.counts:
-                self._append(self._gap.line())
+                self._append_lines(self._gap.line())
             self._gap = None
-        segment = self._segment
-        if segment is not None and (
-            segment.lines - self._marked_lines >= _MARK_RECORDS
-            or at >= self._marked_at + _MARK_SECONDS
-        ):
-            self._mark(at)
+        marked_file, marked_records, marked_at = self._marked
+        if file is not marked_file:
+            self._marked = file, 0, at
+        elif file.records - marked_records >= _MARK_RECORDS or at >= marked_at + _MARK_SECONDS:
+            self._mark(file, at)
 
     def put(
         self, text: str, at: float, n: int = 0, kind: str = "", *, count: int = 1, first_n: int = 0
@@ -165,7 +137,7 @@ class Writer:
         stands for several has the number of the last, `first_n` of the first, and their count.
         """
         try:
-            self._append(text)
+            self._append_lines(text)
         except OSError as error:
             self._begin_gap(str(error), at)
             self.lose(n, kind, at, count=count, first_n=first_n)
@@ -177,124 +149,68 @@ class Writer:
 
     def lose(self, n: int, kind: str, at: float, *, count: int = 1, first_n: int = 0) -> None:
         """Count a record that cannot be written."""
-        if self._gap is None:
-            self._begin_gap("the trail was closed", at)
-        if n and self._gap is not None:
-            self._gap.add(n, kind, at, count, first_n or n)
+        gap = self._gap or self._begin_gap("the trail was closed", at)
+        if n:
+            gap.add(n, at, {kind: count}, first_n or n)
 
-    def _append(self, text: str) -> None:
-        if self._segment is None:
-            raise OSError("no file is open")
-        self.record_count += self._segment.append(text)
+    def _append_lines(self, text: str) -> None:
+        self._append(text.encode("ascii"), text.count("\n"))
 
-    def _begin_gap(self, error: str, at: float) -> None:
-        self._retry_at = at + _RETRY_SECONDS
+    def _begin_gap(self, error: str, at: float) -> Gap:
+        self._retry_at = at + spool.RETRY_SECONDS
         if self._gap is None:
             self._gap = Gap(error, at)
             self.gap_count += 1
             self._failed(error)
+        return self._gap
 
-    def _lose_all(self, at: float) -> None:
-        """The folder has vanished, and with it everything: what was written counts as a gap."""
-        if self._segment is not None:
-            self._segment.close()
-        self._segment = None
-        self._closed = []
-        self._begin_gap("the folder vanished, or was replaced", at)
-        if self._gap is not None and self._last_n:
-            self._gap.from_n = 1
-            self._gap.to_n = max(self._gap.to_n, self._last_n)
-            self._gap.to_at = at
-            self._gap.counts += self.counts
-        self.counts.clear()
-
-    def _open_segment(self, at: float) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        number = self.segment_count + 1
-        segment = Segment(self.folder / f"{os.getpid()}-{number:05}.jsonl")
-        try:
-            segment.append(line(self._head(number)))
-        except OSError:
-            segment.close()
-            with suppress(OSError):
-                segment.path.unlink()
-            raise
-        self.segment_count = number
-        self.record_count += 1
-        self._segment = segment
-        self._marked_lines, self._marked_at = 0, at
-        if not self._reserve.exists():
-            self._make_reserve()
-        self._write_manifest()
-
-    def _make_reserve(self) -> None:
-        with suppress(OSError):
-            octets = min(_RESERVE_OCTETS, shutil.disk_usage(self.folder).free // _RESERVE_PART)
-            self._reserve.write_bytes(b"\0" * octets)
-
-    def _mark(self, at: float) -> None:
-        segment = self._segment
-        if segment is None:
-            return
+    def _mark(self, file: SpoolFile, at: float) -> None:
         mark = {
             "t": records.MARK,
             "n": self._last_n,
             "at": rounded(at),
-            "lines": segment.lines,
-            "sha256": segment.sha256,
+            "lines": file.records,
+            "sha256": file.sha256,
         }
-        self._append(line(mark))
-        self._marked_lines, self._marked_at = segment.lines, at
+        self._append_lines(line(mark))
+        self._marked = file, file.records, at
 
-    def _finish_segment(self) -> None:
-        """End a segment with a mark; a thread closes and packs it."""
-        segment, self._segment = self._segment, None
-        if segment is None:
-            return
-        self._segment = segment
-        with suppress(OSError):
-            self._mark(self._clock())
-        self._segment = None
-        told = {
-            "name": segment.path.name,
-            "octets": segment.octets,
-            "records": segment.lines,
-            "sha256": segment.sha256,
-        }
-        self._closed.append(told)
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix="rep-audit")
-        self._thread.submit(self._pack, segment, told)
+    def _first(self, number: int) -> tuple[str, bytes]:
+        return f"{os.getpid()}-{number:05}.jsonl", line(self._head(number)).encode("ascii")
 
-    def _pack(self, segment: Segment, told: dict[str, Any]) -> None:
-        segment.close()
-        told["name"] = packed(segment.path).name
+    def _lost(self, _: SpoolFile) -> None:
+        """Count everything as a gap: the folder has vanished, and with it all that was written."""
+        at = self._clock()
+        self._finished = []
+        gap = self._begin_gap("the folder vanished, or was replaced", at)
+        if self._last_n:
+            gap.add(self._last_n, at, self.counts, 1)
+        self.counts.clear()
+
+    def _finish(self) -> None:
+        if self._file is not None:
+            with suppress(OSError):
+                self._mark(self._file, self._clock())
+        super()._finish()
+
+    def _settle(self, file: SpoolFile, facts: dict[str, Any]) -> None:
+        self._thread.submit(self._pack, file, facts)
+
+    def _pack(self, file: SpoolFile, facts: dict[str, Any]) -> None:
+        file.close()
+        facts["name"] = packed(file.path).name
         self._write_manifest()
 
-    def _write_manifest(self, end: Mapping[str, Any] | None = None) -> bytes:
-        """Replace the manifest; its octets."""
-        held = {
-            "v": records.VERSION,
-            "run": self.folder.name,
-            "segments": [dict(one) for one in self._closed],
-            "gaps": self.gap_count,
-            "end": None if end is None else dict(end),
-        }
-        octets = json.dumps(held, indent=2).encode("ascii") + b"\n"
-        part = self.folder / f"{MANIFEST}.part"
-        try:
-            part.write_bytes(octets)
-            part.replace(self.folder / MANIFEST)
-        except OSError:
-            with suppress(OSError):
-                part.unlink()
-        return octets
+    def _manifest(self) -> dict[str, Any]:
+        return {"v": records.VERSION, "run": self.folder.name, "gaps": self.gap_count}
+
+    def _manifest_failed(self, error: OSError) -> None:
+        """Do nothing: gaps tell of a disk that fails, and the end of the trail is in its segments."""
 
     def close(self, reason: str) -> Future[str]:
         """End the trail; the SHA-256 of its manifest, once everything is on the disk."""
         at = self._clock()
-        with suppress(OSError):
-            self._reserve.unlink()
+        self._free_reserve()
         self._retry_at = self._look_at = at  # the folder may have vanished since the last look
         self.ready(at)
         end = {
@@ -306,11 +222,30 @@ class Writer:
             "gaps": self.gap_count,
         }
         with suppress(OSError):
-            self._append(line(end))
-        self._finish_segment()
+            self._append_lines(line(end))
+        self._finish()
         self._is_closed = True
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix="rep-audit")
         done = self._thread.submit(lambda: sha256(self._write_manifest(end)).hexdigest())
         self._thread.shutdown(wait=False)
         return done
+
+
+def packed(path: Path) -> Path:
+    """Replace a closed file by its gzipped form, and return the path of what is there then.
+
+    A disk that is too full keeps it as it is.
+    """
+    target = path.with_name(path.name + ".gz")
+    part = target.with_name(target.name + ".part")
+    try:
+        with path.open("rb") as plain, gzip.open(part, "wb", 6) as packing:
+            shutil.copyfileobj(plain, packing, _COPY_OCTETS)
+        with part.open("rb") as written:
+            os.fsync(written.fileno())
+        part.replace(target)
+        path.unlink()
+    except OSError:
+        with suppress(OSError):
+            part.unlink()
+        return path if path.exists() else target
+    return target

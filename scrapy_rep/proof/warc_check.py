@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from .manifests import manifest_at, opened
-from .warc_file import OPEN
-from .warc_writer import FORMAT, MANIFEST
+from .spool import MANIFEST
+from .warc_writer import FORMAT, OPEN
 
 _MANIFEST_OCTETS = 1 << 24
 _PIECE_OCTETS = 1 << 16

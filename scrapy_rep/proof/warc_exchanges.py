@@ -10,7 +10,7 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SentRequest:
     """A request as it was sent.
 
     Attributes:
@@ -23,7 +23,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class ReceivedAnswer:
     """An answer as it came.
 
     Attributes:
@@ -107,8 +107,8 @@ class Exchange:
     at: float
     seconds: float | None
     event: str
-    asked: Asked | None = None
-    answered: Answered | None = None
+    asked: SentRequest | None = None
+    answered: ReceivedAnswer | None = None
     address: str = ""
     is_proxied: bool = False
     judged: Judged | None = None
@@ -143,7 +143,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FileOutcome:
     """What was learnt by an exchange, if it was the last of those for one file.
 
     Attributes:

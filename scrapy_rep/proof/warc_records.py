@@ -3,18 +3,36 @@
 An exchange is a `response`, a `request` and a `metadata`, with one date. A 304 that confirms what
 was known is a `revisit`, and a failure a `metadata` alone. What no request of this run brought is
 a `resource`: no fetch is made up.
+
+Scrapy keeps neither the first line of an answer nor the letter case of names, so that heads are
+rebuilt, without secrets. Values are the octets that came. warcio (extra `[warc]`) makes each record
+a gzip member of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from base64 import b32encode
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from hashlib import sha1
+from http import HTTPStatus
+from io import BytesIO
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 from .redaction import bare
-from .warc_exchanges import Answered, Archived, Exchange, Judged, Outcome, Stored
-from .warc_heads import answer_head, protocol_of, request_head
+from .warc_exchanges import (
+    Archived,
+    Exchange,
+    FileOutcome,
+    Headers,
+    Judged,
+    ReceivedAnswer,
+    SentRequest,
+    Stored,
+)
 
 VERSION = "1.1"
 SOFTWARE = "scrapy-rep"
@@ -25,7 +43,20 @@ _FIELDS = "application/warc-fields"
 _REQUEST = "application/http; msgtype=request"
 _RESPONSE = "application/http; msgtype=response"
 _OCTETS = "application/octet-stream"
+
+# Authorization, Proxy-Authorization, Cookie, Set-Cookie, and what products name alike:
+# X-Api-Key, X-Auth-Token, X-Amz-Security-Token, Ocp-Apim-Subscription-Key, X-Jwt-Assertion, ...
+# The keys of caches are none.
+_SECRET = re.compile(
+    rb"auth(?!enticate\Z|ority\Z|or\Z)|cookie|token|secret|apikey|passw|pwd|session|credential|jwt"
+    rb"|bearer|signature|(?<![a-z])(?<!cache-)(?<!surrogate-)key(?![a-z])",
+    re.IGNORECASE,
+)
+_USERINFO = re.compile(rb"//[^/?#\s\"<>]*@")  # up to the last @: a password may hold one
+_LINE_ENDS = re.compile(rb"[\r\n]+")
+_FRAMING = frozenset({b"transfer-encoding"})  # the chunks are joined
 _PROTOCOLS = frozenset({"HTTP/1.0", "HTTP/1.1"})
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 Pairs = Iterable[tuple[str, str]]
 
@@ -88,14 +119,14 @@ def warcinfo(name: str, at: float, facts: Mapping[str, str]) -> Record:
     return Record("warcinfo", new_id(), at, "", fields, _FIELDS, _fields(told.items()))
 
 
-def records_of(archived: Archived, outcome: Outcome | None = None) -> tuple[Record, ...]:
+def records_of(archived: Archived, outcome: FileOutcome | None = None) -> tuple[Record, ...]:
     """The records of an exchange; `outcome` is what was learnt, if it was the last of several."""
     if isinstance(archived, Stored):
         return _of_stored(archived, outcome)
     return _of_exchange(archived, outcome)
 
 
-def _of_exchange(exchange: Exchange, outcome: Outcome | None) -> tuple[Record, ...]:
+def _of_exchange(exchange: Exchange, outcome: FileOutcome | None) -> tuple[Record, ...]:
     uri, at = bare(exchange.uri), exchange.at
     if exchange.answered is None:
         told = _told(exchange, outcome, ())
@@ -112,7 +143,7 @@ def _of_exchange(exchange: Exchange, outcome: Outcome | None) -> tuple[Record, .
     return tuple(records)
 
 
-def _answer(exchange: Exchange, answered: Answered, uri: str) -> tuple[Record, list[str]]:
+def _answer(exchange: Exchange, answered: ReceivedAnswer, uri: str) -> tuple[Record, list[str]]:
     fields: list[tuple[str, str]] = []
     if exchange.address and not exchange.is_proxied:
         fields.append(("WARC-IP-Address", exchange.address))
@@ -138,7 +169,7 @@ def _answer(exchange: Exchange, answered: Answered, uri: str) -> tuple[Record, l
     return Record(*fixed, content_type, block, payload), left_out
 
 
-def _told(exchange: Exchange, outcome: Outcome | None, left_out: Iterable[str]) -> bytes:
+def _told(exchange: Exchange, outcome: FileOutcome | None, left_out: Iterable[str]) -> bytes:
     purpose, answered = exchange.purpose, exchange.answered
     told = [("via", bare(uri)) for uri in purpose.hops[-2:-1]]
     if exchange.seconds is not None:
@@ -157,7 +188,7 @@ def _told(exchange: Exchange, outcome: Outcome | None, left_out: Iterable[str]) 
     return _fields([*told, *_of_outcome(outcome)])
 
 
-def _of_stored(stored: Stored, outcome: Outcome | None) -> tuple[Record, ...]:
+def _of_stored(stored: Stored, outcome: FileOutcome | None) -> tuple[Record, ...]:
     purpose = stored.purpose
     uri, at = bare(purpose.hops[-1]), stored.at
     told = _fields(
@@ -194,7 +225,7 @@ def _of_judged(judged: Judged | None) -> Pairs:
     return (("rep-body-digest", judged.digest), ("rep-body-octets", str(judged.octets)))
 
 
-def _of_outcome(outcome: Outcome | None) -> Pairs:
+def _of_outcome(outcome: FileOutcome | None) -> Pairs:
     if outcome is None:
         return ()
     return (
@@ -209,3 +240,99 @@ def _fields(pairs: Pairs) -> bytes:
     """A block of the type application/warc-fields; what is empty is left out."""
     lines = (f"{name}: {' '.join(value.split())}\r\n" for name, value in pairs if value)
     return "".join(lines).encode("utf-8", "backslashreplace")
+
+
+def request_head(asked: SentRequest, uri: str) -> tuple[bytes, list[str]]:
+    """The head of a request, and the names of what was left out."""
+    parts = urlsplit(bare(uri))
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    first = f"{asked.method} {target} HTTP/1.1".encode("utf-8", "replace")
+    host = (b"Host", parts.netloc.encode("utf-8", "replace"))
+    return _head(first, (host, *(one for one in asked.headers if one[0].lower() != b"host")))
+
+
+def answer_head(answered: ReceivedAnswer) -> tuple[bytes, list[str]]:
+    """The head of an answer, and the names of what was left out."""
+    version = protocol_of(answered)
+    version = version if version in _PROTOCOLS else "HTTP/1.1"
+    first = f"{version} {answered.status} {_PHRASES.get(answered.status, '')}".encode("ascii")
+    return _head(first, answered.headers)
+
+
+def protocol_of(answered: ReceivedAnswer) -> str:
+    """The protocol of an answer, in upper case; empty if it is not known."""
+    return answered.protocol.upper() if answered.protocol else ""
+
+
+def _head(first: bytes, headers: Headers) -> tuple[bytes, list[str]]:
+    left_out: dict[str, None] = {}
+    lines = [_line_of_octets(first), *_lines(headers, left_out)]
+    return b"\r\n".join(lines) + b"\r\n\r\n", list(left_out)
+
+
+def _lines(headers: Headers, left_out: dict[str, None]) -> Iterator[bytes]:
+    for name, value in headers:
+        shown = _line_of_octets(name).replace(b":", b" ").strip()
+        text = shown.decode("latin-1").lower()
+        if not shown or shown.lower() in _FRAMING or _SECRET.search(shown):
+            left_out[text] = None
+            continue
+        kept = _USERINFO.sub(b"//", value)
+        if kept != value:
+            left_out[f"userinfo in {text}"] = None
+        yield shown + b": " + _line_of_octets(kept)
+
+
+def _line_of_octets(octets: bytes) -> bytes:
+    return _LINE_ENDS.sub(b" ", octets)
+
+
+def is_installed() -> bool:
+    """Whether warcio is."""
+    try:
+        import warcio.warcwriter  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def packed(record: Record) -> bytes:
+    """A record as it stands in a file."""
+    from warcio.recordloader import ArcWarcRecord
+    from warcio.statusandheaders import StatusAndHeaders
+    from warcio.warcwriter import WARCWriter
+
+    head = [
+        ("WARC-Type", record.kind),
+        ("WARC-Record-ID", f"<{record.id}>"),
+        ("WARC-Date", date(record.at)),
+    ]
+    if record.uri:
+        head.append(("WARC-Target-URI", _in_one_line(record.uri)))
+    head += [(name, _in_one_line(value)) for name, value in record.fields]
+    if record.payload is not None:
+        head.append(("WARC-Payload-Digest", digest_of(record.payload)))
+    # warcio reads heads of HTTP to write them again, and escapes what is no ASCII. Without such a
+    # head, it writes a block as it is: but for the kind "revisit", and not without a digest of its
+    # own unless the kind is "warcinfo". The WARC-Type that it writes is that of `head`.
+    made = ArcWarcRecord(
+        "warc",
+        "warcinfo" if record.payload is None else record.kind,
+        StatusAndHeaders("", head, protocol=f"WARC/{VERSION}"),
+        BytesIO(record.block),
+        None,
+        _in_one_line(record.content_type),
+        len(record.block),
+    )
+    out = BytesIO()
+    WARCWriter(out, gzip=True, warc_version=VERSION).write_record(made)
+    return out.getvalue()
+
+
+def digest_of(octets: bytes) -> str:
+    """A digest as WARC files write it, and as warcio makes that of a block."""
+    return f"sha1:{b32encode(sha1(octets, usedforsecurity=False).digest()).decode('ascii')}"
+
+
+def _in_one_line(value: str) -> str:
+    return " ".join(value.split()).encode("utf-8", "backslashreplace").decode("utf-8")

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_rep.proof.spool import MANIFEST
 from scrapy_rep.proof.trail_check import Check, check
-from scrapy_rep.proof.trail_reading import MANIFEST, Run
+from scrapy_rep.proof.trail_reading import Run
 from tests.audit.making import Judged
 
 URLS = [f"https://{host}.example/{path}" for host in "ab" for path in ("x", "private/y", "z?q=1")]

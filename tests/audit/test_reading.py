@@ -15,15 +15,9 @@ from scrapy_rep.proof import manifests as files
 from scrapy_rep.proof.manifests import manifest_at
 from scrapy_rep.proof.report.report_making import report_of, trails_at
 from scrapy_rep.proof.report.report_values import INCOMPLETE
+from scrapy_rep.proof.spool import MANIFEST
 from scrapy_rep.proof.trail_check import check
-from scrapy_rep.proof.trail_reading import (
-    MANIFEST,
-    Run,
-    TrailError,
-    UnreadableError,
-    run_at,
-    runs_in,
-)
+from scrapy_rep.proof.trail_reading import Run, TrailError, UnreadableError, run_at, runs_in
 from tests.audit.making import Judged
 from tests.commands.calling import rep
 from tests.report import making

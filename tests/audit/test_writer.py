@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred, succeed
 
-from scrapy_rep.proof import trail_writer as writers
-from scrapy_rep.proof.segment import Segment
+from scrapy_rep.proof import spool
+from scrapy_rep.proof.spool import SpoolFile
 from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import Run
-from scrapy_rep.proof.trail_writer import Writer
+from scrapy_rep.proof.trail_writer import TrailWriter
 from tests.audit.making import Judged, judged_outcomes
 
 URLS = [f"https://a.example/{'private/' if n % 3 == 0 else ''}{n}" for n in range(1500)]
@@ -27,7 +27,7 @@ URLS = [f"https://a.example/{'private/' if n % 3 == 0 else ''}{n}" for n in rang
 
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writers, "_RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(spool, "RETRY_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_limit_of_file_sizes(tmp_path: Path) -> None:
 def test_a_folder_that_vanishes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_replaced: bool
 ) -> None:
-    monkeypatch.setattr(writers, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(spool, "LOOK_SECONDS", 0.0)
     crawl = Judged(tmp_path)
     crawl.know("a.example")
     crawl.judge(URLS[:9])
@@ -163,7 +163,7 @@ def test_what_cannot_be_packed_stays_as_it_is(
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("scrapy_rep.proof.segment.shutil.copyfileobj", full)
+    monkeypatch.setattr("scrapy_rep.proof.trail_writer.shutil.copyfileobj", full)
     crawl = Judged(tmp_path)
     crawl.know("a.example")
     crawl.judge(URLS[:9])
@@ -198,11 +198,11 @@ def test_the_spider_can_be_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert os.listdir(tmp_path) == ["file"]
 
 
-def _writer(folder: Path, clock: Callable[[], float] = lambda: 0.0) -> Writer:
+def _writer(folder: Path, clock: Callable[[], float] = lambda: 0.0) -> TrailWriter:
     def head(segment: int) -> dict[str, Any]:
         return {"t": "run", "v": 1, "run": folder.name, "at": 0.0, "segment": segment}
 
-    return Writer(folder, head, segment_octets=1 << 20, clock=clock)
+    return TrailWriter(folder, head, segment_octets=1 << 20, clock=clock)
 
 
 def test_a_mark_each_minute(tmp_path: Path) -> None:
@@ -223,22 +223,22 @@ def test_a_mark_each_minute(tmp_path: Path) -> None:
 def test_a_disk_that_fails_is_tried_every_five_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writers, "_RETRY_SECONDS", 5.0)
+    monkeypatch.setattr(spool, "RETRY_SECONDS", 5.0)
     writer = _writer(tmp_path / "run")
-    tries: list[str] = []
+    tries: list[bytes] = []
 
-    def fail(_: Segment, text: str) -> int:
-        tries.append(text)
+    def fail(_: SpoolFile, octets: bytes, __: int) -> None:
+        tries.append(octets)
         raise OSError("broken")
 
-    append = Segment.append
-    monkeypatch.setattr(Segment, "append", fail)
+    append = SpoolFile.append
+    monkeypatch.setattr(SpoolFile, "append", fail)
     writer.put("{}\n", 0.0, 1, "allowed")
     for n, at in enumerate((0.0, 4.9, 5.0, 5.1, 9.9, 10.0, 14.9), start=2):
         assert writer.ready(at) is None
         writer.lose(n, "allowed", at)
     assert len(tries) == 3, "one for the record, then one each five seconds"
-    monkeypatch.setattr(Segment, "append", append)
+    monkeypatch.setattr(SpoolFile, "append", append)
     assert writer.ready(15.0) == 1
     (path,) = (tmp_path / "run").glob("*.jsonl")
     gap = json.loads(path.read_text().splitlines()[1])

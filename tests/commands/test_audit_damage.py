@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from scrapy_rep.proof import trail_records as records
+from scrapy_rep.proof.spool import MANIFEST
 from scrapy_rep.proof.trail_check import check
-from scrapy_rep.proof.trail_reading import MANIFEST, Run
+from scrapy_rep.proof.trail_reading import Run
 from scrapy_rep.proof.trail_shapes import SHAPES, problem_of
 from tests.audit.making import Judged
 from tests.commands.calling import Done, rep

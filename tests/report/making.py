@@ -9,7 +9,7 @@ from typing import Any
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof.trail_reading import Run
 from scrapy_rep.proof.trail_records import line
-from scrapy_rep.proof.trail_writer import Writer
+from scrapy_rep.proof.trail_writer import TrailWriter
 
 BEGAN = 1_800_000_000.0
 
@@ -45,7 +45,9 @@ class Made:
         self._name, self._settings = name, {"ROBOTSTXT_OBEY": True, **settings}
         self.previous: str | None = None
         octets = 1 << 26
-        self.writer = Writer(self.folder, self._head, segment_octets=octets, clock=lambda: self.now)
+        self.writer = TrailWriter(
+            self.folder, self._head, segment_octets=octets, clock=lambda: self.now
+        )
 
     def _head(self, segment: int) -> Mapping[str, Any]:
         return {

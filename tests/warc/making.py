@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scrapy_rep.proof.warc_exchanges import Answered, Asked, Exchange, Judged, Purpose
+from scrapy_rep.proof.warc_exchanges import Exchange, Judged, Purpose, ReceivedAnswer, SentRequest
 from scrapy_rep.proof.warc_records import new_id
-from scrapy_rep.proof.warc_writer import Writer
+from scrapy_rep.proof.warc_writer import ArchiveWriter
 
 BODY = b"User-agent: *\nDisallow: /private\n"
 
@@ -20,16 +20,16 @@ def exchange(number: int = 0, body: bytes = BODY) -> Exchange:
         at=1_800_000_000.25 + number,
         seconds=0.1,
         event="200",
-        asked=Asked("GET", ((b"User-Agent", b"ExampleBot"),)),
-        answered=Answered(200, "HTTP/1.1", ((b"Content-Type", b"text/plain"),), body),
+        asked=SentRequest("GET", ((b"User-Agent", b"ExampleBot"),)),
+        answered=ReceivedAnswer(200, "HTTP/1.1", ((b"Content-Type", b"text/plain"),), body),
         address="192.0.2.1",
         judged=Judged.of(body),
     )
 
 
-def archive(folder: Path, count: int = 3, *, segment_octets: int = 1 << 20) -> Writer:
+def archive(folder: Path, count: int = 3, *, segment_octets: int = 1 << 20) -> ArchiveWriter:
     """An archive of so many exchanges that has come to its end."""
-    writer = Writer(folder, {"software": "test"}, segment_octets=segment_octets)
+    writer = ArchiveWriter(folder, {"software": "test"}, segment_octets=segment_octets)
     for number in range(count):
         writer.put(exchange(number))
     writer.close().result(timeout=60)

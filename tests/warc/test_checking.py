@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_rep.proof.spool import MANIFEST
 from scrapy_rep.proof.warc_check import archive_at, check
-from scrapy_rep.proof.warc_writer import MANIFEST
 from tests.commands.calling import rep
 from tests.warc.archived import files_in
 from tests.warc.making import archive

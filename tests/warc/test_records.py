@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.proof.warc_exchanges import Answered, Asked, Exchange, Outcome
-from scrapy_rep.proof.warc_heads import answer_head, request_head
-from scrapy_rep.proof.warc_packing import packed
-from scrapy_rep.proof.warc_records import date, records_of
+from scrapy_rep.proof.warc_exchanges import Exchange, FileOutcome, ReceivedAnswer, SentRequest
+from scrapy_rep.proof.warc_records import answer_head, date, packed, records_of, request_head
 from tests.warc.making import exchange
 
 pytest.importorskip("warcio", reason="needs warcio")
@@ -20,7 +18,7 @@ pytest.importorskip("warcio", reason="needs warcio")
 octets = st.binary(max_size=30)
 headers = st.lists(st.tuples(octets, octets), max_size=4).map(tuple)
 answers = st.builds(
-    Answered,
+    ReceivedAnswer,
     st.integers(0, 999),
     st.sampled_from(["HTTP/1.1", "HTTP/1.0", "h2", "", "é"]),
     headers,
@@ -31,7 +29,7 @@ exchanges = st.builds(
         exchange(), answered=answered, asked=asked, event=event, uri=uri
     ),
     st.none() | answers,
-    st.none() | st.builds(Asked, st.text(max_size=8), headers),
+    st.none() | st.builds(SentRequest, st.text(max_size=8), headers),
     st.text(max_size=8),
     st.sampled_from(["https://a.example/robots.txt", "ftp://a/robots.txt", "http://u:p@[::1]/é\n"]),
 )
@@ -40,7 +38,7 @@ exchanges = st.builds(
 @given(exchanges)
 def test_whatever_comes_is_a_sequence_of_records(one: Exchange) -> None:
     """Read again by rules as simple as those of the format."""
-    made = records_of(one, Outcome(one.event, 1.0, (one.uri,)))
+    made = records_of(one, FileOutcome(one.event, 1.0, (one.uri,)))
     assert made[-1].kind == "metadata"
     assert len({record.at for record in made}) == 1
     for record in made:
@@ -70,8 +68,8 @@ def test_secrets_are_left_out(name: str) -> None:
     pair = (name.encode(), b"s3cr3t")
     told = (b"Server", b"x")
     for head, left_out in (
-        request_head(Asked("GET", (pair, told)), "http://a/"),
-        answer_head(Answered(200, "HTTP/1.1", (pair, told), b"")),
+        request_head(SentRequest("GET", (pair, told)), "http://a/"),
+        answer_head(ReceivedAnswer(200, "HTTP/1.1", (pair, told), b"")),
     ):
         assert b"s3cr3t" not in head
         assert b"Server: x\r\n" in head
@@ -81,14 +79,16 @@ def test_secrets_are_left_out(name: str) -> None:
 def test_what_only_looks_like_a_secret_is_kept() -> None:
     names = [b"WWW-Authenticate", b"Proxy-Authenticate", b"X-Author", b":authority", b"Etag"]
     names += [b"Surrogate-Key", b"Cache-Key", b"Keep-Alive"]
-    head, left_out = answer_head(Answered(401, "HTTP/1.1", tuple((n, b"x") for n in names), b""))
+    head, left_out = answer_head(
+        ReceivedAnswer(401, "HTTP/1.1", tuple((n, b"x") for n in names), b"")
+    )
     assert left_out == []
     assert head.count(b": x\r\n") == len(names)
 
 
 def test_userinfo_leaves_values() -> None:
     value = b"<https://me:pass@a.example/x>; rel=next, //u@b/, mailto:a@b.example, https://c/@d"
-    head, left_out = answer_head(Answered(200, "HTTP/1.1", ((b"Link", value),), b""))
+    head, left_out = answer_head(ReceivedAnswer(200, "HTTP/1.1", ((b"Link", value),), b""))
     expected = b"<https://a.example/x>; rel=next, //b/, mailto:a@b.example, https://c/@d"
     assert b"Link: " + expected in head
     assert left_out == ["userinfo in link"]
@@ -97,19 +97,19 @@ def test_userinfo_leaves_values() -> None:
 @pytest.mark.parametrize("userinfo", [b"me:pa@ss", b"me:it's", b"me:@@'@", b"me"])
 def test_userinfo_leaves_to_its_last_octet(userinfo: bytes) -> None:
     pair = (b"Location", b"https://" + userinfo + b"@a.example/x@y")
-    head, _ = answer_head(Answered(302, "HTTP/1.1", (pair,), b""))
+    head, _ = answer_head(ReceivedAnswer(302, "HTTP/1.1", (pair,), b""))
     assert b"Location: https://a.example/x@y\r\n" in head
 
 
 def test_the_line_of_a_request() -> None:
-    asked = Asked("GET", ((b"host", b"other"), (b"Accept", b"*/*")))
+    asked = SentRequest("GET", ((b"host", b"other"), (b"Accept", b"*/*")))
     head, _ = request_head(asked, "http://u:p@a.example:81/x?y=1#z")
     assert head == b"GET /x?y=1 HTTP/1.1\r\nHost: a.example:81\r\nAccept: */*\r\n\r\n"
 
 
 def test_chunks_are_joined_and_say_so() -> None:
     chunked = ((b"Transfer-Encoding", b"chunked"),)
-    head, left_out = answer_head(Answered(299, "h2", chunked, b""))
+    head, left_out = answer_head(ReceivedAnswer(299, "h2", chunked, b""))
     assert head == b"HTTP/1.1 299 \r\n\r\n"
     assert left_out == ["transfer-encoding"]
 

@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
+from scrapy_rep.proof import spool
 from scrapy_rep.proof import warc_writer as writers
 from scrapy_rep.proof.warc_check import ArchiveCheck, archive_at, check
-from scrapy_rep.proof.warc_writer import Writer
+from scrapy_rep.proof.warc_writer import ArchiveWriter
 from tests.commands.calling import rep
 from tests.warc.archived import exchanges_in, files_in, manifest_of, records_in, warcio_checks
 from tests.warc.making import archive, exchange
@@ -28,8 +29,8 @@ pytest.importorskip("warcio", reason="needs warcio")
 
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writers, "_RETRY_SECONDS", 0.0)
-    monkeypatch.setattr(writers, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(spool, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(spool, "LOOK_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -54,11 +55,11 @@ def checked(folder: Path) -> ArchiveCheck:
     return check(run)
 
 
-def begun(folder: Path, told: list[str], **settings: Any) -> Writer:
-    return Writer(folder, {}, segment_octets=1 << 20, failed=told.append, **settings)
+def begun(folder: Path, told: list[str], **settings: Any) -> ArchiveWriter:
+    return ArchiveWriter(folder, {}, segment_octets=1 << 20, failed=told.append, **settings)
 
 
-def settled(writer: Writer, count: int) -> None:
+def settled(writer: ArchiveWriter, count: int) -> None:
     """Wait until the thread has done so many exchanges more."""
     give_up_at = time.monotonic() + 30
     while writer._queued_octets:
