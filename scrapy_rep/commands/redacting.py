@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from scrapy_rep.proof import trail_records as records
-from scrapy_rep.proof.grounds import Grounds
-from scrapy_rep.proof.redaction import Query, redaction
 from scrapy_rep.proof.spool import MANIFEST, SpoolFile
 from scrapy_rep.proof.trail_check import check
-from scrapy_rep.proof.trail_reading import Found, Run
-from scrapy_rep.proof.trail_records import line
+from scrapy_rep.proof.trail_reading import Grounds, Run, TrailLine
+from scrapy_rep.proof.trail_records import Query, line, redaction
 from scrapy_rep.proof.trail_writer import packed
 
 from .running import FOUND, OK, CommandError
@@ -59,7 +57,7 @@ def redact(run: Run, target: Path, query: str, terminal: Terminal) -> int:
 
 
 def _redacted(
-    lines: Callable[[], Iterator[Found]], path: Path, made: Callable[[str], str]
+    lines: Callable[[], Iterator[TrailLine]], path: Path, made: Callable[[str], str]
 ) -> dict[str, Any]:
     """A segment without queries; its marks are made anew."""
     segment = SpoolFile(path)

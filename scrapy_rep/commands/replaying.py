@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.policy import Policy
 from scrapy_rep.proof import trail_records as records
-from scrapy_rep.proof.grounds import Grounds
-from scrapy_rep.proof.trail_reading import Run
+from scrapy_rep.proof.trail_reading import Grounds, Run
 from scrapy_rep.protocol.access.events import AccessPolicy, Event, Failure, Meaning
 from scrapy_rep.protocol.access.knowledge import Outage
 from scrapy_rep.protocol.access.origin import Origin

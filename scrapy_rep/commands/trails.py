@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 
 from scrapy_rep.proof import trail_records as records
-from scrapy_rep.proof.grounds import Grounds
 from scrapy_rep.proof.manifests import opened
-from scrapy_rep.proof.redaction import Query, redaction
-from scrapy_rep.proof.trail_check import Check, check
-from scrapy_rep.proof.trail_reading import Run, TrailError, runs_in
+from scrapy_rep.proof.trail_check import TrailCheck, check
+from scrapy_rep.proof.trail_reading import Grounds, Run, TrailError, runs_in
+from scrapy_rep.proof.trail_records import Query, redaction
 from scrapy_rep.protocol.lines import clean
 from scrapy_rep.protocol.verdict import shown
 
@@ -103,7 +102,7 @@ def verify(run: Run, terminal: Terminal, *, as_json: bool) -> int:
     return status
 
 
-def _check_dict(run: Run, found: Check) -> dict[str, Any]:
+def _check_dict(run: Run, found: TrailCheck) -> dict[str, Any]:
     return {
         "run": run.name,
         "problems": found.problems,

@@ -37,8 +37,7 @@ from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.setting_table import SETTINGS
 
 from . import trail_records as records
-from .redaction import Query, bare, redaction
-from .trail_records import line, rounded
+from .trail_records import Query, bare, line, redaction, rounded
 from .trail_writer import TrailWriter
 
 if TYPE_CHECKING:

@@ -9,46 +9,29 @@ from hashlib import sha256
 from typing import Any
 
 from . import trail_records as records
-from .trail_reading import Found, Place, Run, SegmentFile
+from .manifests import CheckOutcome
+from .trail_reading import LinePlace, Run, SegmentFile, TrailLine
 from .trail_records import COUNT, NUMBERED, OUTCOMES
-
-_PROBLEMS_SHOWN = 1000
 
 
 @dataclass
-class Check:
-    """The outcome.
+class TrailCheck(CheckOutcome):
+    """The same of a trail.
 
     Attributes:
-        problems: what contradicts itself: damage, or somebody's hand.
-        missing: what the trail itself tells that it lacks, and an end that did not come.
-        counts: the numbered records, by what they are counted as; those in gaps apart.
-        lost: those in gaps.
+        lost: the numbered records in gaps, by what they are counted as.
         last_n: the greatest number.
         unmarked: how many lines no mark covers.
         record_count: all lines.
     """
 
-    problems: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
     lost: Counter[str] = field(default_factory=Counter)
     last_n: int = 0
     unmarked: int = 0
     record_count: int = 0
 
-    @property
-    def is_sound(self) -> bool:
-        """Whether nothing contradicts itself."""
-        return not self.problems
 
-    def wrong(self, text: str) -> None:
-        """Note a problem; memory is bounded."""
-        if len(self.problems) < _PROBLEMS_SHOWN:
-            self.problems.append(text)
-
-
-def check(run: Run) -> Check:
+def check(run: Run) -> TrailCheck:
     """Check a run. Reads it once; keeps a digest for each body, and numbers where some lack."""
     checking = Checking(run)
     for _ in checking.records():
@@ -66,10 +49,10 @@ class Checking:
     def __init__(self, run: Run) -> None:
         """Take the run; nothing is read yet."""
         self._run = run
-        self.outcome = self._check = Check()
+        self.outcome = self._check = TrailCheck()
         self._spans: list[tuple[int, int, int]] = []  # first, last, how many
         self._bodies: set[str] = set()
-        self._wanted: dict[str, Place] = {}
+        self._wanted: dict[str, LinePlace] = {}
         self._policies: set[int] = set()
         self._end: dict[str, Any] | None = None
         self._marked_line = 0
@@ -94,7 +77,7 @@ class Checking:
         self._policies.clear()
         self._marked_line = 0
         is_last = segment is self._run.segments[-1]
-        last: Found | None = None
+        last: TrailLine | None = None
         for last in segment.lines():
             check.record_count += 1
             if last.record is None or last.is_torn:
@@ -113,7 +96,7 @@ class Checking:
         if last is not None:
             check.unmarked += last.place.line - self._marked_line
 
-    def _first(self, place: Place, record: dict[str, Any], segment: SegmentFile) -> None:
+    def _first(self, place: LinePlace, record: dict[str, Any], segment: SegmentFile) -> None:
         name = self._name = self._name or str(record.get("run"))
         if record["t"] != records.RUN:
             self._check.wrong(f"{place}: a segment begins with a record of its run")
@@ -124,7 +107,7 @@ class Checking:
         elif record.get("run") != name:
             self._check.wrong(f"{place}: it is of the run {record.get('run')}, not of {name}")
 
-    def _record(self, found: Found) -> None:
+    def _record(self, found: TrailLine) -> None:
         record, place = found.record or {}, found.place
         kind = record["t"]
         if self._end is not None and kind not in (records.MARK, records.RUN):
@@ -138,7 +121,7 @@ class Checking:
         except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             self._check.wrong(f"{place}: a record of kind {kind} cannot be so ({error!r})")
 
-    def _mark(self, found: Found, record: dict[str, Any]) -> None:
+    def _mark(self, found: TrailLine, record: dict[str, Any]) -> None:
         first = self._marked_line + 1
         if record["lines"] != found.place.line - 1:
             self._check.wrong(f"{found.place}: the mark tells of {record['lines']} lines before it")
@@ -149,14 +132,14 @@ class Checking:
             )
         self._marked_line = found.place.line
 
-    def _policy(self, found: Found, record: dict[str, Any]) -> None:
+    def _policy(self, found: TrailLine, record: dict[str, Any]) -> None:
         self._policies.add(int(record["p"]))
         if "body" in record:
             digest = str(record["body"]).removeprefix("sha256:")
             if digest not in self._bodies:  # almost all are there: the octets come first
                 self._wanted.setdefault(digest, found.place)
 
-    def _body(self, found: Found, record: dict[str, Any]) -> None:
+    def _body(self, found: TrailLine, record: dict[str, Any]) -> None:
         octets = records.octets_of(record)
         digest = sha256(octets).hexdigest()
         if digest != record["sha256"] or len(octets) != record["octets"]:
@@ -165,16 +148,16 @@ class Checking:
             )
         self._bodies.add(str(record["sha256"]))
 
-    def _decision(self, found: Found, record: dict[str, Any]) -> None:
+    def _decision(self, found: TrailLine, record: dict[str, Any]) -> None:
         if not isinstance(record["allowed"], bool):
             raise TypeError("allowed is neither true nor false")
         kind = records.ALLOWED if record["allowed"] else records.DISALLOWED
         self._one(found, record, kind)
 
-    def _other(self, found: Found, record: dict[str, Any]) -> None:
+    def _other(self, found: TrailLine, record: dict[str, Any]) -> None:
         self._one(found, record, record["t"])
 
-    def _one(self, found: Found, record: dict[str, Any], kind: str) -> None:
+    def _one(self, found: TrailLine, record: dict[str, Any], kind: str) -> None:
         n = int(record["n"])
         self._span(n, n, 1)
         self._check.counts[kind] += 1
@@ -196,11 +179,11 @@ class Checking:
                 return
         self._spans.append((first, last, count))
 
-    def _needs(self, found: Found, record: dict[str, Any]) -> None:
+    def _needs(self, found: TrailLine, record: dict[str, Any]) -> None:
         if "p" in record and record["p"] not in self._policies:
             self._check.wrong(f"{found.place}: policy {record['p']} is missing in this segment")
 
-    def _count(self, found: Found, record: dict[str, Any]) -> None:
+    def _count(self, found: TrailLine, record: dict[str, Any]) -> None:
         count = int(record["count"])
         if count < 1 or record["allowed"] is not True:
             raise ValueError("only decisions that allow are counted, and at least one")
@@ -208,7 +191,7 @@ class Checking:
         self._check.counts[records.ALLOWED] += count
         self._needs(found, record)
 
-    def _gap(self, found: Found, record: dict[str, Any]) -> None:
+    def _gap(self, found: TrailLine, record: dict[str, Any]) -> None:
         lost = Counter({kind: int(record.get(kind, 0)) for kind in OUTCOMES})
         if min(lost.values()) < 0:
             raise ValueError("less than nothing was lost")
@@ -219,7 +202,7 @@ class Checking:
             f"{record['from_n']} to {record['to_n']} ({record['error']})"
         )
 
-    def _ends(self, _: Found, record: dict[str, Any]) -> None:
+    def _ends(self, _: TrailLine, record: dict[str, Any]) -> None:
         self._end = record
 
     def _numbers(self) -> None:
@@ -275,12 +258,8 @@ class Checking:
             if whole is None:
                 check.wrong(f"{name}: the manifest names it, and it is missing")
                 continue
-            for fact in ("octets", "records", "sha256"):
-                if one.get(fact) != getattr(whole, fact):
-                    check.wrong(
-                        f"{name}: {fact} is {getattr(whole, fact)}, and {one.get(fact)} by the "
-                        "manifest"
-                    )
+            found = {fact: getattr(whole, fact) for fact in ("octets", "records", "sha256")}
+            check.compare(name, one, found)
         if manifest.get("run") != self._name:
             check.wrong(f"the manifest is of the run {manifest.get('run')}, not of {self._name}")
         if self._end is not None:

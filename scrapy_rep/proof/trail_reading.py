@@ -8,11 +8,11 @@ from __future__ import annotations
 import errno
 import gzip
 import json
+import math
 import os
 import re
-import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,20 +21,16 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
 
-from .manifests import manifest_at, opened
+from .manifests import manifest_in, opened
 from .spool import LATEST, MANIFEST
-from .trail_records import RUN
+from .trail_records import POLICY, RUN
 from .trail_shapes import is_manifest, problem_of
 
 _SEGMENT = re.compile(r"([0-9]+)-([0-9]+)\.jsonl(\.gz)?")
-_MANIFEST_OCTETS = 1 << 26
 _LINE_OCTETS = 1 << 26  # no record is longer: the largest holds a body
 _ERROR_CHARACTERS = 100
 _NAMES_LOOKED_AT = 16  # a run's folder holds little else than segments
 _KIND_OCTETS = 64  # `t` comes first in a record
-_LARGEST = sys.float_info.max  # a Crawl-delay may have 300 digits
-# What may be no such number. Texts hold the like: their records are read with more care.
-_ODD_NUMBER = re.compile(rb"[0-9]{99}|[0-9][eE][+-]?[0-9]{2}|NaN|Infinity")
 
 
 class TrailError(Exception):
@@ -46,7 +42,7 @@ class UnreadableError(TrailError):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LinePlace:
     """Where a record stands."""
 
     segment: str
@@ -58,7 +54,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TrailLine:
     """A line of a segment, as far as it can be read.
 
     Attributes:
@@ -69,7 +65,7 @@ class Found:
         error: why it is no record, in words.
     """
 
-    place: Place
+    place: LinePlace
     record: dict[str, Any] | None
     before: str
     is_torn: bool = False
@@ -92,22 +88,25 @@ class SegmentFile:
     Attributes:
         path: where it is.
         number: which of the files of its process it is.
-        is_packed: whether it is gzipped, which only closed files are.
         whole: set once `lines` has come to its end.
     """
 
     def __init__(self, path: Path, number: int) -> None:
         self.path = path
         self.number = number
-        self.is_packed = path.suffix == ".gz"
         self.whole: Whole | None = None
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether it is gzipped, which only closed files are."""
+        return self.path.suffix == ".gz"
 
     @property
     def plain_name(self) -> str:
         """Its name while it is not packed."""
         return self.path.name.removesuffix(".gz")
 
-    def lines(self) -> Iterator[Found]:
+    def lines(self) -> Iterator[TrailLine]:
         """Every line, in order; memory is that of the longest.
 
         Raises:
@@ -115,13 +114,14 @@ class SegmentFile:
         """
         digest, octets, count, error = sha256(), 0, 0, ""
         try:
-            with self._open() as file:
+            with self._opened() as file:
                 while raw := file.readline(_LINE_OCTETS):
-                    before = digest.hexdigest() if _may_be_mark(raw) else ""
+                    may_be_mark = b'"mark"' in raw[:_KIND_OCTETS]
+                    before = digest.hexdigest() if may_be_mark else ""
                     is_torn = not raw.endswith(b"\n")
-                    place = Place(self.path.name, count + 1)
+                    place = LinePlace(self.path.name, count + 1)
                     record, wrong = _record(raw)
-                    yield Found(place, record, before, is_torn, wrong)
+                    yield TrailLine(place, record, before, is_torn, wrong)
                     digest.update(raw)
                     octets += len(raw)
                     count += 1
@@ -134,85 +134,45 @@ class SegmentFile:
             error = str(failure) or type(failure).__name__
         self.whole = Whole(octets, count, digest.hexdigest(), error)
 
-    def records_of(self, kind: str) -> Iterator[dict[str, Any] | None]:
-        """The records of a kind, in order; None for one that cannot be read, and for damage.
-
-        Of lines of other kinds only the beginning is looked at. A torn last line says nothing.
-        """
-        sought = b'"%b"' % kind.encode("ascii")
-        try:
-            with self._open() as file:
-                while raw := file.readline(_LINE_OCTETS):
-                    if sought not in raw[:_KIND_OCTETS] or not raw.endswith(b"\n"):
-                        continue
-                    record, _ = _parsed(raw)
-                    if record is None or record["t"] == kind:
-                        yield None if record is None or problem_of(record) else record
-        except (OSError, EOFError, zlib.error):
-            yield None
-
     @contextmanager
-    def _open(self) -> Iterator[IO[bytes]]:
-        with self._opened() as file:
-            if not self.is_packed:
-                yield file
-                return
-            with gzip.GzipFile(fileobj=file) as unpacked:
-                yield cast("IO[bytes]", unpacked)
-
-    def _opened(self) -> IO[bytes]:
+    def _opened(self) -> Iterator[IO[bytes]]:
         """The file, or the packed one if the crawl has packed it since the folder was listed."""
         try:
-            return opened(self.path)
+            file = opened(self.path)
         except FileNotFoundError:
-            packed = self.path.with_name(self.path.name + ".gz")
-            if self.is_packed or not packed.exists():
+            if self.is_packed:
                 raise
-        self.path, self.is_packed = packed, True
-        return opened(packed)
-
-
-def _may_be_mark(raw: bytes) -> bool:
-    return b'"mark"' in raw[:_KIND_OCTETS]
+            self.path = self.path.with_name(f"{self.path.name}.gz")
+            file = opened(self.path)
+        with file:
+            yield cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if self.is_packed else file
 
 
 def _record(raw: bytes) -> tuple[dict[str, Any] | None, str]:
     """What a line says, or why it says nothing."""
-    record, wrong = _parsed(raw)
-    wrong = problem_of(record) if record is not None else wrong
-    if record is None or not wrong:
-        return record, wrong
-    return None, f"one of kind {record['t']} cannot be so: {wrong}"
-
-
-def _parsed(raw: bytes) -> tuple[dict[str, Any] | None, str]:
-    """The same, whatever the fields of the record are."""
     try:
-        found = json.loads(raw) if _ODD_NUMBER.search(raw) is None else _carefully(raw)
+        found = _DECODER.decode(raw.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         return None, f"it is no JSON ({str(error)[:_ERROR_CHARACTERS]})"
     if not isinstance(found, dict) or not isinstance(found.get("t"), str):
         return None, "it has no kind"
-    return found, ""
+    wrong = problem_of(found)
+    return (None, f"one of kind {found['t']} cannot be so: {wrong}") if wrong else (found, "")
 
 
-def _carefully(raw: bytes) -> Any:
-    """The value of a line, of which each number can be calculated with.
+def _finite(text: str) -> float:
+    """A number that can be calculated with: JSON has no infinity, but some floats are too large.
 
     Raises:
-        ValueError: one of them cannot: it is larger than any float, and JSON has no infinity.
+        ValueError: it is none.
     """
-    return json.loads(raw, parse_int=_number(int), parse_float=_number(float), parse_constant=int)
+    found = float(text)
+    if not math.isfinite(found):
+        raise ValueError(f"{text[:9]}... is too large")
+    return found
 
 
-def _number(kind: Callable[[str], float]) -> Callable[[str], float]:
-    def read(text: str) -> float:
-        found = kind(text)
-        if not abs(found) <= _LARGEST:
-            raise ValueError(f"{text[:9]}... is too large")
-        return found
-
-    return read
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
 
 
 class Run:
@@ -236,9 +196,7 @@ class Run:
         self.path = path
         self.damaged_count = 0
         # Before the folder is listed: what the manifest names is there then.
-        self.manifest, self.manifest_sha256 = manifest_at(
-            path / MANIFEST, _MANIFEST_OCTETS, is_manifest
-        )
+        self.manifest, self.manifest_sha256 = manifest_in(path, is_manifest)
         try:
             names = {one.name for one in path.iterdir()}
         except OSError as error:
@@ -258,12 +216,12 @@ class Run:
         """The name of the run."""
         return str(self.head.get("run") or self.path.resolve().name)
 
-    def lines(self) -> Iterator[Found]:
+    def lines(self) -> Iterator[TrailLine]:
         """Every line of all segments, in order."""
         for segment in self.segments:
             yield from segment.lines()
 
-    def records(self) -> Iterator[tuple[Place, dict[str, Any]]]:
+    def records(self) -> Iterator[tuple[LinePlace, dict[str, Any]]]:
         """Every record of all segments, in order; what is none is passed over, and counted."""
         self.damaged_count = 0
         for segment in self.segments:
@@ -273,11 +231,6 @@ class Run:
                 elif not found.is_torn:
                     yield found.place, found.record
             self.damaged_count += bool(segment.whole and segment.whole.error)
-
-    def records_of(self, kind: str) -> Iterator[dict[str, Any] | None]:
-        """The records of a kind in all segments, as `SegmentFile.records_of` tells them."""
-        for segment in self.segments:
-            yield from segment.records_of(kind)
 
     @cached_property
     def head(self) -> dict[str, Any]:
@@ -339,3 +292,33 @@ def _run_in(folder: Path, passed_over: Callable[[TrailError], None] | None) -> R
     except TrailError:
         pass  # something else is in there
     return None
+
+
+class Grounds:
+    """The policies of the segment that is read: each segment repeats those that it needs.
+
+    One of another segment never counts, even if the first line of this one is damaged: what a
+    number stood for there may be another policy here, and verify tells of it as missing.
+    """
+
+    def __init__(self) -> None:
+        """Nothing is read yet."""
+        self._segment = ""
+        self._policies: dict[Any, dict[str, Any]] = {}
+
+    def __len__(self) -> int:
+        """How many policies are held."""
+        return len(self._policies)
+
+    def take(self, place: LinePlace, record: dict[str, Any]) -> None:
+        """Note a record, of whichever kind; call it for each, in order."""
+        kind = record["t"]
+        if place.segment != self._segment or kind == RUN:
+            self._segment = place.segment
+            self._policies.clear()
+        if kind == POLICY:
+            self._policies[record["p"]] = record
+
+    def policy_of(self, record: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The record of the policy that a record rests on; None if this segment has none."""
+        return self._policies.get(record.get("p"))

@@ -2,13 +2,19 @@
 
 `t` comes first and names the kind. An absent key is unknown. Instants are POSIX seconds.
 `docs/audit.md` describes each kind; a test compares the two.
+
+URLs are kept without userinfo and fragments, which play no part in matching, and with the queries
+that the settings want.
 """
 
 from __future__ import annotations
 
 import base64
+import hmac
 import json
+import re
 from collections.abc import Callable, Mapping
+from enum import Enum
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
@@ -24,6 +30,9 @@ NUMBERED = frozenset({DECISION, EXEMPT, DROP, WITHHELD})
 ALLOWED, DISALLOWED = "allowed", "disallowed"
 OUTCOMES = (ALLOWED, DISALLOWED, EXEMPT, DROP, WITHHELD)
 """What numbered records are counted as, in `gap` and in `end`."""
+
+_USERINFO = re.compile(r"^([^/?#]*//)[^/?#]*@")
+_SHOWN_DIGITS = 16  # of a hash: enough to tell queries apart
 
 Record = Mapping[str, Any]
 
@@ -115,3 +124,35 @@ def reasons(allowed: bool, reason: str, line_number: int, rule: str, group: str)
     if group:
         held["group"] = group
     return _ENCODER.encode(held)[1:-1]
+
+
+class Query(Enum):
+    """What becomes of the queries of URLs; the value is the setting's."""
+
+    KEEP = "keep"
+    HASH = "hash"
+    DROP = "drop"
+
+
+def bare(url: str) -> str:
+    """A URL without its fragment and without userinfo."""
+    if "#" in url:
+        url = url.partition("#")[0]
+    return _USERINFO.sub(r"\1", url) if "@" in url else url
+
+
+def redaction(query: Query, key: bytes = b"") -> Callable[[str], str]:
+    """A function that makes URLs as `query` says; `key` is that of the hashes of a run."""
+    if query is Query.KEEP:
+        return bare
+
+    def redacted(url: str) -> str:
+        head, mark, asked = bare(url).partition("?")
+        if not mark:
+            return head
+        if query is Query.DROP:
+            return f"{head}?"
+        digest = hmac.new(key, asked.encode("utf-8", "surrogatepass"), "sha256").hexdigest()
+        return f"{head}?hmac-sha256={digest[:_SHOWN_DIGITS]}"
+
+    return redacted

@@ -8,12 +8,14 @@ Cost: one look-up for each field.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from . import trail_records as records
 
+_LARGEST = sys.float_info.max
 _MOST = 1 << 53  # of numbers: as far as a float counts, and JSON readers agree
 
 
@@ -35,7 +37,7 @@ def _is_count(value: object) -> bool:
 
 def _is_number(value: object) -> bool:
     """Whether it is an instant or a span; of Crawl-delays there are some of 300 digits."""
-    return type(value) in (int, float)
+    return isinstance(value, (int, float)) and type(value) is not bool and abs(value) <= _LARGEST
 
 
 def _is_map(value: object) -> bool:

@@ -9,47 +9,23 @@ from __future__ import annotations
 import re
 import zlib
 from base64 import b32encode
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha1, sha256
 from pathlib import Path
 from typing import IO, Any
 
-from .manifests import manifest_at, opened
-from .spool import MANIFEST
+from .manifests import CheckOutcome, files_in, manifest_in, opened
 from .warc_writer import FORMAT, OPEN
 
-_MANIFEST_OCTETS = 1 << 24
 _PIECE_OCTETS = 1 << 16
 _RECORD_OCTETS = 1 << 26  # of one record, decompressed; those that we write have a few MB
-_PROBLEMS_SHOWN = 1000
 _NAME = re.compile(r"rep-.+-\d+-\d{5,}\.warc\.gz(\.open)?")
 _GZIP_WBITS = 16 + zlib.MAX_WBITS
 
 
-class DamagedError(Exception):
+class DamagedFileError(Exception):
     """A file is not a sequence of whole records, in words for the user."""
-
-
-@dataclass
-class ArchiveCheck:
-    """The outcome.
-
-    Attributes:
-        problems: what contradicts itself: damage, or somebody's hand.
-        missing: what the archive itself tells that it lacks, and an end that did not come.
-        counts: the records by kind.
-    """
-
-    problems: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-
-    def wrong(self, text: str) -> None:
-        """Note a problem; memory is bounded."""
-        if len(self.problems) < _PROBLEMS_SHOWN:
-            self.problems.append(text)
 
 
 @dataclass
@@ -73,7 +49,7 @@ def archive_at(path: Path) -> ArchiveRun | None:
     """The archive in a folder; None if there is none."""
     path = path.resolve()
     # Before the folder is listed, so that what it names is there.
-    manifest, digest = manifest_at(path / MANIFEST, _MANIFEST_OCTETS, _is_manifest)
+    manifest, digest = manifest_in(path, _is_manifest)
     try:
         files = sorted(one for one in path.iterdir() if _NAME.fullmatch(one.name))
     except OSError:
@@ -87,15 +63,10 @@ def _is_manifest(found: object) -> bool:
     return isinstance(found, dict) and found.get("format") == FORMAT
 
 
-def check(run: ArchiveRun) -> ArchiveCheck:
+def check(run: ArchiveRun) -> CheckOutcome:
     """Check an archive. Reads each file once, and keeps one record at a time."""
-    found = ArchiveCheck()
-    segments = (run.manifest or {}).get("segments")
-    told = {
-        str(one.get("name")): one
-        for one in (segments if isinstance(segments, list) else [])
-        if isinstance(one, dict)
-    }
+    found = CheckOutcome()
+    told = files_in(run.manifest)
     # A file is finished, then named: a kill may fall in between, once.
     unnamed = max((path.name for path in run.files if path.name not in told), default="")
     last = unnamed if not _has_end(run.manifest) and unnamed > max(told, default="") else ""
@@ -109,7 +80,7 @@ def check(run: ArchiveRun) -> ArchiveCheck:
 
 
 def _check_file(
-    path: Path, told: dict[str, Any] | None, found: ArchiveCheck, *, may_be_unnamed: bool
+    path: Path, told: Mapping[str, Any] | None, found: CheckOutcome, *, may_be_unnamed: bool
 ) -> None:
     digest = sha256()
     octets = records = 0
@@ -121,7 +92,7 @@ def _check_file(
                 octets += len(member)
                 records += bool(kind)
                 found.counts[kind] += bool(kind)
-    except (DamagedError, OSError) as error:
+    except (DamagedFileError, OSError) as error:
         damage = f"{path.name}: after {records} whole records: {error}"
     if told is None:
         if may_be_unnamed:
@@ -133,12 +104,11 @@ def _check_file(
     if damage:
         found.wrong(damage)
         return
-    for fact, value in (("octets", octets), ("records", records), ("sha256", digest.hexdigest())):
-        if told.get(fact) != value:
-            found.wrong(f"{path.name}: {fact} is {value}, and {told.get(fact)} by the manifest")
+    facts = {"octets": octets, "records": records, "sha256": digest.hexdigest()}
+    found.compare(path.name, told, facts)
 
 
-def _check_manifest(run: ArchiveRun, found: ArchiveCheck) -> None:
+def _check_manifest(run: ArchiveRun, found: CheckOutcome) -> None:
     manifest = run.manifest
     if manifest is None:
         found.missing.append("manifest.json is missing, or is none")
@@ -162,7 +132,7 @@ def _members(file: IO[bytes]) -> Iterator[tuple[bytes, str]]:
     """Each piece of a file as it stands there; with the last one of a record, its WARC-Type.
 
     Raises:
-        DamagedError: a record is damaged, or cut.
+        DamagedFileError: a record is damaged, or cut.
     """
     inflater, record = zlib.decompressobj(_GZIP_WBITS), bytearray()
     rest, is_amid = b"", False
@@ -170,9 +140,9 @@ def _members(file: IO[bytes]) -> Iterator[tuple[bytes, str]]:
         try:
             record += inflater.decompress(piece, _RECORD_OCTETS - len(record) + 1)
         except zlib.error as error:
-            raise DamagedError(str(error)) from None
+            raise DamagedFileError(str(error)) from None
         if len(record) > _RECORD_OCTETS or inflater.unconsumed_tail:
-            raise DamagedError("a record is too large to be one of ours")
+            raise DamagedFileError("a record is too large to be one of ours")
         rest = inflater.unused_data
         kind, is_amid = "", not inflater.eof
         if inflater.eof:
@@ -180,24 +150,24 @@ def _members(file: IO[bytes]) -> Iterator[tuple[bytes, str]]:
             inflater, record = zlib.decompressobj(_GZIP_WBITS), bytearray()
         yield piece[: len(piece) - len(rest)], kind
     if is_amid:
-        raise DamagedError("it is cut within a record")
+        raise DamagedFileError("it is cut within a record")
 
 
 def _kind_of(record: bytes) -> str:
     """The WARC-Type of a record, whose digest is checked.
 
     Raises:
-        DamagedError: it is none, or its block is not what its digest says.
+        DamagedFileError: it is none, or its block is not what its digest says.
     """
     head, end, block = record.partition(b"\r\n\r\n")
     lines = head.decode("utf-8", "replace").split("\r\n")
     fields = {name.lower(): value.strip() for name, _, value in (x.partition(":") for x in lines)}
     if not end or not lines[0].startswith("WARC/"):
-        raise DamagedError("this is no record")
+        raise DamagedFileError("this is no record")
     length = fields.get("content-length", "")
     if not length.isascii() or not length.isdigit() or block[int(length) :] != b"\r\n\r\n":
-        raise DamagedError("a record has another length than its head says")
+        raise DamagedFileError("a record has another length than its head says")
     digest = b32encode(sha1(block[: int(length)], usedforsecurity=False).digest()).decode()
     if fields.get("warc-block-digest") != f"sha1:{digest}":
-        raise DamagedError("the block of a record does not have its digest")
+        raise DamagedFileError("the block of a record does not have its digest")
     return fields.get("warc-type") or "unknown"

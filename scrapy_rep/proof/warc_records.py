@@ -22,7 +22,7 @@ from io import BytesIO
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from .redaction import bare
+from .trail_records import bare
 from .warc_exchanges import (
     Archived,
     Exchange,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.proof import manifests as files
-from scrapy_rep.proof.manifests import manifest_at
+from scrapy_rep.proof.manifests import manifest_in
 from scrapy_rep.proof.report.report_making import report_of, trails_at
 from scrapy_rep.proof.report.report_values import INCOMPLETE
 from scrapy_rep.proof.spool import MANIFEST
@@ -217,7 +217,7 @@ def test_a_manifest_has_so_many_octets_at_most(more: bytes, is_one: bool, tmp_pa
     path = tmp_path / "manifest.json"
     octets = b"{}".ljust(_MOST_OCTETS) + more
     path.write_bytes(octets)
-    found, digest = manifest_at(path, _MOST_OCTETS, lambda _: True)
+    found, digest = manifest_in(tmp_path, lambda _: True, _MOST_OCTETS)
     assert found == ({} if is_one else None)
     assert digest == sha256(octets).hexdigest()
 
@@ -228,4 +228,4 @@ def test_a_manifest_that_is_a_hole_ends(tmp_path: Path, monkeypatch: pytest.Monk
     path = tmp_path / "manifest.json"
     with path.open("wb") as file:
         file.truncate(1 << 40)
-    assert manifest_at(path, _MOST_OCTETS, lambda _: True) == (None, "")
+    assert manifest_in(tmp_path, lambda _: True, _MOST_OCTETS) == (None, "")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.proof import trail_records as records
-from scrapy_rep.proof.redaction import Query, bare, redaction
+from scrapy_rep.proof.trail_records import Query, bare, redaction
 from scrapy_rep.protocol.paths import path_of
 
 _PAGE = Path(__file__).parents[2] / "docs" / "audit.md"

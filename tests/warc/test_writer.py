@@ -18,7 +18,8 @@ import pytest
 
 from scrapy_rep.proof import spool
 from scrapy_rep.proof import warc_writer as writers
-from scrapy_rep.proof.warc_check import ArchiveCheck, archive_at, check
+from scrapy_rep.proof.manifests import CheckOutcome
+from scrapy_rep.proof.warc_check import archive_at, check
 from scrapy_rep.proof.warc_writer import ArchiveWriter
 from tests.commands.calling import rep
 from tests.warc.archived import exchanges_in, files_in, manifest_of, records_in, warcio_checks
@@ -49,7 +50,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def checked(folder: Path) -> ArchiveCheck:
+def checked(folder: Path) -> CheckOutcome:
     run = archive_at(folder)
     assert run is not None
     return check(run)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scrapy_rep.proof.trail_check import Check, Checking
+from scrapy_rep.proof.trail_check import Checking, TrailCheck
 from scrapy_rep.proof.trail_reading import Run as Trail
 from scrapy_rep.proof.trail_reading import TrailError, run_at, runs_in
 
@@ -102,7 +102,7 @@ def _timed(
     runs[number].ended_at = latest or None
 
 
-def _run_facts(trail: Trail, run: Run, check: Check) -> RunFacts:
+def _run_facts(trail: Trail, run: Run, check: TrailCheck) -> RunFacts:
     head = trail.head
     settings = head.get("settings")
     manifest = trail.manifest or {}

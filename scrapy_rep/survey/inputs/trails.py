@@ -5,8 +5,8 @@ As in the store, what counts of an origin is the last answer that settled whethe
 and where there is none, the last failure. What no site said is passed over: the policies of the
 user, those of requests that could wait no longer, and failures of our own.
 
-Two passes over the trail: the first finds what counts, the second the octets of it. Lines of other
-kinds, most of a trail, are not parsed. Memory is about 800 octets an origin.
+Two passes over the trail: the first finds what counts, the second the octets of it. Memory is about
+800 octets an origin.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def captures_in(runs: list[Run]) -> Iterator[Capture | Bad]:
             by_digest.setdefault(digest, []).append(origin)
         else:
             yield capture
-    for record in chain.from_iterable(run.records_of(records.BODY) for run in runs):
-        body = _body(record or {}, by_digest)
+    for _, record in chain.from_iterable(run.records() for run in runs):
+        body = _body(record, by_digest)
         if body is not None:
             for origin in by_digest.pop(sha256(body).digest(), ()):
                 yield replace(told.pop(origin)[2], body=body[:BODY_OCTETS])
@@ -76,10 +76,10 @@ def _told_by(runs: list[Run]) -> tuple[dict[_Origin, _Told], int]:
     """What counts of each origin, and how many records and files of the trail are damaged."""
     told: dict[_Origin, _Told] = {}
     bad_count = 0
-    for record in chain.from_iterable(run.records_of(records.POLICY) for run in runs):
-        if record is not None and not _is_of_a_site(record):
+    for _, record in chain.from_iterable(run.records() for run in runs):
+        if record["t"] != records.POLICY or not _is_of_a_site(record):
             continue
-        found = _told(record or {})
+        found = _told(record)
         if found is None:
             bad_count += 1
             continue
@@ -87,7 +87,7 @@ def _told_by(runs: list[Run]) -> tuple[dict[_Origin, _Told], int]:
         before = told.get(origin)
         if before is None or found[:2] >= before[:2]:
             told[origin] = found
-    return told, bad_count
+    return told, bad_count + sum(run.damaged_count for run in runs)
 
 
 def _is_of_a_site(record: Mapping[str, Any]) -> bool:
@@ -96,6 +96,8 @@ def _is_of_a_site(record: Mapping[str, Any]) -> bool:
 
 def _body(record: Mapping[str, Any], wanted: Container[bytes]) -> bytes | None:
     """The octets of a body, if they are wanted; None too if they cannot be read."""
+    if record["t"] != records.BODY:
+        return None
     try:
         is_wanted = bytes.fromhex(str(record["sha256"])) in wanted
         return records.octets_of(record) if is_wanted else None
