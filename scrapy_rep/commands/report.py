@@ -13,7 +13,7 @@ from .running import FOUND, OK, UNSETTLED, CommandError
 if TYPE_CHECKING:
     from scrapy.settings import Settings
 
-    from scrapy_rep.proof.report.report_values import Report
+    from scrapy_rep.proof.report.report_values import CrawlReport
 
     from .terminal import Terminal
 
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> int:  # noqa: ARG001
-    """Report on some trails.
+    """CrawlReport on some trails.
 
     Raises:
         CommandError: there is no trail, or the page cannot be written.
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> 
     return _STATUSES[report.state]
 
 
-def _write(name: str, report: Report) -> None:
+def _write(name: str, report: CrawlReport) -> None:
     from scrapy_rep.proof.report.report_page import page, write
 
     try:
@@ -80,7 +80,7 @@ def _write(name: str, report: Report) -> None:
         raise CommandError(f"{name}: {error.strerror or error}") from error
 
 
-def _tell(report: Report, terminal: Terminal) -> None:
+def _tell(report: CrawlReport, terminal: Terminal) -> None:
     from scrapy_rep.proof.report.verdict_words import BAD, NOTE, verdict
 
     from .trails import safe

@@ -12,7 +12,7 @@ import pytest
 from scrapy_rep.proof.report import tallies
 from scrapy_rep.proof.report.report_making import report_of
 from scrapy_rep.proof.report.report_page import page, write
-from scrapy_rep.proof.report.report_values import CHANGED, WHOLE, Report
+from scrapy_rep.proof.report.report_values import CHANGED, WHOLE, CrawlReport
 from scrapy_rep.proof.report.verdict_words import BAD, GOOD, verdict
 from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import Run
@@ -38,7 +38,7 @@ def _hop(**facts: object) -> Callable[[Made], None]:
     return lambda made: made.put("fetch", at=BEGAN, origin=A, hops=[hop])
 
 
-def _everything_of(report: Report) -> None:
+def _everything_of(report: CrawlReport) -> None:
     """Have all that is made of a report made; JSON without infinities."""
     json.dumps(report.as_dict(), allow_nan=False)
     page(report).encode()
@@ -182,7 +182,7 @@ def test_words_of_decisions_take_bounded_memory(tmp_path: Path) -> None:
 
 
 def test_more_origins_than_memory_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tallies.Tally.__init__, "__defaults__", (20, None))
+    monkeypatch.setattr(tallies.Tally.__init__, "__defaults__", (20,))
     made = Made(tmp_path)
     for number in range(100):
         origin = f"https://h{number}.example"
@@ -206,7 +206,7 @@ def test_more_origins_than_memory_holds(tmp_path: Path, monkeypatch: pytest.Monk
 def test_paces_that_were_dropped_are_not_vouched_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tallies.Tally.__init__, "__defaults__", (20, None))
+    monkeypatch.setattr(tallies.Tally.__init__, "__defaults__", (20,))
     made = Made(tmp_path)
     for number in range(50):
         origin = f"https://h{number}.example"

@@ -13,15 +13,14 @@ from scrapy_rep.proof.report.counting import MOST_SECONDS, origin_of
 from scrapy_rep.proof.report.report_making import report_of, trails_at
 from scrapy_rep.proof.report.report_values import (
     Chain,
+    CrawlReport,
     Decided,
     Exemption,
-    Moment,
     Paced,
-    Report,
     Ruled,
     Withheld,
 )
-from scrapy_rep.proof.report.tallies import Gaps, Seen, Tally, Timeline
+from scrapy_rep.proof.report.tallies import Gaps, Moment, Tally, Timeline
 from scrapy_rep.proof.report.verdict_words import verdict
 from scrapy_rep.proof.trail_reading import TrailError
 from scrapy_rep.setting_table import SETTINGS
@@ -34,7 +33,7 @@ def _hop(origin: str, path: str, at: float, **facts: object) -> dict[str, object
     return {"uri": f"{origin}{path}", "at": BEGAN + at, "source": "network", **facts}
 
 
-def _small(root: Path) -> Report:
+def _small(root: Path) -> CrawlReport:
     made = Made(root)
     moved = [
         _hop(A, "/robots.txt", 0.0, status=301, location="/r", seconds=0.5, octets=0),
@@ -287,13 +286,13 @@ class TestStates:
 
 class TestMemory:
     def test_a_tally_keeps_what_matters(self) -> None:
-        tally: Tally[int, list[int]] = Tally(lambda: [0], lambda held: held[0], 100)
+        tally = Tally(Exemption, 100)
         for number in range(1000):
-            tally.of(number)[0] += 1 + 1000 * (number % 100 == 0)
+            tally.of("scheme", str(number)).add("", 1 + 1000 * (number % 100 == 0))
         assert len(tally.held) <= 100
-        assert set(range(0, 1000, 100)) <= tally.held.keys()
+        assert {str(number) for number in range(0, 1000, 100)} <= {key[1] for key in tally.held}
         assert tally.key_count == 100
-        held = sum(one[0] for one in tally.held.values())
+        held = sum(one.count for one in tally.held.values())
         assert held + tally.dropped_records == 1000 + 10_000
 
     def test_a_timeline_grows_coarser(self) -> None:
@@ -311,16 +310,6 @@ class TestMemory:
         line.at(0.0)[0] += 1
         line.at(9e10)[0] += 1
         assert len(line.times().moments) <= 121
-
-    def test_numbers_that_came_before(self) -> None:
-        seen = Seen()
-        assert [seen.is_new("a", n) for n in (1, 9, 1, 100_000, 100_000, 0)] == [
-            *(True, True, False, True, False, True)
-        ]
-        assert [seen.is_new("b", n) for n in (1, -1, 1 << 60, -1)] == [True, True, True, False]
-        pages = [seen.is_new("c", n << 12) for n in range(1 << 15)]
-        assert all(pages)
-        assert [seen.is_new("c", n) for n in (1 << 26, 1 << 30, 1 << 30)] == [False, True, True]
 
     def test_gaps_of_one(self) -> None:
         gaps = Gaps()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.proof.report.report_making import report_of
-from scrapy_rep.proof.report.report_values import Report
+from scrapy_rep.proof.report.report_values import CrawlReport
 from tests.crawling import REPOSITORY
 from tests.others.browsers import CHROMIUM
 from tests.report.making import BEGAN, HOSTILE, Made, hostile_urls
@@ -21,13 +21,13 @@ from tests.survey.test_page import Elements
 pytest.importorskip("jinja2", reason="needs Jinja")
 
 
-def _page(report: Report) -> str:
+def _page(report: CrawlReport) -> str:
     from scrapy_rep.proof.report.report_page import page
 
     return page(report)
 
 
-def made_of_all(root: Path, *, every: int = 1) -> Report:
+def made_of_all(root: Path, *, every: int = 1) -> CrawlReport:
     """Something in every section, and hostile text wherever a site or a spider may put it.
 
     `every` thins out the hostile URLs: every 7th, say.

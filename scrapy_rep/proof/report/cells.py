@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from .report_values import Report, Rows
+from .report_values import CrawlReport, Rows
 
 Row = TypeVar("Row")
 
@@ -41,7 +41,7 @@ def cells_of(
     return tuple(cells(row) for row, _ in zip(rows, range(SHOWN_ROWS), strict=False))
 
 
-def note_of(rows: Rows[Row], report: Report) -> str:
+def note_of(rows: Rows[Row], report: CrawlReport) -> str:
     """How many rows there are, if not all are shown, and where the others are."""
     if not rows.missing and rows.of <= min(SHOWN_ROWS, len(rows.rows)):
         return ""

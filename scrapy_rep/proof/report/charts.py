@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .report_values import Moment, Paced, Times
+from .report_values import Paced
+from .tallies import Moment, Times
 from .verdict_words import when
 
 _HEIGHT = 100

@@ -7,18 +7,29 @@ proves nothing then.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from scrapy_rep.proof import trail_records as records
+from scrapy_rep.survey.measures import Distribution
 
-from .report_fetches import Fetching, Known
-from .report_values import Lost
-from .tallies import Counts, Gaps, Tally, Timeline
+from .report_values import (
+    Chain,
+    Exemption,
+    Fetches,
+    Lost,
+    OriginFacts,
+    Ruled,
+    Withheld,
+    rows_of,
+)
+from .tallies import Counts, Tally, Timeline
 
 Record = Mapping[str, Any]
 
 _TEXT_CHARACTERS = 200  # of what sites wrote, or spiders asked for
+_URI_CHARACTERS = 160
 _OTHERS = "others"
 _KINDS = 1000  # of decisions; those of a crawl are some dozens
 _GAPS = 10_000
@@ -26,6 +37,10 @@ _MOST = 1 << 53  # of decisions that one record counts
 _LETS_OUT = frozenset({"passed", "would-drop", "slipped"})
 _OUTCOMES = _LETS_OUT | {"dropped", "aborted"}
 _WENT_ON = {"would-drop": "dry-run", "slipped": "slipped", "passed": "passed"}
+_OVERRIDDEN = "OVERRIDDEN"
+_NETWORK = "network"
+_HOPS = 8  # of a chain: no fetch follows more
+_QUANTILES = {"least": 0, "half": 50, "nine in ten": 90, "most": 100}
 
 AGAIN = "user-agent"
 """The occasion (`by`) of a decision on a request that was allowed before, as another crawler."""
@@ -37,79 +52,35 @@ ALLOWED, HELD_BACK, WENT_ON, EXEMPT, STALE = range(5)
 """The places of a moment's counts."""
 
 
-class Origin:
-    """What is counted of one origin."""
+class Known(NamedTuple):
+    """What a report keeps of a policy."""
 
-    __slots__ = (
-        "age",
-        "asked_at",
-        "exempt",
-        "gaps",
-        "held_back",
-        "judged",
-        "known",
-        "requests",
-        "stale",
-        "went_on",
-    )
-
-    def __init__(self) -> None:
-        self.judged = self.held_back = self.went_on = self.exempt = self.stale = 0
-        self.requests = 0
-        self.asked_at = 0.0
-        self.age: float | None = None
-        self.known: Known | None = None
-        self.gaps: Gaps | None = None
-
-    @property
-    def weight(self) -> int:
-        """How much it matters: what was not simply allowed matters most."""
-        delayed = self.gaps is not None
-        special = self.held_back + self.went_on + self.exempt + delayed
-        too_soon = 0 if self.gaps is None else self.gaps.too_soon
-        return self.judged + 1000 * special + 1_000_000 * too_soon
-
-    @property
-    def count(self) -> int:
-        """How many decisions and exemptions it stands for."""
-        return self.judged + self.exempt
+    origin: str
+    is_stale: bool
+    fetched_at: float | None
+    crawl_delay: float | None
 
 
-class Sample:
-    """A count, with the first of its URLs in the order of the alphabet."""
+@dataclass
+class RunCounts:
+    """What is known of one run while it is read.
 
-    __slots__ = ("count", "url")
+    Attributes:
+        last_p: the greatest number of its policies; segments repeat those that they need.
+        uncounted: records that say nothing, by kind.
+    """
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.url = ""
-
-    def add(self, url: str, count: int = 1) -> None:
-        """Count one more."""
-        self.count += count
-        if url and (not self.url or url < self.url):
-            self.url = url
-
-    @property
-    def weight(self) -> int:
-        """How much it matters."""
-        return self.count
-
-
-class Run:
-    """What is known of one run while it is read."""
-
-    def __init__(self) -> None:
-        self.name = ""
-        self.began_at = 0.0
-        self.policies: dict[Any, Known] = {}
-        self.ignores_excess = False
-        self.most_seconds = MOST_SECONDS
-        self.is_counted = False
-        self.last_at: float | None = None
-        self.ended_at: float | None = None
-        self.end: Record | None = None
-        self.uncounted: Counter[str] = Counter()  # records that say nothing, by kind
+    name: str = ""
+    began_at: float = 0.0
+    policies: dict[Any, Known] = field(default_factory=dict)
+    last_p: int = 0
+    ignores_excess: bool = False
+    most_seconds: float = MOST_SECONDS
+    is_counted: bool = False
+    last_at: float | None = None
+    ended_at: float | None = None
+    end: Record | None = None
+    uncounted: Counter[str] = field(default_factory=Counter)
 
 
 class Counting:
@@ -121,32 +92,26 @@ class Counting:
         self.dropped_later = self.stale = 0
         self.timeline = Timeline()
         self.fetching = Fetching()
-        self.exemptions: Tally[tuple[str, str], Sample] = Tally(Sample, lambda one: one.weight)
-        self.origins: Tally[str, Origin] = Tally(
-            Origin, lambda one: one.weight, count=lambda one: one.count
-        )
-        self.rules: Tally[tuple[str, int, str, str, bool], Sample] = Tally(
-            Sample, lambda one: one.weight
-        )
-        self.withheld: Tally[tuple[str, str, str, str], Sample] = Tally(
-            Sample, lambda one: one.weight
-        )
+        self.exemptions = Tally(Exemption)
+        self.origins = Tally(OriginFacts)
+        self.rules = Tally(Ruled)
+        self.withheld = Tally(Withheld)
         self.withheld_count = 0
         self.gaps: list[Lost] = []
         self.gap_count = 0
         self.lost = 0
 
-    def hear(self, run: Run, record: Record) -> None:
+    def hear(self, run: RunCounts, record: Record) -> None:
         """Count a record of a run."""
-        reader = _READERS.get(record["t"])
+        reader = getattr(self, f"_hear_{record['t']}", None)
         if reader is None:
             return
         try:
-            reader(self, run, record)
+            reader(run, record)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
             run.uncounted[record["t"]] += 1
 
-    def _begins(self, run: Run, record: Record) -> None:
+    def _hear_run(self, run: RunCounts, record: Record) -> None:
         run.name = _text(record.get("run", ""))
         run.policies.clear()  # each segment repeats those that it needs
         settings = record.get("settings") or {}
@@ -159,30 +124,43 @@ class Counting:
         if not run.began_at:
             run.began_at = run.last_at - 1.0  # the first fetch may begin before the trail
 
-    def _policy(self, run: Run, record: Record) -> None:
-        known = run.policies[record["p"]] = Known.of(record)
-        origin = self.origins.of(known.origin)
-        origin.known = known
-        since = max(origin.asked_at, run.began_at)
-        asked = self.fetching.learnt(run.name, record, known, since)
-        origin.requests += len(asked)
-        origin.asked_at = max([origin.asked_at, *(float(hop["at"]) for hop in asked)])
-
-    def _in_vain(self, run: Run, record: Record) -> None:  # noqa: ARG002 - as all readers
+    def _hear_policy(self, run: RunCounts, record: Record) -> None:
+        hops, source = record.get("hops") or (), _text(record.get("source", ""))[:_URI_CHARACTERS]
+        event, meaning = _text(record["event"]), _text(record["meaning"])
         origin = self.origins.of(_text(record["origin"]))
-        origin.requests += self.fetching.in_vain(record["hops"])
+        origin.event, origin.meaning = event, meaning
+        origin.access_result, origin.source = _text(record.get("access_result") or ""), source
+        origin.redirects = sum(map(_is_redirect, hops))
+        origin.crawl_delay = record.get("crawl_delay")
+        run.policies[record["p"]] = Known(
+            origin.origin,
+            bool(record.get("is_stale")),
+            record.get("fetched_at"),
+            origin.crawl_delay,
+        )
+        if record["p"] > run.last_p:
+            run.last_p = record["p"]
+            since = max(origin.asked_at, run.began_at)
+            asked = self.fetching.learnt(origin.origin, source, hops, since)
+            origin.requests += len(asked)
+            origin.asked_at = max([origin.asked_at, *(float(hop["at"]) for hop in asked)])
 
-    def _decision(self, run: Run, record: Record) -> None:
+    def _hear_fetch(self, _: RunCounts, record: Record) -> None:
+        asked = self.fetching.count(record["hops"])
+        self.fetching.in_vain += len(asked)
+        self.origins.of(_text(record["origin"])).requests += len(asked)
+
+    def _hear_decision(self, run: RunCounts, record: Record) -> None:
         at = run.last_at = float(record["at"])
         self._decide(run, record, 1, at)
 
-    def _count(self, run: Run, record: Record) -> None:
+    def _hear_count(self, run: RunCounts, record: Record) -> None:
         self._decide(run, record, int(record["count"]), run.last_at or 0.0)
 
-    def _decide(self, run: Run, record: Record, count: int, at: float) -> None:
-        allowed, reason = bool(record["allowed"]), _text(record["reason"])
+    def _decide(self, run: RunCounts, record: Record, count: int, at: float) -> None:
+        allowed, reason = record["allowed"], _text(record["reason"])
         outcome = str(record.get("outcome", "passed"))
-        if outcome not in _OUTCOMES or not isinstance(record["allowed"], bool):
+        if outcome not in _OUTCOMES:
             raise ValueError("it is not known what came of it")
         if not 0 < count <= _MOST:
             raise ValueError(f"{count} is no count")
@@ -199,77 +177,62 @@ class Counting:
         name = known.origin if known is not None else origin_of(url)
         origin = self.origins.of(name)
         origin.judged += 0 if is_again else count
+        origin.held_back += count * (place == HELD_BACK)
+        origin.went_on += count * (place == WENT_ON)
         if known is not None:
             self._age(origin, known, record, moment, count)
-        if place == HELD_BACK:
-            origin.held_back += count
-        elif place == WENT_ON:
-            origin.went_on += count
-            self._exempted(_WENT_ON[outcome], name, url, count)
+        delay = None if known is None else known.crawl_delay
+        for why, is_so in (
+            (_WENT_ON.get(outcome, ""), place == WENT_ON),
+            ("delay-ignored", bool(delay and delay > run.most_seconds and run.ignores_excess)),
+            ("overridden", allowed and reason == _OVERRIDDEN),
+        ):
+            if is_so:
+                self.exemptions.of(why, name).add(url, count)
         if "line" in record:
-            rule = (
-                name,
-                int(record["line"]),
-                _text(record["rule"]),
-                _text(record.get("group", "")),
-            )
-            self.rules.of((*rule, allowed)).add(url, count)
-        if allowed and reason == _OVERRIDDEN:
-            self._exempted("overridden", name, url, count)
-        if known is not None and known.is_over(run.most_seconds) and run.ignores_excess:
-            self._exempted("delay-ignored", name, url, count)
+            rule, group = _text(record["rule"]), _text(record.get("group", ""))
+            self.rules.of(name, record["line"], rule, group, allowed).add(url, count)
 
     def _age(
-        self, origin: Origin, known: Known, record: Record, moment: list[int], count: int
+        self, origin: OriginFacts, known: Known, record: Record, moment: list[int], count: int
     ) -> None:
         if known.is_stale:
             moment[STALE] += count
             origin.stale += count
             self.stale += count
         if known.fetched_at is not None and "at" in record:
-            age = max(0.0, float(record["at"]) - known.fetched_at)
-            origin.age = age if origin.age is None else max(origin.age, age)
+            age = round(max(0.0, float(record["at"]) - known.fetched_at), 3)
+            origin.age_seconds = max(origin.age_seconds or 0.0, age)
 
-    def _exempted(self, why: str, name: str, url: str, count: int) -> None:
-        self.exemptions.of((why, name)).add(url, count)
-
-    def _exempt(self, run: Run, record: Record) -> None:
+    def _hear_exempt(self, run: RunCounts, record: Record) -> None:
         at = run.last_at = float(record["at"])
         why, url = _text(record["why"]), _text(record["url"])
         self.timeline.at(at)[EXEMPT] += 1
         self.exempt.add(why)
         name = origin_of(url)
-        self._exempted(why, name, url, 1)
+        self.exemptions.of(why, name).add(url)
         if name.startswith("http"):
             self.origins.of(name).exempt += 1
 
-    def _drop(self, run: Run, record: Record) -> None:
+    def _hear_drop(self, run: RunCounts, record: Record) -> None:
         run.last_at = float(record["at"])
         self.dropped_later += 1
 
-    def _withheld(self, run: Run, record: Record) -> None:
+    def _hear_withheld(self, run: RunCounts, record: Record) -> None:
         run.last_at = float(record["at"])
         because = record["because"]
-        key = (
-            _text(record["what"]),
-            _text(because.get("name") or ""),
-            _text(because.get("text") or ""),
-            _text(record["outcome"]),
-        )
-        self.withheld.of(key).add(_text(record["page"]))
+        told = because.get("name") or "", because.get("text") or ""
+        key = map(_text, (record["what"], *told, record["outcome"]))
+        self.withheld.of(*key).add(_text(record["page"]))
         self.withheld_count += 1
 
-    def _sent(self, run: Run, record: Record) -> None:  # noqa: ARG002 - as all readers
+    def _hear_sent(self, _: RunCounts, record: Record) -> None:
         origin = self.origins.of(_text(record["origin"]))
-        if origin.gaps is None:
-            origin.gaps = Gaps()
         kept = float(record["kept_seconds"])
-        known = origin.known
-        asked = known.crawl_delay if known is not None else None
-        owed = kept if asked is None else asked
+        owed = kept if origin.crawl_delay is None else origin.crawl_delay
         origin.gaps.add(float(record["at"]), float(record["left_by"]), kept, owed)
 
-    def _gap(self, run: Run, record: Record) -> None:
+    def _hear_gap(self, run: RunCounts, record: Record) -> None:
         count = sum(int(record.get(kind, 0)) for kind in records.OUTCOMES)
         if not 0 <= count <= _MOST:
             raise ValueError(f"{count} is no count")
@@ -280,25 +243,92 @@ class Counting:
             times = float(record["from_at"]), float(record["to_at"])
             self.gaps.append(Lost(run.name, *ends, count, *times, _text(record["error"])))
 
-    def _end(self, run: Run, record: Record) -> None:
+    def _hear_end(self, run: RunCounts, record: Record) -> None:
         run.end = record
 
 
-_OVERRIDDEN = "OVERRIDDEN"
+class Fetching:
+    """The numbers of all requests for robots.txt files.
 
-_READERS: Mapping[str, Callable[[Counting, Run, Record], None]] = {
-    records.RUN: Counting._begins,  # noqa: SLF001
-    records.POLICY: Counting._policy,  # noqa: SLF001
-    records.FETCH: Counting._in_vain,  # noqa: SLF001
-    records.DECISION: Counting._decision,  # noqa: SLF001
-    records.COUNT: Counting._count,  # noqa: SLF001
-    records.EXEMPT: Counting._exempt,  # noqa: SLF001
-    records.DROP: Counting._drop,  # noqa: SLF001
-    records.WITHHELD: Counting._withheld,  # noqa: SLF001
-    records.SENT: Counting._sent,  # noqa: SLF001
-    records.GAP: Counting._gap,  # noqa: SLF001
-    records.END: Counting._end,  # noqa: SLF001
-}
+    Attributes:
+        in_vain: how many requests brought nothing that was learnt.
+    """
+
+    def __init__(self) -> None:
+        self.in_vain = 0
+        self._policies: Counts[str] = Counts(_OTHERS)
+        self._statuses: Counts[str] = Counts(_OTHERS, 1000)
+        self._failures: Counts[str] = Counts(_OTHERS)
+        self._redirects: Counter[int] = Counter()
+        self._requests = self._octets = 0
+        self._times = Distribution()
+        self._chains = Tally(Chain)
+
+    def learnt(
+        self, origin: str, source: str, hops: Sequence[Record], since: float
+    ) -> Sequence[Record]:
+        """Count a policy; the requests that were sent for it.
+
+        A renewed policy tells the way to the copy that it rests on, too: `since` is when the last
+        request was sent that is counted already.
+        """
+        self._policies.add(source or "unknown")
+        if source != _NETWORK:
+            return ()  # what stands there was asked by another crawl, or by none
+        hops = [hop for hop in hops if float(hop.get("at", 0.0)) > since]
+        asked = self.count(hops)
+        if asked:
+            redirects = sum(map(_is_redirect, hops))
+            self._redirects[redirects] += 1
+            if redirects:
+                self._chain(origin, hops[-_HOPS:])
+        return asked
+
+    def count(self, hops: Sequence[Record]) -> Sequence[Record]:
+        """Count requests; those that were sent."""
+        asked = [hop for hop in hops if _was_asked(hop)]
+        for hop in asked:
+            self._requests += 1
+            if "status" in hop:
+                self._statuses.add(str(int(hop["status"])))
+            elif "failure" in hop:
+                self._failures.add(str(hop["failure"])[:_URI_CHARACTERS])
+            self._octets += max(0, int(hop.get("octets") or 0))
+            if "seconds" in hop:
+                self._times.add(max(0, round(float(hop["seconds"]) * 1000)))
+        return asked
+
+    def _chain(self, origin: str, hops: Sequence[Record]) -> None:
+        chain = self._chains.of(origin, tuple(str(hop["uri"])[:_URI_CHARACTERS] for hop in hops))
+        chain.came = tuple(str(hop.get("status") or hop.get("failure") or "") for hop in hops)
+        chain.asked = tuple(map(_was_asked, hops))
+        chain.count += 1
+
+    def fetches(self) -> Fetches:
+        """The numbers."""
+        times, chains = self._times, self._chains
+        return Fetches(
+            policies=dict(sorted(self._policies.of.items())),
+            requests=self._requests,
+            in_vain=self.in_vain,
+            statuses=dict(sorted(self._statuses.of.items())),
+            failures=dict(sorted(self._failures.of.items(), key=lambda one: (-one[1], one[0]))),
+            redirects={str(count): of for count, of in sorted(self._redirects.items())},
+            octets=self._octets,
+            milliseconds={name: times.quantile(percent) for name, percent in _QUANTILES.items()}
+            if times.count
+            else {},
+            chains=rows_of(chains, lambda chain: (chain.origin, chain.uris)),
+        )
+
+
+def _was_asked(hop: Record) -> bool:
+    """Whether a request was sent: not if a copy stood for the hop, or a middleware answered."""
+    return hop.get("source") == _NETWORK and "at" in hop
+
+
+def _is_redirect(hop: Record) -> bool:
+    return "location" in hop
 
 
 def _text(value: Any) -> str:

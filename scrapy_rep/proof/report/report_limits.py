@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from .report_values import CHANGED, WHOLE, RunFacts, Totals
+from .report_values import CHANGED, WHOLE, CrawlTotals, RunFacts
 
 _ALWAYS = (
     "A trail is what the crawler wrote down. No trail can show that the crawler told the truth.",
@@ -28,7 +28,7 @@ _ALWAYS = (
 )
 
 
-def limits_of(runs: Sequence[RunFacts], totals: Totals) -> Iterator[str]:
+def limits_of(runs: Sequence[RunFacts], totals: CrawlTotals) -> Iterator[str]:
     """Sentences, those of these trails first."""
     for words, is_so in _OF_RUNS:
         names = [run.run for run in runs if is_so(run)]

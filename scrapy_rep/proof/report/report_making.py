@@ -11,25 +11,21 @@ from scrapy_rep.proof.trail_check import Checking, TrailCheck
 from scrapy_rep.proof.trail_reading import Run as Trail
 from scrapy_rep.proof.trail_reading import TrailError, run_at, runs_in
 
-from .counting import AGAIN, Counting, Record, Run
+from .counting import AGAIN, Counting, Record, RunCounts
 from .report_limits import limits_of
 from .report_values import (
     CHANGED,
     INCOMPLETE,
     WHOLE,
+    CrawlReport,
+    CrawlTotals,
     Decided,
-    Exemption,
     OriginFacts,
     Paced,
-    Report,
-    Row,
     Rows,
-    Ruled,
     RunFacts,
-    Totals,
-    Withheld,
+    rows_of,
 )
-from .tallies import Gaps, Tally
 
 _SCRAPYS_PARSER = "scrapy.robotstxt.ProtegoRobotParser"  # the default, which ours replaces
 _PATHS = ("_DIR", "_PATH")  # a report is given away, and tells nothing of the machine
@@ -57,7 +53,7 @@ def trails_at(paths: Sequence[Path]) -> list[Trail]:
     return list(found.values())
 
 
-def report_of(trails: Sequence[Trail]) -> Report:
+def report_of(trails: Sequence[Trail]) -> CrawlReport:
     """The report of some trails: reads each once, all of them side by side.
 
     Memory is bounded: that of the origins, rules and exemptions that matter most, and for each
@@ -69,7 +65,7 @@ def report_of(trails: Sequence[Trail]) -> Report:
     """
     whole = Counting()
     checks = [Checking(trail) for trail in trails]
-    runs = [Run() for _ in trails]
+    runs = [RunCounts() for _ in trails]
     streams = [
         _timed(number, _began_at(trail), check, runs)
         for number, (trail, check) in enumerate(zip(trails, checks, strict=True))
@@ -89,7 +85,7 @@ def _began_at(trail: Trail) -> float:
 
 
 def _timed(
-    number: int, began_at: float, checking: Checking, runs: list[Run]
+    number: int, began_at: float, checking: Checking, runs: list[RunCounts]
 ) -> Iterator[tuple[float, int, Record | None]]:
     """The records of a run with a time that never goes back; nothing is open before the first."""
     latest = began_at
@@ -102,7 +98,7 @@ def _timed(
     runs[number].ended_at = latest or None
 
 
-def _run_facts(trail: Trail, run: Run, check: TrailCheck) -> RunFacts:
+def _run_facts(trail: Trail, run: RunCounts, check: TrailCheck) -> RunFacts:
     head = trail.head
     settings = head.get("settings")
     manifest = trail.manifest or {}
@@ -137,7 +133,7 @@ def _run_facts(trail: Trail, run: Run, check: TrailCheck) -> RunFacts:
     )
 
 
-def _uncounted(run: Run) -> Iterator[str]:
+def _uncounted(run: RunCounts) -> Iterator[str]:
     """What is in no number of the report: a sum of the rest would look like one of all."""
     for kind, count in sorted(run.uncounted.items()):
         yield f"{count:,} records of kind {kind} cannot be read, and are in no number here"
@@ -151,32 +147,30 @@ def _listed(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else ()
 
 
-def _made(whole: Counting, runs: tuple[RunFacts, ...]) -> Report:
+def _made(whole: Counting, runs: tuple[RunFacts, ...]) -> CrawlReport:
     totals = _totals(whole)
-    gaps = Rows(tuple(whole.gaps), whole.gap_count, 0)
-    exemptions = _exemptions(whole)
-    return Report(
+    decided = sorted(whole.decided.items(), key=lambda one: (-one[1], one[0]))
+    return CrawlReport(
         runs=runs,
         totals=totals,
-        decided=tuple(
-            Decided(outcome, allowed, reason, by, count)
-            for (outcome, allowed, reason, by), count in sorted(
-                whole.decided.items(), key=lambda one: (-one[1], one[0])
-            )
-        ),
+        decided=tuple(Decided(*key, count) for key, count in decided),
         times=whole.timeline.times(),
-        exemptions=exemptions,
-        origins=_origins(whole),
+        exemptions=rows_of(
+            whole.exemptions, lambda row: (_ORDER.get(row.why, 0), -row.count, row.origin)
+        ),
+        origins=rows_of(
+            whole.origins, lambda row: (-row.went_on, -row.held_back, -row.judged, row.origin)
+        ),
         fetches=whole.fetching.fetches(),
-        rules=_rules(whole),
+        rules=rows_of(whole.rules, lambda row: (row.allowed, -row.count, row.origin, row.line)),
         paces=_paces(whole, runs),
-        withheld=_withheld(whole),
-        gaps=gaps,
+        withheld=rows_of(whole.withheld, lambda row: (-row.count, row.because, row.what)),
+        gaps=Rows(tuple(whole.gaps), whole.gap_count),
         limits=tuple(limits_of(runs, totals)),
     )
 
 
-def _totals(whole: Counting) -> Totals:
+def _totals(whole: Counting) -> CrawlTotals:
     allowed = held_back = went_on = redirected = 0
     for (outcome, is_allowed, _, occasion), count in whole.decided.items():
         if occasion == AGAIN:  # instead of an allowed one
@@ -185,7 +179,7 @@ def _totals(whole: Counting) -> Totals:
         held_back += count if not is_allowed and outcome in _NOT_SENT else 0
         went_on += count if not is_allowed and outcome not in _NOT_SENT else 0
         redirected += count if occasion == "redirect" else 0
-    return Totals(
+    return CrawlTotals(
         judged=allowed + held_back + went_on,
         allowed=allowed,
         disallowed=held_back + went_on,
@@ -200,86 +194,27 @@ def _totals(whole: Counting) -> Totals:
     )
 
 
-def _rows(rows: list[Row], tally: Tally[Any, Any]) -> Rows[Row]:
-    return Rows(tuple(rows), tally.key_count, tally.dropped_records)
-
-
-def _exemptions(whole: Counting) -> Rows[Exemption]:
-    rows = [
-        Exemption(why, origin, one.count, one.url)
-        for (why, origin), one in whole.exemptions.held.items()
-    ]
-    rows.sort(key=lambda row: (_ORDER.get(row.why, 0), -row.count, row.origin))
-    return _rows(rows, whole.exemptions)
-
-
-def _origins(whole: Counting) -> Rows[OriginFacts]:
-    rows = []
-    for name, one in whole.origins.held.items():
-        known = one.known
-        rows.append(
-            OriginFacts(
-                origin=name,
-                judged=one.judged,
-                held_back=one.held_back,
-                went_on=one.went_on,
-                exempt=one.exempt,
-                stale=one.stale,
-                event=known.event if known else "",
-                access_result=known.access_result if known else "",
-                meaning=known.meaning if known else "",
-                source=known.source if known else "",
-                requests=one.requests,
-                redirects=known.redirects if known else 0,
-                age_seconds=None if one.age is None else round(one.age, 3),
-                crawl_delay=known.crawl_delay if known else None,
-            )
-        )
-    rows.sort(key=lambda row: (-row.went_on, -row.held_back, -row.judged, row.origin))
-    return _rows(rows, whole.origins)
-
-
-def _rules(whole: Counting) -> Rows[Ruled]:
-    rows = [Ruled(*key, one.count, one.url) for key, one in whole.rules.held.items()]
-    rows.sort(key=lambda row: (row.allowed, -row.count, row.origin, row.line))
-    return _rows(rows, whole.rules)
-
-
-def _withheld(whole: Counting) -> Rows[Withheld]:
-    rows = [Withheld(*key, one.count, one.url) for key, one in whole.withheld.held.items()]
-    rows.sort(key=lambda row: (-row.count, row.because, row.what))
-    return _rows(rows, whole.withheld)
-
-
 def _paces(whole: Counting, runs: Sequence[RunFacts]) -> Rows[Paced]:
-    ignored = any(run.settings.get("REP_CRAWL_DELAY_EXCESS") == "ignore" for run in runs)
-    rows = []
-    for name, one in whole.origins.held.items():
-        asked = one.known.crawl_delay if one.known else None
-        if not asked and one.gaps is None:
-            continue
-        gaps = one.gaps or Gaps()
-        gaps.finish()
-        rows.append(
-            Paced(
-                origin=name,
-                asked_seconds=asked,
-                kept_seconds=gaps.kept_seconds,
-                visits=gaps.visits,
-                least_seconds=gaps.least,
-                too_soon=gaps.too_soon,
-                word=_pace_word(gaps, is_ignored=ignored),
-            )
-        )
+    is_ignored = any(run.settings.get("REP_CRAWL_DELAY_EXCESS") == "ignore" for run in runs)
+    rows = [
+        _paced(one, is_ignored=is_ignored)
+        for one in whole.origins.held.values()
+        if one.crawl_delay or one.gaps.visits
+    ]
     rows.sort(key=lambda row: (-row.too_soon, row.least_seconds is None, row.origin))
     return Rows(tuple(rows), len(rows), whole.origins.dropped_records)
 
 
-def _pace_word(gaps: Gaps, *, is_ignored: bool) -> str:
+def _paced(one: OriginFacts, *, is_ignored: bool) -> Paced:
+    gaps = one.gaps
+    gaps.finish()
     if gaps.too_soon:
-        return "not-kept"
-    if gaps.least is not None:
-        return "kept"
-    if gaps.visits:
-        return "one-visit"
-    return "ignored" if is_ignored else "no-visit"
+        word = "not-kept"
+    elif gaps.least is not None:
+        word = "kept"
+    elif gaps.visits:
+        word = "one-visit"
+    else:
+        word = "ignored" if is_ignored else "no-visit"
+    delays = one.crawl_delay, gaps.kept_seconds
+    return Paced(one.origin, *delays, gaps.visits, gaps.least, gaps.too_soon, word)

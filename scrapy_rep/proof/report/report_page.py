@@ -14,7 +14,7 @@ from scrapy_rep.proof.html_page import environment
 from .cells import Table
 from .charts import columns, plot
 from .report_tables import tables_of
-from .report_values import WHOLE, Report, Rows
+from .report_values import WHOLE, CrawlReport, Rows
 from .verdict_words import BAD, GOOD, NOTE, verdict, when
 
 _WORDS = {GOOD: "OK:", NOTE: "Note:", BAD: "Wrong:"}
@@ -24,7 +24,7 @@ _ROWS = (200, 150, 100, 50, 20)
 _NAMED = 3
 
 
-def page(report: Report) -> str:
+def page(report: CrawlReport) -> str:
     """The page.
 
     Raises:
@@ -39,7 +39,7 @@ def page(report: Report) -> str:
     return text
 
 
-def _rendered(template: Any, report: Report, rows: int) -> str:
+def _rendered(template: Any, report: CrawlReport, rows: int) -> str:
     text: str = template.render(
         title=_title(report),
         subtitle=_subtitle(report),
@@ -50,7 +50,7 @@ def _rendered(template: Any, report: Report, rows: int) -> str:
     return text
 
 
-def _first_rows(report: Report, count: int) -> Report:
+def _first_rows(report: CrawlReport, count: int) -> CrawlReport:
     """A report with so many rows in each table; of how many, it still tells."""
 
     def first(rows: Rows[Any]) -> Rows[Any]:
@@ -84,14 +84,14 @@ def write(path: Path, text: str) -> None:
         raise
 
 
-def _title(report: Report) -> str:
+def _title(report: CrawlReport) -> str:
     spiders = sorted({run.spider for run in report.runs if run.spider})
     named = f" of {', '.join(spiders[:_NAMED])}" if spiders else ""
     crawls = "a crawl" if len(report.runs) == 1 else f"{len(report.runs):,} crawls"
     return f"Robots.txt report: {crawls}{named}"
 
 
-def _tiles(report: Report) -> Iterator[tuple[str, str]]:
+def _tiles(report: CrawlReport) -> Iterator[tuple[str, str]]:
     totals = report.totals
     for name, number in (
         ("requests judged", totals.judged),
@@ -106,7 +106,7 @@ def _tiles(report: Report) -> Iterator[tuple[str, str]]:
         yield name, f"at least {number:,}" if is_least else f"{number:,}"
 
 
-def _subtitle(report: Report) -> str:
+def _subtitle(report: CrawlReport) -> str:
     began = min((run.began_at for run in report.runs if run.began_at is not None), default=None)
     ended = max((run.ended_at for run in report.runs if run.ended_at is not None), default=None)
     tokens = sorted({token for run in report.runs for token in run.tokens})
@@ -115,7 +115,7 @@ def _subtitle(report: Report) -> str:
     return f"{when(began)} to {when(ended)} UTC.{asked}"
 
 
-def _sections(report: Report) -> list[dict[str, Any]]:
+def _sections(report: CrawlReport) -> list[dict[str, Any]]:
     tables = tables_of(report)
     nothing = _NOTHING if report.state == WHOLE else _NOTHING_KNOWN
     found = [_section(*about, tables.get(about[0], []), nothing) for about in _ABOUT]

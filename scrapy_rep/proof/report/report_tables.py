@@ -8,7 +8,7 @@ from scrapy_rep.protocol.verdict import Reason
 
 from . import site_tables
 from .cells import SHOWN_ROWS, Table, cells_of, count_words, note_of, short
-from .report_values import Chain, Decided, Report, Rows, RunFacts
+from .report_values import Chain, CrawlReport, Decided, Rows, RunFacts
 from .verdict_words import span, when
 
 _VALUE_CHARACTERS = 110
@@ -38,7 +38,7 @@ _SOURCES = {
 }
 
 
-def tables_of(report: Report) -> Mapping[str, list[Table]]:
+def tables_of(report: CrawlReport) -> Mapping[str, list[Table]]:
     """The tables of each section; those without rows are left out."""
     made = {
         "runs": [_runs(report), _settings(report), _problems(report)],
@@ -58,7 +58,7 @@ def _plural(number: str) -> str:
     return "" if number == "1" else "s"
 
 
-def _runs(report: Report) -> Table:
+def _runs(report: CrawlReport) -> Table:
     """A row for each run; of one run, a row for each fact."""
     rows = cells_of(report.runs, _run_cells)
     sentence = "A trail is whole if its digests, numbers and totals are right and it has an end."
@@ -87,7 +87,7 @@ def _run_cells(run: RunFacts) -> tuple[str, ...]:
     )
 
 
-def _settings(report: Report) -> Table:
+def _settings(report: CrawlReport) -> Table:
     """The settings that are not defaults; of several runs, those that agree once."""
     held: dict[tuple[str, str], list[str]] = {}
     for run in report.runs:
@@ -111,7 +111,7 @@ def _settings(report: Report) -> Table:
     )
 
 
-def _problems(report: Report) -> Table:
+def _problems(report: CrawlReport) -> Table:
     rows = [
         (run.run, what, text)
         for run in report.runs
@@ -129,7 +129,7 @@ def _problems(report: Report) -> Table:
     )
 
 
-def _decided(report: Report) -> Table:
+def _decided(report: CrawlReport) -> Table:
     def cells(one: Decided) -> tuple[str, ...]:
         reason = one.reason
         told = Reason[reason].value if reason in Reason.__members__ else reason
@@ -156,7 +156,7 @@ def _decided(report: Report) -> Table:
     )
 
 
-def _times(report: Report) -> Table:
+def _times(report: CrawlReport) -> Table:
     times = report.times
     rows = tuple(
         (
@@ -175,7 +175,7 @@ def _times(report: Report) -> Table:
     )
 
 
-def _fetched(report: Report) -> Table:
+def _fetched(report: CrawlReport) -> Table:
     found = report.fetches
     rows = [
         ("requests sent for robots.txt files", count_words(found.requests)),
@@ -204,7 +204,7 @@ def _fetched(report: Report) -> Table:
     )
 
 
-def _chains(report: Report) -> Table:
+def _chains(report: CrawlReport) -> Table:
     def cells(one: Chain) -> tuple[str, ...]:
         hops = (
             f"{short(uri)} ({came or 'not known'}{'' if asked else '; known, not asked again'})"
@@ -224,7 +224,7 @@ def _chains(report: Report) -> Table:
     )
 
 
-def _gaps(report: Report) -> Table:
+def _gaps(report: CrawlReport) -> Table:
     return Table(
         "Gaps by run",
         "The numbers of the records that are missing, how many, when, and why.",

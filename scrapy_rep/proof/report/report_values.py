@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
+
+from .tallies import Gaps, Held, Tally, Times
 
 VERSION = 1
 
@@ -30,6 +32,12 @@ class Rows(Generic[Row]):
     rows: tuple[Row, ...]
     of: int
     missing: int = 0
+
+
+def rows_of(tally: Tally[Held], order: Callable[[Held], Any]) -> Rows[Held]:
+    """The rows of a tally in some order."""
+    rows = sorted(tally.held.values(), key=order)
+    return Rows(tuple(rows), tally.key_count, tally.dropped_records)
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,7 @@ class RunFacts:
 
 
 @dataclass(frozen=True)
-class Totals:
+class CrawlTotals:
     """How many of what.
 
     Attributes:
@@ -106,28 +114,32 @@ class Decided:
     count: int
 
 
-@dataclass(frozen=True)
-class Moment:
-    """What was decided from an instant on, for as long as `Times` says."""
+class Counted:
+    """A row that counts records: the more, the more it matters."""
 
-    at: float
-    allowed: int
-    held_back: int
-    went_on: int
-    exempt: int
-    stale: int
+    count: int
 
-
-@dataclass(frozen=True)
-class Times:
-    """Decisions over time: a moment for each span of `seconds` in which there were any."""
-
-    seconds: float
-    moments: tuple[Moment, ...]
+    @property
+    def weight(self) -> int:
+        """How much it matters."""
+        return self.count
 
 
-@dataclass(frozen=True)
-class Exemption:
+class Sampled(Counted):
+    """One with a URL of these records: the first in the order of the alphabet."""
+
+    sample = "url"  # the name of the field
+
+    def add(self, url: str, count: int = 1) -> None:
+        """Count more."""
+        self.count += count
+        held = getattr(self, self.sample)
+        if url and (not held or url < held):
+            setattr(self, self.sample, url)
+
+
+@dataclass
+class Exemption(Sampled):
     """Requests that robots.txt had no say on, or not the last word.
 
     Attributes:
@@ -138,11 +150,11 @@ class Exemption:
 
     why: str
     origin: str
-    count: int
-    url: str
+    count: int = 0
+    url: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass
 class OriginFacts:
     """One origin, and its robots.txt as it was last.
 
@@ -150,26 +162,42 @@ class OriginFacts:
         age_seconds: how old its copy was at most when it decided.
         requests: how many were sent for its file.
         redirects: how many of the last way to it were followed.
+        gaps: those between its visits; no field, nor is `asked_at`, when its file was asked last.
     """
 
     origin: str
-    judged: int
-    held_back: int
-    went_on: int
-    exempt: int
-    stale: int
-    event: str
-    access_result: str
-    meaning: str
-    source: str
-    requests: int
-    redirects: int
-    age_seconds: float | None
-    crawl_delay: float | None
+    judged: int = 0
+    held_back: int = 0
+    went_on: int = 0
+    exempt: int = 0
+    stale: int = 0
+    event: str = ""
+    access_result: str = ""
+    meaning: str = ""
+    source: str = ""
+    requests: int = 0
+    redirects: int = 0
+    age_seconds: float | None = None
+    crawl_delay: float | None = None
+
+    def __post_init__(self) -> None:
+        self.gaps = Gaps()
+        self.asked_at = 0.0
+
+    @property
+    def weight(self) -> int:
+        """How much it matters: what was not simply allowed matters most."""
+        special = self.held_back + self.went_on + self.exempt + bool(self.gaps.visits)
+        return self.judged + 1000 * special + 1_000_000 * self.gaps.too_soon
+
+    @property
+    def count(self) -> int:
+        """How many decisions and exemptions it stands for."""
+        return self.judged + self.exempt
 
 
-@dataclass(frozen=True)
-class Chain:
+@dataclass
+class Chain(Counted):
     """A way to a robots.txt over redirects.
 
     Attributes:
@@ -178,9 +206,9 @@ class Chain:
 
     origin: str
     uris: tuple[str, ...]
-    came: tuple[str, ...]
-    asked: tuple[bool, ...]
-    count: int
+    came: tuple[str, ...] = ()
+    asked: tuple[bool, ...] = ()
+    count: int = 0
 
 
 @dataclass(frozen=True)
@@ -208,8 +236,8 @@ class Fetches:
     chains: Rows[Chain]
 
 
-@dataclass(frozen=True)
-class Ruled:
+@dataclass
+class Ruled(Sampled):
     """A rule that decided.
 
     Attributes:
@@ -222,8 +250,8 @@ class Ruled:
     rule: str
     group: str
     allowed: bool
-    count: int
-    url: str
+    count: int = 0
+    url: str = ""
 
 
 @dataclass(frozen=True)
@@ -248,16 +276,18 @@ class Paced:
     word: str
 
 
-@dataclass(frozen=True)
-class Withheld:
+@dataclass
+class Withheld(Sampled):
     """Requests or items of pages that one statement withheld; `page` is one of the pages."""
 
     what: str
     name: str
     because: str
     outcome: str
-    count: int
-    page: str
+    count: int = 0
+    page: str = ""
+
+    sample = "page"
 
 
 @dataclass(frozen=True)
@@ -274,11 +304,11 @@ class Lost:
 
 
 @dataclass(frozen=True)
-class Report:
+class CrawlReport:
     """What one or several crawls did, as their trails tell."""
 
     runs: tuple[RunFacts, ...]
-    totals: Totals
+    totals: CrawlTotals
     decided: tuple[Decided, ...]
     times: Times
     exemptions: Rows[Exemption]

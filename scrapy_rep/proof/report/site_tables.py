@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .cells import Table, cells_of, count_words, note_of, second_words, short
-from .report_values import OriginFacts, Paced, Report
+from .report_values import CrawlReport, OriginFacts, Paced
 from .verdict_words import span
 
 _CHARTED = 20
@@ -27,7 +27,7 @@ _PACES = {
 }
 
 
-def exemptions(report: Report) -> Table:
+def exemptions(report: CrawlReport) -> Table:
     """Where robots.txt had no say, or not the last word."""
     return Table(
         "Exemptions by origin",
@@ -47,7 +47,7 @@ def exemptions(report: Report) -> Table:
     )
 
 
-def origins(report: Report) -> Table:
+def origins(report: CrawlReport) -> Table:
     """Each origin, and its robots.txt."""
 
     def cells(one: OriginFacts) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ def origins(report: Report) -> Table:
     )
 
 
-def rules(report: Report) -> Table:
+def rules(report: CrawlReport) -> Table:
     """The lines that decided."""
     return Table(
         "Rules by origin and line",
@@ -107,7 +107,7 @@ def rules(report: Report) -> Table:
     )
 
 
-def paces(report: Report) -> Table:
+def paces(report: CrawlReport) -> Table:
     """The delays asked for, and those that were kept."""
 
     def cells(one: Paced) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ def paces(report: Report) -> Table:
     )
 
 
-def withheld(report: Report) -> Table:
+def withheld(report: CrawlReport) -> Table:
     """What pages withheld."""
     return Table(
         "Withheld by statement",

@@ -5,12 +5,24 @@ from __future__ import annotations
 import math
 from bisect import insort
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
-
-from .report_values import Moment, Times
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
-Held = TypeVar("Held")
+Held = TypeVar("Held", bound="Weighed")
+
+
+class Weighed(Protocol):
+    """A row that tells how much it matters, and how many records it stands for."""
+
+    @property
+    def weight(self) -> int:
+        """How much it matters."""
+
+    @property
+    def count(self) -> int:
+        """How many records it stands for."""
+
 
 _KEYS = 50_000
 _MOMENTS = 120
@@ -20,50 +32,62 @@ _LATEST = 1e11  # later than any clock; what is beyond is damage
 _BUFFERED = 8  # visits of an origin, which are told in the order of their answers
 
 
-class Tally(Generic[Key, Held]):
-    """What is held of each key; of too many keys, the half that matters least is dropped.
+@dataclass(frozen=True)
+class Moment:
+    """What was decided from an instant on, for as long as `Times` says."""
+
+    at: float
+    allowed: int
+    held_back: int
+    went_on: int
+    exempt: int
+    stale: int
+
+
+@dataclass(frozen=True)
+class Times:
+    """Decisions over time: a moment for each span of `seconds` in which there were any."""
+
+    seconds: float
+    moments: tuple[Moment, ...]
+
+
+class Tally(Generic[Held]):
+    """Rows by the values of their first fields; of too many, the lighter half is dropped.
 
     Attributes:
         held: by key.
-        dropped_keys: how many were dropped; one that came back counts again.
-        dropped_records: how many records these stood for.
+        dropped_records: how many records the dropped ones stood for; one that came back counts
+            again.
     """
 
-    def __init__(
-        self,
-        make: Callable[[], Held],
-        weight: Callable[[Held], int],
-        limit: int = _KEYS,
-        count: Callable[[Held], int] | None = None,
-    ) -> None:
-        """Take how a new one is made, what it weighs, and, if that is another, its count."""
-        self._count = weight if count is None else count
+    def __init__(self, make: Callable[..., Held], limit: int = _KEYS) -> None:
+        """Take the class of the rows."""
         self._make = make
-        self._weight = weight
         self._limit = limit
-        self.held: dict[Key, Held] = {}
-        self.dropped_keys = 0
+        self._is_full = False
+        self.held: dict[tuple[Hashable, ...], Held] = {}
         self.dropped_records = 0
 
-    def of(self, key: Key) -> Held:
-        """What is held of a key. O(1), amortised."""
+    def of(self, *key: Hashable) -> Held:
+        """The row of a key. O(1), amortised."""
         found = self.held.get(key)
         if found is None:
             if len(self.held) >= self._limit:
                 self._drop()
-            found = self.held[key] = self._make()
+            found = self.held[key] = self._make(*key)
         return found
 
     def _drop(self) -> None:
-        lightest = sorted(self.held, key=lambda key: self._weight(self.held[key]))
+        self._is_full = True
+        lightest = sorted(self.held, key=lambda key: self.held[key].weight)
         for key in lightest[: len(lightest) // 2]:
-            self.dropped_records += self._count(self.held.pop(key))
-            self.dropped_keys += 1
+            self.dropped_records += self.held.pop(key).count
 
     @property
     def key_count(self) -> int:
         """How many keys there were, at least."""
-        return max(len(self.held), self._limit if self.dropped_keys else 0)
+        return max(len(self.held), self._limit if self._is_full else 0)
 
 
 class Counts(Generic[Key]):
@@ -185,31 +209,3 @@ class Gaps:
 
 
 _ROUNDING_SECONDS = 0.0021  # both ends are told in whole milliseconds
-
-
-class Seen:
-    """Which numbers came before, a bit each, by what they belong to; 22 MB at most.
-
-    The numbers of a trail follow each other. Those that are made up may lie far apart, so only the
-    pages that are needed are kept, and of these so many.
-    """
-
-    _PAGE_BITS = 12
-    _PAGES = 1 << 15  # 134 million numbers that follow each other
-
-    def __init__(self) -> None:
-        self._pages: dict[tuple[str, int], bytearray] = {}
-
-    def is_new(self, name: str, number: int) -> bool:
-        """Whether a number comes for the first time; what finds no room always does."""
-        key = name, number >> self._PAGE_BITS
-        page = self._pages.get(key)
-        if page is None:
-            if len(self._pages) >= self._PAGES:
-                return True
-            page = self._pages[key] = bytearray(1 << self._PAGE_BITS >> 3)
-        number &= (1 << self._PAGE_BITS) - 1
-        place, bit = number >> 3, 1 << (number & 7)
-        is_new = not page[place] & bit
-        page[place] |= bit
-        return is_new

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timezone
 
-from .report_values import CHANGED, INCOMPLETE, WHOLE, Report, RunFacts
+from .report_values import CHANGED, INCOMPLETE, WHOLE, CrawlReport, RunFacts
 
 GOOD, NOTE, BAD = "good", "note", "bad"
 
 
-def verdict(report: Report) -> Iterator[tuple[str, str]]:
+def verdict(report: CrawlReport) -> Iterator[tuple[str, str]]:
     """What was asked for and what came of it, with how it looks: `GOOD`, `NOTE` or `BAD`."""
     yield _judged(report)
     totals = report.totals
@@ -45,7 +45,7 @@ def verdict(report: Report) -> Iterator[tuple[str, str]]:
     yield _standing(report)
 
 
-def _judged(report: Report) -> tuple[str, str]:
+def _judged(report: CrawlReport) -> tuple[str, str]:
     totals = report.totals
     if not totals.judged:
         why = ": the crawl was not told to obey it" if _is_off(report) else ""
@@ -64,12 +64,12 @@ def _judged(report: Report) -> tuple[str, str]:
     return BAD, f"{told}, and {totals.went_on:,} of these went out all the same.{dry}"
 
 
-def _is_off(report: Report) -> bool:
+def _is_off(report: CrawlReport) -> bool:
     """Whether a crawl judged nothing."""
     return any(run.settings.get("ROBOTSTXT_OBEY") is False for run in report.runs)
 
 
-def _paces(report: Report) -> Iterator[tuple[str, str]]:
+def _paces(report: CrawlReport) -> Iterator[tuple[str, str]]:
     words = [row.word for row in report.paces.rows]
     asking = sum(row.asked_seconds is not None for row in report.paces.rows)
     too_fast = words.count("not-kept")
@@ -99,7 +99,7 @@ def _paces(report: Report) -> Iterator[tuple[str, str]]:
         )
 
 
-def _standing(report: Report) -> tuple[str, str]:
+def _standing(report: CrawlReport) -> tuple[str, str]:
     states = [run.state for run in report.runs]
     if len(states) == 1:
         (run,) = report.runs
