@@ -40,7 +40,7 @@ from scrapy_rep import Origin, RepMiddleware, parse
 from scrapy_rep.commands.replaying import Replayer
 from scrapy_rep.policy import Policy
 from scrapy_rep.proof import trail_records as records
-from scrapy_rep.proof.report.report_writing import write_report
+from scrapy_rep.proof.report.report_page import write_report
 from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import Run
 from scrapy_rep.protocol.access.events import Meaning

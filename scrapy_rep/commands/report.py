@@ -72,7 +72,8 @@ def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> 
 
 
 def _write(name: str, report: CrawlReport) -> None:
-    from scrapy_rep.proof.report.report_page import page, write
+    from scrapy_rep.proof.html_page import write
+    from scrapy_rep.proof.report.report_page import page
 
     try:
         write(Path(name), page(report))

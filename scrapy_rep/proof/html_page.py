@@ -7,10 +7,49 @@ has its head, colours and rules for print; `charts.html` has the charts, as macr
 
 from __future__ import annotations
 
+import os
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a page, or of a terminal.
+
+    Attributes:
+        title: what it is of.
+        sentence: what it shows.
+        head: the names of the columns; the first holds names.
+        rows: the cells, as text.
+        bars: for each row a share, perhaps with its interval, from 0 to 1.
+        stacks: for each row the numbers of `classes`.
+        boxes: for each row the places of five quantiles, from 0 to 1.
+        chart: the name of the column of bars, stacks or boxes.
+        classes: the names of what is stacked.
+        wordy: the columns that hold words; `long` those that hold many.
+        note: what follows the table.
+        is_folded: whether readers open it first.
+    """
+
+    title: str
+    sentence: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    bars: Sequence[tuple[float, ...]] = ()
+    stacks: Sequence[tuple[int, ...]] = ()
+    boxes: Sequence[tuple[float, ...]] = ()
+    chart: str = ""
+    classes: Sequence[str] = ()
+    wordy: Sequence[str] = ()
+    long: Sequence[str] = ()
+    note: str = ""
+    is_folded: bool = False
 
 
 def environment() -> Environment:
@@ -37,3 +76,19 @@ def printable(text: str) -> str:
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
     )
+
+
+def write(path: Path, text: str) -> None:
+    """Write a page, all of it or nothing.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    # Of this process alone: several crawls may end at once, and write the same page.
+    made = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    try:
+        made.write_text(text, encoding="utf-8")
+        made.replace(path)
+    except BaseException:
+        made.unlink(missing_ok=True)
+        raise

@@ -29,7 +29,6 @@ from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.loops import result_of
 from scrapy_rep.engine.runs import run_of
 from scrapy_rep.identity import Identity
-from scrapy_rep.proof.report.report_writing import write_report
 from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.knowledge import Step
 from scrapy_rep.protocol.access.origin import Origin
@@ -160,6 +159,9 @@ class Trail:
             extra=self._journal.extra,
         )
         if self._report:
+            # Loaded now: most crawls write no report.
+            from scrapy_rep.proof.report.report_page import write_report
+
             error = await run_in_thread(write_report, writer.folder, Path(self._report))
             if error:
                 logger.error(

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from scrapy_rep.proof.html_page import environment
+from scrapy_rep.proof.html_page import Table, environment
 
 from .changes import Change, changes_between
-from .effect import CLASSES
 from .saved import Survey
 from .statistics import interval
-from .tables import Table, percent, tables
+from .tables import percent, tables
 
 _ROWS = 50
 _CHANGES = 100
@@ -45,8 +44,6 @@ def page(survey: Survey, agents: Sequence[str] | None = None, before: Survey | N
         tables=[_drawn(table, said) for table in shown],
         methods=[*_samples(said.get("methods", {}))],
         definitions=[*found["definitions"].items()],
-        classes=CLASSES,
-        long=_LONG,
         software="Made by scrapy rep survey. Its counts add up in any order and any split.",
     )
     return page
@@ -74,22 +71,12 @@ def _samples(methods: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
             yield name, one["samples"][:_SAMPLES]
 
 
-def _drawn(table: Table, said: Mapping[str, Any]) -> dict[str, Any]:
-    """A table with its charts, for the template."""
-    boxes = []
-    if table.title == "Distributions":
-        boxes = [_box(said[row[0]]) for row in table.rows]
+def _drawn(table: Table, said: Mapping[str, Any]) -> Table:
+    """A table with what only pages show of it."""
+    is_boxed = table.title == "Distributions"
+    boxes = [_box(said[row[0]]) for row in table.rows] if is_boxed else []
     chart = "p10 to p90, logarithmic" if boxes else "named" if table.stacks else "share"
-    return {
-        "title": table.title,
-        "sentence": table.sentence,
-        "head": table.head,
-        "rows": table.rows,
-        "bars": table.bars,
-        "stacks": table.stacks,
-        "boxes": boxes,
-        "chart": chart,
-    }
+    return replace(table, boxes=boxes, chart=chart, long=_LONG)
 
 
 def _box(one: Mapping[str, Any]) -> tuple[float, ...]:

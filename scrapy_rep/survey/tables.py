@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from scrapy_rep.proof.html_page import Table
 
 from .definitions import DEFINITIONS
 from .effect import CLASSES
@@ -22,27 +23,6 @@ _DISTRIBUTED = (
 )
 _QUANTILES = ("min", "p10", "p25", "p50", "p75", "p90", "p99", "max", "mean")
 _KINDS = ("status", "failure", "scheme", "port", "media_type", "eol")
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table.
-
-    Attributes:
-        title: what it is of.
-        sentence: what it shows.
-        head: the names of the columns; the first holds names.
-        rows: the cells, as text.
-        bars: for each row a share with its interval, from 0 to 1; empty if there are none.
-        stacks: for each row the numbers of `CLASSES`; empty if there are none.
-    """
-
-    title: str
-    sentence: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    bars: tuple[tuple[float, float, float], ...] = ()
-    stacks: tuple[tuple[int, ...], ...] = field(default=())
 
 
 def tables(said: Mapping[str, Any], shown: int = _SHOWN) -> Iterator[Table]:
@@ -139,7 +119,12 @@ def _agents(agents: list[tuple[str, Mapping[str, Any]]]) -> Table:
     effective = tuple(f"effective {c}" for c in CLASSES)
     stacks = tuple(tuple(one["named"][c] for c in CLASSES) for _, one in agents)
     return Table(
-        "Crawlers", DEFINITIONS["agents"], (*head, *named, *effective), rows, stacks=stacks
+        "Crawlers",
+        DEFINITIONS["agents"],
+        (*head, *named, *effective),
+        rows,
+        stacks=stacks,
+        classes=CLASSES,
     )
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_rep.proof.html_page import write
 from scrapy_rep.proof.report import tallies
 from scrapy_rep.proof.report.report_making import report_of
-from scrapy_rep.proof.report.report_page import page, write
+from scrapy_rep.proof.report.report_page import page
 from scrapy_rep.proof.report.report_values import CHANGED, WHOLE, CrawlReport
 from scrapy_rep.proof.report.verdict_words import BAD, GOOD, verdict
 from scrapy_rep.proof.trail_check import check

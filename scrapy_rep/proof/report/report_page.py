@@ -1,27 +1,80 @@
-"""A report as one page of HTML."""
+"""A report as one page of HTML. The template has its sections, tables and sentences."""
 
 from __future__ import annotations
 
-import os
-import secrets
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scrapy_rep.proof.html_page import environment
+from scrapy_rep.proof.html_page import Table, environment, write
+from scrapy_rep.protocol.verdict import Reason
 
-from .cells import Table
 from .charts import columns, plot
-from .report_tables import tables_of
-from .report_values import WHOLE, CrawlReport, Rows
-from .verdict_words import BAD, GOOD, NOTE, verdict, when
+from .report_making import report_of, trails_at
+from .report_values import WHOLE, Chain, CrawlReport, OriginFacts, Rows
+from .verdict_words import span, verdict, when
 
-_WORDS = {GOOD: "OK:", NOTE: "Note:", BAD: "Wrong:"}
 _DOTS = 200
+_CHARTED = 20
 _OCTETS = 290_000  # that a mail takes without a thought; if it has to be, with fewer rows
 _ROWS = (200, 150, 100, 50, 20)
 _NAMED = 3
+_URL_CHARACTERS = 96
+_VALUE_CHARACTERS = 110
+_WORDS = {
+    "state": {"changed": "changed or damaged"},
+    "outcome": {
+        "passed": "let through",
+        "dropped": "held back",
+        "aborted": "held back in a browser",
+        "would-drop": "let through: a dry run",
+        "slipped": "sent by a browser",
+    },
+    "occasion": {
+        "request": "a request",
+        "redirect": "the target of a redirect",
+        "queue-filter": "a link, before it was queued",
+        "browser": "a request of a page in a browser",
+        "user-agent": "an allowed request once more: a middleware had set another User-Agent",
+    },
+    "source": {
+        "network": "the network",
+        "store": "the store: an earlier crawl, or another worker, had asked",
+        "override": "the operator's settings",
+        "gave-up": "nothing: no answer came in time",
+    },
+    "why": {
+        "dont_obey": "exempt: its request carried dont_obey_robotstxt",
+        "scheme": "no robots.txt governs its scheme",
+        "robots-txt-itself": "a robots.txt itself, which is always allowed",
+        "overridden": "allowed by the settings of the operator (REP_OVERRIDES, "
+        "REP_POLICY_OVERRIDES)",
+        "dry-run": "disallowed, and sent all the same: a dry run (REP_DRY_RUN)",
+        "slipped": "disallowed, and sent all the same: a browser was redirected",
+        "passed": "disallowed, and sent all the same",
+        "delay-ignored": "the delay of the site was longer than the longest, and ignored "
+        "(REP_CRAWL_DELAY_EXCESS)",
+    },
+    "pace": {
+        "kept": "kept",
+        "not-kept": "requests came too soon",
+        "one-visit": "one request: nothing to compare",
+        "no-visit": "no request",
+        "ignored": "no request, or ignored",
+    },
+    "reason": {name: reason.value for name, reason in Reason.__members__.items()},
+}
+
+
+def write_report(folder: Path, path: Path) -> str:
+    """Write the report of a trail; what went wrong, empty if nothing did. Never raises."""
+    try:
+        write(path, page(report_of(trails_at([folder]))))
+    except Exception as error:  # noqa: BLE001 - whatever it is, the crawl ends as it would have
+        return f"{path}: {type(error).__name__}: {error}"
+    return ""
 
 
 def page(report: CrawlReport) -> str:
@@ -30,58 +83,37 @@ def page(report: CrawlReport) -> str:
     Raises:
         ImportError: Jinja is not installed.
     """
-    template = environment().get_template("report.html")
+    made = environment()
+    made.filters["span"] = span
+    template = made.get_template("report.html")
     text = ""
     for rows in _ROWS:
-        text = _rendered(template, report, rows)
+        text = template.render(
+            title=_title(report),
+            subtitle=_subtitle(report),
+            verdict=verdict(report),
+            report=report,
+            is_whole=report.state == WHOLE,
+            grid=_Grids(report, rows),
+            settings=_settings(report),
+            flaws=[
+                (run.run, what, text)
+                for run in report.runs
+                for what, texts in (("wrong", run.problems), ("missing", run.missing))
+                for text in texts
+            ],
+            times=columns(report.times),
+            shares=[(one.count / _judged(report),) for one in report.decided[:rows]],
+            stacks=[
+                (one.judged - one.held_back - one.went_on, one.held_back, one.exempt, one.went_on)
+                for one in report.origins.rows[: min(_CHARTED, rows)]
+            ],
+            fetched=[row for row in _fetched(report) if row[1] not in ("0", "0 ms")],
+            plot=plot(report.paces.rows[: min(_DOTS, rows)]),
+        )
         if len(text.encode("utf-8", "surrogatepass")) <= _OCTETS:
             break
     return text
-
-
-def _rendered(template: Any, report: CrawlReport, rows: int) -> str:
-    text: str = template.render(
-        title=_title(report),
-        subtitle=_subtitle(report),
-        tiles=[*_tiles(report)],
-        verdict=[(kind, _WORDS[kind], sentence) for kind, sentence in verdict(report)],
-        sections=[*_sections(_first_rows(report, rows))],
-    )
-    return text
-
-
-def _first_rows(report: CrawlReport, count: int) -> CrawlReport:
-    """A report with so many rows in each table; of how many, it still tells."""
-
-    def first(rows: Rows[Any]) -> Rows[Any]:
-        return replace(rows, rows=rows.rows[:count])
-
-    return replace(
-        report,
-        exemptions=first(report.exemptions),
-        origins=first(report.origins),
-        rules=first(report.rules),
-        paces=first(report.paces),
-        withheld=first(report.withheld),
-        gaps=first(report.gaps),
-        fetches=replace(report.fetches, chains=first(report.fetches.chains)),
-    )
-
-
-def write(path: Path, text: str) -> None:
-    """Write a page, all of it or nothing.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    # Of this crawl alone: several may end at once, and write the same page.
-    made = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
-    try:
-        made.write_text(text, encoding="utf-8")
-        made.replace(path)
-    except BaseException:
-        made.unlink(missing_ok=True)
-        raise
 
 
 def _title(report: CrawlReport) -> str:
@@ -89,21 +121,6 @@ def _title(report: CrawlReport) -> str:
     named = f" of {', '.join(spiders[:_NAMED])}" if spiders else ""
     crawls = "a crawl" if len(report.runs) == 1 else f"{len(report.runs):,} crawls"
     return f"Robots.txt report: {crawls}{named}"
-
-
-def _tiles(report: CrawlReport) -> Iterator[tuple[str, str]]:
-    totals = report.totals
-    for name, number in (
-        ("requests judged", totals.judged),
-        ("held back", totals.held_back),
-        ("sent though disallowed", totals.went_on),
-        ("not judged", sum(totals.exempt.values())),
-        ("withheld by pages", totals.withheld),
-        ("requests for robots.txt", report.fetches.requests),
-        ("origins", report.origins.of),
-    ):
-        is_least = name == "origins" and report.origins.missing
-        yield name, f"at least {number:,}" if is_least else f"{number:,}"
 
 
 def _subtitle(report: CrawlReport) -> str:
@@ -115,113 +132,128 @@ def _subtitle(report: CrawlReport) -> str:
     return f"{when(began)} to {when(ended)} UTC.{asked}"
 
 
-def _sections(report: CrawlReport) -> list[dict[str, Any]]:
-    tables = tables_of(report)
-    nothing = _NOTHING if report.state == WHOLE else _NOTHING_KNOWN
-    found = [_section(*about, tables.get(about[0], []), nothing) for about in _ABOUT]
-    for section in found:
-        if section["name"] == "decisions":
-            section["times"] = columns(report.times)
-            against = ["sent though disallowed"] if report.totals.went_on else []
-            key = ["allowed", "held back", "not judged", *against]
-            section["key"] = key if section["times"] else []
-        elif section["name"] == "pace":
-            section["plot"] = plot(report.paces.rows[:_DOTS])
-        elif section["name"] == "limits":
-            section["points"] = report.limits
-    return [one for one in found if one["tables"] or one["name"] in _ALWAYS]
+@dataclass(frozen=True)
+class _Grids:
+    """Makes the tables of the template, each of at most so many rows."""
+
+    report: CrawlReport
+    most: int
+
+    def __call__(
+        self,
+        title: str,
+        sentence: str,
+        rows: Rows[Any] | Sequence[Any],
+        columns: Sequence[tuple[Any, ...]],
+        *,
+        is_turned: bool = False,
+        **more: Any,
+    ) -> Table:
+        """A table; if it is turned, one row as a row for each column."""
+        shown = (rows.rows if isinstance(rows, Rows) else rows)[: self.most]
+        head, fields, kinds = zip(*((*column, "text")[:3] for column in columns), strict=True)
+        cells = [tuple(map(partial(self._cell, row), fields, kinds)) for row in shown]
+        looks = [*zip(head, (kind.split()[0] for kind in kinds), strict=True)]
+        wordy, long = ([name for name, look in looks if look == one] for one in ("word", "long"))
+        if is_turned:
+            cells, head, long = [*zip(head, cells[0], strict=True)], ("fact", "value"), ["value"]
+        note = self._note(rows) if isinstance(rows, Rows) else ""
+        return Table(title, sentence, head, cells, wordy=wordy, long=long, note=note, **more)
+
+    def _cell(self, row: Any, field: str | int, kind: str) -> str:
+        """The text of a cell; a kind tells how its column looks, and last what it holds."""
+        value = row[field] if isinstance(field, int) else getattr(row, field) if field else row
+        what = kind.rsplit(maxsplit=1)[-1]
+        if what in _WORDS:
+            return str(_WORDS[what].get(value, value))
+        if what == "share":
+            return f"{value / _judged(self.report):.1%}"
+        return _CELLS.get(what, lambda text: str(text) or "-")(value)
+
+    def _note(self, rows: Rows[Any]) -> str:
+        """How many rows there are, if not all are shown, and where the others are."""
+        shown = min(self.most, len(rows.rows))
+        if not rows.missing and rows.of <= shown:
+            return ""
+        runs = self.report.runs
+        names = " ".join(run.run for run in runs[:_NAMED]) + (" ..." if len(runs) > _NAMED else "")
+        if not rows.missing:
+            return f"{shown:,} of {rows.of:,} rows. For all: scrapy rep report {names} --json"
+        return (
+            f"{shown:,} of at least {rows.of:,} rows. Those of {rows.missing:,} records were "
+            "dropped to bound memory, the rarest first. For each decision: "
+            f"scrapy rep audit export {names}"
+        )
 
 
-def _section(
-    name: str, title: str, sentence: str, tables: list[Table], nothing: Mapping[str, str]
-) -> dict[str, Any]:
-    return {
-        "name": name,
-        "title": title,
-        "sentence": sentence if tables else nothing.get(name, sentence),
-        "tables": tables,
-        "times": None,
-        "plot": None,
-        "key": [],
-        "points": [],
-    }
+def _judged(report: CrawlReport) -> int:
+    return max(1, report.totals.judged)
 
 
-_ABOUT = (
-    ("runs", "Who, and when", "Of whom this report is, and how they crawled."),
-    (
-        "decisions",
-        "Decisions",
-        (
-            "Each request is judged by the robots.txt of its origin before it goes on. This is "
-            "what came out, over time and by what decided."
-        ),
-    ),
-    (
-        "exemptions",
-        "Exemptions",
-        (
-            "Where robots.txt had no say, or not the last word. Each is a choice of those who run "
-            "the crawl, except for what no robots.txt governs."
-        ),
-    ),
-    (
-        "origins",
-        "Origins",
-        (
-            "The sites, by what was held back there. The age is that of the copy of robots.txt "
-            "when it decided, at most; by RFC 9309, 2.4, it should not be more than 24 hours."
-        ),
-    ),
-    (
-        "fetches",
-        "Fetches of robots.txt",
-        (
-            "The requests that were sent for the files themselves, each redirect and each retry "
-            "counted, and what came of them."
-        ),
-    ),
-    (
-        "rules",
-        "Rules that decided",
-        (
-            "The lines of robots.txt files that decided, those that forbid first, each with one of "
-            "the URLs."
-        ),
-    ),
-    (
-        "pace",
-        "Pace",
-        (
-            "Origins that ask for a delay between requests, and the least time that lay between "
-            "two. A dot is an origin; below the line, requests came sooner than the site asked."
-        ),
-    ),
-    (
-        "withheld",
-        "Withheld",
-        (
-            "Requests and items that the pages or the preferences of a site withheld, and the "
-            "statement that decided."
-        ),
-    ),
-    (
-        "gaps",
-        "Gaps",
-        "Records that could not be written, because a disk was full, for one.",
-    ),
-    ("limits", "What this cannot show", "What is not in the trails, or not provable by them."),
-)
-_NOTHING = {
-    "exemptions": "There are none: robots.txt had the last word on every request.",
-    "pace": "No origin asked for a delay between requests.",
-    "withheld": "Nothing was withheld.",
-    "gaps": "There are none: everything was written.",
+def _short(url: str) -> str:
+    """A URL that is not too long, with its beginning and its end."""
+    if len(url) <= _URL_CHARACTERS:
+        return url or "-"
+    half = _URL_CHARACTERS // 2
+    return f"{url[: half + 20]}…{url[-(half - 20) :]}"
+
+
+def _answer(one: OriginFacts) -> str:
+    result = f" ({one.access_result})" if one.access_result else ""
+    return f"{one.event}{result}" if one.event else "not asked"
+
+
+def _way(chain: Chain) -> str:
+    return " → ".join(
+        f"{_short(uri)} ({came or 'not known'}{'' if asked else '; known, not asked again'})"
+        for uri, came, asked in zip(chain.uris, chain.came, chain.asked, strict=True)
+    )
+
+
+_CELLS: dict[str, Callable[[Any], str]] = {
+    "count": "{:,}".format,
+    "seconds": lambda number: "-" if number is None else f"{number:,.10g} s",
+    "span": span,
+    "when": when,
+    "url": _short,
+    "allowed": lambda allowed: "allowed" if allowed else "disallowed",
+    "ended": lambda reason: reason or "no end",
+    "software": lambda held: ", ".join(f"{name} {of}" for name, of in held.items()),
+    "answer": _answer,
+    "way": _way,
 }
-_NOTHING_KNOWN = {
-    "exemptions": "The trail tells of none. It is not whole, so there may have been some.",
-    "pace": "The trail tells of no origin that asked for a delay between requests.",
-    "withheld": "The trail tells of nothing that was withheld.",
-    "gaps": "The trail tells of none. It is not whole: see its flaws.",
-}
-_ALWAYS = frozenset({"exemptions", "pace", "withheld", "gaps", "limits"})
+
+
+def _settings(report: CrawlReport) -> Iterable[tuple[str, str, str]]:
+    """The settings that are not defaults; of several runs, those that agree once."""
+    held: dict[tuple[str, str], int] = {}
+    for run in report.runs:
+        for name, value in run.settings.items():
+            if value is not None:
+                text = str(value)
+                cut = "…" if len(text) > _VALUE_CHARACTERS else ""
+                key = name, text[:_VALUE_CHARACTERS] + cut
+                held[key] = held.get(key, 0) + 1
+    return [
+        (name, text, "all" if count == len(report.runs) else f"{count:,}")
+        for (name, text), count in sorted(held.items())
+    ]
+
+
+def _fetched(report: CrawlReport) -> Iterator[tuple[str, str]]:
+    found = report.fetches
+    yield "requests sent for robots.txt files", f"{found.requests:,}"
+    for name, of in found.statuses.items():
+        yield f"answered with {name}", f"{of:,}"
+    for name, of in found.failures.items():
+        yield f"failed: {name}", f"{of:,}"
+    for name, of in found.redirects.items():
+        if name != "0":
+            yield f"files behind {name} redirect{'' if name == '1' else 's'}", f"{of:,}"
+    yield "octets of the answers", f"{found.octets:,}"
+    for name, of in found.milliseconds.items():
+        yield f"time to an answer: {name}", f"{of:,} ms"
+    yield "requests of which nothing was learnt: the crawl closed", f"{found.in_vain:,}"
+    for name, of in found.policies.items():
+        yield f"policies from {_WORDS['source'].get(name, name)}", f"{of:,}"
+    yield "decisions by a stale copy", f"{report.totals.stale:,}"

@@ -13,34 +13,20 @@ GOOD, NOTE, BAD = "good", "note", "bad"
 def verdict(report: CrawlReport) -> Iterator[tuple[str, str]]:
     """What was asked for and what came of it, with how it looks: `GOOD`, `NOTE` or `BAD`."""
     yield _judged(report)
-    totals = report.totals
-    if totals.dropped_later:
-        yield (
-            NOTE,
-            (
-                f"{_requests(totals.dropped_later)} that had passed came to nothing: a browser was "
-                "redirected to a URL that is not allowed."
-            ),
-        )
-    exempt = totals.exempt.get("dont_obey", 0)
+    later, exempt = report.totals.dropped_later, report.totals.exempt.get("dont_obey", 0)
+    if later:
+        told = "that had passed came to nothing: a browser was redirected to a URL"
+        yield NOTE, f"{_counted(later, 'request')} {told} that is not allowed."
     if exempt:
-        yield (
-            NOTE,
-            (
-                f"{_requests(exempt)} went out without being judged: the crawl exempted "
-                f"{'it' if exempt == 1 else 'them'} (dont_obey_robotstxt)."
-            ),
-        )
+        them = "it" if exempt == 1 else "them"
+        told = f"went out without being judged: the crawl exempted {them} (dont_obey_robotstxt)."
+        yield NOTE, f"{_counted(exempt, 'request')} {told}"
     overridden = sum(row.count for row in report.exemptions.rows if row.why == "overridden")
     least = "At least " if report.exemptions.missing else ""
     if overridden:
-        yield (
-            NOTE,
-            (
-                f"{least}{_requests(overridden)} went out because the operator's settings say so, "
-                "and not the site (REP_OVERRIDES or REP_POLICY_OVERRIDES)."
-            ),
-        )
+        told = "went out because the operator's settings say so, and not the site"
+        settings = "(REP_OVERRIDES or REP_POLICY_OVERRIDES)"
+        yield NOTE, f"{least}{_counted(overridden, 'request')} {told} {settings}."
     yield from _paces(report)
     yield _standing(report)
 
@@ -50,7 +36,7 @@ def _judged(report: CrawlReport) -> tuple[str, str]:
     if not totals.judged:
         why = ": the crawl was not told to obey it" if _is_off(report) else ""
         return NOTE, f"No request was judged by robots.txt{why}."
-    judged = f"{_requests(totals.judged)} {_were(totals.judged)} judged by robots.txt"
+    judged = f"{_counted(totals.judged, 'request')} {_were(totals.judged)} judged by robots.txt"
     good = GOOD if report.state == WHOLE else NOTE  # what a trail lacks may be what is bad
     if not totals.disallowed:
         return good, f"{judged}, and none was disallowed."
@@ -71,32 +57,16 @@ def _is_off(report: CrawlReport) -> bool:
 
 def _paces(report: CrawlReport) -> Iterator[tuple[str, str]]:
     words = [row.word for row in report.paces.rows]
-    asking = sum(row.asked_seconds is not None for row in report.paces.rows)
-    too_fast = words.count("not-kept")
+    asking = sum(row.asked_seconds is not None for row in report.paces.rows) or len(words)
+    too_fast, origins = words.count("not-kept"), _counted(asking, "origin")
     if too_fast:
-        yield (
-            BAD,
-            (
-                f"{_origins(asking or len(words))} asked for a delay; {too_fast:,} of these had "
-                "requests sooner than that."
-            ),
-        )
+        told = f"asked for a delay; {too_fast:,} of these had requests sooner than that."
+        yield BAD, f"{origins} {told}"
     elif words.count("kept") and report.paces.missing:
-        yield (
-            NOTE,
-            (
-                f"{_origins(asking or len(words))} or more asked for a delay. No request is known "
-                "to have come sooner, but there were more origins than this report could hold."
-            ),
-        )
+        told = "No request is known to have come sooner, but there were more origins than this"
+        yield NOTE, f"{origins} or more asked for a delay. {told} report could hold."
     elif words.count("kept"):
-        yield (
-            GOOD,
-            (
-                f"{_origins(asking or len(words))} asked for a delay between requests, and no "
-                "request came sooner."
-            ),
-        )
+        yield GOOD, f"{origins} asked for a delay between requests, and no request came sooner."
 
 
 def _standing(report: CrawlReport) -> tuple[str, str]:
@@ -111,10 +81,8 @@ def _standing(report: CrawlReport) -> tuple[str, str]:
     changed, incomplete = states.count(CHANGED), states.count(INCOMPLETE)
     if not changed and not incomplete:
         return GOOD, f"Each of the {len(states):,} trails is whole: every digest in it is right."
-    parts = [
-        *([f"{changed:,} were changed or damaged and prove nothing"] if changed else []),
-        *([f"{incomplete:,} are not complete"] if incomplete else []),
-    ]
+    parts = [f"{changed:,} were changed or damaged and prove nothing"] if changed else []
+    parts += [f"{incomplete:,} are not complete"] if incomplete else []
     return BAD if changed else NOTE, f"Of {len(states):,} trails, {' and '.join(parts)}."
 
 
@@ -124,12 +92,8 @@ def _first(run: RunFacts) -> str:
     return f"{told[0]}{more}." if told else ""
 
 
-def _requests(count: int) -> str:
-    return f"{count:,} request{'' if count == 1 else 's'}"
-
-
-def _origins(count: int) -> str:
-    return f"{count:,} origin{'' if count == 1 else 's'}"
+def _counted(count: int, name: str) -> str:
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
 
 
 def _were(count: int) -> str:
