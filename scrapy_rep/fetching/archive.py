@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable
 from functools import wraps
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -36,7 +37,7 @@ from scrapy_rep.proof.warc_exchanges import (
     SentRequest,
     Stored,
 )
-from scrapy_rep.proof.warc_records import SOFTWARE, is_installed, new_id
+from scrapy_rep.proof.warc_records import SOFTWARE, new_id
 from scrapy_rep.proof.warc_writer import ArchiveWriter
 from scrapy_rep.protocol.access.events import NOT_MODIFIED, AccessResult, access_result, name_of
 from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Outage, Step
@@ -92,7 +93,7 @@ class Archive:
         Raises:
             ConfigurationError: warcio is not installed.
         """
-        if not is_installed():
+        if find_spec("warcio") is None:
             raise ConfigurationError(
                 f"REP_WARC_DIR = {settings.warc_dir!r} needs warcio: install it with "
                 "pip install 'scrapy-rep[warc]', or remove the setting"

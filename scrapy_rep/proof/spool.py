@@ -128,6 +128,7 @@ class Spool(ABC):
         self.record_count = 0
         self.segment_count = 0
         self._segment_octets = segment_octets
+        self._reserve = folder / "reserve"
         self._file: SpoolFile | None = None
         self._finished: list[dict[str, Any]] = []
         self._retry_at = self._look_at = 0.0
@@ -207,26 +208,17 @@ class Spool(ABC):
             self._settle(file, facts)
 
     def _write_manifest(self, end: Mapping[str, Any] | None = None) -> bytes:
-        """Replace the manifest; its octets. A disk that cannot take it keeps the old one."""
+        """Replace the manifest; its octets. If it cannot be replaced, the old one has no end."""
         held = {**self._manifest(), "segments": [*map(dict, self._finished)], "end": end}
         octets = json.dumps(held, indent=2).encode("ascii") + b"\n"
         part = self.folder / f"{MANIFEST}.part"
         try:
             part.write_bytes(octets)
             part.replace(self.folder / MANIFEST)
-        except OSError as error:
+        except OSError:
             with suppress(OSError):
                 part.unlink()
-            self._manifest_failed(error)
         return octets
-
-    @abstractmethod
-    def _manifest_failed(self, error: OSError) -> None:
-        """Note that the manifest could not be replaced."""
-
-    @property
-    def _reserve(self) -> Path:
-        return self.folder / "reserve"
 
     def _free_reserve(self) -> None:
         with suppress(OSError):

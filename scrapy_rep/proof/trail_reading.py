@@ -216,11 +216,6 @@ class Run:
         """The name of the run."""
         return str(self.head.get("run") or self.path.resolve().name)
 
-    def lines(self) -> Iterator[TrailLine]:
-        """Every line of all segments, in order."""
-        for segment in self.segments:
-            yield from segment.lines()
-
     def records(self) -> Iterator[tuple[LinePlace, dict[str, Any]]]:
         """Every record of all segments, in order; what is none is passed over, and counted."""
         self.damaged_count = 0

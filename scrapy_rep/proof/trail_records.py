@@ -70,11 +70,9 @@ def octets_of(record: Record) -> bytes:
     """
     if "base64" in record:
         return base64.b64decode(str(record["base64"]), validate=True)
-    return str(record["text"]).encode("utf-8") if "text" in record else _no_octets()
-
-
-def _no_octets() -> bytes:
-    raise ValueError("a body without octets")
+    if "text" not in record:
+        raise ValueError("a body without octets")
+    return str(record["text"]).encode("utf-8")
 
 
 def decision(  # noqa: PLR0917 - in the order of the record; it is built for every request

@@ -18,37 +18,7 @@ from . import trail_records as records
 _LARGEST = sys.float_info.max
 _MOST = 1 << 53  # of numbers: as far as a float counts, and JSON readers agree
 
-
-def _is_text(value: object) -> bool:
-    return type(value) is str
-
-
-def _is_text_or_none(value: object) -> bool:
-    return value is None or type(value) is str
-
-
-def _is_flag(value: object) -> bool:
-    return type(value) is bool
-
-
-def _is_count(value: object) -> bool:
-    return type(value) is int and 0 <= value <= _MOST
-
-
-def _is_number(value: object) -> bool:
-    """Whether it is an instant or a span; of Crawl-delays there are some of 300 digits."""
-    return isinstance(value, (int, float)) and type(value) is not bool and abs(value) <= _LARGEST
-
-
-def _is_map(value: object) -> bool:
-    return type(value) is dict
-
-
-def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
-
-
-Check = Callable[[object], bool]
+FieldCheck = Callable[[Any], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +31,7 @@ class Shape:
     """
 
     needed: frozenset[str]
-    checks: Mapping[str, Check] = field(repr=False)
+    checks: Mapping[str, FieldCheck] = field(repr=False)
 
     def problem(self, record: Mapping[str, Any]) -> str:
         """What is wrong with a record, in words; empty if nothing is."""
@@ -85,31 +55,27 @@ def _shape(needed: str = "", **kinds: str) -> Shape:
     return Shape(frozenset(needed.split()), checks)
 
 
-def _are_hops(value: object) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(hop, dict) and not _HOP.problem(hop) for hop in value
-    )
+def _is_number(value: Any) -> bool:
+    """Whether it is an instant or a span; of Crawl-delays there are some of 300 digits."""
+    return type(value) in (int, float) and abs(value) <= _LARGEST
 
 
-def _is_outage(value: object) -> bool:
-    return isinstance(value, dict) and not _OUTAGE.problem(value)
+def _holds(shape: Shape) -> FieldCheck:
+    return lambda value: isinstance(value, dict) and not shape.problem(value)
 
 
-def _is_because(value: object) -> bool:
-    return isinstance(value, dict) and not _BECAUSE.problem(value)
+def _all(check: FieldCheck) -> FieldCheck:
+    return lambda value: isinstance(value, list) and all(map(check, value))
 
 
-_CHECKS: dict[str, Check] = {
-    "text": _is_text,
-    "perhaps": _is_text_or_none,
-    "flag": _is_flag,
-    "count": _is_count,
+_CHECKS: dict[str, FieldCheck] = {
+    "text": lambda value: type(value) is str,
+    "perhaps": lambda value: value is None or type(value) is str,
+    "flag": lambda value: type(value) is bool,
+    "count": lambda value: type(value) is int and 0 <= value <= _MOST,
     "number": _is_number,
-    "map": _is_map,
-    "texts": _are_texts,
-    "hops": _are_hops,
-    "outage": _is_outage,
-    "because": _is_because,
+    "map": lambda value: type(value) is dict,
+    "texts": _all(lambda value: type(value) is str),
 }
 
 _HOP = _shape(
@@ -118,8 +84,13 @@ _HOP = _shape(
     count="status octets",
     number="at seconds",
 )
-_OUTAGE = _shape("event since", text="event", number="since", count="count")
-_BECAUSE = _shape("text", text="text", perhaps="name uri")
+_SEGMENT = _shape("name", count="octets records", text="name sha256")
+_CHECKS |= {
+    "hops": _all(_holds(_HOP)),
+    "outage": _holds(_shape("event since", text="event", number="since", count="count")),
+    "because": _holds(_shape("text", text="text", perhaps="name uri")),
+    "segments": _all(_holds(_SEGMENT)),
+}
 _TOTALS = " ".join(records.OUTCOMES)
 
 SHAPES: dict[str, Shape] = {
@@ -185,7 +156,7 @@ SHAPES: dict[str, Shape] = {
 }
 """What each kind holds. Fields that no reader looks at may hold anything."""
 
-_SEGMENT = _shape("name", count="octets records", text="name sha256")
+_MANIFEST = _shape("segments", segments="segments", count="gaps")
 
 
 def problem_of(record: Mapping[str, Any]) -> str:
@@ -196,12 +167,7 @@ def problem_of(record: Mapping[str, Any]) -> str:
 
 def is_manifest(found: object) -> bool:
     """Whether a value of JSON is a manifest."""
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or _MANIFEST.problem(found):
         return False
-    segments, end = found.get("segments"), found.get("end")
-    return (
-        isinstance(segments, list)
-        and all(isinstance(one, dict) and not _SEGMENT.problem(one) for one in segments)
-        and (end is None or (isinstance(end, dict) and not SHAPES[records.END].problem(end)))
-        and _is_count(found.get("gaps", 0))
-    )
+    end = found.get("end")
+    return end is None or (isinstance(end, dict) and not SHAPES[records.END].problem(end))

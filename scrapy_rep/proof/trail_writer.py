@@ -204,9 +204,6 @@ class TrailWriter(Spool):
     def _manifest(self) -> dict[str, Any]:
         return {"v": records.VERSION, "run": self.folder.name, "gaps": self.gap_count}
 
-    def _manifest_failed(self, error: OSError) -> None:
-        """Do nothing: gaps tell of a disk that fails, and segments hold the end of the trail."""
-
     def close(self, reason: str) -> Future[str]:
         """End the trail; the SHA-256 of its manifest, once everything is on the disk."""
         at = self._clock()

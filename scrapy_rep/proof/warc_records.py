@@ -287,15 +287,6 @@ def _line_of_octets(octets: bytes) -> bytes:
     return _LINE_ENDS.sub(b" ", octets)
 
 
-def is_installed() -> bool:
-    """Whether warcio is."""
-    try:
-        import warcio.warcwriter  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
 def packed(record: Record) -> bytes:
     """A record as it stands in a file."""
     from warcio.recordloader import ArcWarcRecord

@@ -166,9 +166,6 @@ class ArchiveWriter(Spool):
             "failed": self.failed_count,
         }
 
-    def _manifest_failed(self, error: OSError) -> None:
-        self.fail(str(error), 0)
-
 
 def _octets_of(archived: Archived) -> int:
     """What sites may make as long as they like: bodies and heads."""

@@ -325,7 +325,7 @@ def test_ftp(loop: Loop, tmp_path: Path) -> None:
 
 def test_without_warcio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The crawl does not begin, and says what to do."""
-    monkeypatch.setitem(sys.modules, "warcio.warcwriter", None)
+    monkeypatch.setitem(sys.modules, "warcio", None)
     crawler = get_crawler(settings_dict={**ADDON, "REP_WARC_DIR": str(tmp_path / "warc")})
     with pytest.raises(ConfigurationError, match=r"pip install 'scrapy-rep\[warc\]'"):
         RepMiddleware.from_crawler(crawler)

@@ -6,6 +6,7 @@ proves nothing then.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,13 +25,12 @@ from .report_values import (
     Withheld,
     rows_of,
 )
-from .tallies import Counts, Tally, Timeline
+from .tallies import OTHERS, Counts, Tally, Timeline
 
 Record = Mapping[str, Any]
 
 _TEXT_CHARACTERS = 200  # of what sites wrote, or spiders asked for
 _URI_CHARACTERS = 160
-_OTHERS = "others"
 _KINDS = 1000  # of decisions; those of a crawl are some dozens
 _GAPS = 10_000
 _MOST = 1 << 53  # of decisions that one record counts
@@ -40,6 +40,7 @@ _WENT_ON = {"would-drop": "dry-run", "slipped": "slipped", "passed": "passed"}
 _OVERRIDDEN = "OVERRIDDEN"
 _NETWORK = "network"
 _HOPS = 8  # of a chain: no fetch follows more
+_ORIGIN = re.compile(r"[^:]*://[^/?#]*")
 _QUANTILES = {"least": 0, "half": 50, "nine in ten": 90, "most": 100}
 
 AGAIN = "user-agent"
@@ -88,7 +89,7 @@ class Counting:
 
     def __init__(self) -> None:
         self.decided: Counter[tuple[str, bool, str, str]] = Counter()
-        self.exempt: Counts[str] = Counts(_OTHERS)
+        self.exempt = Counts()
         self.dropped_later = self.stale = 0
         self.timeline = Timeline()
         self.fetching = Fetching()
@@ -170,7 +171,7 @@ class Counting:
         moment[place] += 0 if is_again and allowed else count
         key = (outcome, allowed, reason, _text(record.get("by", "request")))
         if key not in self.decided and len(self.decided) >= _KINDS:
-            key = (outcome, allowed, _OTHERS, _OTHERS)
+            key = (outcome, allowed, OTHERS, OTHERS)
         self.decided[key] += count
         url = _text(record.get("url", ""))
         known = run.policies.get(record.get("p"))
@@ -256,9 +257,9 @@ class Fetching:
 
     def __init__(self) -> None:
         self.in_vain = 0
-        self._policies: Counts[str] = Counts(_OTHERS)
-        self._statuses: Counts[str] = Counts(_OTHERS, 1000)
-        self._failures: Counts[str] = Counts(_OTHERS)
+        self._policies = Counts()
+        self._statuses = Counts(1000)
+        self._failures = Counts()
         self._redirects: Counter[int] = Counter()
         self._requests = self._octets = 0
         self._times = Distribution()
@@ -339,9 +340,5 @@ def _text(value: Any) -> str:
 
 def origin_of(url: str) -> str:
     """The beginning of a URL, up to its path; of one without a host, its scheme."""
-    scheme, mark, rest = url.partition("://")
-    if not mark:
-        return f"{url.partition(':')[0]}:"
-    for stop in "/?#":
-        rest = rest.partition(stop)[0]
-    return f"{scheme}://{rest}"
+    found = _ORIGIN.match(url)
+    return found[0] if found else f"{url.partition(':')[0]}:"

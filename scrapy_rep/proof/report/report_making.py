@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from scrapy_rep.proof.trail_check import Checking, TrailCheck
 from scrapy_rep.proof.trail_reading import Run as Trail
@@ -80,8 +80,7 @@ def report_of(trails: Sequence[Trail]) -> CrawlReport:
 
 
 def _began_at(trail: Trail) -> float:
-    at = trail.head.get("at")
-    return float(at) if isinstance(at, (int, float)) else 0.0
+    return float(trail.head.get("at", 0.0))
 
 
 def _timed(
@@ -100,24 +99,22 @@ def _timed(
 
 def _run_facts(trail: Trail, run: RunCounts, check: TrailCheck) -> RunFacts:
     head = trail.head
-    settings = head.get("settings")
     manifest = trail.manifest or {}
     before = manifest.get("redacted_from")
     problems = [*_uncounted(run), *check.problems]
     state = CHANGED if problems else INCOMPLETE if check.missing else WHOLE
-    began = head.get("at")
     return RunFacts(
         run=trail.name,
-        spider=str(head.get("spider") or ""),
-        user_agent=str(head.get("user_agent") or ""),
-        tokens=tuple(map(str, _listed(head.get("tokens")))),
-        software={str(name): str(of) for name, of in _mapped(head.get("software")).items()},
+        spider=head.get("spider", ""),
+        user_agent=head.get("user_agent", ""),
+        tokens=tuple(head.get("tokens", ())),
+        software={str(name): str(of) for name, of in head.get("software", {}).items()},
         settings={
             name: of
-            for name, of in _mapped(settings).items()
+            for name, of in head.get("settings", {}).items()
             if name != "REP_REPORT" and not str(name).endswith(_PATHS) and of != _SCRAPYS_PARSER
         },
-        began_at=float(began) if isinstance(began, (int, float)) else None,
+        began_at=head.get("at"),
         ended_at=run.ended_at,
         ended=None if run.end is None else str(run.end.get("reason")),
         state=state,
@@ -127,7 +124,7 @@ def _run_facts(trail: Trail, run: RunCounts, check: TrailCheck) -> RunFacts:
         missing=tuple(check.missing[:_TOLD]),
         unmarked=check.unmarked,
         manifest_sha256=trail.manifest_sha256,
-        previous=None if head.get("previous") is None else str(head["previous"]),
+        previous=head.get("previous"),
         redacted_from=None if not isinstance(before, dict) else str(before.get("manifest_sha256")),
         is_counted=run.is_counted,
     )
@@ -137,14 +134,6 @@ def _uncounted(run: RunCounts) -> Iterator[str]:
     """What is in no number of the report: a sum of the rest would look like one of all."""
     for kind, count in sorted(run.uncounted.items()):
         yield f"{count:,} records of kind {kind} cannot be read, and are in no number here"
-
-
-def _mapped(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _listed(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list) else ()
 
 
 def _made(whole: Counting, runs: tuple[RunFacts, ...]) -> CrawlReport:
@@ -171,26 +160,25 @@ def _made(whole: Counting, runs: tuple[RunFacts, ...]) -> CrawlReport:
 
 
 def _totals(whole: Counting) -> CrawlTotals:
-    allowed = held_back = went_on = redirected = 0
+    counts: Counter[str] = Counter()
     for (outcome, is_allowed, _, occasion), count in whole.decided.items():
-        if occasion == AGAIN:  # instead of an allowed one
-            allowed -= count
-        allowed += count if is_allowed else 0
-        held_back += count if not is_allowed and outcome in _NOT_SENT else 0
-        went_on += count if not is_allowed and outcome not in _NOT_SENT else 0
-        redirected += count if occasion == "redirect" else 0
+        counts["allowed"] -= count * (occasion == AGAIN)  # it was counted before, as allowed
+        counts["allowed" if is_allowed else "disallowed"] += count
+        if not is_allowed:
+            counts["held_back" if outcome in _NOT_SENT else "went_on"] += count
+        counts["redirected"] += count * (occasion == "redirect")
     return CrawlTotals(
-        judged=allowed + held_back + went_on,
-        allowed=allowed,
-        disallowed=held_back + went_on,
-        held_back=held_back,
-        went_on=went_on,
+        judged=counts["allowed"] + counts["disallowed"],
+        allowed=counts["allowed"],
+        disallowed=counts["disallowed"],
+        held_back=counts["held_back"],
+        went_on=counts["went_on"],
         dropped_later=whole.dropped_later,
         exempt=dict(sorted(whole.exempt.of.items())),
         withheld=whole.withheld_count,
         lost=whole.lost,
         stale=whole.stale,
-        redirected=redirected,
+        redirected=counts["redirected"],
     )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,49 +22,13 @@ _ROWS = (200, 150, 100, 50, 20)
 _NAMED = 3
 _URL_CHARACTERS = 96
 _VALUE_CHARACTERS = 110
-_WORDS = {
-    "state": {"changed": "changed or damaged"},
-    "outcome": {
-        "passed": "let through",
-        "dropped": "held back",
-        "aborted": "held back in a browser",
-        "would-drop": "let through: a dry run",
-        "slipped": "sent by a browser",
-    },
-    "occasion": {
-        "request": "a request",
-        "redirect": "the target of a redirect",
-        "queue-filter": "a link, before it was queued",
-        "browser": "a request of a page in a browser",
-        "user-agent": "an allowed request once more: a middleware had set another User-Agent",
-    },
-    "source": {
-        "network": "the network",
-        "store": "the store: an earlier crawl, or another worker, had asked",
-        "override": "the operator's settings",
-        "gave-up": "nothing: no answer came in time",
-    },
-    "why": {
-        "dont_obey": "exempt: its request carried dont_obey_robotstxt",
-        "scheme": "no robots.txt governs its scheme",
-        "robots-txt-itself": "a robots.txt itself, which is always allowed",
-        "overridden": "allowed by the settings of the operator (REP_OVERRIDES, "
-        "REP_POLICY_OVERRIDES)",
-        "dry-run": "disallowed, and sent all the same: a dry run (REP_DRY_RUN)",
-        "slipped": "disallowed, and sent all the same: a browser was redirected",
-        "passed": "disallowed, and sent all the same",
-        "delay-ignored": "the delay of the site was longer than the longest, and ignored "
-        "(REP_CRAWL_DELAY_EXCESS)",
-    },
-    "pace": {
-        "kept": "kept",
-        "not-kept": "requests came too soon",
-        "one-visit": "one request: nothing to compare",
-        "no-visit": "no request",
-        "ignored": "no request, or ignored",
-    },
-    "reason": {name: reason.value for name, reason in Reason.__members__.items()},
+_SOURCES = {
+    "network": "the network",
+    "store": "the store: an earlier crawl, or another worker, had asked",
+    "override": "the operator's settings",
+    "gave-up": "nothing: no answer came in time",
 }
+_REASONS = {name: reason.value for name, reason in Reason.__members__.items()}
 
 
 def write_report(folder: Path, path: Path) -> str:
@@ -95,6 +58,7 @@ def page(report: CrawlReport) -> str:
             report=report,
             is_whole=report.state == WHOLE,
             grid=_Grids(report, rows),
+            reasons=_REASONS,
             settings=_settings(report),
             flaws=[
                 (run.run, what, text)
@@ -151,21 +115,27 @@ class _Grids:
     ) -> Table:
         """A table; if it is turned, one row as a row for each column."""
         shown = (rows.rows if isinstance(rows, Rows) else rows)[: self.most]
-        head, fields, kinds = zip(*((*column, "text")[:3] for column in columns), strict=True)
-        cells = [tuple(map(partial(self._cell, row), fields, kinds)) for row in shown]
-        looks = [*zip(head, (kind.split()[0] for kind in kinds), strict=True)]
-        wordy, long = ([name for name, look in looks if look == one] for one in ("word", "long"))
+        cells: Sequence[Sequence[str]] = [
+            [self._cell(row, *column[1:]) for column in columns] for row in shown
+        ]
+        head: Sequence[str] = [name for name, *_ in columns]
+        wordy, long = (
+            [name for name, _, *kind in columns if " ".join(map(str, kind)).startswith(look)]
+            for look in ("word", "long")
+        )
         if is_turned:
             cells, head, long = [*zip(head, cells[0], strict=True)], ("fact", "value"), ["value"]
         note = self._note(rows) if isinstance(rows, Rows) else ""
         return Table(title, sentence, head, cells, wordy=wordy, long=long, note=note, **more)
 
-    def _cell(self, row: Any, field: str | int, kind: str) -> str:
+    def _cell(
+        self, row: Any, field: str | int, kind: str = "", words: Mapping[Any, str] | None = None
+    ) -> str:
         """The text of a cell; a kind tells how its column looks, and last what it holds."""
         value = row[field] if isinstance(field, int) else getattr(row, field) if field else row
-        what = kind.rsplit(maxsplit=1)[-1]
-        if what in _WORDS:
-            return str(_WORDS[what].get(value, value))
+        if words and value in words:
+            return words[value]
+        what = kind.rpartition(" ")[2]
         if what == "share":
             return f"{value / _judged(self.report):.1%}"
         return _CELLS.get(what, lambda text: str(text) or "-")(value)
@@ -255,5 +225,5 @@ def _fetched(report: CrawlReport) -> Iterator[tuple[str, str]]:
         yield f"time to an answer: {name}", f"{of:,} ms"
     yield "requests of which nothing was learnt: the crawl closed", f"{found.in_vain:,}"
     for name, of in found.policies.items():
-        yield f"policies from {_WORDS['source'].get(name, name)}", f"{of:,}"
+        yield f"policies from {_SOURCES.get(name, name)}", f"{of:,}"
     yield "decisions by a stale copy", f"{report.totals.stale:,}"

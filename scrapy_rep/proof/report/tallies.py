@@ -8,7 +8,9 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-Key = TypeVar("Key", bound=Hashable)
+OTHERS = "others"
+"""The name under which what comes too late is counted."""
+
 Held = TypeVar("Held", bound="Weighed")
 
 
@@ -90,24 +92,22 @@ class Tally(Generic[Held]):
         return max(len(self.held), self._limit if self._is_full else 0)
 
 
-class Counts(Generic[Key]):
-    """Counts by key; of too many keys, those that come late are counted as one.
+class Counts:
+    """Counts by name; of too many names, those that come late are counted as one.
 
     Attributes:
-        of: by key.
+        of: by name.
     """
 
-    def __init__(self, others: Key, limit: int = 200) -> None:
-        """Take the key under which the late ones are counted."""
-        self._others = others
+    def __init__(self, limit: int = 200) -> None:
         self._limit = limit
-        self.of: dict[Key, int] = {}
+        self.of: dict[str, int] = {}
 
-    def add(self, key: Key, count: int = 1) -> None:
-        """Count so many more."""
-        if key not in self.of and len(self.of) >= self._limit:
-            key = self._others
-        self.of[key] = self.of.get(key, 0) + count
+    def add(self, name: str) -> None:
+        """Count one more."""
+        if name not in self.of and len(self.of) >= self._limit:
+            name = OTHERS
+        self.of[name] = self.of.get(name, 0) + 1
 
 
 class Timeline:
@@ -117,7 +117,6 @@ class Timeline:
         self._width = 0
         self._seconds: float = _SPANS[0]
         self._counts: dict[int, list[int]] = {}
-        self._first = self._last = 0
 
     def at(self, instant: float) -> list[int]:
         """The counts of the moment of an instant: five, in the order of `Moment`; to be changed.
@@ -128,30 +127,24 @@ class Timeline:
         if not 0 <= instant < _LATEST:
             raise ValueError(f"{instant} is no instant")
         number = int(instant // self._seconds)
-        found = self._counts.get(number)
-        if found is None:
-            if self._counts:
-                self._first, self._last = min(self._first, number), max(self._last, number)
-            else:
-                self._first = self._last = number
-            found = self._counts[number] = [0, 0, 0, 0, 0]
-            if self._last - self._first >= _MOMENTS:
+        if number not in self._counts:
+            self._counts[number] = [0, 0, 0, 0, 0]
+            if max(self._counts) - min(self._counts) >= _MOMENTS:
                 self._widen()
                 return self.at(instant)
-        return found
+        return self._counts[number]
 
     def _widen(self) -> None:
-        while self._last - self._first >= _MOMENTS:
-            self._width += 1
-            more = self._width - len(_SPANS) + 1
-            wider = _SPANS[-1] * 2**more if more > 0 else _SPANS[self._width]
-            factor = round(wider / self._seconds)
-            before, self._counts = self._counts, {}
-            for number, counts in before.items():
-                into = self._counts.setdefault(number // factor, [0, 0, 0, 0, 0])
-                into[:] = map(sum, zip(into, counts, strict=True))
-            self._seconds = wider
-            self._first, self._last = self._first // factor, self._last // factor
+        self._width += 1
+        more = self._width - len(_SPANS) + 1
+        wider = _SPANS[-1] * 2**more if more > 0 else _SPANS[self._width]
+        factor = round(wider / self._seconds)
+        before, self._counts, self._seconds = self._counts, {}, wider
+        for number, counts in before.items():
+            into = self._counts.setdefault(number // factor, [0, 0, 0, 0, 0])
+            into[:] = map(sum, zip(into, counts, strict=True))
+        if max(self._counts) - min(self._counts) >= _MOMENTS:
+            self._widen()
 
     def times(self) -> Times:
         """The moments in which there was anything."""
