@@ -27,7 +27,7 @@ from pathlib import Path
 from scrapy_rep.analysis.agents.crawlers import crawler_of
 from scrapy_rep.protocol.lines import clean
 from scrapy_rep.protocol.tokens import EVERYONE, is_everyone, is_product_token, token_of
-from scrapy_rep.survey.effect import NONE, Budget, class_of
+from scrapy_rep.survey.effect import NONE, ProbeBudget, class_of
 from scrapy_rep.survey.facts import facts
 from scrapy_rep.survey.methods import METHODS, Rules, Sets
 
@@ -115,7 +115,7 @@ def _classes(
     found: Pairs = {}
     for host, body in files:
         if host in names:
-            sets, budget = read(body), Budget()
+            sets, budget = read(body), ProbeBudget()
             by_form = {is_token: _merged(sets, spell, is_token) for is_token in (True, False)}
             for name in names[host]:
                 crawler, is_token = crawler_of(name), is_product_token(name)

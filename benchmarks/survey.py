@@ -28,7 +28,7 @@ from scrapy_rep.survey.aggregate import Aggregate
 from scrapy_rep.survey.captures import Capture
 from scrapy_rep.survey.facts import facts
 from scrapy_rep.survey.inputs.tasks import Task
-from scrapy_rep.survey.jobs import Part, Wanted, parts_of
+from scrapy_rep.survey.jobs import SurveyPart, SurveyWanted, parts_of
 
 _AT_ONCE = 500
 
@@ -82,9 +82,9 @@ def _repeated(lines: list[bytes], many: int, jobs: int, *, is_lint: bool) -> Non
             for start in range(0, len(some), _AT_ONCE):
                 yield Task("lines", "", tuple(some[start : start + _AT_ONCE]))
 
-    whole, began_at, cpu = Part(), time.monotonic(), _cpu_seconds()
+    whole, began_at, cpu = SurveyPart(), time.monotonic(), _cpu_seconds()
     peaks = []
-    for part in parts_of(tasks(), Wanted(lint=is_lint), jobs):
+    for part in parts_of(tasks(), SurveyWanted(lint=is_lint), jobs):
         whole.update(part)
         if whole.aggregate.counts["captures"] % (len(lines) * max(1, many // 4)) < _AT_ONCE:
             peaks.append(_peak_mb())

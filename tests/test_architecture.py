@@ -53,7 +53,7 @@ _ROOMS: tuple[tuple[str, ...], ...] = (
     ("proof/report",),
     ("survey/common_crawl",),
     ("survey/jobs", "survey/spark"),
-    ("survey/inputs", "survey/page"),
+    ("survey/inputs", "survey/survey_page"),
     ("survey",),
     ("cache", "proof"),
     ("analysis/audience",),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from scrapy_rep.survey.inputs.tasks import Task
-    from scrapy_rep.survey.parquet import Facts
+    from scrapy_rep.survey.parquet import FactsFile
     from scrapy_rep.survey.saved import Survey
 
     from .terminal import Terminal
@@ -142,16 +142,16 @@ def _has_purpose(purpose: str, word: str) -> bool:
 def _made(options: argparse.Namespace, terminal: Terminal) -> Survey:
     """The survey of the inputs; what there is of it after an interrupt."""
     from scrapy_rep.survey.inputs.tasks import InputError
-    from scrapy_rep.survey.jobs import Part, Wanted, parts_of, uninterrupted
+    from scrapy_rep.survey.jobs import SurveyPart, SurveyWanted, parts_of, uninterrupted
     from scrapy_rep.survey.saved import Survey
 
-    wanted = Wanted(
+    wanted = SurveyWanted(
         lint=options.lint,
         rows=bool(options.facts),
         methods=options.compare_methods,
         strata=_strata(options.strata),
     )
-    whole, ticker, is_partial = Part(), Ticker(sys.stderr), False
+    whole, ticker, is_partial = SurveyPart(), Ticker(sys.stderr), False
     jobs = options.jobs or os.cpu_count() or 1
     with ExitStack() as undo:
         undo.callback(ticker.clear)
@@ -177,12 +177,12 @@ def _made(options: argparse.Namespace, terminal: Terminal) -> Survey:
 
 
 @contextmanager
-def _facts(name: str) -> Iterator[Facts]:
+def _facts(name: str) -> Iterator[FactsFile]:
     """A file of facts, which is in its place once all are written; none is left after an error."""
-    from scrapy_rep.survey.parquet import Facts
+    from scrapy_rep.survey.parquet import FactsFile
 
     try:
-        facts = Facts(Path(name))
+        facts = FactsFile(Path(name))
     except OSError as error:
         raise CommandError(f"{name}: {error.strerror or error}") from error
     try:
@@ -292,7 +292,7 @@ def _write(
 
 
 def _page(survey: Survey, agents: list[str] | None, before: Survey | None = None) -> str:
-    from scrapy_rep.survey.page import page
+    from scrapy_rep.survey.survey_page import page
 
     return page(survey, agents, before)
 

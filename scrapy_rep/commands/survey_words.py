@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from scrapy_rep.protocol.verdict import shown
-from scrapy_rep.survey.tables import percent, tables
+from scrapy_rep.survey.survey_tables import percent, tables
 
 from .terminal import cut
 
 if TYPE_CHECKING:
-    from scrapy_rep.survey.changes import Change
+    from scrapy_rep.survey.changes import ShareChange
     from scrapy_rep.survey.saved import Survey
 
     from .terminal import Terminal
@@ -71,7 +71,7 @@ def _about(distinct: dict[str, object]) -> str:
 
 
 def write_changes(
-    found: Sequence[Change], names: Sequence[str], most: int, terminal: Terminal
+    found: Sequence[ShareChange], names: Sequence[str], most: int, terminal: Terminal
 ) -> None:
     """The clear changes of shares, largest first."""
     clear = [change for change in found if change.is_clear]
@@ -100,7 +100,7 @@ def _words(counts: tuple[int, int]) -> str:
     return f"{percent(count / of if of else None)} ({count:,} of {of:,})"
 
 
-def as_json(found: Sequence[Change]) -> str:
+def as_json(found: Sequence[ShareChange]) -> str:
     """All changes, the largest first."""
     return json.dumps(
         {

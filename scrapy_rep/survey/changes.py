@@ -21,7 +21,7 @@ _OUTCOMES = ("status", "failure")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ShareChange:
     """One share in two surveys.
 
     Attributes:
@@ -56,7 +56,7 @@ def _share(counts: tuple[int, int]) -> float:
 
 def changes_between(
     before: Survey, after: Survey, agents: Sequence[str] | None = None
-) -> list[Change]:
+) -> list[ShareChange]:
     """The shares of two surveys that differ, the largest changes first.
 
     Of crawlers, those of some names; of all that one of the two reports names, if that is None. A
@@ -73,7 +73,7 @@ def changes_between(
     )
 
 
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[ShareChange]:
     """The shares of two reports' statistics, the largest changes first; equal ones left out.
 
     A kind of which only one of them has any counts as none in the other, of as many as the whole
@@ -81,7 +81,7 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]
     """
     old, new = dict(_shares(before)), dict(_shares(after))
     found = [
-        Change(
+        ShareChange(
             name,
             old.get(name) or (0, _whole(name, before)),
             new.get(name) or (0, _whole(name, after)),

@@ -30,10 +30,10 @@ from typing import IO, Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
-from scrapy_rep.survey.inputs.warc import captures_of_stream
+from scrapy_rep.survey.inputs.warc_input import captures_of_stream
 
 from .captures import Bad, Capture
-from .jobs import Part, Wanted, Worker
+from .jobs import SurveyPart, SurveyWanted, SurveyWorker
 from .saved import Survey
 
 BASE = "https://data.commoncrawl.org/"
@@ -106,13 +106,13 @@ def paths_in(place: str) -> list[str]:
             raise FetchError(f"{place}: it is no list of paths ({error})") from error
 
 
-def survey_paths(paths: Iterable[str], base: str, wanted: Wanted) -> Iterator[Part]:
+def survey_paths(paths: Iterable[str], base: str, wanted: SurveyWanted) -> Iterator[SurveyPart]:
     """What the files of a partition say, as one part.
 
     Raises:
         FetchError: one cannot be read.
     """
-    yield Worker(wanted).part(_captures(paths, base))
+    yield SurveyWorker(wanted).part(_captures(paths, base))
 
 
 def _captures(paths: Iterable[str], base: str) -> Iterator[Capture | Bad]:
@@ -121,20 +121,20 @@ def _captures(paths: Iterable[str], base: str) -> Iterator[Capture | Bad]:
             yield from captures_of_stream(file)  # type: ignore[arg-type]
 
 
-def merge(one: Part, other: Part) -> Part:
+def merge(one: SurveyPart, other: SurveyPart) -> SurveyPart:
     """Both together: associative and commutative."""
-    made = Part()
+    made = SurveyPart()
     made.update(one)
     made.update(other)
     return made
 
 
-def surveyed(context: Any, paths: list[str], base: str, wanted: Wanted) -> Part:
+def surveyed(context: Any, paths: list[str], base: str, wanted: SurveyWanted) -> SurveyPart:
     """The survey of some files by the workers of a SparkContext."""
     tasks = -(-len(paths) // _FILES_AT_ONCE) or 1
     tasks = max(tasks, min(len(paths), context.defaultParallelism))
     read = partial(survey_paths, base=base, wanted=wanted)
-    found: Part = context.parallelize(paths, tasks).mapPartitions(read).treeReduce(merge)
+    found: SurveyPart = context.parallelize(paths, tasks).mapPartitions(read).treeReduce(merge)
     return found
 
 
@@ -155,7 +155,7 @@ def main(arguments: list[str] | None = None) -> None:
     from pyspark.sql import SparkSession  # the driver alone needs it
 
     session = SparkSession.builder.appName("scrapy-rep survey").getOrCreate()
-    wanted = Wanted(lint=options.lint, methods=options.compare_methods)
+    wanted = SurveyWanted(lint=options.lint, methods=options.compare_methods)
     found = surveyed(session.sparkContext, paths, options.base, wanted)
     survey = Survey(found.aggregate, found.differences, (options.paths,))
     part = Path(f"{options.output}.part")

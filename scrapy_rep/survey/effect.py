@@ -6,8 +6,8 @@ them is shut out; one that may fetch all is not restricted. Rules for ``/robots.
 part, since it is always allowed.
 
 Cost: what `ruleset.prepared` costs, and a verdict for each probe, which stop once one is allowed
-and one is not. All verdicts on one file together are bounded by `Budget`; what it leaves out is
-not probed, and the class is that of the probes before.
+and one is not. All verdicts on one file together are bounded by `ProbeBudget`; what it leaves out
+is not probed, and the class is that of the probes before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STEPS = 20_000_000
 _PROBE_STEPS = 100
 
 
-class Budget:
+class ProbeBudget:
     """What may still be done for one file.
 
     Attributes:
@@ -48,7 +48,7 @@ class Budget:
         return is_enough
 
 
-def class_of(disallow: Sequence[str], allow: Sequence[str], budget: Budget) -> str | None:
+def class_of(disallow: Sequence[str], allow: Sequence[str], budget: ProbeBudget) -> str | None:
     """The class of a merged group by the values of its rules, octets as characters.
 
     None if the file has so many groups that to tell would take too long.
@@ -81,7 +81,7 @@ def _without_probes(closing: list[str], opening: list[str]) -> str | None:
 
 
 def _probed(
-    disallow: Sequence[str], allow: Sequence[str], patterns: list[str], budget: Budget
+    disallow: Sequence[str], allow: Sequence[str], patterns: list[str], budget: ProbeBudget
 ) -> str:
     rules = prepared([*disallow], [*allow]).rules
     wild_octets = sum(len(pattern) for pattern in patterns if "*" in pattern)

@@ -22,12 +22,12 @@ from scrapy_rep.protocol.extensions.sitemaps import sitemap_uris
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, Coding, Kind, clean
 from scrapy_rep.protocol.tokens import EVERYONE, is_everyone
 
-from .effect import NONE, Budget, class_of
-from .reading import Block, Names, Reading, read
-from .usage import said_to_everyone
+from .effect import NONE, ProbeBudget, class_of
+from .file_records import FileGroup, FileRecords, GroupNames, read
+from .said_usage import said_to_everyone
 
 OPEN_NAME = r"[a-z0-9_.-]{1,40}"
-"""Names and keys that are counted; in pages of markup, everything before a colon is a key."""
+"""GroupNames and keys that are counted; in pages of markup, everything before a colon is a key."""
 
 OWN_HOST = "own.invalid"
 """Stands for the host of a file in `Facts.sitemap_hosts`, where a line names none."""
@@ -97,9 +97,9 @@ def facts(body: bytes, *, with_lint: bool = False) -> Facts:
     """The facts of the octets of a robots.txt, decompressed."""
     octets, is_cut, codings = clean(body)
     found = read(octets)
-    names = Names.of(found.blocks)
+    names = GroupNames.of(found.blocks)
     everyone = tuple(names.by_name.get(EVERYONE, ()))
-    budget = Budget()
+    budget = ProbeBudget()
     classes: dict[tuple[int, ...], str | None] = {(): NONE}
     star_class = _class(found.blocks, everyone, classes, budget) or NONE
     hosts = _sitemap_hosts(found.sitemaps)
@@ -133,7 +133,7 @@ def facts(body: bytes, *, with_lint: bool = False) -> Facts:
     )
 
 
-def _line_facts(octets: bytes, found: Reading) -> dict[str, int]:
+def _line_facts(octets: bytes, found: FileRecords) -> dict[str, int]:
     lines = octets.split(b"\n")
     if not lines[-1]:
         lines.pop()
@@ -213,10 +213,10 @@ def host_of(uri: str) -> str:
 
 
 def _agents(
-    blocks: list[Block],
-    names: Names,
+    blocks: list[FileGroup],
+    names: GroupNames,
     classes: dict[tuple[int, ...], str | None],
-    budget: Budget,
+    budget: ProbeBudget,
 ) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in names.by_name:
@@ -230,10 +230,10 @@ def _agents(
 
 
 def _class(
-    blocks: list[Block],
+    blocks: list[FileGroup],
     indices: tuple[int, ...],
     classes: dict[tuple[int, ...], str | None],
-    budget: Budget,
+    budget: ProbeBudget,
 ) -> str | None:
     """The class of the merged group of some blocks; worked out once for each set of them."""
     if indices not in classes:

@@ -28,7 +28,7 @@ _UNDER_WAY = 3  # tasks for each process
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SurveyWanted:
     """What a survey is to find out.
 
     Attributes:
@@ -45,7 +45,7 @@ class Wanted:
 
 
 @dataclass(slots=True)
-class Part:
+class SurveyPart:
     """What some captures say.
 
     Attributes:
@@ -60,22 +60,22 @@ class Part:
     rows: list[dict[str, Any]] = field(default_factory=list)
     is_partial: bool = False
 
-    def update(self, other: Part) -> None:
+    def update(self, other: SurveyPart) -> None:
         """Add what another one says, its rows apart."""
         self.aggregate.update(other.aggregate)
         self.differences.update(other.differences)
 
 
-class Worker:
+class SurveyWorker:
     """Reads captures; remembers the facts of files that it has seen."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: SurveyWanted) -> None:
         self._wanted = wanted
         self._read = Remembered(with_lint=wanted.lint)
 
-    def part(self, captures: Iterable[Capture | Bad]) -> Part:
+    def part(self, captures: Iterable[Capture | Bad]) -> SurveyPart:
         """What some captures say."""
-        part = Part()
+        part = SurveyPart()
         for capture in captures:
             if isinstance(capture, Bad):
                 part.aggregate.add_bad(capture)
@@ -83,7 +83,7 @@ class Worker:
                 self._take(capture, part)
         return part
 
-    def _take(self, capture: Capture, part: Part) -> None:
+    def _take(self, capture: Capture, part: SurveyPart) -> None:
         stratum = self._wanted.strata.get(capture.host, "")
         found: Facts | None = None
         if capture.body is not None and capture.is_file:
@@ -95,17 +95,17 @@ class Worker:
             part.rows.append(row_of(capture, found, stratum))
 
 
-_worker: Worker | None = None
+_worker: SurveyWorker | None = None
 
 
-def _begin(wanted: Wanted) -> None:
+def _begin(wanted: SurveyWanted) -> None:
     """Make the worker of this process; an interrupt is for the process that waits for it."""
     global _worker  # noqa: PLW0603 - what a process of a pool remembers
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _worker = Worker(wanted)
+    _worker = SurveyWorker(wanted)
 
 
-def _do(task: Task) -> Part:
+def _do(task: Task) -> SurveyPart:
     assert _worker is not None  # noqa: S101 - `_begin` has made it
     return _worker.part(task.captures())
 
@@ -134,20 +134,20 @@ def uninterrupted() -> Iterator[None]:
         signal.raise_signal(signal.SIGINT)
 
 
-def parts_of(tasks: Iterable[Task], wanted: Wanted, jobs: int) -> Iterator[Part]:
+def parts_of(tasks: Iterable[Task], wanted: SurveyWanted, jobs: int) -> Iterator[SurveyPart]:
     """The parts of all tasks, in their order.
 
     Raises:
         InputError: an input cannot be read; StoreError: nor can a store.
     """
     if jobs == 1:
-        worker = Worker(wanted)
+        worker = SurveyWorker(wanted)
         yield from (worker.part(task.captures()) for task in tasks)
         return
     pool = ProcessPoolExecutor(
         jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(wanted,)
     )
-    under_way: deque[Future[Part]] = deque()
+    under_way: deque[Future[SurveyPart]] = deque()
     try:
         for task in tasks:
             with uninterrupted():  # a process that is half begun would be waited for, for ever

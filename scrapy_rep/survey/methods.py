@@ -17,7 +17,7 @@ from typing import Any
 from scrapy_rep.analysis.agents.crawlers import crawler_of
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 
-from .effect import CLASSES, FULL, NONE, Budget, class_of
+from .effect import CLASSES, FULL, NONE, ProbeBudget, class_of
 from .facts import Facts
 from .measures import Least, number_in
 
@@ -135,7 +135,7 @@ def compared(body: bytes, found: Facts) -> Said:
         return {}
     said: Said = {}
     for method_name, method in METHODS.items():
-        sets, budget = method.read(body), Budget()
+        sets, budget = method.read(body), ProbeBudget()
         said[method_name] = {}
         for name, crawler in known:
             token = crawler.token if name == crawler.name else name

@@ -24,7 +24,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
 """The facts that are no whole numbers, by the kind of their columns."""
 
 
-class Facts:
+class FactsFile:
     """A Parquet file under way; a file of that name is replaced once it is whole."""
 
     def __init__(self, path: Path) -> None:

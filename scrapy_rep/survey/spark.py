@@ -21,8 +21,8 @@ from itertools import chain
 from typing import BinaryIO
 
 from scrapy_rep.survey.inputs.json_lines import captures_in
-from scrapy_rep.survey.inputs.warc import captures_in as captures_in_file
-from scrapy_rep.survey.inputs.warc import captures_of_stream
+from scrapy_rep.survey.inputs.warc_input import captures_in as captures_in_file
+from scrapy_rep.survey.inputs.warc_input import captures_of_stream
 
 from .aggregate import Aggregate
 

@@ -164,7 +164,7 @@ class TestInterrupts:
     def test_what_there_is_is_shown(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         parts = jobs.parts_of
 
-        def some(*arguments: Any) -> Iterator[jobs.Part]:
+        def some(*arguments: Any) -> Iterator[jobs.SurveyPart]:
             yield from parts(*arguments)
             raise KeyboardInterrupt
 
@@ -177,7 +177,7 @@ class TestInterrupts:
     def test_a_process_that_is_killed(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         parts = jobs.parts_of
 
-        def some(*arguments: Any) -> Iterator[jobs.Part]:
+        def some(*arguments: Any) -> Iterator[jobs.SurveyPart]:
             yield from parts(*arguments)
             raise BrokenProcessPool
 

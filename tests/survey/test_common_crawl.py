@@ -22,7 +22,7 @@ import pytest
 import scrapy_rep
 from scrapy_rep.survey.common_crawl import FetchError, merge, opened, paths_in, survey_paths
 from scrapy_rep.survey.inputs.tasks import tasks_of
-from scrapy_rep.survey.jobs import Part, Wanted, Worker
+from scrapy_rep.survey.jobs import SurveyPart, SurveyWanted, SurveyWorker
 from scrapy_rep.survey.saved import Survey
 from tests.survey import inputs
 from tests.survey.files import SMALL
@@ -30,7 +30,7 @@ from tests.survey.test_spark import ENVIRONMENT, WHY_NOT
 
 _PACKAGE = Path(scrapy_rep.__file__).parent
 _CRAWL = "crawl-data/CC-MAIN-2026-04"
-_WANTED = Wanted(lint=True, methods=True)
+_WANTED = SurveyWanted(lint=True, methods=True)
 
 
 def _archive(root: Path) -> list[str]:
@@ -57,10 +57,10 @@ def _archive(root: Path) -> list[str]:
     return paths
 
 
-def _of_one_process(root: Path, paths: list[str]) -> Part:
-    worker = Worker(_WANTED)
+def _of_one_process(root: Path, paths: list[str]) -> SurveyPart:
+    worker = SurveyWorker(_WANTED)
     tasks = (task for path in paths for task in tasks_of(root / path))
-    return reduce(merge, (worker.part(task.captures()) for task in tasks), Part())
+    return reduce(merge, (worker.part(task.captures()) for task in tasks), SurveyPart())
 
 
 class _Ill(BaseHTTPRequestHandler):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from scrapy_rep.survey.effect import Budget, class_of
+from scrapy_rep.survey.effect import ProbeBudget, class_of
 from scrapy_rep.survey.facts import facts
 
 
@@ -38,7 +38,7 @@ from scrapy_rep.survey.facts import facts
     ],
 )
 def test_class(disallow: list[str], allow: list[str], effect: str) -> None:
-    assert class_of(disallow, allow, Budget()) == effect
+    assert class_of(disallow, allow, ProbeBudget()) == effect
 
 
 def test_many_groups_of_many_names_take_bounded_time() -> None:

@@ -23,8 +23,9 @@ from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.survey.aggregate import Aggregate
 from scrapy_rep.survey.captures import Bad, Capture, row_of
 from scrapy_rep.survey.facts import facts
-from scrapy_rep.survey.inputs import json_lines, warc
-from scrapy_rep.survey.inputs.answers import UndecodableError, date_at, decoded, unchunked
+from scrapy_rep.survey.inputs import json_lines
+from scrapy_rep.survey.inputs import warc_input as warc
+from scrapy_rep.survey.inputs.answer_facts import BodyCodingError, date_at, decoded, unchunked
 from scrapy_rep.survey.inputs.tasks import InputError, Task, tasks_of
 from tests.shared import needs_shared
 from tests.survey import inputs
@@ -364,9 +365,9 @@ class TestAnswers:
         brotli = pytest.importorskip("brotli")
         assert decoded(brotli.compress(body), "br") == body
         assert decoded(_zstd().compress(body), "zstd") == body
-        with pytest.raises(UndecodableError):
+        with pytest.raises(BodyCodingError):
             decoded(b"\x00\x01broken", "br")
-        with pytest.raises(UndecodableError):
+        with pytest.raises(BodyCodingError):
             decoded(b"\x28\xb5\x2f\xfdx", "zstd")
 
     @pytest.mark.slow

@@ -13,7 +13,7 @@ from scrapy_rep.survey.captures import Capture
 from scrapy_rep.survey.facts import facts
 from scrapy_rep.survey.inputs import tasks
 from scrapy_rep.survey.inputs.tasks import Task, tasks_of
-from scrapy_rep.survey.jobs import Part, Wanted, parts_of
+from scrapy_rep.survey.jobs import SurveyPart, SurveyWanted, parts_of
 from scrapy_rep.survey.methods import METHODS, Differences, compared
 from scrapy_rep.survey.saved import Survey
 from tests.shared import needs_shared
@@ -21,9 +21,9 @@ from tests.survey import inputs
 from tests.survey.files import SMALL, corpus
 
 
-def _whole(found: Iterator[Task], jobs: int, wanted: Wanted | None = None) -> Part:
-    whole = Part()
-    for part in parts_of(found, wanted or Wanted(), jobs):
+def _whole(found: Iterator[Task], jobs: int, wanted: SurveyWanted | None = None) -> SurveyPart:
+    whole = SurveyPart()
+    for part in parts_of(found, wanted or SurveyWanted(), jobs):
         whole.update(part)
         whole.rows += part.rows
     return whole
@@ -35,7 +35,7 @@ def test_two_processes_make_the_same_as_one(
     monkeypatch.setattr(tasks, "_AT_ONCE", 20)
     files = [(f"{n}.{host}", body) for n in range(30) for host, body in SMALL.items()]
     path = inputs.lines(files, tmp_path)
-    wanted = Wanted(lint=True, rows=True, methods=True, strata={"3.ai.example": "third"})
+    wanted = SurveyWanted(lint=True, rows=True, methods=True, strata={"3.ai.example": "third"})
     one, two = _whole(tasks_of(path), 1, wanted), _whole(tasks_of(path), 2, wanted)
     assert one.aggregate == two.aggregate
     assert Survey(one.aggregate, one.differences).to_json() == (
@@ -65,7 +65,7 @@ def test_few_tasks_are_under_way(tmp_path: Path) -> None:
             read += 1
             yield Task("lines", "", (f'{{"host": "h{number}", "body": ""}}'.encode(),))
 
-    parts = parts_of(some(), Wanted(), 2)
+    parts = parts_of(some(), SurveyWanted(), 2)
     next(parts)
     assert read <= 6
     assert len([*parts]) == 99

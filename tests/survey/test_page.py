@@ -40,7 +40,7 @@ def _survey() -> Survey:
 
 
 def _page(before: Survey | None = None) -> str:
-    from scrapy_rep.survey.page import page
+    from scrapy_rep.survey.survey_page import page
 
     return page(_survey(), None, before)
 

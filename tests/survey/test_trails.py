@@ -18,7 +18,7 @@ from scrapy_rep.survey.aggregate import Aggregate
 from scrapy_rep.survey.captures import Bad, Capture, row_of
 from scrapy_rep.survey.facts import facts
 from scrapy_rep.survey.inputs.tasks import tasks_of
-from scrapy_rep.survey.inputs.trails import _told
+from scrapy_rep.survey.inputs.trail_input import _told
 from tests.audit.crawled import audited
 from tests.faults.sites import Plan, Sites
 from tests.faults.table import FAULTS

@@ -13,7 +13,7 @@ import pytest
 
 from scrapy_rep.survey.captures import Bad, Capture
 from scrapy_rep.survey.inputs.tasks import tasks_of
-from scrapy_rep.survey.inputs.warc import captures_of_stream
+from scrapy_rep.survey.inputs.warc_input import captures_of_stream
 from tests.commands.calling import rep, rep_process
 from tests.faults.sites import Plan, Sites
 from tests.faults.table import FAULTS

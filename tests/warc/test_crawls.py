@@ -18,7 +18,7 @@ from scrapy_rep.proof.trail_reading import run_at
 from scrapy_rep.proof.warc_check import archive_at, check
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.survey.captures import Capture
-from scrapy_rep.survey.inputs.stores import captures_in
+from scrapy_rep.survey.inputs.store_input import captures_in
 from tests.audit.crawled import of_kind
 from tests.crawling import LOOPS, Loop
 from tests.crawls.settings import ADDON

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scrapy_rep.survey.captures import Bad, Capture
 
-from .answers import BODY_OCTETS, text_of
+from .answer_facts import BODY_OCTETS, text_of
 
 
 def names_in(folder: Path) -> Iterator[str]:

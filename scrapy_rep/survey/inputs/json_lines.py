@@ -18,7 +18,7 @@ from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.survey.captures import Bad, Capture
 from scrapy_rep.survey.facts import host_of
 
-from .answers import (
+from .answer_facts import (
     BODY_OCTETS,
     date_at,
     date_of,

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from scrapy_rep.survey.captures import Bad, Capture
 
-from . import folders, json_lines, warc
+from . import folders, json_lines
+from . import warc_input as warc
 
 if TYPE_CHECKING:
     from scrapy_rep.proof.trail_reading import Run
@@ -96,7 +97,7 @@ def _kind_of(path: Path) -> str:
 def _runs_at(path: Path) -> list[Run]:
     from scrapy_rep.proof.trail_reading import TrailError
 
-    from . import trails
+    from . import trail_input as trails
 
     try:
         return trails.runs_at(path)
@@ -106,7 +107,7 @@ def _runs_at(path: Path) -> list[Run]:
 
 def _of_trail(path: Path) -> Iterator[Task]:
     """What counts of a trail is known once it has been read here, by one process."""
-    from . import trails
+    from . import trail_input as trails
 
     some: list[Capture | Bad] = []
     octets = 0
@@ -169,7 +170,7 @@ def _of_store(path: Path) -> Iterator[Task]:
 
 
 def _store_captures(task: Task) -> Iterable[Capture | Bad]:
-    from . import stores  # sqlite3 is not needed for anything else
+    from . import store_input as stores  # sqlite3 is not needed for anything else
 
     return stores.captures_in(task.path, task.part)
 

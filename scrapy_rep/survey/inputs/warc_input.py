@@ -22,10 +22,10 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.survey.captures import Bad, Capture
 
-from . import own_warc as own
-from .answers import (
+from . import own_archive as own
+from .answer_facts import (
     BODY_OCTETS,
-    UndecodableError,
+    BodyCodingError,
     date_of,
     decoded,
     max_age_of,
@@ -215,7 +215,7 @@ def _response(place: own.Place, block: bytes) -> Capture | Bad:
         if "chunked" in head.get("transfer-encoding", "").lower():
             body = unchunked(body)
         body = decoded(body, head.get("content-encoding", ""))
-    except UndecodableError:
+    except BodyCodingError:
         return Bad("undecodable")
     return Capture(
         *place,

@@ -14,7 +14,7 @@ from scrapy_rep.protocol.tokens import is_product_token, token_of
 
 
 @dataclass(slots=True)
-class Block:
+class FileGroup:
     """A group as it stands in the file: the values of its lines, octets as characters."""
 
     agents: list[bytes] = field(default_factory=list)
@@ -23,7 +23,7 @@ class Block:
 
 
 @dataclass(slots=True)
-class Reading:
+class FileRecords:
     """The records of a file.
 
     Attributes:
@@ -35,7 +35,7 @@ class Reading:
     """
 
     counts: Counter[Kind]
-    blocks: list[Block]
+    blocks: list[FileGroup]
     before: list[str]
     others: Counter[bytes]
     sitemaps: list[bytes]
@@ -50,10 +50,10 @@ class Reading:
         return [value for b in self.blocks for value in (*b.disallow, *b.allow)]
 
 
-def read(octets: bytes) -> Reading:
+def read(octets: bytes) -> FileRecords:
     """Read the cleaned octets of a file."""
-    found = Reading(Counter(), [], [], Counter(), [])
-    block = Block()
+    found = FileRecords(Counter(), [], [], Counter(), [])
+    block = FileGroup()
     counts = dict.fromkeys(Kind, 0)
     for _, kind, key, value in records(octets):
         counts[kind] += 1
@@ -65,7 +65,7 @@ def read(octets: bytes) -> Reading:
             if not found.blocks:
                 found.before = [*block.disallow, *block.allow]
             if not found.blocks or block.disallow or block.allow:
-                block = Block()
+                block = FileGroup()
                 found.blocks.append(block)
             block.agents.append(value)
         elif kind is Kind.SITEMAP:
@@ -79,7 +79,7 @@ def read(octets: bytes) -> Reading:
 
 
 @dataclass(slots=True)
-class Names:
+class GroupNames:
     """Which groups name whom, by their indices.
 
     Attributes:
@@ -91,7 +91,7 @@ class Names:
     by_token: dict[str, list[int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, blocks: list[Block]) -> Names:
+    def of(cls, blocks: list[FileGroup]) -> GroupNames:
         """Those of some groups in file order."""
         names = cls()
         for index, block in enumerate(blocks):

@@ -28,7 +28,7 @@ from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.survey.captures import Bad, Capture
 from scrapy_rep.survey.facts import host_of
 
-from .answers import BODY_OCTETS, date_at, max_age_of, media_type_of, outcome_of
+from .answer_facts import BODY_OCTETS, date_at, max_age_of, media_type_of, outcome_of
 
 _LOOKED_AT = 16  # of what is in a folder: one of runs holds nothing else
 _OF_SITES = ("network", "store")

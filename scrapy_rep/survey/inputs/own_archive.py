@@ -17,7 +17,7 @@ from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.survey.captures import Bad, Capture
 from scrapy_rep.survey.facts import host_of
 
-from .answers import date_of, max_age_of, media_type_of, outcome_of
+from .answer_facts import date_of, max_age_of, media_type_of, outcome_of
 
 Fields = dict[str, str]
 Place = tuple[str, str, int, str]

@@ -20,7 +20,7 @@ _TEXT_CHARACTERS = 1000
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[^\n]{0,1000}\n")
 
 
-class UndecodableError(Exception):
+class BodyCodingError(Exception):
     """A body is coded in a way that cannot be read."""
 
 
@@ -103,7 +103,7 @@ def decoded(body: bytes, content_encoding: str) -> bytes:
     says is taken as it is.
 
     Raises:
-        UndecodableError: it is damaged, or coded in a way that this Python cannot read.
+        BodyCodingError: it is damaged, or coded in a way that this Python cannot read.
     """
     for coding in reversed(content_encoding.lower().split(",")[:4]):
         name = coding.strip()
@@ -123,7 +123,7 @@ def _inflated(body: bytes, wbits: int) -> bytes:
     try:
         return inflater.decompress(body, BODY_OCTETS)
     except zlib.error as error:
-        raise UndecodableError(str(error)) from error
+        raise BodyCodingError(str(error)) from error
 
 
 def _is_text(body: bytes) -> bool:
@@ -144,7 +144,7 @@ def _unbrotlied(body: bytes) -> bytes:
                 break
         return b"".join(pieces)[:BODY_OCTETS]
     except Exception as error:
-        raise UndecodableError(str(error)) from error
+        raise BodyCodingError(str(error)) from error
 
 
 def _unzstded(body: bytes) -> bytes:
@@ -156,7 +156,7 @@ def _unzstded(body: bytes) -> bytes:
         decompressor = zstd.ZstdDecompressor()
         found: bytes = decompressor.decompress(body, BODY_OCTETS)
     except Exception as error:
-        raise UndecodableError(str(error)) from error
+        raise BodyCodingError(str(error)) from error
     if not found and not decompressor.eof:
-        raise UndecodableError("it ends before anything of it can be read")
+        raise BodyCodingError("it ends before anything of it can be read")
     return found

@@ -9,10 +9,10 @@ from typing import Any
 
 from scrapy_rep.proof.html_page import Table, environment
 
-from .changes import Change, changes_between
+from .changes import ShareChange, changes_between
 from .saved import Survey
 from .statistics import interval
-from .tables import percent, tables
+from .survey_tables import percent, tables
 
 _ROWS = 50
 _CHANGES = 100
@@ -85,7 +85,7 @@ def _box(one: Mapping[str, Any]) -> tuple[float, ...]:
     return tuple(math.log1p(one[name]) / whole for name in _BOXED)
 
 
-def _changes(found: Sequence[Change]) -> Table:
+def _changes(found: Sequence[ShareChange]) -> Table:
     clear = [change for change in found if change.is_clear]
     rows = tuple(
         (

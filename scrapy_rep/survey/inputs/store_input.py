@@ -11,7 +11,7 @@ from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.survey.captures import Bad, Capture
 from scrapy_rep.survey.facts import host_of
 
-from .answers import BODY_OCTETS, date_at, max_age_of, media_type_of, outcome_of
+from .answer_facts import BODY_OCTETS, date_at, max_age_of, media_type_of, outcome_of
 
 
 def captures_in(path: str, rows: tuple[int, int]) -> Iterator[Capture | Bad]:
