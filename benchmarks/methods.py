@@ -5,8 +5,12 @@
     python benchmarks/methods.py CORPUS.JSONL.GZ [--lists]
 
 The corpus holds an object a line, with `host` and `body_b64`. A pair is a file and a known crawler
-that it names. The errors of a method are mended one after another. What a mend settles has that
-cause, or that one and those before it.
+that it names. Each method is written down here from the description of its study, not from its
+code, and reads a file as that study does: which rules are for a name. The class is then judged by
+effect for all, so that only the reading differs. First come the figures of each method as it is.
+
+Then the errors of a method are mended one after another. What a mend settles has that cause, or
+that one and those before it.
 
 An earlier count of the same files looked for at most 48 crawlers, which are not known any more.
 `--lists` (needs SciPy) tells what lists of known crawlers can come to that make as many pairs: the
@@ -22,14 +26,116 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from scrapy_rep.analysis.agents.crawlers import crawler_of
-from scrapy_rep.protocol.lines import clean
+from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, clean
 from scrapy_rep.protocol.tokens import EVERYONE, is_everyone, is_product_token, token_of
-from scrapy_rep.survey.effect import NONE, ProbeBudget, class_of
+from scrapy_rep.survey.effect import FULL, NONE, ProbeBudget, class_of
 from scrapy_rep.survey.facts import facts
-from scrapy_rep.survey.methods import METHODS, Rules, Sets
+
+_NAMES_AT_ONCE = 200  # of a set the last names count: a hostile file has 100,000, and rules for all
+_RULES = ("allow", "disallow")
+_FILE_OCTETS = 4 * PARSE_LIMIT_OCTETS  # methods without a limit read so much here
+
+Rules = tuple[list[str], list[str]]
+"""Disallow and allow rules."""
+
+Sets = dict[str, Rules]
+"""Rules by the name that they are for, as a method spells names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to read a file.
+
+    Attributes:
+        study: who published it.
+        errors: where it differs from RFC 9309, in a sentence.
+        read: the rules of a file by name.
+        spell: a name as the method looks for it, given the token and the name in lower case.
+        inherits: whether a name without rules of its own takes those of ``*``.
+    """
+
+    study: str
+    errors: str
+    read: Callable[[bytes], Sets]
+    spell: Callable[[str, str], str]
+    inherits: bool = True
+
+
+def _pairs(body: bytes) -> Iterator[tuple[str, str]]:
+    """Keys in lower case and values of the lines of a file, octets as characters."""
+    for line in body[:_FILE_OCTETS].decode("latin-1").split("\n"):
+        key, colon, value = line.partition("#")[0].partition(":")
+        if colon:
+            yield key.strip().lower(), value.strip()
+
+
+def _last_name_counts(body: bytes) -> Sets:
+    """After the first rule, each user-agent line starts a new set, and drops those before it."""
+    sets: Sets = {}
+    names: list[str] = []
+    has_rule = False
+    for key, value in _pairs(body):
+        if key == "user-agent":
+            names = [value] if has_rule else _with(names, value)
+        else:
+            has_rule = has_rule or key in _RULES
+            _add(sets, names, key, value)
+    return sets
+
+
+def _any_record_ends_a_run(body: bytes) -> Sets:
+    """Any other record between user-agent lines splits them; the whole value is the name."""
+    sets: Sets = {}
+    names: list[str] = []
+    previous = ""
+    for key, value in _pairs(body[:PARSE_LIMIT_OCTETS].replace(b"\r", b"\n")):
+        if key == "user-agent":
+            name = value.lower()
+            names = _with(names, name) if previous == key else [name]
+        else:
+            _add(sets, names, key, value)
+        previous = key
+    return sets
+
+
+def _with(names: list[str], name: str) -> list[str]:
+    return [*names[1 - _NAMES_AT_ONCE :], name]
+
+
+def _add(sets: Sets, names: list[str], key: str, value: str) -> None:
+    """Note a record; a set without rules, such as with a Crawl-delay alone, is one too."""
+    for name in names:
+        disallow, allow = sets.setdefault(name, ([], []))
+        if key in _RULES:
+            (allow if key == "allow" else disallow).append(value)
+
+
+METHODS: dict[str, Method] = {
+    "common-crawl": Method(
+        "Common Crawl, robots.txt experiments, 2016 to 2025",
+        "after the first rule, each user-agent line drops the names before it; names count as "
+        "written, letter case included; a lone CR ends no line; there is no parse limit",
+        _last_name_counts,
+        lambda token, _: token,
+    ),
+    "consent-in-crisis": Method(
+        "Data Provenance Initiative, Consent in Crisis, 2024",
+        "the same drops names, which then count as not restricted at all",
+        _last_name_counts,
+        lambda token, _: token,
+        inherits=False,
+    ),
+    "http-archive": Method(
+        "HTTP Archive, Web Almanac, 2025",
+        "any other record between user-agent lines splits a group; the whole value is the name",
+        _any_record_ends_a_run,
+        lambda _, name: name,
+    ),
+}
 
 # What an earlier count found with a list of crawlers that is not known any more.
 _EARLIER = {"pairs": 1598, "common-crawl, as it is": 284, "http-archive, as it is": 146}
@@ -56,19 +162,41 @@ def main() -> None:
         named = facts(body).agents.items()
         ours |= {(host, name): effect for name, effect in named if crawler_of(name)}
     print(f"{len(ours):,} pairs, {len({name for _, name in ours})} crawlers")
+    for name, method in METHODS.items():
+        print(f"{name}: {_figures(files, ours, method)}")
     counts = {"pairs": Counter(name for _, name in ours)}
-    for method, stages in _STAGES.items():
+    for study, stages in _STAGES.items():
         before = None
         for cause, read, spell in stages:
             found = _classes(files, ours, read, spell)
             differing = {pair for pair, effect in found.items() if effect != ours[pair]}
             gone = "" if before is None else f", {before - len(differing)} settled by that"
             hosts = len({host for host, _ in differing})
-            print(f"{method}, {cause}: {len(differing)} in {hosts} files{gone}")
+            print(f"{study}, {cause}: {len(differing)} in {hosts} files{gone}")
             before = len(differing)
-            counts[f"{method}, {cause}"] = Counter(name for _, name in differing)
+            counts[f"{study}, {cause}"] = Counter(name for _, name in differing)
     if options.lists:
         _tell_of_lists(counts)
+
+
+def _figures(files: list[tuple[str, bytes]], ours: Pairs, method: Method) -> str:
+    """Where a method, as it is, differs from RFC 9309."""
+    found: Pairs = {}
+    for host, body in files:
+        sets, budget = method.read(body), ProbeBudget()
+        for name in (name for file, name in ours if file == host):
+            crawler = crawler_of(name)
+            token = crawler.token if crawler and crawler.name == name else name
+            own = sets.get(method.spell(token, name))
+            if own is None:
+                own = sets.get("*", ([], [])) if method.inherits else ([], [])
+            found[host, name] = class_of(*own, budget) or NONE
+    differing = {pair for pair, effect in found.items() if effect != ours[pair]}
+    shut_out = [sum(of == FULL for of in classes.values()) for classes in (ours, found)]
+    return (
+        f"{len(differing)} differ in {len({host for host, _ in differing})} files; shut out are "
+        f"{shut_out[0]} by RFC 9309, and {shut_out[1]} by this method"
+    )
 
 
 def _tell_of_lists(counts: dict[str, Counter[str]]) -> None:

@@ -85,7 +85,7 @@ def _repeated(lines: list[bytes], many: int, jobs: int, *, is_lint: bool) -> Non
     whole, began_at, cpu = SurveyPart(), time.monotonic(), _cpu_seconds()
     peaks = []
     for part in parts_of(tasks(), SurveyWanted(lint=is_lint), jobs):
-        whole.update(part)
+        whole.aggregate.update(part.aggregate)
         if whole.aggregate.counts["captures"] % (len(lines) * max(1, many // 4)) < _AT_ONCE:
             peaks.append(_peak_mb())
     seconds, cpu = time.monotonic() - began_at, _cpu_seconds() - cpu

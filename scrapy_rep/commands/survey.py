@@ -74,11 +74,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strata", metavar="CSV", help="rows of host and stratum, by which shares are told apart"
     )
-    parser.add_argument(
-        "--compare-methods",
-        action="store_true",
-        help="tell what the methods of published studies would have said",
-    )
 
 
 def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> int:  # noqa: ARG001
@@ -109,10 +104,9 @@ def _check(options: argparse.Namespace) -> None:
     if is_page and find_spec("jinja2") is None:
         raise CommandError("a page needs Jinja: pip install 'scrapy-rep[report]'")
     if options.inputs[0] in (_MERGE, _DIFF):
-        for name in ("facts", "lint", "strata", "compare_methods", "jobs"):
+        for name in ("facts", "lint", "strata", "jobs"):
             if getattr(options, name):
-                words = name.replace("_", "-")
-                raise CommandError(f"--{words} is for inputs, and not for {options.inputs[0]}")
+                raise CommandError(f"--{name} is for inputs, and not for {options.inputs[0]}")
 
 
 def _agents(text: str | None) -> list[str] | None:
@@ -148,7 +142,6 @@ def _made(options: argparse.Namespace, terminal: Terminal) -> Survey:
     wanted = SurveyWanted(
         lint=options.lint,
         rows=bool(options.facts),
-        methods=options.compare_methods,
         strata=_strata(options.strata),
     )
     whole, ticker, is_partial = SurveyPart(), Ticker(sys.stderr), False
@@ -159,7 +152,7 @@ def _made(options: argparse.Namespace, terminal: Terminal) -> Survey:
         try:
             for part in parts_of(_tasks(options.inputs), wanted, jobs):
                 with uninterrupted():  # a part that is half added would contradict itself
-                    whole.update(part)
+                    whole.aggregate.update(part.aggregate)
                     if facts is not None:
                         facts.add(part.rows)
                 if ticker.is_due:
@@ -173,7 +166,7 @@ def _made(options: argparse.Namespace, terminal: Terminal) -> Survey:
             raise CommandError(str(error)) from error
     if is_partial:
         terminal.complain("scrapy rep survey: interrupted: what follows is of a part of the inputs")
-    return Survey(whole.aggregate, whole.differences, tuple(options.inputs), is_partial)
+    return Survey(whole.aggregate, tuple(options.inputs), is_partial)
 
 
 @contextmanager

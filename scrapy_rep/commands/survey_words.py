@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _CELLS = 40
 _WIDTH = 100
-_WIDE = "how it reads"
 
 
 def write_survey(survey: Survey, agents: Sequence[str] | None, terminal: Terminal) -> None:
@@ -41,21 +40,9 @@ def write_survey(survey: Survey, agents: Sequence[str] | None, terminal: Termina
         terminal.line(terminal.paint(table.title, "bold"))
         for line in textwrap.wrap(table.sentence, width):
             terminal.line(terminal.paint(line, "dim"))
-        notes = [index for index, name in enumerate(table.head) if name == _WIDE]
-        rows = [
-            [cut(_safe(cell), _CELLS) for index, cell in enumerate(row) if index not in notes]
-            for row in (table.head, *table.rows)
-        ]
-        terminal.table(rows)
-        for row in table.rows:
-            for index in notes:
-                for line in textwrap.wrap(f"{row[0]}: {row[index]}", width):
-                    terminal.line(line)
-    for name, method in said.get("methods", {}).items():
-        terminal.line()
-        terminal.line(terminal.paint(f"Files that {name} reads differently", "bold"))
-        for sample in method["samples"][:10]:
-            terminal.line(f"  {cut(_safe(sample), width - 2)}")
+        terminal.table(
+            [[cut(_safe(cell), _CELLS) for cell in row] for row in (table.head, *table.rows)]
+        )
     error = survey.aggregate.names.error
     if error:
         terminal.line(f"There were too many names: counts may be too low by up to {error:,}.")

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from hashlib import sha256
 from typing import Any
 
@@ -34,32 +35,8 @@ from .measures import Distinct, Distribution, Least, OpenCounts, number_in
 FORMAT = "scrapy-rep survey"
 VERSION = 1
 
-FLAGS = ("is_cut", "bom", "is_utf16", "utf8", "markup", "has_star")
-NUMBERS = (
-    "octets",
-    "lines",
-    "lines_blank",
-    "comments",
-    "lines_no_record",
-    "user_agent_lines",
-    "allow_lines",
-    "disallow_lines",
-    "sitemap_lines",
-    "other_lines",
-    "groups",
-    "multi_agent_groups",
-    "names",
-    "names_in_several_groups",
-    "rules",
-    "rules_before_agent",
-    "empty_rules",
-    "wildcard_rules",
-    "dollar_rules",
-    "percent_rules",
-    "dead_rules",
-    "longest_rule",
-    "sitemaps",
-)
+FLAGS = tuple(one.name for one in fields(Facts) if one.type == "bool")
+NUMBERS = tuple(one.name for one in fields(Facts) if one.type == "int")
 MILLI = 1000
 """Delays are counted in thousandths of a second, since sums of fractions depend on their order."""
 
@@ -133,19 +110,23 @@ class Aggregate:
         strata: Mapping[str, str] | None = None,
     ) -> Aggregate:
         """Read some captures, and add them up."""
-        made, read = cls(), Remembered(with_lint=with_lint)
-        for capture in captures:
-            if isinstance(capture, Bad):
-                made.add_bad(capture)
-            else:
-                body = capture.body
-                found = read.of(body) if body is not None and capture.is_file else None
-                made.add(capture, found, (strata or {}).get(capture.host, ""))
+        made = cls()
+        for _ in made.counting(captures, Remembered(with_lint=with_lint), strata or {}):
+            pass
         return made
 
-    def add_bad(self, bad: Bad) -> None:
-        """Count a record that is no capture."""
-        self.counts[f"bad:{bad.reason}"] += 1
+    def counting(
+        self, captures: Iterable[Capture | Bad], read: Remembered, strata: Mapping[str, str]
+    ) -> Iterator[tuple[Capture, Facts | None, str]]:
+        """Count captures, and give each with its facts and its stratum."""
+        for capture in captures:
+            if isinstance(capture, Bad):
+                self.counts[f"bad:{capture.reason}"] += 1
+                continue
+            body, stratum = capture.body, strata.get(capture.host, "")
+            found = read.of(body) if body is not None and capture.is_file else None
+            self.add(capture, found, stratum)
+            yield capture, found, stratum
 
     def add(self, capture: Capture, found: Facts | None, stratum: str = "") -> None:
         """Count a capture, with the facts of its file if it has one."""

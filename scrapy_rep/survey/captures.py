@@ -14,22 +14,6 @@ from .facts import OWN_HOST, Facts
 BODY_FACTS = tuple(one.name for one in fields(Facts) if one.name != "sitemap_hosts")
 """The facts that are those of octets."""
 
-ANSWER_FACTS = (
-    "host",
-    "scheme",
-    "port",
-    "date",
-    "status",
-    "failure",
-    "hops",
-    "cross_host",
-    "media_type",
-    "max_age",
-    "sitemaps_cross_host",
-    "stratum",
-)
-"""The facts of the answer that brought a file, or none."""
-
 _OK = range(200, 300)
 
 
@@ -67,6 +51,14 @@ class Capture:
     def is_file(self) -> bool:
         """Whether it is a robots.txt: a body that came with 2xx, or by itself."""
         return self.body is not None and not self.failure and self.status in (None, *_OK)
+
+
+ANSWER_FACTS = (
+    *(one.name for one in fields(Capture) if one.name != "body"),
+    "sitemaps_cross_host",
+    "stratum",
+)
+"""The facts of the answer that brought a file, or none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from http.client import HTTPException
+from operator import add
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -32,8 +33,8 @@ from urllib.request import urlopen
 
 from scrapy_rep.survey.inputs.warc_input import captures_of_stream
 
+from .aggregate import Aggregate
 from .captures import Bad, Capture
-from .jobs import SurveyPart, SurveyWanted, SurveyWorker
 from .saved import Survey
 
 BASE = "https://data.commoncrawl.org/"
@@ -106,13 +107,15 @@ def paths_in(place: str) -> list[str]:
             raise FetchError(f"{place}: it is no list of paths ({error})") from error
 
 
-def survey_paths(paths: Iterable[str], base: str, wanted: SurveyWanted) -> Iterator[SurveyPart]:
-    """What the files of a partition say, as one part.
+def survey_paths(
+    paths: Iterable[str], base: str, *, with_lint: bool = False
+) -> Iterator[Aggregate]:
+    """What the files of a partition say, as one aggregate.
 
     Raises:
         FetchError: one cannot be read.
     """
-    yield SurveyWorker(wanted).part(_captures(paths, base))
+    yield Aggregate.of(_captures(paths, base), with_lint=with_lint)
 
 
 def _captures(paths: Iterable[str], base: str) -> Iterator[Capture | Bad]:
@@ -121,20 +124,12 @@ def _captures(paths: Iterable[str], base: str) -> Iterator[Capture | Bad]:
             yield from captures_of_stream(file)  # type: ignore[arg-type]
 
 
-def merge(one: SurveyPart, other: SurveyPart) -> SurveyPart:
-    """Both together: associative and commutative."""
-    made = SurveyPart()
-    made.update(one)
-    made.update(other)
-    return made
-
-
-def surveyed(context: Any, paths: list[str], base: str, wanted: SurveyWanted) -> SurveyPart:
+def surveyed(context: Any, paths: list[str], base: str, *, with_lint: bool) -> Aggregate:
     """The survey of some files by the workers of a SparkContext."""
     tasks = -(-len(paths) // _FILES_AT_ONCE) or 1
     tasks = max(tasks, min(len(paths), context.defaultParallelism))
-    read = partial(survey_paths, base=base, wanted=wanted)
-    found: SurveyPart = context.parallelize(paths, tasks).mapPartitions(read).treeReduce(merge)
+    read = partial(survey_paths, base=base, with_lint=with_lint)
+    found: Aggregate = context.parallelize(paths, tasks).mapPartitions(read).treeReduce(add)
     return found
 
 
@@ -144,7 +139,6 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("paths", metavar="PATHS", help="the list: a file, or a URL")
     parser.add_argument("--base", default=BASE, help=f"a folder or URL (default: {BASE})")
     parser.add_argument("--lint", action="store_true", help="lint every file")
-    parser.add_argument("--compare-methods", action="store_true", help="as scrapy rep survey does")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="survey.json")
     options = parser.parse_args(arguments)
     try:
@@ -155,9 +149,8 @@ def main(arguments: list[str] | None = None) -> None:
     from pyspark.sql import SparkSession  # the driver alone needs it
 
     session = SparkSession.builder.appName("scrapy-rep survey").getOrCreate()
-    wanted = SurveyWanted(lint=options.lint, methods=options.compare_methods)
-    found = surveyed(session.sparkContext, paths, options.base, wanted)
-    survey = Survey(found.aggregate, found.differences, (options.paths,))
+    found = surveyed(session.sparkContext, paths, options.base, with_lint=options.lint)
+    survey = Survey(found, (options.paths,))
     part = Path(f"{options.output}.part")
     part.write_text(survey.to_json() + "\n", encoding="utf-8")
     part.replace(options.output)

@@ -90,9 +90,5 @@ OTHERS: dict[str, str] = {
         "By how much the count of a name that is no known crawler's, or of a key, may be too low, "
         "since there were too many different ones and the rarest were dropped; 0 if none was."
     ),
-    "methods": (
-        "What methods of published studies say of the same files: the pairs of a file and a name "
-        "that they class otherwise than RFC 9309 does."
-    ),
 }
 DEFINITIONS: dict[str, str] = {**OTHERS, **FACTS}

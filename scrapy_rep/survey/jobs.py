@@ -21,8 +21,6 @@ from scrapy_rep.survey.inputs.tasks import Task
 
 from .aggregate import Aggregate, Remembered
 from .captures import Bad, Capture, row_of
-from .facts import Facts
-from .methods import Differences, compared
 
 _UNDER_WAY = 3  # tasks for each process
 
@@ -34,13 +32,11 @@ class SurveyWanted:
     Attributes:
         lint: whether to lint every file.
         rows: whether the facts of each capture are wanted, too.
-        methods: whether to compare the methods of published studies.
         strata: the stratum of each host that has one.
     """
 
     lint: bool = False
     rows: bool = False
-    methods: bool = False
     strata: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -50,20 +46,11 @@ class SurveyPart:
 
     Attributes:
         aggregate: all together.
-        differences: where published methods differ.
         rows: the facts of each, if they were wanted.
-        is_partial: whether the survey was interrupted.
     """
 
     aggregate: Aggregate = field(default_factory=Aggregate)
-    differences: Differences = field(default_factory=Differences)
     rows: list[dict[str, Any]] = field(default_factory=list)
-    is_partial: bool = False
-
-    def update(self, other: SurveyPart) -> None:
-        """Add what another one says, its rows apart."""
-        self.aggregate.update(other.aggregate)
-        self.differences.update(other.differences)
 
 
 class SurveyWorker:
@@ -76,23 +63,10 @@ class SurveyWorker:
     def part(self, captures: Iterable[Capture | Bad]) -> SurveyPart:
         """What some captures say."""
         part = SurveyPart()
-        for capture in captures:
-            if isinstance(capture, Bad):
-                part.aggregate.add_bad(capture)
-            else:
-                self._take(capture, part)
+        for counted in part.aggregate.counting(captures, self._read, self._wanted.strata):
+            if self._wanted.rows:
+                part.rows.append(row_of(*counted))
         return part
-
-    def _take(self, capture: Capture, part: SurveyPart) -> None:
-        stratum = self._wanted.strata.get(capture.host, "")
-        found: Facts | None = None
-        if capture.body is not None and capture.is_file:
-            found = self._read.of(capture.body)
-            if self._wanted.methods:
-                part.differences.add(capture.host, compared(capture.body, found))
-        part.aggregate.add(capture, found, stratum)
-        if self._wanted.rows:
-            part.rows.append(row_of(capture, found, stratum))
 
 
 _worker: SurveyWorker | None = None

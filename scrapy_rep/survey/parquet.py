@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from .captures import ANSWER_FACTS, BODY_FACTS
+from .captures import ANSWER_FACTS, BODY_FACTS, Capture
+from .facts import Facts
 
 _ROWS = 20_000  # a group: some 2 MB
-
-_KINDS: dict[str, tuple[str, ...]] = {
-    "digest": ("sha256",),
-    "boolean": ("is_cut", "bom", "is_utf16", "utf8", "markup", "has_star", "cross_host"),
-    "number": ("crawl_delay_star",),
-    "text": (
-        *["eol", "star_class", "content_signal", "content_usage", "host", "scheme", "date"],
-        *["failure", "media_type", "stratum"],
-    ),
-    "words": ("agents",),
-    "counts": ("lint", "other_keys"),
-}
-"""The facts that are no whole numbers, by the kind of their columns."""
 
 
 class FactsFile:
@@ -71,14 +60,17 @@ class FactsFile:
 
 
 def _schema(pyarrow: Any) -> Any:
+    """The columns, by the types of the facts."""
     types = {
-        "digest": pyarrow.binary(32),
-        "boolean": pyarrow.bool_(),
-        "number": pyarrow.float64(),
-        "text": pyarrow.string(),
-        "words": pyarrow.map_(pyarrow.string(), pyarrow.string()),
-        "counts": pyarrow.map_(pyarrow.string(), pyarrow.int64()),
+        "bytes": pyarrow.binary(32),
+        "bool": pyarrow.bool_(),
+        "int": pyarrow.int64(),
+        "float": pyarrow.float64(),
+        "str": pyarrow.string(),
+        "Mapping[str, str]": pyarrow.map_(pyarrow.string(), pyarrow.string()),
+        "Mapping[str, int]": pyarrow.map_(pyarrow.string(), pyarrow.int64()),
     }
-    by_name = {name: types[kind] for kind, names in _KINDS.items() for name in names}
+    of = {one.name: str(one.type) for one in (*fields(Facts), *fields(Capture))}
+    of |= {"sitemaps_cross_host": "int", "stratum": "str"}
     names = (*ANSWER_FACTS, *BODY_FACTS)
-    return pyarrow.schema([(name, by_name.get(name, pyarrow.int64())) for name in names])
+    return pyarrow.schema([(name, types[of[name].removesuffix(" | None")]) for name in names])

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .aggregate import FORMAT, VERSION, Aggregate
-from .definitions import OTHERS
-from .methods import Differences
 from .statistics import report
 
 _INPUTS_NAMED = 1000
@@ -21,24 +19,18 @@ class Survey:
 
     Attributes:
         aggregate: the sums.
-        differences: where methods of studies differ, if that was asked for.
         inputs: what it is of, in words.
         is_partial: whether it was interrupted, so that a part of the inputs is missing.
     """
 
     aggregate: Aggregate = field(default_factory=Aggregate)
-    differences: Differences = field(default_factory=Differences)
     inputs: tuple[str, ...] = ()
     is_partial: bool = False
 
     def __add__(self, other: Survey) -> Survey:
         """Both together."""
-        differences = Differences()
-        differences.update(self.differences)
-        differences.update(other.differences)
         return Survey(
             self.aggregate + other.aggregate,
-            differences,
             tuple(dict.fromkeys((*self.inputs, *other.inputs))),
             self.is_partial or other.is_partial,
         )
@@ -50,11 +42,7 @@ class Survey:
 
         Of crawlers and of other records, those that are given, or the most usual ones.
         """
-        said = report(self.aggregate, agents, keys)
-        if self.differences:
-            said["definitions"]["methods"] = OTHERS["methods"]
-            said["statistics"]["methods"] = self.differences.report()
-        return said
+        return report(self.aggregate, agents, keys)
 
     def to_json(self, agents: Sequence[str] | None = None) -> str:
         """As a document; the same for equal sums."""
@@ -65,7 +53,6 @@ class Survey:
             "inputs": [*self.inputs[:_INPUTS_NAMED]],
             **self.report(agents),
             "sums": self.aggregate.to_dict(),
-            "differences": self.differences.to_dict() if self.differences else None,
         }
         return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True)
 
@@ -82,11 +69,9 @@ class Survey:
             raise ValueError("it holds no survey") from error
         if not isinstance(found, dict) or "sums" not in found:
             raise ValueError("it holds no survey")
-        differences = found.get("differences")
         inputs = found.get("inputs")
         read = cls(
             Aggregate.from_dict(found["sums"]),
-            Differences.from_dict(differences) if differences else Differences(),
             tuple(map(str, inputs)) if isinstance(inputs, list) else (),
             bool(found.get("is_partial")),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,9 +16,8 @@ from .survey_tables import percent, tables
 
 _ROWS = 50
 _CHANGES = 100
-_SAMPLES = 50
 _INPUTS = 20
-_LONG = ("operator", "how it reads")
+_LONG = ("operator",)
 _BOXED = ("p10", "p25", "p50", "p75", "p90")
 
 
@@ -42,7 +41,6 @@ def page(survey: Survey, agents: Sequence[str] | None = None, before: Survey | N
         dates=" to ".join(filter(None, (said["date"]["first"], said["date"]["last"]))),
         inputs=_inputs(survey.inputs),
         tables=[_drawn(table, said) for table in shown],
-        methods=[*_samples(said.get("methods", {}))],
         definitions=[*found["definitions"].items()],
         software="Made by scrapy rep survey. Its counts add up in any order and any split.",
     )
@@ -63,12 +61,6 @@ def _lead(said: Mapping[str, Any]) -> str:
 def _inputs(inputs: Sequence[str]) -> str:
     more = f", and {len(inputs) - _INPUTS:,} more" if len(inputs) > _INPUTS else ""
     return ", ".join(inputs[:_INPUTS]) + more
-
-
-def _samples(methods: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    for name, one in methods.items():
-        if one["samples"]:
-            yield name, one["samples"][:_SAMPLES]
 
 
 def _drawn(table: Table, said: Mapping[str, Any]) -> Table:

@@ -57,8 +57,6 @@ def _all(said: Mapping[str, Any], shown: int) -> Iterator[Table]:
     for name in _KINDS:
         yield _of_shares(name.replace("_", " "), DEFINITIONS[name], said[name])
     yield _strata(said["stratum"])
-    if "methods" in said:
-        yield _methods(said["methods"])
     rows = tuple((reason, f"{count:,}") for reason, count in said["bad_records"].items())
     yield Table("Bad records", DEFINITIONS["bad_records"], ("reason", "records"), rows)
 
@@ -159,17 +157,3 @@ def _strata(strata: Mapping[str, Any]) -> Table:
         for name, one in strata.items()
     )
     return Table("Strata", DEFINITIONS["stratum"], ("", "captures", *columns), rows)
-
-
-def _methods(methods: Mapping[str, Any]) -> Table:
-    rows = tuple(
-        (
-            name,
-            *(f"{one[key]:,}" for key in ("pairs", "differing", "files_with")),
-            *(f"{one[key]:,}" for key in ("shut_out", "shut_out_by_method")),
-            f"{one['study']}: {one['errors']}",
-        )
-        for name, one in methods.items()
-    )
-    head = ("", "pairs", "differing", "files", "shut out", "by the method", "how it reads")
-    return Table("Methods", DEFINITIONS["methods"], head, rows)

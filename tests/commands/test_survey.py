@@ -45,13 +45,13 @@ def _json(*arguments: object) -> Any:
 
 class TestText:
     def test_tables(self, folder: Path) -> None:
-        done = rep("survey", folder, "--jobs", 1, "--lint", "--compare-methods")
+        done = rep("survey", folder, "--jobs", 1, "--lint")
         assert (done.status, done.err) == (0, "")
         assert done.out.startswith("9 captures of 9 hosts; 9 robots.txt files, 8 different ones\n")
         lines = done.out.splitlines()
         assert any(line.split()[:4] == ["full", "2", "9", "22.2%"] for line in lines)
         assert any(line.startswith("gptbot") and "OpenAI" in line for line in lines)
-        for title in ("Everyone else", "Distributions", "Use of content", "Lint", "Methods"):
+        for title in ("Everyone else", "Distributions", "Use of content", "Lint"):
             assert title in lines
 
     def test_hostile_names_obey_no_terminal(self, tmp_path: Path) -> None:
@@ -110,10 +110,10 @@ class TestFiles:
             (tmp_path / str(number)).mkdir()
             source = inputs.folder(half, tmp_path / str(number))
             names.append(tmp_path / f"{number}.json")
-            arguments = ("--jobs", 1, "--lint", "--compare-methods", "-o", names[-1])
+            arguments = ("--jobs", 1, "--lint", "-o", names[-1])
             assert rep("survey", source, *arguments).status == 0
         whole = inputs.folder(SMALL.items(), tmp_path)
-        done = rep("survey", whole, "--jobs", 1, "--lint", "--compare-methods", "--json")
+        done = rep("survey", whole, "--jobs", 1, "--lint", "--json")
         merged = rep("survey", "merge", *names, "--json")
         found, expected = json.loads(merged.out), json.loads(done.out)
         for part in ("statistics", "definitions", "sums"):
@@ -201,7 +201,7 @@ class TestInterrupts:
 
         monkeypatch.setattr(Aggregate, "update", interrupted)
         rows = tmp_path / "facts.parquet"
-        done = rep(*["survey", folder, "--jobs", 1, "--json", "--compare-methods", "--facts", rows])
+        done = rep(*["survey", folder, "--jobs", 1, "--json", "--facts", rows])
         assert done.status == 130
         assert json.loads(done.out)["statistics"]["captures"]["sum"] == 3
         assert pq.read_table(rows).num_rows == 3

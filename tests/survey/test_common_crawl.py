@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import subprocess
 import sys
@@ -15,14 +14,15 @@ from contextlib import contextmanager
 from functools import reduce
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
+from operator import add
 from pathlib import Path
 
 import pytest
 
 import scrapy_rep
-from scrapy_rep.survey.common_crawl import FetchError, merge, opened, paths_in, survey_paths
+from scrapy_rep.survey.aggregate import Aggregate
+from scrapy_rep.survey.common_crawl import FetchError, opened, paths_in, survey_paths
 from scrapy_rep.survey.inputs.tasks import tasks_of
-from scrapy_rep.survey.jobs import SurveyPart, SurveyWanted, SurveyWorker
 from scrapy_rep.survey.saved import Survey
 from tests.survey import inputs
 from tests.survey.files import SMALL
@@ -30,7 +30,6 @@ from tests.survey.test_spark import ENVIRONMENT, WHY_NOT
 
 _PACKAGE = Path(scrapy_rep.__file__).parent
 _CRAWL = "crawl-data/CC-MAIN-2026-04"
-_WANTED = SurveyWanted(lint=True, methods=True)
 
 
 def _archive(root: Path) -> list[str]:
@@ -57,10 +56,10 @@ def _archive(root: Path) -> list[str]:
     return paths
 
 
-def _of_one_process(root: Path, paths: list[str]) -> SurveyPart:
-    worker = SurveyWorker(_WANTED)
+def _of_one_process(root: Path, paths: list[str]) -> Aggregate:
     tasks = (task for path in paths for task in tasks_of(root / path))
-    return reduce(merge, (worker.part(task.captures()) for task in tasks), SurveyPart())
+    parts = (Aggregate.of(task.captures(), with_lint=True) for task in tasks)
+    return reduce(add, parts, Aggregate())
 
 
 class _Ill(BaseHTTPRequestHandler):
@@ -135,12 +134,11 @@ class TestFiles:
 def test_partitions(tmp_path: Path) -> None:
     paths = _archive(tmp_path)
     assert paths_in(str(tmp_path / _CRAWL / "robotstxt.paths.gz")) == paths
-    found = [next(survey_paths(part, str(tmp_path), _WANTED)) for part in (paths[2:], paths[:2])]
-    whole, one = reduce(merge, found), _of_one_process(tmp_path, paths)
-    assert whole.aggregate.to_json() == one.aggregate.to_json()
-    assert whole.differences.to_dict() == one.differences.to_dict()
-    assert whole.aggregate.counts["bad:not-robots-txt"] == 4
-    assert whole.aggregate.counts["status:404"] == 4
+    base, halves = str(tmp_path), (paths[2:], paths[:2])
+    whole = reduce(add, (next(survey_paths(half, base, with_lint=True)) for half in halves))
+    assert whole.to_json() == _of_one_process(tmp_path, paths).to_json()
+    assert whole.counts["bad:not-robots-txt"] == 4
+    assert whole.counts["status:404"] == 4
 
 
 @pytest.mark.slow
@@ -160,7 +158,7 @@ def test_the_job(tmp_path: Path) -> None:
                 *(_submit(), "--master", "local[2]", "--driver-memory", "512m"),
                 *("--conf", "spark.ui.enabled=false", "--py-files", package, script),
                 *(f"{base}{_CRAWL}/robotstxt.paths.gz", "--base", base, "-o", output),
-                *("--lint", "--compare-methods"),
+                "--lint",
             ],
             cwd=tmp_path,
             env={
@@ -181,9 +179,8 @@ def test_the_job(tmp_path: Path) -> None:
     one = _of_one_process(tmp_path, paths)
     listed = (f"{base}{_CRAWL}/robotstxt.paths.gz",)
     text = output.read_text()
-    assert text == Survey(one.aggregate, one.differences, listed).to_json() + "\n"
-    assert Survey.from_json(text).aggregate == one.aggregate
-    assert json.loads(text)["statistics"]["methods"]["common-crawl"]["pairs"] == 8
+    assert text == Survey(one, listed).to_json() + "\n"
+    assert Survey.from_json(text).aggregate == one
 
 
 def _submit() -> Path:

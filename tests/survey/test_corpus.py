@@ -11,7 +11,6 @@ import pytest
 from scrapy_rep.survey.aggregate import Aggregate
 from scrapy_rep.survey.captures import Capture
 from scrapy_rep.survey.facts import facts
-from scrapy_rep.survey.methods import Differences, compared
 from scrapy_rep.survey.statistics import report
 from tests.shared import SHARED, needs_shared
 from tests.survey.files import corpus
@@ -55,23 +54,6 @@ def test_the_figures_of_the_corpus() -> None:
     agents = {name: one["files_with"] for name, one in said["agents"].items()}
     found = [agents[name] for name in ("googlebot", "bingbot", "ccbot", "gptbot")]
     assert found == [185, 147, 24, 0]
-
-
-@pytest.mark.slow
-def test_the_figures_of_other_methods() -> None:
-    """As the page has them; why an earlier count has others stands there."""
-    differences = Differences()
-    for host, body in corpus():
-        differences.add(host, compared(body, facts(body)))
-    found = {
-        name: (one["differing"], one["files_with"], one["shut_out_by_method"])
-        for name, one in differences.report().items()
-    }
-    assert {one["pairs"] for one in differences.report().values()} == {2997}
-    assert {one["shut_out"] for one in differences.report().values()} == {1248}
-    assert found["common-crawl"] == (640, 271, 958)
-    assert found["consent-in-crisis"][:2] == (630, 258)
-    assert found["http-archive"] == (264, 138, 1092)
 
 
 def test_classes_agree_with_the_verdicts_of_the_corpus() -> None:

@@ -1,4 +1,4 @@
-"""The page of surveys tells what every name means, and every reason and method."""
+"""The page of surveys tells what every name means, and every reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.survey.definitions import DEFINITIONS
-from scrapy_rep.survey.methods import METHODS
 from tests.crawling import REPOSITORY
 
 PAGE = (Path(REPOSITORY) / "docs" / "survey.md").read_text(encoding="utf-8")
@@ -17,11 +16,6 @@ PAGE = (Path(REPOSITORY) / "docs" / "survey.md").read_text(encoding="utf-8")
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_definitions(name: str) -> None:
     assert f"| `{name}` | {DEFINITIONS[name]} |" in PAGE
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_methods(name: str) -> None:
-    assert f"| `{name}` | {METHODS[name].errors} |" in PAGE
 
 
 def test_reasons() -> None:

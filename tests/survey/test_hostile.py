@@ -37,7 +37,7 @@ def _reasons(found: list[Capture | Bad]) -> Counter[str]:
 
 def _everything(path: Path, at: Path) -> Done:
     """A survey of something, with all that can be written of it."""
-    rows = ["--facts", str(at / "facts.parquet"), "--lint", "--compare-methods"]
+    rows = ["--facts", str(at / "facts.parquet"), "--lint"]
     for output in ("o.json", "o.html"):
         done = rep("survey", path, "--jobs", 1, *rows, "-o", at / output)
         assert done.status == 0, done.err
@@ -286,13 +286,6 @@ class TestSurveysThatNobodyWrote:
             assert done.status == 2
             assert "bad.json" in done.err
         assert rep("survey", "merge", tmp_path / "good.json").status == 0
-
-    def test_methods(self, tmp_path: Path) -> None:
-        for differences in ({"counts": {"x": -1}, "files": {}}, {"counts": {}, "files": {"x": 3}}):
-            (tmp_path / "bad.json").write_text(
-                json.dumps({**_document(), "differences": differences})
-            )
-            assert rep("survey", "merge", tmp_path / "bad.json").status == 2
 
     @pytest.mark.parametrize("text", ['{"sums":' + "[" * 100_000, "[]", '{"sums": 3}', "", "\0"])
     def test_documents(self, text: str, tmp_path: Path) -> None:

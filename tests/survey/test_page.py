@@ -14,8 +14,6 @@ import pytest
 
 from scrapy_rep.survey.aggregate import Aggregate
 from scrapy_rep.survey.captures import Bad, Capture
-from scrapy_rep.survey.facts import facts
-from scrapy_rep.survey.methods import Differences, compared
 from scrapy_rep.survey.saved import Survey
 from tests.commands.calling import rep
 from tests.crawling import REPOSITORY
@@ -32,11 +30,8 @@ BODY = b"User-agent: --><!--\nUser-agent: {{7*7}}\nDisallow: /\nUser-agent: gptb
 
 def _survey() -> Survey:
     some = [*captures(), Capture(HOSTILE, body=BODY, status=200, media_type="text/html", hops=1)]
-    differences = Differences()
-    run = b"User-agent: *\nDisallow: /x\nUser-agent: GPTBot\nUser-agent: CCBot\nDisallow: /\n"
-    differences.add(HOSTILE, compared(run, facts(run)))
     aggregate = Aggregate.of([*some, Bad("no-json")], with_lint=True)
-    return Survey(aggregate, differences, (HOSTILE,), is_partial=True)
+    return Survey(aggregate, (HOSTILE,), is_partial=True)
 
 
 def _page(before: Survey | None = None) -> str:
@@ -73,7 +68,7 @@ def test_what_it_shows() -> None:
     text = _page()
     for words in (
         *["What 10 robots.txt files say", "interrupted", "Crawlers by purpose", "GPTBot".lower()],
-        *["Distributions", "95&nbsp;%", "no-json", "Files that common-crawl reads differently"],
+        *["Distributions", "95&nbsp;%", "no-json"],
     ):
         assert words in text
 
