@@ -51,7 +51,6 @@ _ROOMS: tuple[tuple[str, ...], ...] = (
     ("engine",),
     ("stats", "signals", "exceptions", "meta"),
     ("proof/report",),
-    ("survey/common_crawl",),
     ("survey/jobs", "survey/spark"),
     ("survey/inputs", "survey/survey_page"),
     ("survey",),

@@ -130,10 +130,9 @@ class Aggregate:
 
     def add(self, capture: Capture, found: Facts | None, stratum: str = "") -> None:
         """Count a capture, with the facts of its file if it has one."""
-        host = sha256(capture.host.encode("utf-8", "replace")).digest()
-        self.hosts.add(host)
+        self.hosts.add(sha256(capture.host.encode("utf-8", "replace")).digest())
         self._add_answer(capture)
-        keys = [] if found is None else self._add_file(capture, found, host)
+        keys = [] if found is None else self._add_file(capture, found)
         if stratum:
             self.counts[f"stratum:{stratum}:captures"] += 1
             self.counts.update([f"stratum:{stratum}:{key}" for key in keys])
@@ -164,7 +163,7 @@ class Aggregate:
             self.first_date = min(self.first_date or capture.date, capture.date)
             self.last_date = max(self.last_date, capture.date)
 
-    def _add_file(self, capture: Capture, found: Facts, host: bytes) -> list[str]:
+    def _add_file(self, capture: Capture, found: Facts) -> list[str]:
         """Count a file; the names of the counts by which strata are told apart."""
         self.bodies.add(found.sha256)
         keys = ["files", f"star_class:{found.star_class}"]
@@ -183,7 +182,7 @@ class Aggregate:
             self.other_keys.add(key, 0)
             self.other_keys.add(key, 1, count)
         self._add_lint(found)
-        self._sample(capture.host, host, found)
+        self._sample(capture.host, found)
         return [*keys, *(one for one in named if one.startswith(("named:", "full:")))]
 
     def _add_lint(self, found: Facts) -> None:
@@ -193,13 +192,13 @@ class Aggregate:
                 self.counts[f"lint:{code}"] += 1
                 self.counts[f"lint_sum:{code}"] += count
 
-    def _sample(self, host: str, digest: bytes, found: Facts) -> None:
+    def _sample(self, host: str, found: Facts) -> None:
         unusual = [*(found.lint or ())]
         unusual += [name for name in ("is_cut", "is_utf16", "markup") if getattr(found, name)]
         unusual += [] if found.utf8 else ["not_utf8"]
         unusual += ["star_full"] if found.star_class == FULL else []
         for name in unusual:
-            self.samples.setdefault(name, Least()).add_hashed(digest, host)
+            self.samples.setdefault(name, Least()).add(host)
 
     def _number(self, name: str, value: int) -> None:
         found = self.distributions.get(name)

@@ -23,8 +23,7 @@ from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, Coding, Kind, clean
 from scrapy_rep.protocol.tokens import EVERYONE, is_everyone
 
 from .effect import NONE, ProbeBudget, class_of
-from .file_records import FileGroup, FileRecords, GroupNames, read
-from .said_usage import said_to_everyone
+from .file_records import FileGroup, FileRecords, GroupNames, read, said_to_everyone
 
 OPEN_NAME = r"[a-z0-9_.-]{1,40}"
 """GroupNames and keys that are counted; in pages of markup, everything before a colon is a key."""

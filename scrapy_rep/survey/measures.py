@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Any
 
@@ -104,12 +103,6 @@ class Distribution:
                 return greatest if percent == 100 else (least + greatest) // 2  # noqa: PLR2004
         return self._bins[bins[-1]][2]
 
-    def shares(self, edges: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """For each edge how many are below it, as exact as the bins are."""
-        ordered = sorted(self._bins.items())
-        for edge in edges:
-            yield edge, sum(count for _, (count, least, _) in ordered if least < edge)
-
     def to_json(self) -> Any:
         """As JSON."""
         return {"sum": self.sum, "bins": [[*self._bins[bin_]] for bin_ in sorted(self._bins)]}
@@ -202,30 +195,24 @@ class Distinct:
 class Least:
     """A few examples: those with the smallest hash, which is chance that repeats itself."""
 
-    __slots__ = ("_kept", "_limit")
+    __slots__ = ("_kept",)
 
-    def __init__(self, limit: int = _EXAMPLES_KEPT) -> None:
+    def __init__(self) -> None:
         self._kept: list[tuple[bytes, str]] = []
-        self._limit = limit
 
     def add(self, text: str) -> None:
         """Perhaps keep an example."""
-        self.add_hashed(sha256(text.encode("utf-8", "replace")).digest()[:_DIGEST_OCTETS], text)
+        self._take(sha256(text.encode("utf-8", "replace")).digest()[:_DIGEST_OCTETS], text)
 
-    def add_hashed(self, digest: bytes, text: str) -> None:
-        """The same, for one whose hash is known."""
-        one = (digest[:_DIGEST_OCTETS], text)
-        kept = self._kept
-        if one in kept or (len(kept) == self._limit and one > kept[-1]):
-            return
-        kept.append(one)
-        kept.sort()
-        del kept[self._limit :]
+    def _take(self, digest: bytes, text: str) -> None:
+        one, kept = (digest, text), self._kept
+        if one not in kept and (len(kept) < _EXAMPLES_KEPT or one < kept[-1]):
+            self._kept = sorted([*kept, one])[:_EXAMPLES_KEPT]
 
     def update(self, other: Least) -> None:
         """Perhaps keep what another one has."""
-        for digest, text in other._kept:
-            self.add_hashed(digest, text)
+        for one in other._kept:
+            self._take(*one)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -237,9 +224,9 @@ class Least:
         return [*self.texts]
 
     @classmethod
-    def from_json(cls, found: Any, limit: int = _EXAMPLES_KEPT) -> Least:
+    def from_json(cls, found: Any) -> Least:
         """From JSON."""
-        made = cls(limit)
+        made = cls()
         if not isinstance(found, list):
             raise TypeError(found)
         for text in found:

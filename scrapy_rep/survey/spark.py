@@ -1,4 +1,4 @@
-"""Surveys on a cluster: two functions for engines that map partitions and reduce.
+r"""Surveys on a cluster: functions for engines that map partitions and reduce, and a Spark job.
 
 For Spark, with files of JSON lines (`inputs.json_lines` says what a line holds)::
 
@@ -11,20 +11,112 @@ For Spark, with files of JSON lines (`inputs.json_lines` says what a line holds)
 The result is the same, bit for bit, as that of one process. The workers need this package and no
 other: ``--py-files scrapy_rep.zip`` is enough. Set ``PYSPARK_PYTHON``, or they may take another
 Python.
-WARC files are read by `survey_warc`, as streams, and by `survey_warc_files`, by their names.
+WARC files are read by `survey_warc`, as streams, and by `survey_warc_files`, by their names: paths
+that all workers can open, or URLs. A file that cannot be fetched after some tries fails its task:
+no survey leaves files out in silence.
+
+`main` is a job for a crawl of Common Crawl, or for any archive with such a list of files::
+
+    echo 'from scrapy_rep.survey.spark import main; main()' > job.py
+    PYSPARK_PYTHON=python3 spark-submit --py-files scrapy_rep.zip job.py \
+        https://data.commoncrawl.org/crawl-data/CC-MAIN-2026-04/robotstxt.paths.gz -o survey.json
+
+PATHS is a list of WARC files, a path a line, gzipped or not: a file, or a URL. What the paths are
+relative to is `--base`: a folder that all workers see, or a URL. ``survey.json`` is as ``scrapy rep
+survey -o`` writes it, so that ``survey merge`` and ``survey diff`` read it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import argparse
+import gzip
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from http.client import HTTPException
 from itertools import chain
-from typing import BinaryIO
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any, BinaryIO, cast
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 from scrapy_rep.survey.inputs.json_lines import captures_in
-from scrapy_rep.survey.inputs.warc_input import captures_in as captures_in_file
 from scrapy_rep.survey.inputs.warc_input import captures_of_stream
 
 from .aggregate import Aggregate
+from .saved import Survey
+
+BASE = "https://data.commoncrawl.org/"
+
+_FILES_AT_ONCE = 50  # of a task: some 15 s with files as Common Crawl has them
+_TRIES = 5
+_PAUSE_SECONDS = 2.0  # doubled after each try
+_TIMEOUT_SECONDS = 60.0
+_GONE = (404, 410)
+_GZIP = b"\x1f\x8b"
+
+
+class FetchError(Exception):
+    """A file cannot be read, in words for the user."""
+
+
+def opened(base: str, path: str, *, sleep: Callable[[float], object] = time.sleep) -> IO[bytes]:
+    """A file of the archive, whole: from the network, it is fetched into a temporary file first.
+
+    Raises:
+        FetchError: it cannot be read, or not to its end.
+    """
+    place = path if _is_url(path) or not base else f"{base.rstrip('/')}/{path.lstrip('/')}"
+    if not _is_url(place):
+        try:
+            return Path(place).open("rb")
+        except OSError as error:
+            raise FetchError(f"{place}: {error.strerror or error}") from error
+    pause = _PAUSE_SECONDS
+    for remaining in reversed(range(_TRIES)):
+        try:
+            return _fetched(place)
+        except (OSError, HTTPException) as error:
+            if not remaining or (isinstance(error, HTTPError) and error.code in _GONE):
+                raise FetchError(f"{place}: {error}") from error
+        sleep(pause)
+        pause *= 2
+    raise AssertionError
+
+
+def _is_url(place: str) -> bool:
+    return place.startswith(("https://", "http://"))
+
+
+def _fetched(uri: str) -> IO[bytes]:
+    with ExitStack() as undo:
+        file = undo.enter_context(TemporaryFile())
+        with urlopen(uri, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310 - http or https
+            shutil.copyfileobj(answer, file)
+            length = answer.headers.get("Content-Length")
+        if length is not None and file.tell() != int(length):
+            raise OSError(f"{file.tell()} octets came of {length}")
+        file.seek(0)
+        undo.pop_all()
+    return file
+
+
+def paths_in(place: str) -> list[str]:
+    """The paths of a list.
+
+    Raises:
+        FetchError: it cannot be read.
+    """
+    with opened("", place) as file:
+        try:
+            octets = file.read()
+            text = gzip.decompress(octets) if octets.startswith(_GZIP) else octets
+            return list(filter(None, text.decode("utf-8").split()))
+        except (OSError, EOFError, ValueError) as error:
+            raise FetchError(f"{place}: it is no list of paths ({error})") from error
 
 
 def survey_partition(
@@ -40,11 +132,56 @@ def survey_warc(files: Iterable[BinaryIO], *, with_lint: bool = False) -> Iterat
     yield Aggregate.of(captures, with_lint=with_lint)
 
 
-def survey_warc_files(names: Iterable[str]) -> Iterator[Aggregate]:
-    """The same of the names of a partition's files, where all workers can open these."""
-    yield Aggregate.of(chain.from_iterable(map(captures_in_file, names)))
+def survey_warc_files(
+    names: Iterable[str], base: str = "", *, with_lint: bool = False
+) -> Iterator[Aggregate]:
+    """The same of the names of a partition's files; what these are relative to is `base`.
+
+    Raises:
+        FetchError: one cannot be read.
+    """
+    yield from survey_warc(_each_opened(names, base), with_lint=with_lint)
+
+
+def _each_opened(names: Iterable[str], base: str) -> Iterator[BinaryIO]:
+    for name in names:
+        with opened(base, name) as file:
+            yield cast("BinaryIO", file)
 
 
 def merge(one: Aggregate, other: Aggregate) -> Aggregate:
     """Both together: associative, commutative, with `Aggregate()` as zero."""
     return one + other
+
+
+def surveyed(context: Any, paths: list[str], base: str, *, with_lint: bool) -> Aggregate:
+    """The survey of some files by the workers of a SparkContext."""
+    tasks = -(-len(paths) // _FILES_AT_ONCE) or 1
+    tasks = max(tasks, min(len(paths), context.defaultParallelism))
+    read = partial(survey_warc_files, base=base, with_lint=with_lint)
+    found: Aggregate = context.parallelize(paths, tasks).mapPartitions(read).treeReduce(merge)
+    return found
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the job."""
+    parser = argparse.ArgumentParser(description="Survey the WARC files of a list.")
+    parser.add_argument("paths", metavar="PATHS", help="the list: a file, or a URL")
+    parser.add_argument("--base", default=BASE, help=f"a folder or URL (default: {BASE})")
+    parser.add_argument("--lint", action="store_true", help="lint every file")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="survey.json")
+    options = parser.parse_args(arguments)
+    try:
+        paths = paths_in(options.paths)
+    except FetchError as error:
+        parser.exit(2, f"{error}\n")
+
+    from pyspark.sql import SparkSession  # the driver alone needs it
+
+    session = SparkSession.builder.appName("scrapy-rep survey").getOrCreate()
+    found = surveyed(session.sparkContext, paths, options.base, with_lint=options.lint)
+    survey = Survey(found, (options.paths,))
+    part = Path(f"{options.output}.part")
+    part.write_text(survey.to_json() + "\n", encoding="utf-8")
+    part.replace(options.output)
+    session.stop()

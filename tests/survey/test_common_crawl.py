@@ -21,9 +21,9 @@ import pytest
 
 import scrapy_rep
 from scrapy_rep.survey.aggregate import Aggregate
-from scrapy_rep.survey.common_crawl import FetchError, opened, paths_in, survey_paths
 from scrapy_rep.survey.inputs.tasks import tasks_of
 from scrapy_rep.survey.saved import Survey
+from scrapy_rep.survey.spark import FetchError, opened, paths_in, survey_warc_files
 from tests.survey import inputs
 from tests.survey.files import SMALL
 from tests.survey.test_spark import ENVIRONMENT, WHY_NOT
@@ -135,7 +135,7 @@ def test_partitions(tmp_path: Path) -> None:
     paths = _archive(tmp_path)
     assert paths_in(str(tmp_path / _CRAWL / "robotstxt.paths.gz")) == paths
     base, halves = str(tmp_path), (paths[2:], paths[:2])
-    whole = reduce(add, (next(survey_paths(half, base, with_lint=True)) for half in halves))
+    whole = reduce(add, (next(survey_warc_files(half, base, with_lint=True)) for half in halves))
     assert whole.to_json() == _of_one_process(tmp_path, paths).to_json()
     assert whole.counts["bad:not-robots-txt"] == 4
     assert whole.counts["status:404"] == 4
@@ -151,7 +151,7 @@ def test_the_job(tmp_path: Path) -> None:
     with zipfile.ZipFile(package, "w", zipfile.ZIP_DEFLATED) as packed:
         for module in _PACKAGE.rglob("*.py"):
             packed.write(module, module.relative_to(_PACKAGE.parent).as_posix())
-    script.write_text("from scrapy_rep.survey.common_crawl import main; main()")
+    script.write_text("from scrapy_rep.survey.spark import main; main()")
     with _served(tmp_path) as (base, asked):
         done = subprocess.run(
             [

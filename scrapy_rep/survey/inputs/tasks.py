@@ -6,21 +6,24 @@ The kind of an input is told by what it is, not by its name.
 from __future__ import annotations
 
 import gzip
+import os
 import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from scrapy_rep.survey.captures import Bad, Capture
 
-from . import folders, json_lines
+from . import json_lines
 from . import warc_input as warc
+from .answer_facts import BODY_OCTETS, text_of
 
 if TYPE_CHECKING:
     from scrapy_rep.proof.trail_reading import Run
+
+Item = TypeVar("Item")
 
 _AT_ONCE = 500  # files or lines a task
 _PIECE_OCTETS = 1 << 23  # of lines a task, roughly
@@ -105,46 +108,54 @@ def _runs_at(path: Path) -> list[Run]:
         raise InputError(str(error)) from error
 
 
+def _in_pieces(
+    kind: str, path: Path, items: Iterable[Item], octets_of: Callable[[Item], int]
+) -> Iterator[Task]:
+    """Tasks of so many items, or of so many octets."""
+    some: list[Item] = []
+    octets = 0
+    for item in items:
+        some.append(item)
+        octets += octets_of(item)
+        if len(some) >= _AT_ONCE or octets >= _PIECE_OCTETS:
+            yield Task(kind, str(path), tuple(some))
+            some, octets = [], 0
+    if some:
+        yield Task(kind, str(path), tuple(some))
+
+
 def _of_trail(path: Path) -> Iterator[Task]:
     """What counts of a trail is known once it has been read here, by one process."""
     from . import trail_input as trails
 
-    some: list[Capture | Bad] = []
-    octets = 0
-    for capture in trails.captures_in(_runs_at(path)):
-        some.append(capture)
-        octets += len(capture.body or b"") if isinstance(capture, Capture) else 0
-        if len(some) >= _AT_ONCE or octets >= _PIECE_OCTETS:
-            yield Task("trail", str(path), tuple(some))
-            some, octets = [], 0
-    if some:
-        yield Task("trail", str(path), tuple(some))
+    def octets_of(found: Capture | Bad) -> int:
+        return 0 if isinstance(found, Bad) else len(found.body or b"")
+
+    yield from _in_pieces("trail", path, trails.captures_in(_runs_at(path)), octets_of)
 
 
 def _of_folder(path: Path) -> Iterator[Task]:
-    names = folders.names_in(path)
-    while some := tuple(islice(names, _AT_ONCE)):
-        yield Task("folder", str(path), some)
+    """The names of what is in a folder, hidden files apart, in the order of the folder."""
+    with os.scandir(path) as entries:
+        names = (entry.name for entry in entries if not entry.name.startswith("."))
+        yield from _in_pieces("folder", path, names, len)
 
 
 def _of_lines(path: Path) -> Iterator[Task]:
     """Lines in pieces; the file is decompressed here, for only one process can do that."""
+    damage: list[Task] = []
+
+    def lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
+        try:
+            yield from _bounded_lines(stream)
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            damage.append(Task("damage", str(path)))
+
     with path.open("rb") as raw:
         is_packed = raw.peek(2)[:2] == _GZIP
         stream = gzip.GzipFile(fileobj=raw) if is_packed else raw
-        some: list[bytes] = []
-        octets = 0
-        try:
-            for line in _bounded_lines(stream):
-                some.append(line)
-                octets += len(line)
-                if len(some) >= _AT_ONCE or octets >= _PIECE_OCTETS:
-                    yield Task("lines", str(path), tuple(some))
-                    some, octets = [], 0
-        except (EOFError, gzip.BadGzipFile, zlib.error):
-            yield Task("damage", str(path))
-        if some:
-            yield Task("lines", str(path), tuple(some))
+        yield from _in_pieces("lines", path, lines(stream), len)
+    yield from damage
 
 
 def _bounded_lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
@@ -175,6 +186,20 @@ def _store_captures(task: Task) -> Iterable[Capture | Bad]:
     return stores.captures_in(task.path, task.part)
 
 
+def _files(task: Task) -> Iterator[Capture | Bad]:
+    """The files of some names: the host is the name, in lower case."""
+    for name in task.part:
+        path = Path(task.path) / name
+        try:
+            if stat.S_ISREG(path.stat().st_mode):
+                with path.open("rb") as file:
+                    yield Capture(text_of(name).lower(), body=file.read(BODY_OCTETS))
+            else:
+                yield Bad("no-file")
+        except OSError:
+            yield Bad("unreadable")
+
+
 _DIVIDERS: dict[str, Callable[[Path], Iterator[Task]]] = {
     "folder": _of_folder,
     "lines": _of_lines,
@@ -183,7 +208,7 @@ _DIVIDERS: dict[str, Callable[[Path], Iterator[Task]]] = {
     "trail": _of_trail,
 }
 READERS: dict[str, Callable[[Task], Iterator[Capture | Bad]]] = {
-    "folder": lambda task: folders.captures_in(task.path, task.part),
+    "folder": _files,
     "lines": lambda task: json_lines.captures_in(task.part),
     "warc": lambda task: warc.captures_in(task.path),
     "store": lambda task: iter(_store_captures(task)),
