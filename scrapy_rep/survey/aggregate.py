@@ -35,6 +35,7 @@ from .measures import Distinct, Distribution, Least, OpenCounts, number_in
 FORMAT = "scrapy-rep survey"
 VERSION = 1
 
+_MEASURES = ("bodies", "hosts", "names", "other_keys")
 FLAGS = tuple(one.name for one in fields(Facts) if one.type == "bool")
 NUMBERS = tuple(one.name for one in fields(Facts) if one.type == "int")
 MILLI = 1000
@@ -213,10 +214,8 @@ class Aggregate:
             self.distributions.setdefault(name, Distribution()).update(distribution)
         for name, sample in other.samples.items():
             self.samples.setdefault(name, Least()).update(sample)
-        self.bodies.update(other.bodies)
-        self.hosts.update(other.hosts)
-        self.names.update(other.names)
-        self.other_keys.update(other.other_keys)
+        for name in _MEASURES:
+            getattr(self, name).update(getattr(other, name))
         dates = [*filter(None, (self.first_date, other.first_date))]
         self.first_date = min(dates, default="")
         self.last_date = max(self.last_date, other.last_date)
@@ -248,10 +247,7 @@ class Aggregate:
             "counts": {name: count for name, count in self.counts.items() if count},
             "distributions": {n: one.to_json() for n, one in self.distributions.items()},
             "samples": {name: one.to_json() for name, one in self.samples.items()},
-            "bodies": self.bodies.to_json(),
-            "hosts": self.hosts.to_json(),
-            "names": self.names.to_json(),
-            "other_keys": self.other_keys.to_json(),
+            **{name: getattr(self, name).to_json() for name in _MEASURES},
             "first_date": self.first_date,
             "last_date": self.last_date,
         }

@@ -142,25 +142,20 @@ def _of_prefix(found: Aggregate, prefix: str) -> list[tuple[str, int]]:
     return sorted(kinds, key=lambda kind: (-kind[1], kind[0]))
 
 
-def _number(distribution: Distribution | None, of: int, denominator: str) -> dict[str, Any]:
+def _number(found: Distribution | None, of: int, denominator: str) -> dict[str, Any]:
     """The sum of a fact, how many have it, and how it is distributed."""
-    found = Distribution() if distribution is None else distribution
+    found = found or Distribution()
+    said = share(found.positive, of, denominator)
     quantiles = {name: found.quantile(percent) for name, percent in _PERCENTS.items()}
-    return {
-        "sum": found.sum,
-        **share(found.positive, of, denominator),
-        **quantiles,
-        "mean": round(found.mean, 3),
-    }
+    return {"sum": found.sum, **said, **quantiles, "mean": round(found.mean, 3)}
 
 
-def _delays(distribution: Distribution | None, files: int) -> dict[str, Any]:
+def _delays(found: Distribution | None, files: int) -> dict[str, Any]:
     """Crawl-delays in seconds; those who set none are no part of the distribution."""
-    found = Distribution() if distribution is None else distribution
-    quantiles = {name: found.quantile(percent) / MILLI for name, percent in _PERCENTS.items()}
-    mean = round(found.mean / MILLI, 3)
-    total = found.sum / MILLI
-    return {"sum": total, **share(found.count, files, FILES), **quantiles, "mean": mean}
+    found = found or Distribution()
+    said = _number(found, files, FILES) | share(found.count, files, FILES)
+    seconds = {name: said[name] / MILLI for name in ("sum", *_PERCENTS)}
+    return {**said, **seconds, "mean": round(found.mean / MILLI, 3)}
 
 
 def _usage(found: Aggregate, name: str) -> dict[str, Any]:

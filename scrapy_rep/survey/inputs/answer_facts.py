@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 
 from scrapy_rep.protocol.access.events import Failure
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.survey.captures import Capture
+from scrapy_rep.survey.facts import host_of
 
 BODY_OCTETS = 1 << 24
 """So much of a body is kept at most: many times the parse limit, so that no fact but size minds."""
@@ -47,6 +51,32 @@ def outcome_of(event: object) -> tuple[int | None, str]:
     if name == Failure.HTML.value:  # a page that came as the file
         return _OK, ""
     return (int(name), "") if _OUTCOME_STATUS.fullmatch(name) else (None, name)
+
+
+def capture_of(
+    origin: Origin,
+    at: float,
+    event: object,
+    hops: Sequence[str],
+    headers: Mapping[str, str],
+    *,
+    body: bytes | None,
+) -> Capture:
+    """What a store knows of an origin's file."""
+    status, failure = outcome_of(event)
+    return Capture(
+        origin.host,
+        origin.scheme,
+        origin.port,
+        date_at(at),
+        status,
+        failure,
+        max(len(hops) - 1, 0),
+        bool(hops) and host_of(hops[-1]) != host_of(hops[0]),
+        media_type_of(str(headers.get("content-type", ""))),
+        max_age_of(str(headers.get("cache-control", ""))),
+        body,
+    )
 
 
 def media_type_of(content_type: str) -> str:
@@ -107,23 +137,17 @@ def decoded(body: bytes, content_encoding: str) -> bytes:
     """
     for coding in reversed(content_encoding.lower().split(",")[:4]):
         name = coding.strip()
-        if name in ("gzip", "x-gzip") and body.startswith(b"\x1f\x8b"):
-            body = _inflated(body, 16 + zlib.MAX_WBITS)
-        elif name == "deflate" and body[:1] == b"\x78":
-            body = _inflated(body, zlib.MAX_WBITS)
-        elif name == "br" and not _is_text(body):
-            body = _unbrotlied(body)
-        elif name == "zstd" and body.startswith(b"\x28\xb5\x2f\xfd"):
-            body = _unzstded(body)
+        is_coded, decode = _CODINGS.get(name, (lambda _: False, bytes))
+        if is_coded(body):
+            try:
+                body = decode(body)
+            except Exception as error:
+                raise BodyCodingError(str(error)) from error
     return body
 
 
 def _inflated(body: bytes, wbits: int) -> bytes:
-    inflater = zlib.decompressobj(wbits)
-    try:
-        return inflater.decompress(body, BODY_OCTETS)
-    except zlib.error as error:
-        raise BodyCodingError(str(error)) from error
+    return zlib.decompressobj(wbits).decompress(body, BODY_OCTETS)
 
 
 def _is_text(body: bytes) -> bool:
@@ -132,31 +156,39 @@ def _is_text(body: bytes) -> bool:
 
 
 def _unbrotlied(body: bytes) -> bytes:
-    try:
-        import brotli
+    import brotli
 
-        pieces, octets, decompressor = [], 0, brotli.Decompressor()
-        for at in range(0, len(body), 4096):
-            piece = decompressor.process(body[at : at + 4096])
-            pieces.append(piece)
-            octets += len(piece)
-            if octets > BODY_OCTETS:
-                break
-        return b"".join(pieces)[:BODY_OCTETS]
-    except Exception as error:
-        raise BodyCodingError(str(error)) from error
+    pieces, octets, decompressor = [], 0, brotli.Decompressor()
+    for at in range(0, len(body), 4096):
+        piece = decompressor.process(body[at : at + 4096])
+        pieces.append(piece)
+        octets += len(piece)
+        if octets > BODY_OCTETS:
+            break
+    return b"".join(pieces)[:BODY_OCTETS]
 
 
 def _unzstded(body: bytes) -> bytes:
     try:
-        try:
-            from compression import zstd  # type: ignore[import-not-found,unused-ignore]
-        except ImportError:
-            from backports import zstd
-        decompressor = zstd.ZstdDecompressor()
-        found: bytes = decompressor.decompress(body, BODY_OCTETS)
-    except Exception as error:
-        raise BodyCodingError(str(error)) from error
+        from compression import zstd  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        from backports import zstd
+    decompressor = zstd.ZstdDecompressor()
+    found: bytes = decompressor.decompress(body, BODY_OCTETS)
     if not found and not decompressor.eof:
-        raise BodyCodingError("it ends before anything of it can be read")
+        raise ValueError("it ends before anything of it can be read")
     return found
+
+
+_GZIP = (
+    lambda body: body.startswith(b"\x1f\x8b"),
+    lambda body: _inflated(body, 16 + zlib.MAX_WBITS),
+)
+_CODINGS: dict[str, tuple[Callable[[bytes], bool], Callable[[bytes], bytes]]] = {
+    "gzip": _GZIP,
+    "x-gzip": _GZIP,
+    "deflate": (lambda body: body[:1] == b"\x78", lambda body: _inflated(body, zlib.MAX_WBITS)),
+    "br": (lambda body: not _is_text(body), _unbrotlied),
+    "zstd": (lambda body: body.startswith(b"\x28\xb5\x2f\xfd"), _unzstded),
+}
+"""By the name of a coding: whether a body begins as it, and how it is read."""

@@ -16,16 +16,13 @@ from typing import Any
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.survey.captures import Bad, Capture
-from scrapy_rep.survey.facts import host_of
 
 from .answer_facts import (
     BODY_OCTETS,
-    date_at,
+    capture_of,
     date_of,
-    max_age_of,
     media_type_of,
     number_of,
-    outcome_of,
     text_of,
 )
 
@@ -99,20 +96,7 @@ def _exported(found: dict[str, Any]) -> Capture | Bad:
     copy, outage = found["copy"], found["outage"]
     if origin is None or (copy is None and outage is None):
         return Bad("no-body")
-    known = copy or outage
-    status, failure = outcome_of(known["event"])
-    headers = copy["headers"] if copy else {}
+    known, headers = copy or outage, copy["headers"] if copy else {}
+    at = float(copy["fetched_at"] if copy else outage["failed_at"])
     hops = [str(hop) for hop in known["hops"]]
-    return Capture(
-        origin.host,
-        origin.scheme,
-        origin.port,
-        date_at(float(copy["fetched_at"] if copy else outage["failed_at"])),
-        status,
-        failure,
-        max(len(hops) - 1, 0),
-        bool(hops) and host_of(hops[-1]) != host_of(hops[0]),
-        media_type_of(str(headers.get("content-type", ""))),
-        max_age_of(str(headers.get("cache-control", ""))),
-        _body(copy) if copy else None,
-    )
+    return capture_of(origin, at, known["event"], hops, headers, body=_body(copy) if copy else None)

@@ -9,9 +9,8 @@ from scrapy_rep.cache.entry import Entry, key_of
 from scrapy_rep.cache.rows import read_entries
 from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.survey.captures import Bad, Capture
-from scrapy_rep.survey.facts import host_of
 
-from .answer_facts import BODY_OCTETS, date_at, max_age_of, media_type_of, outcome_of
+from .answer_facts import BODY_OCTETS, capture_of, outcome_of
 
 
 def captures_in(path: str, rows: tuple[int, int]) -> Iterator[Capture | Bad]:
@@ -21,30 +20,18 @@ def captures_in(path: str, rows: tuple[int, int]) -> Iterator[Capture | Bad]:
         StoreError: the file cannot be read.
     """
     for entry in read_entries(Path(path), *rows):
-        yield Bad("damaged") if entry is None else capture_of(entry)
+        yield Bad("damaged") if entry is None else _capture(entry)
 
 
-def capture_of(entry: Entry) -> Capture | Bad:
-    """What an entry says."""
+def _capture(entry: Entry) -> Capture | Bad:
     origin = key_of(entry.origin).origin
     copy, outage = entry.known.copy, entry.known.outage
-    if copy is None and outage is None:
-        return Bad("no-body")
-    known = copy or outage
-    assert known is not None  # noqa: S101 - for mypy
-    hops, headers = known.hops, dict(copy.headers) if copy is not None else {}
-    status, failure = outcome_of(name_of(known.event))
-    seconds = copy.fetched_at if copy is not None else outage.failed_at if outage else 0.0
-    return Capture(
-        origin.host,
-        origin.scheme,
-        origin.port,
-        date_at(seconds),
-        status,
-        failure,
-        max(len(hops) - 1, 0),
-        bool(hops) and host_of(hops[-1]) != host_of(hops[0]),
-        media_type_of(headers.get("content-type", "")),
-        max_age_of(headers.get("cache-control", "")),
-        copy.body[:BODY_OCTETS] if copy is not None and not failure else None,
-    )
+    if copy is not None:
+        _, failure = outcome_of(name_of(copy.event))
+        body = None if failure else copy.body[:BODY_OCTETS]
+        told = copy.fetched_at, name_of(copy.event), copy.hops, dict(copy.headers)
+        return capture_of(origin, *told, body=body)
+    if outage is not None:
+        told = outage.failed_at, name_of(outage.event), outage.hops, {}
+        return capture_of(origin, *told, body=None)
+    return Bad("no-body")
