@@ -94,8 +94,5 @@ class CheckOutcome:
 def files_in(manifest: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
     """The facts of the files that a manifest names, by name; empty without a manifest."""
     segments = (manifest or {}).get("segments")
-    return {
-        str(one.get("name")): one
-        for one in (segments if isinstance(segments, list) else [])
-        if isinstance(one, dict)
-    }
+    listed = segments if isinstance(segments, list) else []
+    return {str(one.get("name")): one for one in listed if isinstance(one, dict)}

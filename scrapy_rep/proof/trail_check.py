@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from . import trail_records as records
-from .manifests import CheckOutcome
+from .manifests import CheckOutcome, files_in
 from .trail_reading import LinePlace, Run, SegmentFile, TrailLine
 from .trail_records import OUTCOMES
 
@@ -90,9 +90,8 @@ class Checking:
                 self._first(last.place, last.record, segment)
             self._record(last)
             yield last.record
-        whole = segment.whole
-        if whole is not None and whole.error:
-            check.wrong(f"{segment.path.name}: it cannot be read to its end: {whole.error}")
+        if segment.error:
+            check.wrong(f"{segment.path.name}: it cannot be read to its end: {segment.error}")
         if last is not None:
             check.unmarked += last.place.line - self._marked_line
 
@@ -248,19 +247,12 @@ class Checking:
             lines.append("manifest.json is missing, or is none")
             return
         there = {segment.plain_name: segment for segment in self._run.segments}
-        told = {
-            str(one.get("name", "")).removesuffix(".gz"): one
-            for one in manifest["segments"]
-            if isinstance(one, dict)
-        }
+        told = {name.removesuffix(".gz"): one for name, one in files_in(manifest).items()}
         for name, one in told.items():
-            segment = there.get(name)
-            whole = segment.whole if segment is not None else None
-            if whole is None:
+            if name in there:
+                check.compare(name, one, there[name].facts)
+            else:
                 check.wrong(f"{name}: the manifest names it, and it is missing")
-                continue
-            found = {fact: getattr(whole, fact) for fact in ("octets", "records", "sha256")}
-            check.compare(name, one, found)
         if manifest.get("run") != self._name:
             check.wrong(f"the manifest is of the run {manifest.get('run')}, not of {self._name}")
         if self._end is not None:

@@ -72,29 +72,21 @@ class TrailLine:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """What is known of a segment once it has been read to its end."""
-
-    octets: int
-    records: int
-    sha256: str
-    error: str = ""
-
-
 class SegmentFile:
     """One file of a trail.
 
     Attributes:
         path: where it is.
         number: which of the files of its process it is.
-        whole: set once `lines` has come to its end.
+        facts: those that the manifest tells, once `lines` has come to its end.
+        error: why it could not be read to its end; empty if it could.
     """
 
     def __init__(self, path: Path, number: int) -> None:
         self.path = path
         self.number = number
-        self.whole: Whole | None = None
+        self.facts: dict[str, Any] = {}
+        self.error = ""
 
     @property
     def is_packed(self) -> bool:
@@ -112,7 +104,7 @@ class SegmentFile:
         Raises:
             TrailError: too many files are open, which says nothing of this one.
         """
-        digest, octets, count, error = sha256(), 0, 0, ""
+        digest, octets, count = sha256(), 0, 0
         try:
             with self._opened() as file:
                 while raw := file.readline(_LINE_OCTETS):
@@ -131,8 +123,8 @@ class SegmentFile:
                     f"{self.path}: too many files are open (ulimit -n): give fewer runs that were "
                     "written at the same time"
                 ) from failure
-            error = str(failure) or type(failure).__name__
-        self.whole = Whole(octets, count, digest.hexdigest(), error)
+            self.error = str(failure) or type(failure).__name__
+        self.facts = {"octets": octets, "records": count, "sha256": digest.hexdigest()}
 
     @contextmanager
     def _opened(self) -> Iterator[IO[bytes]]:
@@ -225,7 +217,7 @@ class Run:
                     self.damaged_count += not found.is_torn
                 elif not found.is_torn:
                     yield found.place, found.record
-            self.damaged_count += bool(segment.whole and segment.whole.error)
+            self.damaged_count += bool(segment.error)
 
     @cached_property
     def head(self) -> dict[str, Any]:

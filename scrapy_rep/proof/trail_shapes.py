@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from . import trail_records as records
@@ -21,17 +20,15 @@ _MOST = 1 << 53  # of numbers: as far as a float counts, and JSON readers agree
 FieldCheck = Callable[[Any], bool]
 
 
-@dataclass(frozen=True, slots=True)
 class Shape:
-    """What a record holds.
+    """What a record holds."""
 
-    Attributes:
-        needed: the fields that are always there.
-        checks: of each field that somebody reads, what it may hold.
-    """
-
-    needed: frozenset[str]
-    checks: Mapping[str, FieldCheck] = field(repr=False)
+    def __init__(self, needed: str = "", **kinds: str) -> None:
+        """Take the fields that are always there, and by kind those that somebody reads."""
+        self.needed = frozenset(needed.split())
+        self.checks = {
+            name: _CHECKS[kind] for kind, names in kinds.items() for name in names.split()
+        }
 
     def problem(self, record: Mapping[str, Any]) -> str:
         """What is wrong with a record, in words; empty if nothing is."""
@@ -47,12 +44,6 @@ class Shape:
 def _brief(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:40]}..."  # noqa: PLR2004
-
-
-def _shape(needed: str = "", **kinds: str) -> Shape:
-    """A shape, with the names of its fields by kind; `needed` are those that are always there."""
-    checks = {name: _CHECKS[kind] for kind, names in kinds.items() for name in names.split()}
-    return Shape(frozenset(needed.split()), checks)
 
 
 def _is_number(value: Any) -> bool:
@@ -78,30 +69,30 @@ _CHECKS: dict[str, FieldCheck] = {
     "texts": _all(lambda value: type(value) is str),
 }
 
-_HOP = _shape(
+_HOP = Shape(
     "uri source",
     text="uri source failure location ip warc",
     count="status octets",
     number="at seconds",
 )
-_SEGMENT = _shape("name", count="octets records", text="name sha256")
+_SEGMENT = Shape("name", count="octets records", text="name sha256")
 _CHECKS |= {
     "hops": _all(_holds(_HOP)),
-    "outage": _holds(_shape("event since", text="event", number="since", count="count")),
-    "because": _holds(_shape("text", text="text", perhaps="name uri")),
+    "outage": _holds(Shape("event since", text="event", number="since", count="count")),
+    "because": _holds(Shape("text", text="text", perhaps="name uri")),
     "segments": _all(_holds(_SEGMENT)),
 }
 _TOTALS = " ".join(records.OUTCOMES)
 
 SHAPES: dict[str, Shape] = {
-    records.RUN: _shape(
+    records.RUN: Shape(
         text="run spider user_agent previous",
         number="at",
         count="v segment",
         map="software settings",
         texts="tokens",
     ),
-    records.POLICY: _shape(
+    records.POLICY: Shape(
         "p origin event",
         count="p",
         text="origin source event access_result meaning body content_type cache_control etag "
@@ -111,8 +102,8 @@ SHAPES: dict[str, Shape] = {
         hops="hops",
         outage="outage",
     ),
-    records.BODY: _shape("sha256 octets", text="sha256 text base64", count="octets"),
-    records.DECISION: _shape(
+    records.BODY: Shape("sha256 octets", text="sha256 text base64", count="octets"),
+    records.DECISION: Shape(
         "n at url allowed reason outcome",
         count="n p line",
         number="at waited_seconds",
@@ -120,17 +111,17 @@ SHAPES: dict[str, Shape] = {
         flag="allowed redacted",
         texts="tokens",
     ),
-    records.EXEMPT: _shape(
+    records.EXEMPT: Shape(
         "n at url why", count="n", number="at", text="url why by", flag="redacted"
     ),
-    records.DROP: _shape(
+    records.DROP: Shape(
         "n at url reason",
         count="n line",
         number="at",
         text="url reason robots_txt",
         flag="redacted",
     ),
-    records.WITHHELD: _shape(
+    records.WITHHELD: Shape(
         "n at page what because outcome",
         count="n",
         number="at",
@@ -138,25 +129,25 @@ SHAPES: dict[str, Shape] = {
         because="because",
         flag="redacted",
     ),
-    records.FETCH: _shape("at origin hops", number="at", text="origin", hops="hops"),
-    records.SENT: _shape(
+    records.FETCH: Shape("at origin hops", number="at", text="origin", hops="hops"),
+    records.SENT: Shape(
         "at left_by origin kept_seconds", number="at left_by kept_seconds", text="origin"
     ),
-    records.COUNT: _shape(
+    records.COUNT: Shape(
         "allowed count first_n last_n",
         count="p line count first_n last_n",
         text="reason rule group",
         flag="allowed",
     ),
-    records.GAP: _shape(
+    records.GAP: Shape(
         "from_n to_n error", count=f"from_n to_n {_TOTALS}", number="from_at to_at", text="error"
     ),
-    records.MARK: _shape("lines sha256", count="n lines", number="at", text="sha256"),
-    records.END: _shape(count=f"n gaps {_TOTALS}", number="at", text="reason"),
+    records.MARK: Shape("lines sha256", count="n lines", number="at", text="sha256"),
+    records.END: Shape(count=f"n gaps {_TOTALS}", number="at", text="reason"),
 }
 """What each kind holds. Fields that no reader looks at may hold anything."""
 
-_MANIFEST = _shape("segments", segments="segments", count="gaps")
+_MANIFEST = Shape("segments", segments="segments", count="gaps")
 
 
 def problem_of(record: Mapping[str, Any]) -> str:

@@ -32,7 +32,6 @@ from .trail_records import OUTCOMES, line, rounded
 
 _MARK_RECORDS = 1000
 _MARK_SECONDS = 60.0
-_COPY_OCTETS = 1 << 20
 
 
 @dataclass
@@ -236,7 +235,7 @@ def packed(path: Path) -> Path:
     part = target.with_name(target.name + ".part")
     try:
         with path.open("rb") as plain, gzip.open(part, "wb", 6) as packing:
-            shutil.copyfileobj(plain, packing, _COPY_OCTETS)
+            shutil.copyfileobj(plain, packing)
         with part.open("rb") as written:
             os.fsync(written.fileno())
         part.replace(target)

@@ -74,8 +74,7 @@ class ArchiveWriter(Spool):
         octets = _RECORD_OCTETS + _octets_of(archived)
         with self._lock:
             is_full = self._queued_octets + octets > _QUEUED_OCTETS
-            if not is_full:
-                self._queued_octets += octets
+            self._queued_octets += 0 if is_full else octets
         if is_full:
             self.fail("the disk is too slow: too much waits to be written")
         else:

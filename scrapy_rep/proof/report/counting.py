@@ -77,7 +77,6 @@ class RunCounts:
     last_p: int = 0
     ignores_excess: bool = False
     most_seconds: float = MOST_SECONDS
-    is_counted: bool = False
     last_at: float | None = None
     ended_at: float | None = None
     end: Record | None = None
@@ -116,7 +115,6 @@ class Counting:
         run.name = _text(record.get("run", ""))
         run.policies.clear()  # each segment repeats those that it needs
         settings = record.get("settings") or {}
-        run.is_counted = settings.get("REP_AUDIT_ALLOWED") == "count"
         run.ignores_excess = settings.get("REP_CRAWL_DELAY_EXCESS") == "ignore"
         run.most_seconds = float(settings.get("REP_CRAWL_DELAY_MAX_SECONDS", MOST_SECONDS))
         if "at" not in record:

@@ -67,7 +67,7 @@ def report_of(trails: Sequence[Trail]) -> CrawlReport:
     checks = [Checking(trail) for trail in trails]
     runs = [RunCounts() for _ in trails]
     streams = [
-        _timed(number, _began_at(trail), check, runs)
+        _timed(number, float(trail.head.get("at", 0.0)), check, runs)
         for number, (trail, check) in enumerate(zip(trails, checks, strict=True))
     ]
     for _, number, record in heapq.merge(*streams, key=lambda one: one[:2]):
@@ -77,10 +77,6 @@ def report_of(trails: Sequence[Trail]) -> CrawlReport:
         _run_facts(*one) for one in zip(trails, runs, (c.outcome for c in checks), strict=True)
     )
     return _made(whole, tuple(sorted(facts, key=lambda one: (one.began_at or 0.0, one.run))))
-
-
-def _began_at(trail: Trail) -> float:
-    return float(trail.head.get("at", 0.0))
 
 
 def _timed(
@@ -99,8 +95,8 @@ def _timed(
 
 def _run_facts(trail: Trail, run: RunCounts, check: TrailCheck) -> RunFacts:
     head = trail.head
-    manifest = trail.manifest or {}
-    before = manifest.get("redacted_from")
+    settings = head.get("settings", {})
+    before = (trail.manifest or {}).get("redacted_from")
     problems = [*_uncounted(run), *check.problems]
     state = CHANGED if problems else INCOMPLETE if check.missing else WHOLE
     return RunFacts(
@@ -111,7 +107,7 @@ def _run_facts(trail: Trail, run: RunCounts, check: TrailCheck) -> RunFacts:
         software={str(name): str(of) for name, of in head.get("software", {}).items()},
         settings={
             name: of
-            for name, of in head.get("settings", {}).items()
+            for name, of in settings.items()
             if name != "REP_REPORT" and not str(name).endswith(_PATHS) and of != _SCRAPYS_PARSER
         },
         began_at=head.get("at"),
@@ -126,7 +122,7 @@ def _run_facts(trail: Trail, run: RunCounts, check: TrailCheck) -> RunFacts:
         manifest_sha256=trail.manifest_sha256,
         previous=head.get("previous"),
         redacted_from=None if not isinstance(before, dict) else str(before.get("manifest_sha256")),
-        is_counted=run.is_counted,
+        is_counted=settings.get("REP_AUDIT_ALLOWED") == "count",
     )
 
 

@@ -8,8 +8,6 @@ from typing import Any, Generic, TypeVar
 
 from .tallies import Gaps, Held, Tally, Times
 
-VERSION = 1
-
 Row = TypeVar("Row")
 
 WHOLE, INCOMPLETE, CHANGED = "whole", "incomplete", "changed"
@@ -328,4 +326,4 @@ class CrawlReport:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, as JSON takes it."""
-        return {"v": VERSION, "state": self.state, **asdict(self)}
+        return {"v": 1, "state": self.state, **asdict(self)}
