@@ -241,13 +241,8 @@ class Trail:
         """Write what was sent for a file of which nothing was learnt."""
         at = time.time()
         if self._writer.ready(at) is not None:
-            held = {
-                "t": records.FETCH,
-                "at": rounded(at),
-                "origin": str(origin),
-                "hops": self._hops(steps),
-            }
-            self._writer.put(line(held), at)
+            told = {"origin": str(origin), "hops": self._hops(steps)}
+            self._writer.put(line({"t": records.FETCH, "at": rounded(at), **told}), at)
 
     def visited(self, origin: Hashable, sent_at: float, left_by: float, seconds: float) -> None:
         """Write when a request left for an origin that asks for a delay."""
