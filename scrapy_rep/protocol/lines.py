@@ -18,6 +18,7 @@ colon may be missing where a line is exactly two words. Vertical tab and form fe
 from __future__ import annotations
 
 import re
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from enum import Enum
 
@@ -129,7 +130,9 @@ def clean(body: bytes, limit_octets: int = PARSE_LIMIT_OCTETS) -> tuple[bytes, b
     unicode = _unicode_coding(octets)
     if unicode is not None:
         codings.append(unicode)
-        octets = octets.decode(unicode.value, "replace").encode("utf-8", "replace")
+        # What is left of a character at the end would belong to the last rule, and change it.
+        decoder = getincrementaldecoder(unicode.value)("replace")
+        octets = decoder.decode(octets).encode("utf-8", "replace")
     elif octets.startswith(_UTF16_BOMS):
         octets = octets[2:]
     elif octets[:1] == _UTF8_BOM[:1]:

@@ -99,6 +99,8 @@ CODED: dict[str, bytes] = {
     "gzip twice": gzip.compress(gzip.compress(b"User-agent: *\nDisallow: /a\n")),
     "UTF-32": "User-agent: *\nDisallow: /a\n".encode("utf-32"),
     "UTF-32, big-endian": "\ufeffUser-agent: *\nDisallow: /a\n".encode("utf-32-be"),
+    "UTF-32, and LF": "User-agent: *\nDisallow: /a".encode("utf-32") + b"\n",
+    "UTF-16, and LF": "User-agent: *\nDisallow: /a".encode("utf-16") + b"\n",
 }
 
 

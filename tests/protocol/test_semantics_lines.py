@@ -61,8 +61,17 @@ class TestByteOrderMarks:
         assert read(mark).octets == b""
         assert not allows(mark + b"User-agent: *\rDisallow: /private", "/private")
 
-    def test_utf16_that_ends_in_the_middle(self) -> None:
-        assert not allows(b"\xff\xfe" + _FILE.encode("utf-16-le") + b"#", "/é")
+    @pytest.mark.parametrize("coding", ["utf-16", "utf-32"])
+    def test_that_ends_in_the_middle_of_a_character(self, coding: str) -> None:
+        """As after an appended LF of one octet: the rest is no part of the last rule."""
+        for end in ("", "\n"):
+            whole = (_FILE.strip() + end).encode(coding)
+            for more in (b"", b"\n", b"#"):
+                assert not allows(whole + more, "/é")
+        for octets in range(1, 4):
+            assert not allows(
+                "User-agent: *\nDisallow: /a\U0001f600".encode(coding)[:-octets], "/a"
+            )
 
     def test_utf16_counts_to_the_limit_in_octets(self) -> None:
         rule = "Disallow: /é\n"
