@@ -67,6 +67,11 @@ def test_later_ones_replace_and_remove_those_of_the_same_name() -> None:
 def test_behind_what_the_request_carries() -> None:
     assert brought(_SETTER, ["a=1"], _SETTER, carried="mine=1; b=2") == "mine=1; b=2; a=1"
     assert brought(_SETTER, [], _SETTER, carried="mine=1") == "mine=1"
+    assert brought(_SETTER, ["a=1"], _SETTER, carried="aa=12; ba=1") == "aa=12; ba=1; a=1"
+
+
+def test_in_place_of_one_of_the_same_name_that_the_request_carries() -> None:
+    assert brought(_SETTER, ["a=1"], _SETTER, carried="b=2;a=0 ; c") == "b=2; c; a=1"
 
 
 @pytest.mark.parametrize(

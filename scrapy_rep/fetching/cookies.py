@@ -49,9 +49,20 @@ class Cookies:
         return True
 
     def add_to(self, request: Request) -> None:
-        """Add those that are for a request, behind the cookies that it carries already."""
+        """Add those that are for a request, behind the others that it carries already."""
         bare = Request(request.url)
         self._jar.add_cookie_header(bare)
-        kept, carried = bare.headers.get(_COOKIE), request.headers.get(_COOKIE)
-        if kept is not None and kept not in (carried or b""):
-            request.headers[_COOKIE] = kept if carried is None else b"; ".join((carried, kept))
+        kept = _pairs_in(bare)
+        if kept:
+            names = {_name_of(pair) for pair in kept}
+            carried = [pair for pair in _pairs_in(request) if _name_of(pair) not in names]
+            request.headers[_COOKIE] = b"; ".join((*carried, *kept))
+
+
+def _pairs_in(request: Request) -> list[bytes]:
+    header = request.headers.get(_COOKIE) or b""
+    return [pair for pair in map(bytes.strip, header.split(b";")) if pair]
+
+
+def _name_of(pair: bytes) -> bytes:
+    return pair.partition(b"=")[0].strip()

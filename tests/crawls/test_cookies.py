@@ -113,11 +113,13 @@ def test_cookies_end_with_their_exchange(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_cookie_that_the_user_sends_goes_along(loop: Loop) -> None:
+@pytest.mark.parametrize("mine", ["mine=1", f"unseen={_SECRET}"])
+def test_a_cookie_that_the_user_sends_goes_along(loop: Loop, mine: str) -> None:
     with Site(_TO_ITSELF) as site:
-        result = run(site, loop=loop, DEFAULT_REQUEST_HEADERS={"Cookie": "mine=1"})
+        result = run(site, loop=loop, DEFAULT_REQUEST_HEADERS={"Cookie": mine})
         robots = [cookie for path, cookie in asked(site) if path == "/robots.txt"]
-    assert robots == ["mine=1", f"mine=1; seen={_SECRET}"], result.log
+        assert "/x" not in site.paths()
+    assert robots == [mine, f"{mine}; seen={_SECRET}"], result.log
 
 
 @pytest.mark.parametrize("loop", LOOPS)
