@@ -15,6 +15,7 @@ from scrapy_rep.analysis.effect.matching_rules import Matcher
 from scrapy_rep.identity import Identity
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import AccessResult, Meaning, access_result
+from scrapy_rep.protocol.access.knowledge import status_of
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.extensions.headers import token_from_user_agent
@@ -258,7 +259,9 @@ class Judge:
             return cls(_NO_ORIGIN, policy, settings, has_answer=False, body=source.body)
         origin = Origin.of(source.uri) or _NO_ORIGIN
         event = source.answer.event
-        meaning = RepSettings.of(settings).rules.access.meaning(event)
+        meaning = RepSettings.of(settings).rules.access.meaning(
+            event, status_of(source.answer.steps)
+        )
         is_file = access_result(event) is AccessResult.SUCCESSFUL
         reading = _reading(source.body if is_file else b"", source.uri, settings)
         at = source.freshness.asked_at if source.freshness is not None else 0.0

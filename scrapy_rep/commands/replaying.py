@@ -240,7 +240,8 @@ class Replayer:
             return Meaning(record["meaning"])
         outage = record.get("outage")
         if outage is None:
-            return self._access.meaning(event)
+            hops: list[dict[str, Any]] = record.get("hops") or [{}]
+            return self._access.meaning(event, hops[-1].get("status"))
         told = Outage(_event(outage["event"]) or Failure.LOCAL, (), outage["since"], at, 1, at)
         _, remedy = remedy_at(at, told, self._access, has_copy="body" in record)
         if remedy is Remedy.COPY:

@@ -18,10 +18,12 @@ from tests.servers.handle import Answer, Site, redirect
 
 _WALL = Answer(body="<!DOCTYPE html>\n<title>Are you a robot?</title>\n")
 _TEXT = Answer(body="Not found", headers=[("Content-Type", "text/html; charset=utf-8")])
+_CHALLENGE = Answer(status=202, body=_WALL.body)
 _WITH_RULES = Answer(body="<html>\nUser-agent: *\nDisallow: /a\n")
 PAGES = ["/a", "/b"]
 
 DISALLOW: dict[str, Any] = {"REP_POLICY_OVERRIDES": {"html": "disallow"}}
+STATUS: dict[str, Any] = {"REP_POLICY_OVERRIDES": {"200": "disallow"}}
 STRICT: dict[str, Any] = {"REP_POLICY": "strict"}
 
 
@@ -39,6 +41,8 @@ STRICT: dict[str, Any] = {"REP_POLICY": "strict"}
         (_TEXT, DISALLOW, []),
         (_WALL, {"REP_POLICY_OVERRIDES": {"2xx": "disallow"}}, []),
         (_WALL, {**STRICT, "REP_POLICY_OVERRIDES": {"html": "rules"}}, PAGES),
+        (_CHALLENGE, {"REP_POLICY_OVERRIDES": {"202": "disallow"}}, []),
+        (_WALL, {"REP_POLICY_OVERRIDES": {"202": "disallow"}}, PAGES),
     ],
 )
 def test_what_it_means(
@@ -57,7 +61,7 @@ def test_what_it_means(
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("settings", [STRICT, DISALLOW])
+@pytest.mark.parametrize("settings", [STRICT, DISALLOW, STATUS])
 def test_the_store_still_knows(loop: Loop, settings: dict[str, Any], tmp_path: Path) -> None:
     """And after a confirmation, which comes without the body."""
     path = tmp_path / "store.sqlite"

@@ -186,6 +186,13 @@ class TestOverrides:
         assert _means({"2xx": "disallow", "200": "rules"}, 200) is _RULES
         assert _means({"html": "rules"}, Failure.HTML, "strict") is _RULES
 
+    def test_a_page_of_html_goes_by_its_status_too(self) -> None:
+        overrides = {"html": "rules", "202": "allow", "2xx": "disallow"}
+        for meaning, name in ((_RULES, "html"), (_ALLOW, "202"), (_DISALLOW, "2xx")):
+            assert AccessPolicy("strict", overrides).meaning(Failure.HTML, 202) is meaning
+            del overrides[name]
+        assert AccessPolicy("strict", {"203": "rules"}).meaning(Failure.HTML, 202) is _DISALLOW
+
     def test_no_override_makes_up_rules(self) -> None:
         """A body without an access that succeeded is no robots.txt."""
         for name in ("404", "4xx", "dns", "unavailable", "unreachable", "nonsense", "redirect"):

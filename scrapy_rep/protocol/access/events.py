@@ -190,16 +190,22 @@ class AccessPolicy:
                     f"{name!r} can't mean {meaning!r}: choose one of {', '.join(permitted)}"
                 )
 
-    def meaning(self, event: Event) -> Meaning:
-        """What the event means: by the narrowest override, otherwise by the preset's row."""
-        overridden = self.override(event) if self.overrides else None
+    def meaning(self, event: Event, status: Event | None = None) -> Meaning:
+        """What the event means: by the narrowest override, otherwise by the preset's row.
+
+        `status` is that of the answer, where the event does not tell it: of a page of HTML.
+        """
+        overridden = self.override(event, status) if self.overrides else None
         if overridden is not None:
             return overridden
         return next(PRESETS[self.preset][name] for name in _narrow_to_wide(event) if name in _ROWS)
 
-    def override(self, event: Event) -> Meaning | None:
+    def override(self, event: Event, status: Event | None = None) -> Meaning | None:
         """What the user's overrides say of the event, the narrowest first; None if nothing."""
-        for name in (*_narrow_to_wide(event), access_result(event).value):
+        names = _narrow_to_wide(event)
+        if event is Failure.HTML and status is not None:
+            names = (event.value, *_narrow_to_wide(status))
+        for name in (*names, access_result(event).value):
             if name in self.overrides:
                 return Meaning(self.overrides[name])
         return None

@@ -19,7 +19,7 @@ from scrapy_rep.protocol.units import DAY_SECONDS
 
 from .clocks import believable
 from .events import AccessPolicy, AccessResult, Event, Failure, Meaning, access_result
-from .knowledge import Answer, Copy, Knowledge, Outage
+from .knowledge import Answer, Copy, Knowledge, Outage, status_of
 from .lifetime import (
     LEAST_SECONDS,
     Limits,
@@ -179,7 +179,9 @@ def standing(
     state = State.FRESH if now < due_at else State.DUE if now < usable_until else State.EXPIRED
     return Standing(
         state,
-        rules.access.meaning(copy.event) if state is not State.EXPIRED else None,
+        rules.access.meaning(copy.event, status_of(copy.steps))
+        if state is not State.EXPIRED
+        else None,
         copy.event,
         is_stale=False,
         due_at=due_at,
@@ -211,7 +213,7 @@ def _standing_in_outage(
         state = State.STALE_DUE if is_due else State.STALE
         return Standing(
             State.STALE_RESTED if is_rested else state,
-            rules.access.meaning(copy.event),
+            rules.access.meaning(copy.event, status_of(copy.steps)),
             copy.event,
             is_stale=True,
             due_at=outage.retry_at,

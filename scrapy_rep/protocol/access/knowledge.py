@@ -48,6 +48,11 @@ def steps_to(steps: Sequence[Step], uri: str) -> tuple[Step, ...]:
     return tuple(steps[places[-1] + 1 :]) if places else ()
 
 
+def status_of(steps: Sequence[Step]) -> Event | None:
+    """The status of the last answer on the way to a file; None if it is not known."""
+    return steps[-1].event if steps else None
+
+
 @dataclass(frozen=True, slots=True)
 class Copy:
     """The last answer that settled the policy: a file, or that there is no file.
