@@ -59,7 +59,9 @@ def test_values_as_they_are_meant(loop: Loop) -> None:
         bare = site.url("").partition("//")[2].rstrip("/")
         values = ('"/a.xml"', f"{site.url('/b.xml')}, {site.url('/c.xml')}", f"{bare}/d.xml")
         maps = {f"/{name}.xml": xml(urlset(site.url(f"/{name}"))) for name in "abcd"}
-        site.change({"/robots.txt": robots(*values, "www.example.com/e.xml"), **maps})
+        site.change(
+            {"/robots.txt": robots(*values, "www.example.com/e.xml", "https:/a/f.xml"), **maps}
+        )
         run(site, loop=loop)
         assert sorted(site.paths()) == [
             *["/a", "/a.xml", "/b", "/b.xml", "/c", "/c.xml", "/d", "/d.xml", "/robots.txt"]

@@ -82,6 +82,14 @@ class TestSitemaps:
                 "b:8/a",
             ],
             *['"www.example.org/a.xml"', "my.example.com/a.xml", "xn--a.xn--p1ai/a.xml"],
+            *[
+                "https:/a/s.xml",
+                "https//a/s.xml",
+                "https;//a/s.xml",
+                "https: //a/s.xml",
+                "https:s.xml",
+            ],
+            *["http://https://a/s.xml", "HTTP://http:/a/s.xml", "(https://a/s.xml)", "'https:/a'"],
             *["http://a:99999/b", "http://a:x/b", "http://a b/c", "http://a/\x01", "http://a\\b/"],
         ],
     )

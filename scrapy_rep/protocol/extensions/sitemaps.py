@@ -27,6 +27,8 @@ _PLAIN = re.compile(rb"https?://[a-z0-9.-]+/[A-Za-z0-9/._~%+,=&-]*(?:\?[A-Za-z0-
 _QUOTES = {('"', '"'), ("'", "'"), ("<", ">"), ("\u201c", "\u201d"), ("\u2018", "\u2019")}
 _BETWEEN = re.compile(r"""[\s,]+(?=["'<\u201c\u2018]?https?://)""", re.IGNORECASE)
 _ABSOLUTE = re.compile(r"""["'<\u201c\u2018]?https?://""", re.IGNORECASE)
+# What begins as an absolute URI and is none: https:/host, https//host, https://https://host.
+_MISWRITTEN = re.compile(r"(?!https?://(?!/|https?:))[^\w/.?#]*https?\s*(?:[:;]|//)", re.IGNORECASE)
 _HOST = re.compile(r"([\w-]+(?:\.[\w-]+)*)(:\d{1,5})?(?=[/?#]|$)")
 # How files end that could be taken for hosts.
 _ENDINGS = frozenset(
@@ -112,6 +114,8 @@ def _without_quotes(text: str) -> str:
 
 
 def _read(text: str, robots_txt: str) -> tuple[str | None, Slip | None]:
+    if _MISWRITTEN.match(text):
+        return None, None
     host = _HOST.match(text)
     if host is not None:
         scheme = robots_txt.partition(":")[0]
