@@ -28,7 +28,7 @@ _QUOTES = {('"', '"'), ("'", "'"), ("<", ">"), ("\u201c", "\u201d"), ("\u2018", 
 _BETWEEN = re.compile(r"""[\s,]+(?=["'<\u201c\u2018]?https?://)""", re.IGNORECASE)
 _ABSOLUTE = re.compile(r"""["'<\u201c\u2018]?https?://""", re.IGNORECASE)
 # What begins as an absolute URI and is none: https:/host, https//host, https://https://host.
-_MISWRITTEN = re.compile(r"(?!https?://(?!/|https?:))[^\w/.?#]*https?\s*(?:[:;]|//)", re.IGNORECASE)
+_MISWRITTEN = re.compile(r"(?!https?://(?!https?:))[^\w/.?#]*https?\s*(?:[:;]|//)", re.IGNORECASE)
 _HOST = re.compile(r"([\w-]+(?:\.[\w-]+)*)(:\d{1,5})?(?=[/?#]|$)")
 # How files end that could be taken for hosts.
 _ENDINGS = frozenset(
