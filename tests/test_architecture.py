@@ -99,7 +99,14 @@ _EFFECT_FREE = frozenset(
     {
         *["__future__", "abc", "array", "bisect", "collections", "dataclasses", "enum"],
         *["functools", "heapq", "ipaddress", "itertools", "math", "operator", "re", "string"],
-        *["zlib", "binascii", "hashlib.sha256", "json.loads", "types.MappingProxyType"],
+        *[
+            "codecs.getincrementaldecoder",
+            "zlib",
+            "binascii",
+            "hashlib.sha256",
+            "json.loads",
+            "types.MappingProxyType",
+        ],
         *[
             "typing",
             "urllib.parse",
