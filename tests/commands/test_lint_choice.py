@@ -83,14 +83,20 @@ class TestOptions:
 
 class TestFilesThatAreNotReplaced:
     @pytest.mark.parametrize("call", [["lint", "--fix"], ["format", "--write"]], ids=" ".join)
-    @pytest.mark.parametrize(
-        "body", [gzip.compress(BODY, mtime=0), BODY.decode().encode("utf-16-le")], ids=len
-    )
-    def test_what_is_no_text(self, here: Path, call: list[str], body: bytes) -> None:
+    def test_what_is_no_text(self, here: Path, call: list[str]) -> None:
+        body = BODY.decode().encode("utf-16-le")
         (here / "robots.txt").write_bytes(body)
         done = rep(*call, "robots.txt")
         assert (done.status, (here / "robots.txt").read_bytes()) == (2, body)
         assert "it is no text" in done.err
+
+    @pytest.mark.parametrize("body", [gzip.compress(BODY, mtime=0), BODY.decode().encode("utf-32")])
+    def test_what_is_packed(self, here: Path, body: bytes) -> None:
+        (here / "robots.txt").write_bytes(body)
+        for call, status in (("lint", "--fix"), 1), (("format", "--write"), 0):
+            done = rep(*call, "robots.txt")
+            assert (done.status, (here / "robots.txt").read_bytes()) == (status, body)
+            assert "already in this form" in done.out
 
     def test_text_with_a_mark_or_a_nul_is(self, here: Path) -> None:
         path = here / "robots.txt"
