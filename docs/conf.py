@@ -3,12 +3,12 @@
 from importlib.metadata import version as version_of
 
 import scrapy_rep.policy
-import scrapy_rep.protocol.usage.of_file
+import scrapy_rep.protocol.document
 from scrapy_rep import Finding, UsagePreferences
 
 # What these load only once somebody asks, their annotations name all the same.
 vars(scrapy_rep.policy).update(Finding=Finding, UsagePreferences=UsagePreferences)
-vars(scrapy_rep.protocol.usage.of_file).update(UsagePreferences=UsagePreferences)
+vars(scrapy_rep.protocol.document).update(UsagePreferences=UsagePreferences)
 
 project = "scrapy-rep"
 author = "the scrapy-rep developers"
