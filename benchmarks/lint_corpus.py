@@ -23,9 +23,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from scrapy_rep.analysis.checks.check_table import CHECKS, DEFAULT, GROUPS
 from scrapy_rep.analysis.checks.codes import Code, Severity
-from scrapy_rep.analysis.checks.groups import DEFAULT, GROUPS
-from scrapy_rep.analysis.checks.table import CHECKS
 from scrapy_rep.analysis.effect.differences import differences
 from scrapy_rep.analysis.lint.linter import lint
 from scrapy_rep.analysis.rewrite.normal import Mode, normalise

@@ -27,9 +27,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from scrapy_rep.analysis.checks.effects import Effect
-from scrapy_rep.analysis.lint.fixing import fixed
-from scrapy_rep.analysis.lint.linter import lint
+from scrapy_rep.analysis.checks.codes import Effect
+from scrapy_rep.analysis.lint.linter import fixed, lint
 from scrapy_rep.analysis.mending import edited
 from scrapy_rep.analysis.rewrite.normal import normalise
 from tests.protocol.lint.proving import prove

@@ -1,4 +1,4 @@
-"""Writes scrapy_rep/analysis/agents/table.py from a list of known crawlers.
+"""Writes scrapy_rep/analysis/agents/crawler_table.py from a list of known crawlers.
 
 ::
 
@@ -16,7 +16,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-_HERE = Path(__file__).resolve().parents[1] / "scrapy_rep" / "analysis" / "agents" / "table.py"
+_HERE = (
+    Path(__file__).resolve().parents[1] / "scrapy_rep" / "analysis" / "agents" / "crawler_table.py"
+)
 _MEMORY = re.compile(r"mem: ([a-z_, ]+)")
 _FLAGS = {"user_triggered": "asked", "policy_token": "policy", "obsolete": "obsolete"}
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from scrapy_rep.analysis.checks.codes import Check, Severity
-from scrapy_rep.analysis.checks.effects import EFFECTS, Effect
-from scrapy_rep.analysis.checks.groups import DEFAULT, PEDANTIC, group_of
-from scrapy_rep.analysis.checks.table import SECTIONS
+from scrapy_rep.analysis.checks.check_table import CHECKS, DEFAULT, GROUPS, PEDANTIC
+from scrapy_rep.analysis.checks.codes import Check, Effect, Severity
 from scrapy_rep.analysis.findings import shown
 from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.knowledge import Answer
@@ -62,26 +62,23 @@ once, and the files before and after were compared (`benchmarks/lint_mends.py`).
 def pages() -> dict[str, str]:
     """The pages by file name."""
     made = {"README.md": "\n".join(_index()) + "\n"}
-    for section, checks in SECTIONS.items():
-        for check in checks:
-            made[f"{check.code.value}.md"] = "\n".join(_page(section, check)) + "\n"
+    for check in CHECKS.values():
+        made[f"{check.code.value}.md"] = "\n".join(_page(check)) + "\n"
     return made
 
 
 def _groups() -> Iterator[str]:
     yield "| group | what it tells | codes |"
     yield "| --- | --- | --- |"
-    for group in PEDANTIC:
-        codes = ", ".join(
-            f"[{code.value}]({code.value}.md)"
-            for code in sorted(group.codes, key=lambda code: code.value)
-        )
-        yield f"| `{group.name}` | {group.meaning} | {codes} |"
+    for group, meaning in PEDANTIC.items():
+        names = sorted(code.value for code in GROUPS[group])
+        codes = ", ".join(f"[{name}]({name}.md)" for name in names)
+        yield f"| `{group}` | {meaning} | {codes} |"
 
 
 def _index() -> Iterator[str]:
     yield _INTRODUCTION.replace("GROUPS", "\n".join(_groups()))
-    for section, checks in SECTIONS.items():
+    for section, checks in groupby(CHECKS.values(), attrgetter("section")):
         yield f"\n## {section}\n"
         yield "| code | name | severity | meaning |"
         yield "| --- | --- | --- | --- |"
@@ -93,11 +90,11 @@ def _index() -> Iterator[str]:
             )
 
 
-def _page(section: str, check: Check) -> Iterator[str]:
+def _page(check: Check) -> Iterator[str]:
     yield f"# {check.code.value} {check.code.slug}\n"
-    yield f"{section}; {_WORDS[check.severity]}.{_group_words(check)}\n"
+    yield f"{check.section}; {_WORDS[check.severity]}.{_group_words(check)}\n"
     yield f"{_sentence(check.meaning)}\n"
-    yield f"**What to do:** {check.mend}. {_PROMISES[EFFECTS[check.code]]}\n"
+    yield f"**What to do:** {check.mend}. {_PROMISES[check.effect]}\n"
     for title, example in (("Bad", check.bad), ("Good", check.good)):
         yield f"{title}:\n"
         yield "```text"
@@ -107,12 +104,10 @@ def _page(section: str, check: Check) -> Iterator[str]:
 
 
 def _group_words(check: Check) -> str:
-    group = group_of(check.code)
-    if group == DEFAULT:
+    if check.group == DEFAULT:
         return ""
-    return (
-        f" Not reported by default, but with `--select {group}` or `--select {check.code.value}`."
-    )
+    options = f"`--select {check.group}` or `--select {check.code.value}`"
+    return f" Not reported by default, but with {options}."
 
 
 def _example(example: bytes | Answer) -> Iterator[str]:

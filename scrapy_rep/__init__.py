@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from . import signals as signals
     from .addon import Addon as Addon
     from .analysis.checks.codes import Code as Code
+    from .analysis.checks.codes import Effect as Effect
     from .analysis.checks.codes import Severity as Severity
-    from .analysis.checks.effects import Effect as Effect
     from .analysis.findings import Finding as Finding
     from .analysis.lint.linter import lint as lint
     from .analysis.rewrite.normal import Mode as Mode
@@ -65,7 +65,7 @@ _HOMES = {
     "Addon": "addon",
     "Code": "analysis.checks.codes",
     "ConfigurationError": "protocol.errors",
-    "Effect": "analysis.checks.effects",
+    "Effect": "analysis.checks.codes",
     "Finding": "analysis.findings",
     "Group": "protocol.document",
     "InvalidProductToken": "protocol.errors",

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import textwrap
-from argparse import HelpFormatter, Namespace
+from argparse import ArgumentParser, HelpFormatter, Namespace
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 
-if TYPE_CHECKING:
-    from argparse import ArgumentParser
-    from types import ModuleType
-
-SUBCOMMANDS = (
-    "check",
-    "lint",
-    "format",
-    "diff",
-    "agents",
-    "cache",
-    "watch",
-    "fleet",
-    "audit",
-    "report",
-    "collect",
-    "survey",
-)
-"""Each is a module of `scrapy_rep.commands`."""
+SUBCOMMANDS = {
+    "check": "test URLs: allowed or not, by which line",
+    "lint": "find what is wrong with a file",
+    "format": "rewrite a file in normalised form",
+    "diff": "compare two files by what they mean",
+    "agents": "tell what known crawlers may fetch",
+    "cache": "look into the store of answers",
+    "watch": "tell whether files have changed since the last look",
+    "fleet": "look at crawls that several workers share",
+    "audit": "read audit trails of crawls",
+    "report": "say what crawls did, from their audit trails",
+    "collect": "ask many sites for their files, and store them",
+    "survey": "say what many files say",
+}
+"""Each is a module of `scrapy_rep.commands`, which is loaded when it is called."""
 
 
 class _Help(HelpFormatter):
@@ -42,6 +39,18 @@ class _Help(HelpFormatter):
             block if "\n  " in block else super(_Help, self)._fill_text(block, width, indent)
             for block in text.split("\n\n")
         )
+
+
+class _SubcommandParser(ArgumentParser):
+    """The parser of a subcommand; it gets its options from the module when it is first used."""
+
+    fill: Any = None
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        fill, self.fill = self.fill, None
+        if fill is not None:
+            fill(self)
+        return super().parse_known_args(args, namespace)
 
 
 class RepCommand(ScrapyCommand):
@@ -72,22 +81,28 @@ class RepCommand(ScrapyCommand):
         """One parser for each subcommand, each with Scrapy's own options too."""
         parser.prog, parser.formatter_class = "scrapy rep", HelpFormatter
         chosen = parser.add_subparsers(
-            title="Subcommands", dest="subcommand", metavar="subcommand", prog="scrapy rep"
+            title="Subcommands",
+            dest="subcommand",
+            metavar="subcommand",
+            prog="scrapy rep",
+            parser_class=_SubcommandParser,
         )
-        for name in SUBCOMMANDS:
-            module = _module(name)
-            below = chosen.add_parser(
-                name,
-                help=module.SUMMARY,
-                description=module.DESCRIPTION,
-                epilog=module.EXAMPLES,
-                formatter_class=_Help,
-            )
-            module.add_arguments(below)
-            super().add_options(below)
+        for name, summary in SUBCOMMANDS.items():
+            below = chosen.add_parser(name, help=summary, formatter_class=_Help)
+            below.fill = partial(self._fill, name)
             below.set_defaults(**{_PARSER: below})
         # Scrapy reads these even where no subcommand is given.
         parser.set_defaults(**_SCRAPYS, **{_PARSER: parser})
+
+    def _fill(self, name: str, parser: ArgumentParser) -> None:
+        from scrapy_rep.commands.running import add_options
+
+        module = import_module(f"scrapy_rep.commands.{name}")
+        parser.description, examples, more = (module.__doc__ or "").partition("Examples:")
+        parser.epilog = examples + more
+        add_options(parser, module.OPTIONS)
+        super().add_options(parser)
+        parser.set_defaults(**{_RUN: module.run})
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         """Read Scrapy's options; an unknown one is a usage error."""
@@ -107,10 +122,10 @@ class RepCommand(ScrapyCommand):
         from scrapy_rep.commands.running import run
 
         if self.settings is not None:  # Scrapy sets it before this
-            self.exitcode = run(opts.subcommand, _module(opts.subcommand), opts, self.settings)
+            self.exitcode = run(opts.subcommand, getattr(opts, _RUN), opts, self.settings)
 
 
-_PARSER = "_parser"
+_PARSER, _RUN = "_parser", "_run"
 _SCRAPYS: dict[str, Any] = {
     "logfile": None,
     "loglevel": None,
@@ -120,7 +135,3 @@ _SCRAPYS: dict[str, Any] = {
     "set": [],
     "pdb": False,
 }
-
-
-def _module(name: str) -> ModuleType:
-    return import_module(f"scrapy_rep.commands.{name}")

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from scrapy_rep.analysis.checks.codes import Check, Code, Severity
-from scrapy_rep.analysis.checks.effects import EFFECTS, Effect
+from scrapy_rep.analysis.checks.codes import Check, Code, Effect, Severity
 from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.extensions import records as other
 from scrapy_rep.protocol.extensions.sitemaps import Slip, sitemap_line
@@ -19,6 +18,7 @@ from scrapy_rep.protocol.tokens import names_somebody
 from scrapy_rep.protocol.verdict import shown
 
 from .mending import Mend
+from .outline import Line, name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,12 @@ class Finding:
         """What following that does to verdicts."""
         if self.proposal is not None:
             return self.proposal.effect
-        usual = EFFECTS[self.code]
+        usual = self._check.effect
         return Effect.CHANGES if usual is Effect.KEEPS else usual  # nobody has looked
 
     @property
     def _check(self) -> Check:
-        from scrapy_rep.analysis.checks.table import CHECKS  # few crawls look at findings
+        from scrapy_rep.analysis.checks.check_table import CHECKS  # few crawls look at findings
 
         return CHECKS[self.code]
 
@@ -78,6 +78,11 @@ class Finding:
         where = f"line {self.line}: " if self.line else ""
         shown_octets = f": {shown(self.octets)}" if self.octets else ""
         return f"{where}{self.message}{shown_octets}"
+
+
+def value_finding(code: Code, line: Line, detail: str = "", other_line: int = 0) -> Finding:
+    """A finding about the value of a line."""
+    return Finding(code, line.number, line.value[:200], line.value_column, detail, other_line)
 
 
 MOST_WILDCARDS = 2000
@@ -99,11 +104,12 @@ CODE_OF_SLIP = {
 }
 """What is said of a Sitemap line whose value is odd."""
 
-_READERS: dict[bytes, Callable[[bytes], object | None]] = {
+READERS: dict[bytes, Callable[[bytes], object | None]] = {
     b"crawl-delay": other.crawl_delay,
     b"request-rate": other.request_rate,
     b"visit-time": other.visit_time,
 }
+"""The records with a value of a form, and what reads it; None if it is of no such form."""
 
 
 def findings(robots_txt: RobotsTxt) -> tuple[Finding, ...]:
@@ -116,8 +122,6 @@ def findings(robots_txt: RobotsTxt) -> tuple[Finding, ...]:
 
 def _findings(robots_txt: RobotsTxt, octets: bytes) -> Iterator[Finding]:
     from scrapy_rep.analysis.agents.crawlers import crawler_of  # likewise
-
-    from .outline import name_of
 
     uri = robots_txt.uri
     if robots_txt.is_cut:
@@ -169,7 +173,7 @@ def _codes(
 
 
 def _codes_of_value(name: bytes, value: bytes) -> Iterator[Code]:
-    if name in _READERS and _READERS[name](value) is None:
+    if name in READERS and READERS[name](value) is None:
         yield Code.VALUE_UNREADABLE
     elif name == b"crawl-delay" and b"," in value:
         yield Code.CRAWL_DELAY_COMMA

@@ -13,14 +13,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from scrapy_rep.analysis.checks.effects import Effect
+from scrapy_rep.analysis.checks.codes import Effect
 
 _ENDS = re.compile(rb"\r\n|\r|\n")
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = b"\xff\xfe", b"\xfe\xff"
 
 
-class Place(Enum):
+class EditPlace(Enum):
     """Where the text of an edit goes."""
 
     AT = "at"
@@ -43,7 +43,7 @@ class Edit:
         octets: the new line without its end; None if the line goes.
     """
 
-    place: Place
+    place: EditPlace
     line: int = 0
     octets: bytes | None = None
 
@@ -71,12 +71,12 @@ def edited(body: bytes, edits: Iterable[Edit]) -> bytes:
     below: dict[int, list[bytes]] = {}
     end: list[bytes] = []
     for edit in edits:
-        if edit.place is Place.AT:
+        if edit.place is EditPlace.AT:
             at[edit.line] = edit.octets
-        elif edit.octets is not None and edit.place is not Place.FILE:
-            lists = {Place.ABOVE: above, Place.BELOW: below}.get(edit.place)
+        elif edit.octets is not None and edit.place is not EditPlace.FILE:
+            lists = {EditPlace.ABOVE: above, EditPlace.BELOW: below}.get(edit.place)
             (end if lists is None else lists.setdefault(edit.line, [])).append(edit.octets)
-    lead, lines = _lines(body, is_whole=any(edit.place is Place.FILE for edit in edits))
+    lead, lines = _lines(body, is_whole=any(edit.place is EditPlace.FILE for edit in edits))
     usual = next((ending for _, ending in lines if ending), b"\n")
     found: list[tuple[bytes, bytes]] = []
     for number, (text, ending) in enumerate(lines, start=1):

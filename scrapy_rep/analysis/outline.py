@@ -27,6 +27,14 @@ from scrapy_rep.protocol.paths import normal_patterns
 from scrapy_rep.protocol.tokens import EVERYONE, is_everyone, is_name, token_of
 from scrapy_rep.protocol.written import has_lone_percent
 
+KEYS = {
+    Kind.USER_AGENT: b"User-agent",
+    Kind.ALLOW: b"Allow",
+    Kind.DISALLOW: b"Disallow",
+    Kind.SITEMAP: b"Sitemap",
+}
+"""The keys as they are written."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:

@@ -1,99 +1,86 @@
-"""``scrapy rep agents``: what known crawlers may fetch, by whom they are sent and what for."""
+"""Tell what known crawlers may fetch.
 
-from __future__ import annotations
-
-import argparse
-from typing import TYPE_CHECKING
-
-from .answers import add_refresh_option
-from .running import FOUND, OK, CommandError
-from .sources import Source, is_url, origin_of, read, tell_origin
-
-if TYPE_CHECKING:
-    from scrapy.settings import Settings
-
-    from scrapy_rep.analysis.agents.crawlers import Crawler
-
-    from .terminal import Terminal
-
-SUMMARY = "tell what known crawlers may fetch"
-DESCRIPTION = """\
 Tell what a robots.txt allows to each known crawler, by operator and purpose: who can train on a
 page, who can search it, and who seems to be banned by accident. Crawlers take the groups that their
 operators document: Applebot that of Googlebot, if none names it. The crawlers are those of a dated
 list; what is not certain of one is marked with '?', and --json says why. Shown are those whose
-group the file names; --all, --purpose and --operator show the others too."""
-EXAMPLES = """\
-examples:
+group the file names; --all, --purpose and --operator show the others too.
+
+Examples:
   scrapy rep agents https://example.com/articles/1
   scrapy rep agents robots.txt / /images/ --purpose ai-training --purpose search
   scrapy rep agents robots.txt --csv > crawlers.csv
 
 exit status: 0 nobody seems to be banned by accident; 1 somebody does; 2 wrong usage; 3 the file is
-unreachable"""
+unreachable
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import textwrap
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from scrapy_rep.analysis.agents.crawler_table import DATED
+from scrapy_rep.analysis.agents.crawlers import CRAWLERS, Crawler, crawler_of
+from scrapy_rep.analysis.audience.accidents import Accident, Accidents
+from scrapy_rep.analysis.audience.bindings import Access, Binding, bindings, name_by_rfc
+from scrapy_rep.analysis.outline import Outline, name_of, outline
+from scrapy_rep.protocol.access.events import AccessResult
+from scrapy_rep.protocol.access.events import name_of as event_name
+from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.paths import path_of
+from scrapy_rep.protocol.tokens import EVERYONE
+
+from .inputs import Input, is_url, origin_of, read, refuse_odd_path
+from .running import FOUND, OK, REFRESH, Call, CommandError
+from .terminal import count_of, csv_cell, cut, safe
+
+OPTIONS = f"""
+file URL|FILE|-  a URL, a file, or - for standard input
+urls [PATH...]  what to judge: URLs of that site or paths; by default the URL itself, and / of a
+ file
+--purpose NAME...  only crawlers for this, such as ai-training, ai-search, search, preview; may be
+ repeated
+--operator TEXT...  only crawlers of operators whose names hold this; may be repeated
+--all  show all crawlers, not only some
+--json  one JSON object a line, for each crawler and URL
+| --csv  the same as a table for programs
+{REFRESH}
+"""
+
+_PURPOSES = (
+    *("ai-training", "ai-search", "ai-user-fetch", "search", "preview", "ads", "seo"),
+    *("archive", "research", "monitoring", "feed", "other"),
+)
+_QUESTIONS = {"ai-training": "train on it", "ai-search": "answer from it", "search": "search it"}
+_COLOURS = {Access.ALLOWED: "green", Access.DISALLOWED: "red", Access.NOT_BOUND: "yellow"}
+_COLUMNS = 78
+_OPERATOR_CELLS, _CRAWLER_CELLS = 15, 24
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of this subcommand."""
-    parser.add_argument("file", metavar="URL|FILE|-", help="a URL, a file, or - for standard input")
-    parser.add_argument(
-        "urls",
-        nargs="*",
-        metavar="PATH",
-        help="what to judge: URLs of that site or paths; by default the URL itself, and / of a "
-        "file",
-    )
-    parser.add_argument(
-        "--purpose",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="only crawlers for this, such as ai-training, ai-search, search, preview; may be "
-        "repeated",
-    )
-    parser.add_argument(
-        "--operator",
-        action="append",
-        default=[],
-        metavar="TEXT",
-        help="only crawlers of operators whose names hold this; may be repeated",
-    )
-    parser.add_argument("--all", action="store_true", help="show all crawlers, not only some")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        "--json", action="store_true", help="one JSON object a line, for each crawler and URL"
-    )
-    what.add_argument("--csv", action="store_true", help="the same as a table for programs")
-    add_refresh_option(parser)
-
-
-def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> int:
+def run(call: Call) -> int:
     """Judge for all crawlers."""
-    from scrapy_rep.analysis.audience.accidents import Accidents
-    from scrapy_rep.analysis.audience.bindings import bindings
-    from scrapy_rep.analysis.outline import outline
-    from scrapy_rep.protocol.document import parse
-    from scrapy_rep.settings import RepSettings
-
-    from . import audience
-
-    crawlers = _crawlers(options)
-    urls = _urls(options)
-    source = read(options.file, settings, is_refresh=options.refresh)
-    tell_origin(source, terminal, "agents")
-    body = _body(source, terminal)
-    limit_octets = RepSettings.of(settings).parse_limit_octets
-    robots_txt = parse(body, source.uri, limit_octets=limit_octets)
-    outlined = outline(body, source.uri, limit_octets=limit_octets)
-    found = list(bindings(robots_txt, crawlers, urls))
+    options = call.options
+    crawlers, urls = _crawlers(options), _urls(options)
+    file = read(options.file, call)
+    file.tell_freshness(call)
+    body, limit_octets = _body(file, call), call.ours.parse_limit_octets
+    robots_txt = parse(body, file.uri, limit_octets=limit_octets)
+    outlined = outline(body, file.uri, limit_octets=limit_octets)
+    found = sorted(bindings(robots_txt, crawlers, urls), key=_order)
     accidents = list(Accidents(robots_txt, outlined).among(found))
     if options.json:
-        audience.write_json(found, accidents, terminal)
+        for row in _rows(found, accidents):
+            call.row(row)
     elif options.csv:
-        audience.write_csv(found, accidents, terminal)
+        _write_csv(_rows(found, accidents), call)
     else:
-        is_whole = bool(options.all or options.purpose or options.operator)
-        audience.write_text(found, accidents, outlined, terminal, is_whole=is_whole)
+        _write_text(found, accidents, outlined, call)
     return FOUND if accidents else OK
 
 
@@ -103,8 +90,6 @@ def _crawlers(options: argparse.Namespace) -> list[Crawler]:
     Raises:
         CommandError: they leave none.
     """
-    from scrapy_rep.analysis.agents.crawlers import CRAWLERS
-
     purposes = sorted({crawler.purpose for crawler in CRAWLERS})
     for name in options.purpose:
         if name not in purposes:
@@ -129,42 +114,260 @@ def _urls(options: argparse.Namespace) -> list[str]:
     """
     home = origin_of(options.file) if is_url(options.file) else None
     for url in options.urls:
-        if not is_url(url):
-            if not url.startswith("/"):
-                raise CommandError(f"{url!r}: give a URL, or a path that begins with /")
-        elif home is not None and origin_of(url) != home:
+        refuse_odd_path(url)
+        if home is not None and is_url(url) and origin_of(url) != home:
             raise CommandError(f"{url} is not of {home}, and has a robots.txt of its own")
-        else:
-            origin_of(url)
     if options.urls:
         return list(dict.fromkeys(options.urls))
-    return [options.file if home is not None and not _is_of_file(options.file) else "/"]
+    # The URL of a robots.txt, which all may fetch, stands for its site.
+    return ["/" if home is None or path_of(options.file) == "/robots.txt" else options.file]
 
 
-def _is_of_file(url: str) -> bool:
-    """Whether a URL is that of a robots.txt, which everybody may fetch: its site is meant."""
-    from scrapy_rep.protocol.paths import path_of
-
-    return path_of(url) == "/robots.txt"
-
-
-def _body(source: Source, terminal: Terminal) -> bytes:
+def _body(file: Input, call: Call) -> bytes:
     """The octets to read; none, if the site has no file.
 
     Raises:
         CommandError: the site is unreachable.
     """
-    from scrapy_rep.protocol.access.events import AccessResult, name_of
+    if file.access_result is AccessResult.UNAVAILABLE and file.answer is not None:
+        call.complain(
+            f"{file.name} is not there ({event_name(file.answer.event)}): by RFC 9309, all may "
+            "fetch everything"
+        )
+        return b""
+    file.refuse_absent()
+    return file.body
 
-    answer = source.answer
-    if answer is None or answer.access_result is AccessResult.SUCCESSFUL:
-        return source.body
-    if answer.access_result is AccessResult.UNREACHABLE:
-        from .comparing import refuse_without_file
 
-        refuse_without_file(source)
-    terminal.complain(
-        f"scrapy rep agents: {source.name} is not there ({name_of(answer.event)}): by RFC 9309, "
-        "all may fetch everything"
-    )
-    return b""
+def _order(binding: Binding) -> tuple[int, str, str]:
+    crawler = binding.crawler
+    return _PURPOSES.index(crawler.purpose), crawler.operator.lower(), crawler.name
+
+
+def _write_text(
+    found: Sequence[Binding], accidents: Sequence[Accident], outlined: Outline, call: Call
+) -> None:
+    """What is found for each URL; what is alike for several, and the legend, come once."""
+    said: dict[Hashable, str] = {}
+    for url in dict.fromkeys(one.url for one in found):
+        _write_url([one for one in found if one.url == url], accidents, said, call)
+    known = {one.crawler.name for one in found}
+    _write_section("names in the file", dict.fromkeys(_name_words(outlined, known)), call)
+    call.line(f"by a list of {DATED}; ? is not certain, and --json says why")
+    if any(map(_mark, _shown(found, accidents, call))):
+        call.line("! no parser of RFC 9309 can match this name; the crawler itself may")
+    call.line()
+
+
+def _write_url(
+    found: Sequence[Binding], accidents: Sequence[Accident], said: dict[Hashable, str], call: Call
+) -> None:
+    """What is found for one URL; crawlers out of use come apart.
+
+    What was found for the URLs before it, and for which of them first, is in `said`.
+    """
+    own = [one for one in accidents if one.binding in found]
+    in_use = [one for one in found if not one.crawler.is_obsolete]
+    shown = _shown(found, accidents, call)
+    rows = [one for one in shown if not one.crawler.is_obsolete]
+    call.line(call.paint(safe(found[0].url), "bold"))
+    _write_table(rows, call)
+    if len(rows) < len(shown):
+        call.line(call.paint("names out of use", "bold"))
+        _write_table([one for one in shown if one.crawler.is_obsolete], call)
+    if len(rows) < len(in_use):
+        left = count_of(len(in_use) - len(rows), "crawler")
+        counts = Counter(one.access.value for one in in_use if not _is_named(one))
+        rest = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+        call.line(f"and {left} that the file does not name (--all): {rest}")
+    call.line()
+    alike = frozenset((one.crawler.name, one.access, bool(one.doubts)) for one in in_use)
+    first = said.setdefault(alike, found[0].url)
+    if first == found[0].url:
+        _write_summary(in_use, call)
+    else:
+        call.line(f"each crawler has the same verdict here as for {safe(first)}")
+    words = [f"{one.binding.crawler.token}: {one.words}" for one in own]
+    _write_section("banned by accident, it seems", words, call)
+    call.line()
+
+
+def _shown(
+    found: Sequence[Binding], accidents: Sequence[Accident], call: Call
+) -> Sequence[Binding]:
+    """All, if that is wanted; else those whose group the file names, or that it bans by accident.
+
+    Of those that are out of use, it tells on demand alone.
+    """
+    if call.options.all or call.options.purpose or call.options.operator:
+        return found
+    banned = [one.binding for one in accidents]
+    return [
+        one for one in found if not one.crawler.is_obsolete and (_is_named(one) or one in banned)
+    ]
+
+
+def _is_named(binding: Binding) -> bool:
+    return binding.is_own_group or binding.is_fallback
+
+
+def _write_table(rows: Sequence[Binding], call: Call) -> None:
+    cells = [
+        (
+            one.crawler.purpose,
+            cut(one.crawler.operator, _OPERATOR_CELLS),
+            f"{cut(one.crawler.token, _CRAWLER_CELLS)}{_mark(one)}",
+            f"{one.access.value}{'?' if one.doubts else ''}",
+            _by(one),
+        )
+        for one in rows
+    ]
+    if cells:
+        call.table([("purpose", "operator", "crawler", "verdict", "by"), *cells])
+
+
+def _mark(binding: Binding) -> str:
+    return "!" if name_by_rfc(binding.crawler) is not None else ""
+
+
+def _by(binding: Binding) -> str:
+    """The line that decides; and whose group it is in, if not in the crawler's own."""
+    if binding.access is Access.NOT_BOUND:
+        return "-"
+    line = str(binding.verdict.line or "-")
+    return line if binding.is_own_group or not binding.group else f"{line} {binding.group}"
+
+
+def _write_summary(found: Sequence[Binding], call: Call) -> None:
+    """How many of each purpose may fetch, and who may train on it, answer from it and search it."""
+    rows = [("purpose", *(access.value for access in Access), "not certain")]
+    for purpose in _PURPOSES:
+        own = [one for one in found if one.crawler.purpose == purpose]
+        counts = Counter(one.access for one in own)
+        if own:
+            numbers = (*(counts[access] for access in Access), sum(bool(one.doubts) for one in own))
+            rows.append((purpose, *map(str, numbers)))
+    if found:
+        call.table(rows)
+        call.line()
+    for purpose, question in _QUESTIONS.items():
+        asked = [one for one in found if one.crawler.purpose == purpose]
+        _write_question(f"who can {question}", asked, call)
+
+
+def _write_question(title: str, found: Sequence[Binding], call: Call) -> None:
+    """Who may, and who may not, by their operators; one is certain if one of its crawlers is."""
+    lines = []
+    for access in Access:
+        own = [one for one in found if one.access is access]
+        certain = {_who(one.crawler) for one in own if not one.doubts}
+        names = dict.fromkeys(_who(one.crawler) for one in own)
+        said = ", ".join(name if name in certain else f"{name}?" for name in names)
+        if names:
+            lines.append(f"{access.value}: {said}")
+    colours = {access.value: colour for access, colour in _COLOURS.items()}
+    _write_section(title, lines, call, colours)
+
+
+def _who(crawler: Crawler) -> str:
+    """The operator; the crawler itself, if that could be anyone."""
+    is_anyone = crawler.operator == "unknown" or crawler.operator.startswith("anyone")
+    return crawler.token if is_anyone else crawler.operator
+
+
+def _write_section(
+    title: str, texts: Iterable[str], call: Call, colours: Mapping[str, str] | None = None
+) -> None:
+    """A title and some texts, each wrapped; words before a colon may have a colour."""
+    for number, text in enumerate(texts):
+        if number == 0:
+            call.line(call.paint(title, "bold"))
+        lines = textwrap.wrap(text, _COLUMNS - 2, subsequent_indent="    ")
+        word, colon, rest = lines[0].partition(":")
+        colour = (colours or {}).get(word)
+        lines[0] = f"{call.paint(word, colour)}{colon}{rest}" if colour else lines[0]
+        call.lines(lines, "  ")
+
+
+def _name_words(outlined: Outline, known: set[str]) -> Iterator[str]:
+    """What is to be said of names in the file: out of use; or not found by parsers of the RFC."""
+    for block in outlined.blocks:
+        for line in block.agents:
+            name = line.value.decode("utf-8", "replace")
+            crawler = crawler_of(name_of(line.value)) or crawler_of(name)
+            if crawler is None or crawler.name not in known:
+                continue
+            where = f"line {line.number}: {safe(line.value)}"
+            if crawler.is_obsolete:
+                yield f"{where} is out of use{_successors(crawler)}"
+            read = name_by_rfc(crawler)
+            if read is not None:
+                reads = f"only {read!r}" if read else "no name at all"
+                yield (
+                    f"{where}: no parser of RFC 9309 can match {crawler.token!r}, it reads {reads}"
+                )
+
+
+def _successors(crawler: Crawler) -> str:
+    names = [
+        other.token
+        for other in CRAWLERS
+        if other.operator == crawler.operator and not other.is_obsolete
+    ]
+    return f"; {crawler.operator} has {', '.join(names)}" if names else f" ({crawler.operator})"
+
+
+def _rows(found: Sequence[Binding], accidents: Sequence[Accident]) -> Iterator[dict[str, Any]]:
+    """Each crawler and URL, for programs."""
+    by_binding = {(one.binding.crawler.token, one.binding.url): one for one in accidents}
+    for binding in found:
+        crawler, verdict = binding.crawler, binding.verdict
+        accident = by_binding.get((crawler.token, binding.url))
+        yield {
+            "url": binding.url,
+            "crawler": crawler.token,
+            "operator": crawler.operator,
+            "purpose": crawler.purpose,
+            "access": binding.access.name.lower(),
+            "file_allows": verdict.allowed,
+            "group": binding.group or None,
+            "group_is": _group_is(binding),
+            "line": verdict.line or None,
+            "rule": None if verdict.rule is None else str(verdict.rule),
+            "obeys": crawler.obeys,
+            "is_certain": not binding.doubts,
+            "doubts": list(binding.doubts),
+            "accident": None if accident is None else accident.sign.value,
+            "accident_words": None if accident is None else accident.words,
+            "name_by_rfc_9309": crawler.token if (read := name_by_rfc(crawler)) is None else read,
+            "is_obsolete": crawler.is_obsolete,
+            "is_user_triggered": crawler.is_user_triggered,
+            "by": crawler.by,
+            "seen": crawler.seen or None,
+            "list_of": DATED,
+        }
+
+
+def _group_is(binding: Binding) -> str:
+    if binding.group in ("", EVERYONE):
+        return "everyone" if binding.group else "none"
+    return "own" if binding.is_own_group else "fallback"
+
+
+def _write_csv(rows: Iterator[dict[str, Any]], call: Call) -> None:
+    """A table with a head; lists are joined by semicolons, and unknown values are empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for number, row in enumerate(rows):
+        if number == 0:
+            writer.writerow(row)
+        writer.writerow(map(_cell, row.values()))
+    call.lines(text.getvalue().splitlines())
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return "; ".join(value)
+    return "" if value is None else csv_cell(safe(value))

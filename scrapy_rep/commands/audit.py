@@ -1,30 +1,12 @@
-"""``scrapy rep audit``: lists, explains, verifies, replays, redacts and exports audit trails."""
+"""Read audit trails of crawls.
 
-from __future__ import annotations
-
-import argparse
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from .running import CommandError
-
-if TYPE_CHECKING:
-    from scrapy.settings import Settings
-
-    from scrapy_rep.proof.trail_reading import Run
-    from scrapy_rep.proof.warc_check import ArchiveRun
-
-    from .terminal import Terminal
-
-SUMMARY = "read audit trails of crawls"
-DESCRIPTION = """\
 Read the trails that crawls write into REP_AUDIT_DIR: every decision, with the octets that decided.
 RUN is the folder of one run; audit/latest is the last one. verify tells whether a trail is whole
 and was not changed since; that the crawler told the truth, no trail can show. It takes the folder
 of a run in REP_WARC_DIR too. replay reads each robots.txt again from the trail alone, and judges
-again; with --policy or --agent, it tells what would have been."""
-EXAMPLES = """\
-examples:
+again; with --policy or --agent, it tells what would have been.
+
+Examples:
   scrapy rep audit list audit
   scrapy rep audit explain audit/latest https://example.com/private/x
   scrapy rep audit verify audit/latest
@@ -36,56 +18,83 @@ examples:
 
 exit status: 0 all is well; 1 nothing is there, or verify or replay found something wrong, or
 another policy or agent would have decided otherwise; 2 wrong usage; 4 not settled: a part of the
-trail is missing, or cannot be judged again"""
+trail is missing, or cannot be judged again
+"""
 
-_ACTIONS = {
-    "list": "the runs in a folder",
-    "explain": "each decision on a URL, with the lines that decided",
-    "verify": "whether a trail, or a WARC archive, is whole and unchanged",
-    "replay": "judge again, from the trail alone",
-    "redact": "a new trail without the queries of URLs",
-    "export": "decisions as JSON lines or CSV",
-}
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from scrapy import Request
+
+from scrapy_rep.proof import trail_records as records
+from scrapy_rep.proof import warc_check
+from scrapy_rep.proof.manifests import opened
+from scrapy_rep.proof.spool import MANIFEST, SpoolFile
+from scrapy_rep.proof.trail_check import check
+from scrapy_rep.proof.trail_reading import Grounds, Run, TrailError, TrailLine, run_at, runs_in
+from scrapy_rep.proof.trail_records import Query, line, redaction
+from scrapy_rep.proof.trail_writer import packed
+from scrapy_rep.proof.warc_check import ArchiveRun, archive_at
+from scrapy_rep.protocol.lines import clean
+
+from .replaying import replay
+from .running import FOUND, OK, UNSETTLED, Call, CommandError, unreadable
+from .terminal import count_of, csv_cell, cut, moment, safe, span
+
+OPTIONS = """
+action list|explain|verify|replay|redact|export  list: the runs in a folder; explain: each decision
+ on a URL, with the lines that decided; verify: whether a trail, or a WARC archive, is whole and
+ unchanged; replay: judge again, from the trail alone; redact: a new trail without the queries of
+ URLs; export: decisions as JSON lines or CSV
+run [RUN]  the folder of a run; for list, that of all runs
+url [URL]  with explain
+--policy NAME  with replay: another REP_POLICY
+--agent TOKEN  with replay: another product token
+--query hash|drop=drop  with redact (default: drop)
+--format jsonl|csv=jsonl  with export (default: jsonl)
+-o --output PATH  with redact and export
+--json  write JSON lines
+"""
+
+_CONTEXT_LINES = 2
+_LINE_CELLS = 100
+_BODIES_OCTETS = 1 << 28
+_KEY_OCTETS = 1 << 10
+_DONE = {records.DROP: "dropped"}  # the others are words as they are
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of this subcommand."""
-    actions = "; ".join(f"{name}: {what}" for name, what in _ACTIONS.items())
-    parser.add_argument("action", choices=_ACTIONS, metavar="ACTION", help=actions)
-    parser.add_argument(
-        "run", nargs="?", metavar="RUN", help="the folder of a run; for list, that of all runs"
-    )
-    parser.add_argument("url", nargs="?", metavar="URL", help="with explain")
-    parser.add_argument("--policy", metavar="NAME", help="with replay: another REP_POLICY")
-    parser.add_argument("--agent", metavar="TOKEN", help="with replay: another product token")
-    parser.add_argument(
-        "--query", choices=("hash", "drop"), default="drop", help="with redact (default: drop)"
-    )
-    parser.add_argument(
-        "--format", choices=("jsonl", "csv"), default="jsonl", help="with export (default: jsonl)"
-    )
-    parser.add_argument("-o", "--output", metavar="PATH", help="with redact and export")
-    parser.add_argument("--json", action="store_true", help="write JSON lines")
-
-
-def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> int:
+def run(call: Call) -> int:
     """Do one of the actions.
 
     Raises:
         CommandError: the usage is wrong, or there is no trail.
     """
-    from scrapy_rep.proof.trail_reading import TrailError
-
+    options, action = call.options, call.options.action
     _check(options)
     try:
-        if options.action == "list":
-            return _list(options, settings, terminal)
-        archive = _archive(options)
-        if archive is not None:
-            from .archives import verify_archive
-
-            return verify_archive(archive, terminal, as_json=options.json)
-        return _of_run(options, _run(options), terminal)
+        if action == "list":
+            root = options.run or call.settings.get("REP_AUDIT_DIR")
+            if not root:
+                raise CommandError("list what? Give the folder of the runs, or set REP_AUDIT_DIR")
+            return _list(Path(root).expanduser(), call)
+        if options.run is None:
+            raise CommandError(f"{action} what? Give the folder of a run, such as audit/latest")
+        path = Path(options.run)
+        if action == "verify":
+            archive = archive_at(path)
+            return _verify(run_at(path), call) if archive is None else _verify_warc(archive, call)
+        return {"explain": _explain, "replay": replay, "redact": redact, "export": export}[action](
+            run_at(path), call
+        )
     except TrailError as error:
         raise CommandError(str(error)) from error
 
@@ -101,49 +110,343 @@ def _check(options: argparse.Namespace) -> None:
         raise CommandError("redact writes a new trail: give its folder with -o")
 
 
-def _run(options: argparse.Namespace) -> Run:
-    from scrapy_rep.proof.trail_reading import run_at
-
-    if options.run is None:
-        raise CommandError(f"{options.action} what? Give the folder of a run, such as audit/latest")
-    return run_at(Path(options.run))
-
-
-def _archive(options: argparse.Namespace) -> ArchiveRun | None:
-    """The WARC archive that is to be verified; None if it is a trail, or anything else."""
-    from scrapy_rep.proof.warc_check import archive_at
-
-    if options.action != "verify" or options.run is None:
-        return None
-    return archive_at(Path(options.run))
-
-
-def _list(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> int:
-    from .trails import list_runs
-
-    root = options.run or settings.get("REP_AUDIT_DIR")
-    if not root:
-        raise CommandError("list what? Give the folder of the runs, or set REP_AUDIT_DIR")
-    return list_runs(Path(root).expanduser(), terminal, as_json=options.json)
+def _list(root: Path, call: Call) -> int:
+    """A line for each run; reads only their beginnings and ends."""
+    unreadable: list[TrailError] = []
+    rows = [_row(run) for run in runs_in(root, unreadable.append)]
+    for error in unreadable:
+        call.terminal.complain(f"left out: {error}")
+    if not rows:
+        call.terminal.complain(f"{root}: no trail is here")
+        return FOUND
+    if call.is_json:
+        for row in rows:
+            call.row(row)
+    else:
+        call.table([tuple(rows[0]), *(tuple(map(_cell, row.values())) for row in rows)])
+    return UNSETTLED if unreadable else OK
 
 
-def _of_run(options: argparse.Namespace, found: Run, terminal: Terminal) -> int:
-    if options.action == "explain":
-        from .trails import explain
+def _row(run: Run) -> dict[str, Any]:
+    end = (run.manifest or {}).get("end") or {}
+    began, gaps = run.head.get("at"), end.get("gaps", 0)
+    state = f"ended: {end.get('reason')}" if end else "without an end"
+    return {
+        "run": run.path.name,
+        "spider": run.head.get("spider"),
+        "began": moment(float(began)) if isinstance(began, (int, float)) else None,
+        "allowed": end.get("allowed"),
+        "disallowed": end.get("disallowed"),
+        "exempt": end.get("exempt"),
+        "state": state + (f", {count_of(gaps, 'gap')}" if gaps else ""),
+    }
 
-        return explain(found, options.url, terminal, as_json=options.json)
-    if options.action == "verify":
-        from .trails import verify
 
-        return verify(found, terminal, as_json=options.json)
-    if options.action == "replay":
-        from .replaying import replay
+def _cell(value: Any) -> str:
+    return "-" if value is None else f"{value:,}" if isinstance(value, int) else safe(value)
 
-        return replay(
-            found, terminal, preset=options.policy, agent=options.agent, as_json=options.json
+
+def _verify(run: Run, call: Call) -> int:
+    """Tell whether a trail is whole and unchanged."""
+    found = check(run)
+    row = {
+        "run": run.name,
+        "problems": found.problems,
+        "missing": found.missing,
+        "records": found.record_count,
+        "unmarked": found.unmarked,
+        "last_n": found.last_n,
+        "counts": {kind: found.counts[kind] for kind in records.OUTCOMES},
+        "lost": {kind: found.lost[kind] for kind in records.OUTCOMES},
+        "manifest_sha256": run.manifest_sha256,
+    }
+    note = ""
+    if found.unmarked:
+        lines = count_of(found.unmarked, "line")
+        note = f"note: {lines} at the end of a segment are covered by no mark"
+    counts = {_DONE.get(kind, kind): found.counts[kind] for kind in records.OUTCOMES}
+    return _tell_check(row, run.path, counts, note, call)
+
+
+def _verify_warc(run: ArchiveRun, call: Call) -> int:
+    """Tell whether a WARC archive is whole and unchanged."""
+    found = warc_check.check(run)
+    row = {
+        "run": run.path.name,
+        "problems": found.problems,
+        "missing": found.missing,
+        "records": found.counts.total(),
+        "counts": dict(found.counts),
+        "manifest_sha256": run.manifest_sha256,
+    }
+    return _tell_check(row, run.path, found.counts, "", call)
+
+
+def _tell_check(
+    row: dict[str, Any], path: Path, counts: dict[str, int], note: str, call: Call
+) -> int:
+    status = FOUND if row["problems"] else UNSETTLED if row["missing"] else OK
+    if call.is_json:
+        call.row(row)
+        return status
+    for word, colour, texts in (
+        ("wrong", "red", row["problems"]),
+        ("missing", "yellow", row["missing"]),
+    ):
+        for text in texts:
+            call.line(f"{call.paint(word, colour, 'bold')}: {safe(text)}")
+    if note:
+        call.line(note)
+    words = {FOUND: "was changed or damaged", UNSETTLED: "is not complete", OK: "is whole"}
+    held = ", ".join(f"{count:,} {safe(kind)}" for kind, count in counts.items())
+    call.line(f"{safe(row['run'])} {words[status]}: {row['records']:,} records; {held}")
+    if row["manifest_sha256"]:
+        call.line(f"SHA-256 of {path / 'manifest.json'}: {row['manifest_sha256']}")
+    return status
+
+
+def _explain(run: Run, call: Call) -> int:
+    """Show each decision on a URL; FOUND if there is none.
+
+    Reads the trail once, and keeps the policies of a segment, and up to 256 MB of files.
+    """
+    url = call.options.url
+    wanted, status = _spellings(run, url), FOUND
+    for record, policy, body in _with_grounds(run):
+        if record.get("url") not in wanted and record.get("page") not in wanted:
+            continue
+        status = OK
+        if call.is_json:
+            call.row({**record, "policy": policy})
+            continue
+        call.lines(_explanation(record, policy, body))
+        call.line()
+    if status == FOUND:
+        call.terminal.complain(f"{safe(run.name)} holds no decision on {url}")
+    return told_of_damage(run, call, status)
+
+
+def _spellings(run: Run, url: str) -> set[str]:
+    """How a trail may hold a URL that its user gives."""
+    kept = run.head.get("settings", {})
+    query = Query(kept.get("REP_AUDIT_QUERY", "keep")) if isinstance(kept, dict) else Query.KEEP
+    key = b""
+    if query is Query.HASH:
+        try:
+            with opened(run.path / "key") as file:
+                key = file.read(_KEY_OCTETS)
+        except OSError as error:
+            raise CommandError(
+                f"queries are hashed in this trail, and its key cannot be read: {error}"
+            ) from error
+    made = redaction(query, key)
+    spellings = {made(url)}
+    try:
+        spellings.add(made(Request(url).url))
+    except ValueError as error:
+        raise CommandError(f"{url!r} is no URL: {error}") from error
+    return spellings
+
+
+def _with_grounds(run: Run) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]]:
+    """Each numbered record with its policy and the octets of its file."""
+    grounds = Grounds()
+    bodies: dict[str, bytes] = {}
+    octets = 0
+    for place, record in run.records():
+        kind = record["t"]
+        grounds.take(place, record)
+        if kind == records.BODY:
+            try:
+                body = records.octets_of(record)
+            except ValueError:
+                continue
+            if octets + len(body) <= _BODIES_OCTETS:
+                bodies[f"sha256:{record.get('sha256')}"] = body
+                octets += len(body)
+        elif kind in records.NUMBERED:
+            policy = grounds.policy_of(record)
+            yield record, policy, bodies.get((policy or {}).get("body", ""))
+
+
+def _explanation(
+    record: dict[str, Any], policy: dict[str, Any] | None, body: bytes | None
+) -> Iterator[str]:
+    yield f"{safe(record.get('url') or record.get('page'))}"
+    yield f"  {_outcome(record)}"
+    if body is not None and record.get("line"):
+        yield from _context(body, int(record["line"]))
+    by = f", by {safe(record['by'])}" if "by" in record else ""
+    yield f"  number {record['n']}, at {moment(float(record['at']))}{by}"
+    if policy is not None:
+        yield from _policy_words(policy, float(record["at"]))
+
+
+def _outcome(record: dict[str, Any]) -> str:
+    kind = record["t"]
+    if kind == records.EXEMPT:
+        return f"exempt ({safe(record['why'])}): robots.txt was not asked"
+    if kind == records.DROP:
+        return f"dropped after its browser was redirected: {safe(record['reason'])}"
+    if kind == records.WITHHELD:
+        because = safe(record["because"]["text"])
+        return f"{safe(record['outcome'])}: {safe(record['what'])} ({because})"
+    word = "allowed" if record["allowed"] else "disallowed"
+    why = safe(record["reason"])
+    if "rule" in record:
+        group = safe(record.get("group", ""))
+        why = f"line {record['line']} (group {group}): {safe(record['rule'])}"
+    waited = record.get("waited_seconds")
+    after = f", after {waited:g} s" if isinstance(waited, float) else ""
+    return f"{word} by {why}; {safe(record['outcome'])}{after}"
+
+
+def _context(body: bytes, number: int) -> Iterator[str]:
+    """The deciding line, with a few before and after it."""
+    lines = clean(body)[0].split(b"\n")
+    first = max(number - 1 - _CONTEXT_LINES, 0)
+    for at, text in enumerate(lines[first : number + _CONTEXT_LINES], start=first + 1):
+        mark = ">" if at == number else " "
+        yield f"  {mark} {at:>5} | {cut(safe(text), _LINE_CELLS)}".rstrip()
+
+
+def _policy_words(policy: dict[str, Any], at: float) -> Iterator[str]:
+    fetched_at = policy.get("fetched_at")
+    age = f", {span(at - fetched_at)} old" if isinstance(fetched_at, (int, float)) else ""
+    stale = ", a stale copy" if policy.get("is_stale") else ""
+    result = safe(policy.get("access_result") or "not fetched")
+    source = safe(policy.get("source", "unknown"))
+    yield (
+        f"  robots.txt of {safe(policy['origin'])}: {safe(policy['event'])} ({result}), from "
+        f"{source}{age}{stale}"
+    )
+    if "body" in policy:
+        yield f"    octets judged: {safe(policy['body'])}"
+    for number, hop in enumerate(policy.get("hops", ())):
+        came = hop.get("status") or hop.get("failure") or "not known"
+        when = f" at {moment(float(hop['at']))}" if "at" in hop else ""
+        copied = "; not fetched: from the copy of that origin" if hop["source"] == "store" else ""
+        lead = "->" if number else "from"
+        yield f"    {lead} {safe(hop['uri'])} ({safe(came)}{when}{copied})"
+
+
+_URLS = ("url", "page", "uri", "location")
+_COLUMNS = (
+    *("n", "at", "t", "url", "allowed", "reason", "line", "rule", "group", "by", "outcome"),
+    *("why", "p", "origin", "event", "meaning", "source", "is_stale", "fetched_at", "body"),
+)
+
+
+def redact(run: Run, call: Call) -> int:
+    """Write a new trail without queries, whose manifest names the old one.
+
+    Raises:
+        CommandError: the old trail was changed, or the new one cannot be written.
+    """
+    found = check(run)
+    if found.problems:
+        raise CommandError(
+            f"{run.path} was changed or damaged, so a trail made of it would prove nothing: "
+            "see scrapy rep audit verify",
+            FOUND,
         )
-    from .redacting import export, redact
+    target = Path(call.options.output)
+    made = redaction(Query(call.options.query), secrets.token_bytes(32))
+    try:
+        target.mkdir(parents=True)
+        segments = [_redacted(one.lines, target / one.plain_name, made) for one in run.segments]
+        _write_manifest(run, target, segments)
+    except OSError as error:
+        raise unreadable(target, error) from error
+    call.line(f"{target}: {found.record_count:,} records, without the queries of URLs")
+    return OK
 
-    if options.action == "redact":
-        return redact(found, Path(options.output), options.query, terminal)
-    return export(found, options.output, options.format, terminal)
+
+def _redacted(
+    lines: Callable[[], Iterator[TrailLine]], path: Path, made: Callable[[str], str]
+) -> dict[str, Any]:
+    """A segment without queries; its marks are made anew."""
+    segment = SpoolFile(path)
+    for found in lines():
+        if found.record is None or found.is_torn:
+            continue
+        record = _without_queries(found.record, made)
+        if record["t"] == records.MARK:
+            record.update(lines=segment.records, sha256=segment.sha256)
+        segment.append(line(record).encode("ascii"), 1)
+    segment.close()
+    return {**segment.facts, "name": packed(path).name}
+
+
+def _without_queries(record: dict[str, Any], made: Callable[[str], str]) -> dict[str, Any]:
+    held: dict[str, Any] = {
+        name: made(value) if name in _URLS and isinstance(value, str) else value
+        for name, value in record.items()
+    }
+    if "hops" in held:
+        held["hops"] = [_without_queries(hop, made) for hop in held["hops"]]
+    if record.get("t") in records.NUMBERED and held != record:
+        held["redacted"] = True
+    return held
+
+
+def _write_manifest(run: Run, target: Path, segments: list[dict[str, Any]]) -> None:
+    before = run.manifest or {}
+    held = {
+        "v": records.VERSION,
+        "run": run.name,
+        "segments": segments,
+        "gaps": before.get("gaps", 0),
+        "end": before.get("end"),
+        "redacted_from": {"run": run.name, "manifest_sha256": run.manifest_sha256},
+    }
+    (target / MANIFEST).write_text(json.dumps(held, indent=2) + "\n", encoding="ascii")
+
+
+def export(run: Run, call: Call) -> int:
+    """Write each decision with the facts of its policy, as JSON lines or CSV."""
+    count, output = 0, call.options.output
+    with _opened(output) as file:
+        table = csv.writer(file) if call.options.format == "csv" else None
+        if table is not None:
+            table.writerow(_COLUMNS)
+        for row in _rows(run):
+            count += 1
+            if table is None:
+                file.write(json.dumps(row) + "\n")
+            else:
+                table.writerow([csv_cell(row.get(name, "")) for name in _COLUMNS])
+    if output is not None:
+        call.line(f"{output}: {count:,} decisions")
+    return told_of_damage(run, call, OK if count else FOUND)
+
+
+def told_of_damage(run: Run, call: Call, status: int) -> int:
+    """The status of a command that has read all records; damage is told, and no success."""
+    if not run.damaged_count:
+        return status
+    places = count_of(run.damaged_count, "damaged place")
+    call.terminal.complain(f"{safe(run.name)} has {places}: scrapy rep audit verify tells where")
+    return UNSETTLED if status == OK else status
+
+
+@contextmanager
+def _opened(output: str | None) -> Iterator[TextIO]:
+    if output is None:
+        yield sys.stdout
+        return
+    try:
+        with Path(output).open("w", encoding="utf-8", newline="") as file:
+            yield file
+    except OSError as error:
+        raise unreadable(output, error) from error
+
+
+def _rows(run: Run) -> Iterator[dict[str, Any]]:
+    grounds = Grounds()
+    wanted = ("origin", "event", "meaning", "source", "is_stale", "fetched_at", "body")
+    for place, record in run.records():
+        grounds.take(place, record)
+        if record["t"] in records.NUMBERED:
+            policy = grounds.policy_of(record) or {}
+            yield {**{name: policy[name] for name in wanted if name in policy}, **record}

@@ -1,31 +1,10 @@
-"""``scrapy rep cache``: shows and deletes entries of the store."""
+"""Look into the store of answers.
 
-from __future__ import annotations
-
-import argparse
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from .running import FOUND, OK, UNREACHABLE, CommandError
-from .sources import is_url, origin_of
-from .terminal import in_columns, width_of
-
-if TYPE_CHECKING:
-    from scrapy.settings import Settings
-
-    from scrapy_rep.cache.base import Browsable, Store
-    from scrapy_rep.cache.entry import Key
-    from scrapy_rep.protocol.access.origin import Origin
-
-    from .terminal import Terminal
-
-SUMMARY = "look into the store of answers"
-DESCRIPTION = """\
 Show, delete, refresh or export the answers that this project's crawls have stored (REP_STORE,
 REP_STORE_PATH, REP_REDIS_URL). An origin is a URL, or a host, which stands for https://host.
-Answers to different User-Agents, or to another REP_FETCH_META, are stored apart."""
-EXAMPLES = """\
-examples:
+Answers to different User-Agents, or to another REP_FETCH_META, are stored apart.
+
+Examples:
   scrapy rep cache list
   scrapy rep cache show https://example.com
   scrapy rep cache log example.com
@@ -35,238 +14,227 @@ examples:
   scrapy rep cache export > answers.jsonl
 
 exit status: 0 done; 1 there is nothing to show or to delete; 2 wrong usage; 3 a refreshed site, or
-the store in Redis, is unreachable"""
+the store in Redis, is unreachable
+"""
 
-_ACTIONS = {
-    "list": "the origins and their states",
-    "show": "all that is stored of some origins",
-    "log": "the versions of some origins' files, the newest first (REP_STORE_VERSIONS)",
-    "purge": "delete the entries of some origins",
-    "refresh": "fetch the files of some origins again",
-    "export": "write entries as JSON lines",
-}
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from scrapy_rep.analysis.findings import findings
+from scrapy_rep.cache.base import Browsable, Remembering
+from scrapy_rep.cache.entry import Entry, Key, key_of
+from scrapy_rep.protocol.access.events import AccessResult, access_result, name_of
+from scrapy_rep.protocol.access.knowledge import Copy, Outage
+from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
+from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.usage.tdmrep import TdmFile
+from scrapy_rep.reading import digest_of
+
+from .inputs import named_origin
+from .kept import Kept, answer_words, is_watched, kept_store, refreshed
+from .running import FOUND, OK, UNREACHABLE, Call, CommandError
+from .terminal import count_of, date, safe, span, step_dict, way_words, when
+
+OPTIONS = """
+action list|show|log|purge|refresh|export  list: the origins and their states; show: all that is
+ stored of some origins; log: the versions of some origins' files, the newest first
+ (REP_STORE_VERSIONS); purge: delete the entries of some origins; refresh: fetch the files of some
+ origins again; export: write entries as JSON lines
+origins [ORIGIN...]  by default all, for list and export
+--all  all origins, for purge and refresh
+--user-agent TEXT  only entries fetched with a User-Agent that holds this
+--yes  with purge --all: do not ask
+--body  with show: only the octets of the robots.txt
+"""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of this subcommand."""
-    actions = "; ".join(f"{name}: {what}" for name, what in _ACTIONS.items())
-    parser.add_argument("action", choices=_ACTIONS, metavar="ACTION", help=actions)
-    parser.add_argument(
-        "origins", nargs="*", metavar="ORIGIN", help="by default all, for list and export"
-    )
-    parser.add_argument("--all", action="store_true", help="all origins, for purge and refresh")
-    parser.add_argument(
-        "--user-agent",
-        metavar="TEXT",
-        help="only entries fetched with a User-Agent that holds this",
-    )
-    parser.add_argument("--yes", action="store_true", help="with purge --all: do not ask")
-    parser.add_argument(
-        "--body", action="store_true", help="with show: only the octets of the robots.txt"
-    )
-
-
-def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> int:
+def run(call: Call) -> int:
     """Do one of the actions."""
-    named = [origin_of(text if is_url(text) else f"https://{text}") for text in options.origins]
+    options, action = call.options, call.options.action
+    named = list(map(named_origin, options.origins))
     if named and options.all:
         raise CommandError("give origins or --all, not both")
-    if options.action in ("show", "log", "purge", "refresh") and not named and not options.all:
-        raise CommandError(f"{options.action} what? Name origins, or give --all")
-    if options.action == "refresh":
+    if action in ("show", "log", "purge", "refresh") and not named and not options.all:
+        raise CommandError(f"{action} what? Name origins, or give --all")
+    if action == "refresh":
         if options.user_agent is not None:
             raise CommandError(
                 "refresh fetches as this project does: set USER_AGENT with -s instead"
             )
-        return _refresh(named, settings, terminal)
-    from .kept import kept_store
-
-    with kept_store(settings) as store:
-        keys = _keys(store, named, options, settings)
-        do: Callable[..., int] = {
-            "list": _list,
-            "show": _show,
-            "log": _log,
-            "purge": _purge,
-            "export": _export,
-        }[options.action]
-        return do(store, keys, options, settings, terminal)
+        return _refresh(named, call)
+    with kept_store(call.settings) as kept:
+        return _DO[action](kept, _keys(kept, named, call), call)
 
 
-def _keys(
-    store: Store, named: list[Origin], options: argparse.Namespace, settings: Settings
-) -> list[Key]:
+def _keys(kept: Kept, named: list[Origin], call: Call) -> list[Key]:
     """The keys to act on; a store that cannot list has those of this project's crawls."""
-    from scrapy_rep.cache.base import Browsable
-
-    from .kept import asker_of, keys_in
-
-    if named and options.action in ("show", "log") and not isinstance(store, Browsable):
-        return list(map(asker_of(settings).key, named))
-    return keys_in(_browsable(store, options.action), named, options.user_agent)
-
-
-def _browsable(store: Store, action: str) -> Browsable:
-    """The store, if it can list its entries.
-
-    Raises:
-        CommandError: it cannot.
-    """
-    from scrapy_rep.cache.base import Browsable
-
-    if not isinstance(store, Browsable):
-        kind = type(store)
-        raise CommandError(
-            f"{action}: {kind.__module__}.{kind.__qualname__} cannot list or forget its entries; "
-            "give it the methods of scrapy_rep.cache.base.Browsable (show works with origins "
-            "that you name)"
-        )
-    return store
+    action, agent = call.options.action, call.options.user_agent
+    if named and action in ("show", "log") and not isinstance(kept.store, Browsable):
+        return list(map(kept.key, named))
+    return [
+        key
+        for key in kept.browsable(action).keys()  # noqa: SIM118 - no dict
+        if (not named or key.origin in named)
+        and (agent is None or agent.lower() in key.user_agent.lower())
+    ]
 
 
-def _list(
-    store: Store,
-    keys: list[Key],
-    options: argparse.Namespace,  # noqa: ARG001
-    settings: Settings,
-    terminal: Terminal,
-) -> int:
-    from .entries import row_of
-    from .kept import entries_of
-
-    found = (row_of(entry, settings) for entry in entries_of(store, keys))
-    rows = [row for row in found if row is not None]
+def _list(kept: Kept, keys: list[Key], call: Call) -> int:
+    rows = [_row(entry, kept) for entry in kept.entries(keys)]
     if not rows:
-        terminal.complain("nothing is stored")
+        call.terminal.complain("nothing is stored")
         return FOUND
-    _write_list([("origin", "state", "answer", "octets", "fetched", "as"), *rows], terminal)
+    call.table([("origin", "state", "answer", "octets", "fetched", "as"), *rows])
     return OK
 
 
-def _write_list(rows: list[tuple[str, ...]], terminal: Terminal) -> None:
-    """The table; where a terminal would cut its last column, that holds numbers, told below."""
-    if terminal.columns is None or max(map(width_of, in_columns(rows))) <= terminal.columns:
-        terminal.table(rows)
-        return
-    head, *others = rows
-    askers = dict.fromkeys(row[-1] for row in others)
-    numbers = {asker: str(number) for number, asker in enumerate(askers, 1)}
-    terminal.table([head, *((*row[:-1], numbers[row[-1]]) for row in others)])
-    for asker, number in numbers.items():
-        terminal.line(terminal.wrapped(f"as {number}: {asker}"))
+def _row(entry: Entry, kept: Kept) -> tuple[str, ...]:
+    known, key = entry.known, key_of(entry.origin)
+    event = known.outage.event if known.outage else known.copy.event if known.copy else None
+    return (
+        _place(key),
+        kept.standing(key, known).state.name.lower().replace("_", " "),
+        "-" if event is None else name_of(event),
+        f"{len(known.copy.body):,}" if known.copy else "-",
+        span(time.time() - known.copy.fetched_at) + " ago" if known.copy else "never",
+        safe(key.asker),
+    )
 
 
-def _show(
-    store: Store,
-    keys: list[Key],
-    options: argparse.Namespace,
-    settings: Settings,
-    terminal: Terminal,
-) -> int:
-    from scrapy_rep.cache.entry import key_of
-    from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH
+def _place(key: Key) -> str:
+    """Whose robots.txt an entry is, or the URI of another file."""
+    return str(key.origin) if key.path == ROBOTS_TXT_PATH else safe(key.uri)
 
-    from .entries import place_of, words_of
-    from .kept import entries_of
 
-    if options.body:
+def _key_words(key: Key) -> str:
+    """An origin, and as whom its file was fetched."""
+    return f"{_place(key)} (fetched as {safe(key.asker)})" if key.asker else _place(key)
+
+
+def _show(kept: Kept, keys: list[Key], call: Call) -> int:
+    if call.options.body:
         keys = [key for key in keys if key.path == ROBOTS_TXT_PATH]
-    entries = list(entries_of(store, keys))
-    found = {str(key_of(entry.origin).origin) for entry in entries}
-    named = [
-        str(origin_of(text if is_url(text) else f"https://{text}")) for text in options.origins
-    ]
-    missing = [origin for origin in dict.fromkeys(named) if origin not in found]
+    entries = list(kept.entries(keys))
+    found = {key_of(entry.origin).origin for entry in entries}
+    named = dict.fromkeys(map(named_origin, call.options.origins))
+    missing = [origin for origin in named if origin not in found]
     for origin in missing:
-        terminal.complain(f"nothing is stored of {origin}")
+        call.terminal.complain(f"nothing is stored of {origin}")
     for entry in entries:
-        if options.body:
-            terminal.octets(entry.known.copy.body if entry.known.copy else b"")
+        if call.options.body:
+            call.terminal.octets(entry.known.copy.body if entry.known.copy else b"")
         else:
-            terminal.line(terminal.paint(place_of(key_of(entry.origin)), "bold"))
-            for text in words_of(entry, settings):
-                terminal.line(f"  {text}")
+            call.line(call.paint(_place(key_of(entry.origin)), "bold"))
+            call.lines(_words(entry, kept), "  ")
     return FOUND if missing else OK
 
 
-def _log(
-    store: Store,
-    keys: list[Key],
-    options: argparse.Namespace,  # noqa: ARG001
-    settings: Settings,
-    terminal: Terminal,
-) -> int:
-    from .entries import key_words, version_rows
-    from .kept import versions_of
-    from .watching import is_watched
+def _words(entry: Entry, kept: Kept) -> Iterator[str]:
+    key, known = key_of(entry.origin), entry.known
+    stands = kept.standing(key, known)
+    yield f"state: {stands.state.name.lower().replace('_', ' ')}: {stands.state.value}"
+    if key.path == ROBOTS_TXT_PATH:
+        meaning = stands.meaning.value if stands.meaning else "nothing until it is fetched again"
+        yield f"means: {meaning}{' (stale)' if stands.is_stale else ''}"
+    yield f"fetched as: {safe(key.asker) or '-'}"
+    if known.copy is not None:
+        yield from _copy_words(known.copy, key)
+    if known.outage is not None:
+        yield from _outage_words(known.outage)
 
-    is_empty = True
-    for key in keys:
-        versions = [] if is_watched(key) else versions_of(store, key)
+
+def _copy_words(copy: Copy, key: Key) -> Iterator[str]:
+    yield f"answer: {name_of(copy.event)} ({access_result(copy.event).value})"
+    yield from map("  {}".format, way_words(copy.steps, copy.hops))
+    yield f"fetched: {when(copy.fetched_at)}"
+    yield f"confirmed: {when(copy.confirmed_at)}"
+    yield from map("  {}".format, way_words(copy.confirmed_by, ()))
+    yield f"fresh until: {when(copy.fresh_until)}"
+    yield f"file: {count_of(len(copy.body), 'octet')}, {_content_words(copy.body, key)}"
+    for name, value in copy.headers:
+        yield f"header: {safe(name)}: {safe(value)}"
+
+
+def _content_words(body: bytes, key: Key) -> str:
+    if key.path != ROBOTS_TXT_PATH:
+        return count_of(len(TdmFile.of(body, key.uri).rules), "rule")
+    file = parse(body, key.uri)
+    sitemaps, found = count_of(len(file.sitemaps), "sitemap"), findings(file)
+    return f"{sitemaps}, {count_of(len(found), 'finding')}"
+
+
+def _outage_words(outage: Outage) -> Iterator[str]:
+    yield f"outage: {name_of(outage.event)}, {outage.count} in a row since {when(outage.since)}"
+    yield from map("  {}".format, way_words(outage.steps, outage.hops))
+    yield f"last try: {when(outage.failed_at)}"
+    yield f"next try: {when(outage.retry_at)}"
+
+
+def _log(kept: Kept, keys: list[Key], call: Call) -> int:
+    found = {key: kept.versions(key) for key in keys if not is_watched(key)}
+    for key, versions in found.items():
         if versions:
-            is_empty = False
-            terminal.line(terminal.paint(key_words(key), "bold"))
-            terminal.table(version_rows(versions))
-            terminal.line()
-    if is_empty:
-        terminal.complain("nothing is stored of that")
+            call.line(call.paint(_key_words(key), "bold"))
+            call.table([_VERSION_HEAD, *map(_version_row, versions)])
+            call.line()
+    if not any(found.values()):
+        call.terminal.complain("nothing is stored of that")
         return FOUND
-    _tell_history(store, settings, terminal)
+    note = _history_note(kept, call)
+    if note:
+        call.terminal.complain(f"note: {note}")
     return OK
 
 
-def _tell_history(store: Store, settings: Settings, terminal: Terminal) -> None:
-    """Say why there is nothing but the latest version."""
-    from scrapy_rep.cache.base import Remembering
-    from scrapy_rep.settings import RepSettings
+_VERSION_HEAD = ("from (UTC)", "last seen (UTC)", "answer", "octets", "sha256")
 
-    ours = RepSettings.of(settings)
-    if not isinstance(store, Remembering):
-        terminal.complain(
-            f"note: {type(store).__qualname__} keeps only the latest version; give it the method "
-            "of scrapy_rep.cache.base.Remembering"
+
+def _version_row(copy: Copy) -> tuple[str, ...]:
+    """From when and until when a version was seen, and which it is."""
+    digest = digest_of(copy.body)[:12] if copy.body else "-"
+    octets, answer = f"{len(copy.body):,}", name_of(copy.event)
+    return date(copy.fetched_at), date(copy.confirmed_at), answer, octets, digest
+
+
+def _history_note(kept: Kept, call: Call) -> str:
+    """Why there is nothing but the latest version."""
+    if not isinstance(kept.store, Remembering):
+        kind = type(kept.store).__qualname__
+        method = "give it the method of scrapy_rep.cache.base.Remembering"
+        return f"{kind} keeps only the latest version; {method}"
+    if not call.ours.store_versions:
+        return "REP_STORE_VERSIONS is 0, so new versions replace the old ones; set it to 10, say"
+    if call.ours.redis_url and call.ours.store_local != "sqlite":
+        return (
+            "Redis keeps only the latest version; with REP_STORE_LOCAL = 'sqlite', this machine "
+            "keeps those that it sees"
         )
-    elif not ours.store_versions:
-        terminal.complain(
-            "note: REP_STORE_VERSIONS is 0, so new versions replace the old ones; set it to 10, say"
-        )
-    elif ours.redis_url and ours.store_local != "sqlite":
-        terminal.complain(
-            "note: Redis keeps only the latest version; with REP_STORE_LOCAL = 'sqlite', this "
-            "machine keeps those that it sees"
-        )
+    return ""
 
 
-def _purge(
-    store: Store,
-    keys: list[Key],
-    options: argparse.Namespace,
-    settings: Settings,  # noqa: ARG001
-    terminal: Terminal,
-) -> int:
-    from .entries import key_words
-
-    if options.all and keys and not options.yes:
-        _confirm(len(keys), terminal)
-    browsable = _browsable(store, "purge")
+def _purge(kept: Kept, keys: list[Key], call: Call) -> int:
+    if call.options.all and keys and not call.options.yes:
+        _confirm(count_of(len(keys), "entry", "entries"), call)
+    browsable = kept.browsable("purge")
     purged = [key for key in keys if browsable.forget(key).result()]
     for key in purged:
-        terminal.line(f"purged {key_words(key)}")
+        call.line(f"purged {_key_words(key)}")
     if not purged:
-        terminal.complain("nothing is stored of that")
+        call.terminal.complain("nothing is stored of that")
     return OK if purged else FOUND
 
 
-def _confirm(count: int, terminal: Terminal) -> None:
+def _confirm(what: str, call: Call) -> None:
     """Go on only if the user confirms at the terminal.
 
     Raises:
         CommandError: the user does not, or there is no terminal.
     """
-    from .terminal import count_of
-
-    what = count_of(count, "entry", "entries")
-    answer = terminal.ask(f"Delete {what} from this project's store? [y/N] ")
+    answer = call.terminal.ask(f"Delete {what} from this project's store? [y/N] ")
     if answer is None:
         raise CommandError(
             f"purge --all would delete {what}, and there is no terminal to confirm at; give --yes"
@@ -275,31 +243,65 @@ def _confirm(count: int, terminal: Terminal) -> None:
         raise CommandError("nothing is deleted")
 
 
-def _export(
-    store: Store,
-    keys: list[Key],
-    options: argparse.Namespace,  # noqa: ARG001
-    settings: Settings,
-    terminal: Terminal,
-) -> int:
-    import json
-
-    from .entries import as_dict
-    from .kept import entries_of
-
+def _export(kept: Kept, keys: list[Key], call: Call) -> int:
     status = FOUND
-    for entry in entries_of(store, keys):
-        terminal.line(json.dumps(as_dict(entry, settings)))
+    for entry in kept.entries(keys):
+        call.row(_as_dict(entry, kept))
         status = OK
     return status
 
 
-def _refresh(named: list[Origin], settings: Settings, terminal: Terminal) -> int:
-    """Fetch again; a failure is stored as an outage beside the copy."""
-    from .refreshing import refresh
+def _as_dict(entry: Entry, kept: Kept) -> dict[str, Any]:
+    """The body as text, or in base64 if it is not UTF-8."""
+    key, copy, outage = key_of(entry.origin), entry.known.copy, entry.known.outage
+    stands = kept.standing(key, entry.known)
+    return {
+        "origin": str(key.origin),
+        "user_agent": key.user_agent,
+        "variant": key.variant,
+        "path": key.path,
+        "state": stands.state.name.lower(),
+        "meaning": stands.meaning.value if stands.meaning else None,
+        "is_stale": stands.is_stale,
+        "copy": copy
+        and {
+            "event": name_of(copy.event),
+            "hops": copy.hops,
+            "steps": list(map(step_dict, copy.steps)),
+            "confirmed_by": list(map(step_dict, copy.confirmed_by)),
+            "headers": dict(copy.headers),
+            "fetched_at": copy.fetched_at,
+            "confirmed_at": copy.confirmed_at,
+            "fresh_until": copy.fresh_until,
+            **_body(copy.body),
+        },
+        "outage": outage
+        and {
+            "event": name_of(outage.event),
+            "hops": outage.hops,
+            "steps": list(map(step_dict, outage.steps)),
+            "since": outage.since,
+            "failed_at": outage.failed_at,
+            "count": outage.count,
+            "retry_at": outage.retry_at,
+        },
+    }
 
-    status = OK
-    for origin, word, is_down in refresh(named, settings):
-        terminal.line(f"{origin}: {word}")
-        status = UNREACHABLE if is_down else status
-    return status
+
+def _body(body: bytes) -> dict[str, str]:
+    try:
+        return {"body": body.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"body_base64": base64.b64encode(body).decode("ascii")}
+
+
+def _refresh(named: list[Origin], call: Call) -> int:
+    """Fetch again; a failure is stored as an outage beside the copy."""
+    for origin, answer, _ in refreshed(named, call):
+        call.line(f"{origin}: {answer_words(answer)}")
+        if answer.access_result is AccessResult.UNREACHABLE:
+            call.end_with(UNREACHABLE)
+    return OK
+
+
+_DO = {"list": _list, "show": _show, "log": _log, "purge": _purge, "export": _export}

@@ -1,143 +1,123 @@
-"""``scrapy rep collect``: asks many sites for their robots.txt, and stores the answers."""
+"""Ask many sites for their files, and store them.
 
-from __future__ import annotations
-
-import argparse
-import sys
-import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from .running import OK, CommandError
-from .sources import STDIN
-from .ticking import Ticker
-
-if TYPE_CHECKING:
-    from scrapy.settings import Settings
-
-    from .collecting import Progress
-    from .lists import Wanted
-    from .terminal import Terminal
-
-SUMMARY = "ask many sites for their files, and store them"
-DESCRIPTION = """\
 Ask the sites of a list for their robots.txt, and store the answers: as a crawl of this project
 would, with its settings, its store and its policies. No page is asked for. A list has a host, a
 domain or a URL on each line; in CSV, such as a top list, the first column that is no number
-counts. A run that is stopped goes on where it was when it is called again."""
-EXAMPLES = """\
-examples:
+counts. A run that is stopped goes on where it was when it is called again.
+
+Examples:
   scrapy rep collect domains.txt
   scrapy rep collect top-1m.csv --www both --scheme both
   zcat top.csv.gz | scrapy rep collect - --at-once 200
   scrapy rep collect domains.txt --warc warc
   scrapy rep survey .scrapy/rep/robots.sqlite
 
-exit status: 0 all were asked; 2 wrong usage; 130 stopped, and the next call goes on"""
+exit status: 0 all were asked; 2 wrong usage; 130 stopped, and the next call goes on
+"""
 
-_STOPPED = 130
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.utils.asyncio import run_in_thread
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import DeferredSemaphore
+
+from scrapy_rep.crawl import policies_of, policy_for
+from scrapy_rep.engine.downloader import Downloader
+from scrapy_rep.engine.loops import as_they_come, sleep
+from scrapy_rep.engine.state import is_closing, is_running
+from scrapy_rep.fetching.chosen_store import kind_of
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.errors import InvalidUri
+
+from .engine_work import in_engine
+from .inputs import STDIN, put
+from .running import INTERRUPTED, OK, Call, CommandError, unreadable
+from .terminal import span
+
+OPTIONS = """
+list LIST  a file, or - for standard input
+--scheme https|http|both=https  of hosts (default: https)
+--www no|yes|both=no  whether to put www. before hosts (default: no)
+--column N=0  of CSV, the column of the host, from 1
+--at-once N=64  origins at a time (default: 64)
+--per-address N=2  origins of one address at a time (default: 2); 0: any number, and names are not
+ resolved for that
+--resume FILE  where to note what is done (default: LIST.collect; none for standard input)
+--warc FOLDER  write every exchange as WARC too, each run into a folder of its own in this one
+ (default: REP_WARC_DIR)
+"""
+
 _SCHEMES = {"https": ("https",), "http": ("http",), "both": ("https", "http")}
 _SHOWN_EVENTS = 15
+_WWW = "www."
+_LINE_CHARACTERS = 10_000
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of this subcommand."""
-    parser.add_argument("list", metavar="LIST", help="a file, or - for standard input")
-    parser.add_argument(
-        "--scheme", choices=_SCHEMES, default="https", help="of hosts (default: https)"
-    )
-    parser.add_argument(
-        "--www",
-        choices=("no", "yes", "both"),
-        default="no",
-        help="whether to put www. before hosts (default: no)",
-    )
-    parser.add_argument(
-        "--column", type=int, default=0, metavar="N", help="of CSV, the column of the host, from 1"
-    )
-    parser.add_argument(
-        "--at-once", type=int, default=64, metavar="N", help="origins at a time (default: 64)"
-    )
-    parser.add_argument(
-        "--per-address",
-        type=int,
-        default=2,
-        metavar="N",
-        help="origins of one address at a time (default: 2); 0: any number, and names are not "
-        "resolved for that",
-    )
-    parser.add_argument(
-        "--resume",
-        metavar="FILE",
-        help="where to note what is done (default: LIST.collect; none for standard input)",
-    )
-    parser.add_argument(
-        "--warc",
-        metavar="FOLDER",
-        help="write every exchange as WARC too, each run into a folder of its own in this one "
-        "(default: REP_WARC_DIR)",
-    )
-
-
-def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> int:
+def run(call: Call) -> int:
     """Ask all sites of the list."""
-    from .collecting import Collection, Progress
-    from .lists import Wanted, origins_of
-
-    wanted = Wanted(
+    options = call.options
+    wanted = ListForm(
         _SCHEMES[options.scheme], options.www != "yes", options.www != "no", options.column
     )
-    _check(options, settings)
-    path = _resume_path(options)
+    _check(call)
+    path = None if options.list == STDIN else Path(f"{options.list}.collect")
+    path = Path(options.resume) if options.resume else path
     asked = f"{options.list} --scheme {options.scheme} --www {options.www} --column {wanted.column}"
     progress = Progress(asked) if path is None else Progress.load(path, asked)
-    total, begun = _total(options.list, wanted), progress.count
-    ticker = Ticker(sys.stderr)
-    ours = settings.copy()
-    ours.set("REP_CONCURRENT_FETCHES", options.at_once, priority="cmdline")
-    if options.warc:
-        ours.set("REP_WARC_DIR", options.warc, priority="cmdline")
-    ours.set("CONCURRENT_REQUESTS", max(options.at_once, 16), priority="cmdline")
+    total, begun, began_at = _total(options.list, wanted), progress.count, time.monotonic()
+    call.settings = call.settings.copy()
+    for name, value in (
+        ("REP_CONCURRENT_FETCHES", options.at_once),
+        ("CONCURRENT_REQUESTS", max(options.at_once, 16)),
+        *([("REP_WARC_DIR", options.warc)] if options.warc else []),
+    ):
+        call.settings.set(name, value, priority="cmdline")
 
-    def tell(progress: Progress) -> None:
-        if ticker.is_due:
-            ticker.show(_words(progress, begun, total, ticker.seconds))
+    def words() -> str:
+        return _words(progress, begun, total, max(time.monotonic() - began_at, 1e-9))
 
     targets = origins_of(_lines(options.list), wanted)
-    work = Collection(targets, progress, path, options.at_once, options.per_address, tell)
+    tell = partial(call.terminal.tell_progress, words)
+    work = Collection(call, targets, progress, path, tell)
     try:
-        work.run(ours)
+        work.run()
     finally:
-        ticker.clear()
-    _write(progress, terminal)
+        call.terminal.end_progress()
+    _write(progress, call)
     if progress.is_complete:
         if path is not None:
             path.unlink(missing_ok=True)
         return OK
-    terminal.complain(
-        f"scrapy rep collect: stopped after {progress.count:,}: the next call goes on"
-    )
-    return _STOPPED
+    call.complain(f"stopped after {progress.count:,}: the next call goes on")
+    return INTERRUPTED
 
 
-def _check(options: argparse.Namespace, settings: Settings) -> None:
-    from scrapy_rep.fetching.chosen_store import kind_of
-    from scrapy_rep.settings import RepSettings
-
+def _check(call: Call) -> None:
+    options = call.options
     if options.at_once < 1 or options.per_address < 0 or options.column < 0:
         raise CommandError("--at-once has to be 1 or more, --per-address and --column 0 or more")
-    if kind_of(RepSettings.of(settings)) == "memory":
+    if kind_of(call.ours) == "memory":
         raise CommandError(
             "the answers would be lost at the end: set REP_STORE_PATH, such as with "
             "-s REP_STORE_PATH=robots.sqlite"
         )
-
-
-def _resume_path(options: argparse.Namespace) -> Path | None:
-    if options.resume:
-        return Path(options.resume)
-    return None if options.list == STDIN else Path(f"{options.list}.collect")
 
 
 def _lines(name: str) -> Iterator[str]:
@@ -153,16 +133,12 @@ def _lines(name: str) -> Iterator[str]:
         with Path(name).open(encoding="utf-8", errors="replace") as file:
             yield from file
     except OSError as error:
-        raise CommandError(f"{name}: {error.strerror or error}") from error
+        raise unreadable(name, error) from error
 
 
-def _total(name: str, wanted: Wanted) -> int:
+def _total(name: str, wanted: ListForm) -> int:
     """How many targets the list has; 0 if that is not known."""
-    from .lists import origins_of
-
-    if name == STDIN:
-        return 0
-    return sum(1 for _ in origins_of(_lines(name), wanted))
+    return 0 if name == STDIN else sum(1 for _ in origins_of(_lines(name), wanted))
 
 
 def _words(progress: Progress, begun: int, total: int, seconds: float) -> str:
@@ -170,25 +146,331 @@ def _words(progress: Progress, begun: int, total: int, seconds: float) -> str:
     results = ", ".join(
         f"{progress.counts[name]:,} {name}" for name in ("successful", "unavailable", "unreachable")
     )
-    left = f", {_span((total - progress.count) / rate)} left" if total and rate else ""
+    left = f", {span((total - progress.count) / rate)} left" if total and rate else ""
     of = f" of {total:,}" if total else ""
     return f"{progress.count:,}{of}, {rate:,.0f} a second{left}: {results}"
 
 
-def _span(seconds: float) -> str:
-    days, rest = divmod(seconds, 86_400)
-    clock = time.strftime("%H:%M:%S", time.gmtime(rest))
-    return f"{days:.0f} d {clock}" if days else clock
-
-
-def _write(progress: Progress, terminal: Terminal) -> None:
+def _write(progress: Progress, call: Call) -> None:
     """How many there were by access result, and by event."""
-    counts = progress.counts
-    results = [(name, n) for name, n in counts.most_common() if not name.startswith("event:")]
-    events = [
-        (f"  {name.removeprefix('event:')}", n)
-        for name, n in counts.most_common()
-        if name.startswith("event:")
-    ][:_SHOWN_EVENTS]
-    rows = [("answers", "origins"), *((name, f"{n:,}") for name, n in [*results, *events])]
-    terminal.table(rows)
+    counts = progress.counts.most_common()
+    results = [(name, n) for name, n in counts if not name.startswith("event:")]
+    events = [(f"  {name[6:]}", n) for name, n in counts if name.startswith("event:")]
+    rows = [*results, *events[:_SHOWN_EVENTS]]
+    call.table([("answers", "origins"), *((name, f"{n:,}") for name, n in rows)])
+
+
+@dataclass(frozen=True, slots=True)
+class ListForm:
+    """Which origins a host stands for.
+
+    Attributes:
+        schemes: in order.
+        has_bare: whether the host as it is written is one.
+        has_www: whether that with ``www.`` before it is one; it is not put before another ``www.``.
+        column: of CSV, from 1; 0 for the first that is no number.
+    """
+
+    schemes: tuple[str, ...] = ("https",)
+    has_bare: bool = True
+    has_www: bool = False
+    column: int = 0
+
+
+def origins_of(lines: Iterable[str], wanted: ListForm) -> Iterator[Origin | None]:
+    """The origins of a list, in order; None for a line that names no site, as a head does."""
+    for line in lines:
+        text = line.strip("\ufeff \t\r\n")
+        if text and text[0] != "#":
+            yield from _origins(_site(text[:_LINE_CHARACTERS], wanted.column), wanted)
+
+
+def _site(text: str, column: int) -> str:
+    cells = [cell.strip(" \t\"'") for cell in text.split(",")]
+    if column:
+        return cells[column - 1] if column <= len(cells) else ""
+    return next((cell for cell in cells if cell and not cell.isdigit()), "")
+
+
+def _origins(site: str, wanted: ListForm) -> Iterator[Origin | None]:
+    if "://" in site:
+        yield _origin(site)
+        return
+    if not _may_be_host(site):
+        yield None
+        return
+    hosts = [site] if wanted.has_bare or site.lower().startswith(_WWW) else []
+    if wanted.has_www and not site.lower().startswith(_WWW):
+        hosts.append(_WWW + site)
+    for host in hosts:
+        for scheme in wanted.schemes:
+            yield _origin(f"{scheme}://{host}")
+
+
+def _may_be_host(site: str) -> bool:
+    """Whether it may be a host: a head's ``domain`` has no dot."""
+    return ("." in site or site.startswith(("[", "localhost"))) and "/" not in site.rstrip("/")
+
+
+def _origin(uri: str) -> Origin | None:
+    try:
+        return Origin.of(uri)
+    except InvalidUri:
+        return None
+
+
+BAD = "no site"
+"""The count of lines that name no site."""
+
+_SAVED_EACH_SECONDS = 2.0
+_TIDIED_EACH = 32  # targets: as many idle connections are open at most, beside those in use
+_STOPPING = (
+    "scrapy rep collect: no more sites are asked; it ends with what is under way, "
+    "or at once when Ctrl-C comes twice more"
+)
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a list has been worked through.
+
+    Attributes:
+        done: so many of its targets from the first on are done.
+        beyond: the numbers of those that are done after these.
+        counts: how many there were, by access result and by event.
+        asked: what was asked for, in words; another list or other options are another progress.
+    """
+
+    asked: str
+    done: int = 0
+    beyond: set[int] = field(default_factory=set)
+    counts: Counter[str] = field(default_factory=Counter)
+    is_complete: bool = False
+
+    def finish(self, number: int, *keys: str) -> None:
+        """Note that a target is done."""
+        self.beyond.add(number)
+        while self.done in self.beyond:
+            self.beyond.remove(self.done)
+            self.done += 1
+        self.counts.update(keys)
+
+    def is_done(self, number: int) -> bool:
+        """Whether a target is."""
+        return number < self.done or number in self.beyond
+
+    @property
+    def count(self) -> int:
+        """How many are."""
+        return self.done + len(self.beyond)
+
+    def save(self, path: Path) -> None:
+        """Write it to a file, atomically."""
+        found = {
+            "asked": self.asked,
+            "done": self.done,
+            "beyond": sorted(self.beyond),
+            "counts": dict(self.counts),
+        }
+        put(path, json.dumps(found).encode())
+
+    @classmethod
+    def load(cls, path: Path, asked: str) -> Progress:
+        """Read it, or begin.
+
+        Raises:
+            CommandError: the file is something else, or of another list or other options.
+        """
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            counts = Counter({str(n): int(c) for n, c in found["counts"].items()})
+            loaded = cls(found["asked"], int(found["done"]), {*found["beyond"]}, counts)
+        except FileNotFoundError:
+            return cls(asked)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CommandError(f"{path}: it cannot be resumed from ({error!r})") from error
+        if loaded.asked != asked:
+            raise CommandError(
+                f"{path}: it is of another list or other options ({loaded.asked}): delete it to "
+                "begin anew, or name another with --resume"
+            )
+        return loaded
+
+
+class Addresses:
+    """Bounds how many origins of one address are fetched at a time.
+
+    Names of one hoster lead to the same machine, which should not have to answer all at once.
+    Names are resolved in threads: asyncio's, or with Twisted's other loops those of Scrapy's pool.
+    """
+
+    def __init__(self, limit: int) -> None:
+        """Take how many at a time; 0 for any number, without looking."""
+        self._limit = limit
+        self._places: dict[str, tuple[DeferredSemaphore, Counter[str]]] = {}
+
+    @asynccontextmanager
+    async def place_for(self, host: str) -> AsyncIterator[None]:
+        """A place for an origin, once there is one."""
+        if not self._limit:
+            yield
+            return
+        address = await _address_of(host)
+        places, users = self._places.setdefault(
+            address, (DeferredSemaphore(self._limit), Counter())
+        )
+        users[address] += 1
+        await maybe_deferred_to_future(places.acquire())
+        try:
+            yield
+        finally:
+            places.release()
+            users[address] -= 1
+            if not users[address]:
+                del self._places[address]
+
+
+async def _address_of(host: str) -> str:
+    """The first address of a host; the host itself if it has none, which the fetch will tell."""
+    try:
+        return str(ip_address(host.strip("[]")))
+    except ValueError:
+        pass
+    try:
+        found = await run_in_thread(socket.getaddrinfo, host, None, 0, socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return host
+    return str(found[0][4][0]) if found else host
+
+
+class _Stop:
+    """A stop in order: what is under way is finished, and nothing new begins.
+
+    Scrapy's own stop ends the engine: an answer that comes is kept, but no second request follows,
+    so that what was redirected, is tried again or waits for its turn has to begin anew with the
+    next run. Here the first signal ends nothing: the work looks whether to begin anything more, and
+    the engine ends once all is done. The next signal is Scrapy's first, and the one after it ends
+    the process.
+    """
+
+    def __init__(self) -> None:
+        self.is_asked = False
+        self._before: dict[int, Any] = {}
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Listen for signals while this lasts; other handlers have to be set."""
+        self._before = {
+            number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            yield
+        finally:
+            self._hear_no_more()
+
+    def _ask(self, *_: object) -> None:
+        self.is_asked = True
+        self._hear_no_more()
+        with suppress(OSError):  # below any stream: the interrupted code may be writing to it
+            os.write(2, f"\n{_STOPPING}\n".encode())
+
+    def _hear_no_more(self) -> None:
+        for number, handler in self._before.items():
+            if signal.getsignal(number) == self._ask:
+                signal.signal(number, handler)
+
+
+@dataclass(slots=True)
+class Collection:
+    """The work on a list.
+
+    Attributes:
+        call: the call of the command.
+        targets: origins, or None for what is none, in the same order in each run.
+        progress: where to begin; it is kept up to date.
+        path: where to save that; None for nowhere.
+        tell: called now and then.
+    """
+
+    call: Call
+    targets: Iterator[Origin | None]
+    progress: Progress
+    path: Path | None
+    tell: Callable[[], None]
+    _count: int = 0
+    _is_read: bool = False
+    _saved_at: float = 0.0
+    _stop: _Stop = field(default_factory=_Stop)
+
+    def run(self) -> None:
+        """Ask the sites for their robots.txt; returns when all are done, or on a stop.
+
+        A first signal stops the beginning of more; a second one is Scrapy's, which gives up what
+        needs another request.
+        """
+        try:
+            in_engine(self.call, self._work, None, ends_in_order=True)
+        except CommandError:
+            if not self.progress.count:  # otherwise it was stopped on the way
+                raise
+        finally:
+            self.progress.is_complete = self._is_read and self.progress.done == self._count
+            if self.path is not None:
+                self.progress.save(self.path)
+
+    async def _work(self, crawler: Crawler) -> None:
+        addresses, downloader = Addresses(self.call.options.per_address), Downloader(crawler)
+        # Scrapy gives the connections that are idle at its end a second to close. Where the last
+        # one closes while that second ends, Twisted fails with AlreadyCalledError.
+        crawler.signals.connect(downloader.drop_idle, signals.spider_closed, weak=False)
+        done_count = 0
+        await sleep(0)  # Twisted's loops come here before Scrapy sets its handlers of signals
+        with self._stop.listening():
+            works, at_once = self._works(crawler, addresses), self.call.options.at_once
+            async for number, keys in as_they_come(works, at_once):
+                if keys:
+                    self.progress.finish(number, *keys)
+                done_count += 1
+                if done_count % _TIDIED_EACH == 0:
+                    downloader.drop_idle()
+                self.tell()
+                self._save_now_and_then()
+
+    def _works(
+        self, crawler: Crawler, addresses: Addresses
+    ) -> Iterator[Coroutine[Any, Any, tuple[int, tuple[str, ...]]]]:
+        """The work on each target that is not done, until a stop, or until the crawl is to end."""
+        for number, origin in enumerate(self.targets):
+            if self._stop.is_asked or not _goes_on(crawler):
+                return
+            self._count = number + 1
+            if self.progress.is_done(number):
+                continue
+            if origin is None:
+                self.progress.finish(number, BAD)
+            else:
+                yield self._one(number, origin, crawler, addresses)
+        self._is_read = True
+
+    async def _one(
+        self, number: int, origin: Origin, crawler: Crawler, addresses: Addresses
+    ) -> tuple[int, tuple[str, ...]]:
+        """What became of a target, as keys of counts; none if that was not to be known."""
+        async with addresses.place_for(origin.host):
+            if self._stop.is_asked or not _goes_on(crawler):
+                return number, ()
+            policy = await policy_for(crawler, origin.robots_txt_uri)
+            policies_of(crawler, "collect").forget(origin)
+        result = policy.access_result
+        name = "override" if result is None else result.value
+        return number, (name, f"event:{policy.event}") if _goes_on(crawler) else ()
+
+    def _save_now_and_then(self) -> None:
+        now = time.monotonic()
+        if self.path is not None and now - self._saved_at > _SAVED_EACH_SECONDS:
+            self._saved_at = now
+            self.progress.save(self.path)
+
+
+def _goes_on(crawler: Crawler) -> bool:
+    return is_running(crawler) and not is_closing(crawler)

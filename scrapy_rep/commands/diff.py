@@ -1,249 +1,194 @@
-"""``scrapy rep diff``: what changes between two files, by effect."""
+"""Compare two files by what they mean.
 
-from __future__ import annotations
-
-import argparse
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from .answers import add_refresh_option, answers_of
-from .running import FOUND, OK, UNSETTLED, CommandError
-from .sources import Source, is_url, origin_of, read, refuse_two_stdins, tell_origin
-
-if TYPE_CHECKING:
-    from scrapy.settings import Settings
-
-    from scrapy_rep.analysis.effect.differences import TooMuchToCompare
-    from scrapy_rep.protocol.document import RobotsTxt
-
-    from .comparing import Change, UsageChange
-    from .terminal import Terminal
-
-SUMMARY = "compare two files by what they mean"
-DESCRIPTION = """\
 Tell which URLs change from allowed to disallowed or back between two files, for whom, and by which
 lines; and what changes in what the files say about the use of content (Content-Usage,
 Content-Signal). It compares answers on probe URLs, which are built from the rules and records of
 both files. It does not compare text: files that differ in their words but not in their meaning do
-not differ."""
-EXAMPLES = """\
-examples:
+not differ.
+
+Examples:
   scrapy rep diff old.txt new.txt
   scrapy rep diff https://example.com new.txt --agent Googlebot --agent '*'
   scrapy rep diff https://example.com@2026-11-01 https://example.com
 
 exit status: 0 they mean the same, perhaps but for Sitemap lines; 1 they differ; 2 wrong usage; 3
 there is no file at a URL; 4 not settled: they are too much to compare as a whole, and what was
-compared is told"""
+compared is told
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from scrapy_rep.analysis.effect.differences import Difference, TooMuchToCompare, differences
+from scrapy_rep.analysis.effect.usage_changes import UsageDifference, usage_differences
+from scrapy_rep.protocol.document import RobotsTxt
+from scrapy_rep.protocol.verdict import Verdict
+
+from .inputs import Input, is_url, origin_of, read_all
+from .judging import agents_of, verdict_word
+from .running import AGENT, FOUND, JSON, OK, REFRESH, UNSETTLED, Call, CommandError
+from .terminal import count_of, safe
+
+OPTIONS = f"""
+old OLD  a file, a URL, - for standard input, or ORIGIN@DATE for what the store keeps of that date
+ (REP_STORE_VERSIONS)
+new NEW  likewise
+{AGENT} all that either file names, and '*'
+{JSON}
+{REFRESH}
+"""
 
 _SHOWN = 3  # probe URLs of each change
+_COLOURS = {"y": "green", "n": "red"}
+_LICENSE = "License"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of this subcommand."""
-    parser.add_argument(
-        "old",
-        metavar="OLD",
-        help="a file, a URL, - for standard input, or ORIGIN@DATE for what the store keeps of "
-        "that date (REP_STORE_VERSIONS)",
-    )
-    parser.add_argument("new", metavar="NEW", help="likewise")
-    parser.add_argument(
-        "--agent",
-        action="append",
-        default=[],
-        help="a product token, a User-Agent header, or '*' for all other crawlers; may be "
-        "repeated; by default all that either file names, and '*'",
-    )
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
-    add_refresh_option(parser)
-
-
-def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> int:
+def run(call: Call) -> int:
     """Compare two files."""
-    from .judging import agents_of
-
-    refuse_two_stdins([options.old, options.new])
-    agents = None
-    if options.agent:
-        agents = [agent.name for agent in agents_of(settings, options.agent)]
-    both = _read_both(options, settings)
-    for source in both:
-        tell_origin(source, terminal, "diff")
-    return show_differences(both, agents, terminal, options)
+    names = [call.options.old, call.options.new]
+    agents = [agent.name for agent in agents_of(call)] if call.options.agent else None
+    if all(map(is_url, names)) and len(set(map(origin_of, names))) == 1:
+        raise CommandError(f"both are {origin_of(names[0]).robots_txt_uri}")
+    old, new = read_all(names, call, is_strict=True)
+    for file in (old, new):
+        file.tell_freshness(call)
+    return show_differences(old, new, agents, call)
 
 
-def show_differences(
-    both: Sequence[Source],
-    agents: list[str] | None,
-    terminal: Terminal,
-    options: argparse.Namespace,
-) -> int:
-    """Show what changes between two files for some agents, or for all; with ``--json`` as rows.
+_Kind = TypeVar("_Kind", Difference, UsageDifference)
+
+
+@dataclass(frozen=True)
+class _Change(Generic[_Kind]):
+    """Probe URLs that change in the same way for the same agents; `one` is an example."""
+
+    agents: list[str]
+    paths: tuple[str, ...]
+    one: _Kind
+
+
+def show_differences(old: Input, new: Input, agents: list[str] | None, call: Call) -> int:
+    """Show what changes between two files for some agents, or for all.
 
     Raises:
         CommandError: one of them is not there.
     """
-    from scrapy_rep.protocol.document import parse
-
-    from .comparing import compared, refuse_without_file
-
-    for source in both:
-        refuse_without_file(source)
-    old, new = (parse(source.body, source.uri) for source in both)
-    comparison = compared(old, new, agents)
-    found, unsettled = comparison.changes, comparison.unsettled
-    for change in found:
-        if options.json:
-            _show_json(terminal, change)
-        else:
-            _show_text(terminal, change, old, new)
-    for usage_change in comparison.usage:
-        _show_usage(terminal, usage_change, is_json=options.json)
-    has_new_licences = _show_rest(terminal, old, new, is_json=options.json)
-    if not (options.json or found):
-        terminal.line("no probe URL changes its verdict")
-    if unsettled is not None:
-        _show_unsettled(terminal, unsettled, is_json=options.json)
+    files = before, after = old.parsed(), new.parsed()
+    unsettled: list[TooMuchToCompare] = []
+    verdicts, usage = list[Difference](), list[UsageDifference]()
+    try:
+        verdicts.extend(differences(before, after, agents))
+    except TooMuchToCompare as error:
+        unsettled.append(error)
+    try:
+        usage.extend(usage_differences(before, after, agents))
+    except TooMuchToCompare as error:
+        unsettled.append(error)
+    for change in _together(
+        verdicts, lambda one: (one.before.line, one.after.line, one.after.allowed)
+    ):
+        _show_verdicts(change, files, call)
+    for told in _together(usage, lambda one: (one.category, one.before, one.after, one.because)):
+        _show_usage(told, call)
+    has_new_licences = _show_rest(before, after, call)
+    if not (call.is_json or verdicts):
+        call.line("no probe URL changes its verdict")
+    if unsettled:
+        first = unsettled[0]
+        if call.is_json:  # programs get a last row of their own too
+            row = {"unsettled": first.left, "compared": first.compared}
+            call.row({**row, "probe_urls": first.probe_count})
+        call.complain(f"not settled: {first}")
         return UNSETTLED
-    return FOUND if found or comparison.usage or has_new_licences else OK
+    return FOUND if verdicts or usage or has_new_licences else OK
 
 
-def _read_both(options: argparse.Namespace, settings: Settings) -> list[Source]:
-    """Both files. URLs are fetched in one run of the engine: a process cannot run it twice."""
-    arguments = [options.old, options.new]
-    if not all(map(is_url, arguments)):
-        return [read(argument, settings, is_refresh=options.refresh) for argument in arguments]
-    origins = [origin_of(argument) for argument in arguments]
-    if origins[0] == origins[1]:
-        raise CommandError(f"both are {origins[0].robots_txt_uri}")
-    told = answers_of(settings, origins, is_refresh=options.refresh)
-    return [Source.of_answer(origin, told[origin]) for origin in origins]
+def _together(
+    found: Iterable[_Kind], key_of: Callable[[_Kind], Hashable]
+) -> Iterator[_Change[_Kind]]:
+    """Differences by what makes them, then by the agents that they are for."""
+    by_agent: dict[Hashable, list[_Kind]] = {}
+    for one in found:
+        by_agent.setdefault((one.agent, key_of(one)), []).append(one)
+    together: dict[Hashable, _Change[_Kind]] = {}
+    for some in by_agent.values():
+        one, paths = some[0], tuple(each.path for each in some)
+        change = together.setdefault((key_of(one), paths), _Change([], paths, one))
+        change.agents.append(one.agent)
+    return iter(together.values())
 
 
-def _show_text(terminal: Terminal, change: Change, old: RobotsTxt, new: RobotsTxt) -> None:
-    from .comparing import because_of
-
-    paint = terminal.paint
-    terminal.line(paint(", ".join(change.agents), "bold"))
-    was, now = (
-        paint("allowed", "green") if verdict.allowed else paint("disallowed", "red")
-        for verdict in (change.before, change.after)
-    )
-    terminal.line(f"  {was} -> {now}  {_paths_words(change.paths)}")
-    terminal.line(paint(f"  - {because_of(change.before, old)}", "red"))
-    terminal.line(paint(f"  + {because_of(change.after, new)}", "green"))
-    terminal.line()
-
-
-def _paths_words(paths: tuple[str, ...]) -> str:
-    from .terminal import count_of
-
-    more = len(paths) - _SHOWN
-    also = f"  and {more:,} more" if more > 0 else ""
-    return f"{count_of(len(paths), 'probe URL')}: {'  '.join(paths[:_SHOWN])}{also}"
-
-
-_USAGE_COLOURS = {"y": "green", "n": "red"}
-
-
-def _show_usage(terminal: Terminal, change: UsageChange, *, is_json: bool) -> None:
-    """What the files say of a use, which no verdict shows."""
-    import json
-
-    if is_json:
-        row = {
-            "agents": change.agents,
-            "usage": change.category,
-            "before": change.before,
-            "after": change.after,
-            "paths": change.paths,
-        }
-        terminal.line(json.dumps(row))
+def _show_verdicts(change: _Change[Difference], files: Sequence[RobotsTxt], call: Call) -> None:
+    both: tuple[Verdict, Verdict] = change.one.before, change.one.after
+    if call.is_json:
+        before, after = map(_verdict_dict, both)
+        row = {"agents": change.agents, "before": before, "after": after, "paths": change.paths}
+        call.row(row)
         return
-    paint = terminal.paint
-    was, now = (
-        paint(one, _USAGE_COLOURS.get(one, "yellow")) for one in (change.before, change.after)
-    )
-    terminal.line(paint(", ".join(change.agents), "bold"))
-    terminal.line(f"  {change.category}: {was} -> {now}  {_paths_words(change.paths)}")
-    signs: tuple[tuple[str, str], ...] = ("-", "red"), ("+", "green")
-    for (sign, colour), because in zip(signs, change.because, strict=True):
-        if because:
-            terminal.line(paint(f"  {sign} {because}", colour))
-    terminal.line()
+    because = [_because(verdict, file) for verdict, file in zip(both, files, strict=True)]
+    was, now = (verdict_word(verdict, call) for verdict in both)
+    _show_change(change, f"{was} -> {now}", because, call)
 
 
-_LICENSE = "License"
-_NAMES = "Sitemap", _LICENSE
+def _show_usage(change: _Change[UsageDifference], call: Call) -> None:
+    """What the files say of a use, which no verdict shows."""
+    one = change.one
+    if call.is_json:
+        told = {"usage": one.category, "before": one.before, "after": one.after}
+        call.row({"agents": change.agents, **told, "paths": change.paths})
+        return
+    was, now = (call.paint(word, _COLOURS.get(word, "yellow")) for word in (one.before, one.after))
+    _show_change(change, f"{one.category}: {was} -> {now}", one.because, call)
 
 
-def _show_rest(terminal: Terminal, old: RobotsTxt, new: RobotsTxt, *, is_json: bool) -> bool:
-    """The sitemaps and licences that differ, which no verdict shows; whether licences do."""
-    import json
-
-    before, after = _named(old), _named(new)
-    differ = (
-        [one for one in before if one not in after],
-        [one for one in after if one not in before],
-    )
-    for is_new, found in enumerate(differ):
-        for name, uri in found:
-            if is_json:
-                row = {"record": name, "uri": uri, "before": not is_new, "after": bool(is_new)}
-                terminal.line(json.dumps(row))
-                continue
-            text = f"{'-+'[is_new]} {name}: {_shown_uri(uri)}"
-            terminal.line(terminal.paint(text, "green" if is_new else "red"))
-    return any(name == _LICENSE for found in differ for name, _ in found)
+def _show_change(change: _Change[Any], words: str, because: Sequence[str], call: Call) -> None:
+    more = len(change.paths) - _SHOWN
+    also = f"  and {more:,} more" if more > 0 else ""
+    probes = count_of(len(change.paths), "probe URL")
+    call.line(call.paint(", ".join(change.agents), "bold"))
+    call.line(f"  {words}  {probes}: {'  '.join(change.paths[:_SHOWN])}{also}")
+    for (sign, colour), text in zip((("-", "red"), ("+", "green")), because, strict=True):
+        if text:
+            call.line(call.paint(f"  {sign} {text}", colour))
+    call.line()
 
 
-def _named(file: RobotsTxt) -> dict[tuple[str, str], None]:
-    """The names of records, and the URIs that a file gives there, each once."""
-    uris = file.sitemaps, [licence.uri for licence in file.usage("/").licences]
-    return {(name, uri): None for name, group in zip(_NAMES, uris, strict=True) for uri in group}
+def _because(verdict: Verdict, file: RobotsTxt) -> str:
+    """The line that decides, or the reason for a verdict without one."""
+    if not verdict.line or verdict.rule is None:
+        return verdict.reason.value
+    text = file.octets.split(b"\n")[verdict.line - 1]
+    return f"{verdict.line} | {safe(text)}"
 
 
-def _shown_uri(uri: str) -> str:
-    from scrapy_rep.protocol.verdict import shown
-
-    return shown(uri.encode("utf-8", "surrogateescape"))
-
-
-def _show_unsettled(terminal: Terminal, unsettled: TooMuchToCompare, *, is_json: bool) -> None:
-    """What was compared, on standard error; programs get a last row of their own too."""
-    import json
-
-    if is_json:
-        row = {
-            "unsettled": unsettled.left,
-            "compared": unsettled.compared,
-            "probe_urls": unsettled.probe_count,
-        }
-        terminal.line(json.dumps(row))
-    terminal.complain(f"scrapy rep diff: not settled: {unsettled}")
-
-
-def _show_json(terminal: Terminal, change: Change) -> None:
-    import json
-
-    terminal.line(
-        json.dumps(
-            {
-                "agents": change.agents,
-                "before": _as_dict(change, "before"),
-                "after": _as_dict(change, "after"),
-                "paths": change.paths,
-            }
-        )
-    )
-
-
-def _as_dict(change: Change, which: str) -> dict[str, object]:
-    verdict = change.before if which == "before" else change.after
+def _verdict_dict(verdict: Verdict) -> dict[str, object]:
     return {
         "allowed": verdict.allowed,
         "group": verdict.product_token or None,
         "line": verdict.line,
         "rule": str(verdict.rule) if verdict.rule else None,
     }
+
+
+def _show_rest(before: RobotsTxt, after: RobotsTxt, call: Call) -> bool:
+    """The sitemaps and licences that differ, which no verdict shows; whether licences do."""
+    was, now = _named(before), _named(after)
+    gone, come = [one for one in was if one not in now], [one for one in now if one not in was]
+    for is_new, found in enumerate((gone, come)):
+        for name, uri in found:
+            if call.is_json:
+                call.row({"record": name, "uri": uri, "before": not is_new, "after": bool(is_new)})
+                continue
+            text = f"{'-+'[is_new]} {name}: {safe(uri.encode('utf-8', 'surrogateescape'))}"
+            call.line(call.paint(text, "green" if is_new else "red"))
+    return any(name == _LICENSE for name, _ in (*gone, *come))
+
+
+def _named(file: RobotsTxt) -> dict[tuple[str, str], None]:
+    """The names of records, and the URIs that a file gives there, each once."""
+    sitemaps = [("Sitemap", uri) for uri in file.sitemaps]
+    licences = [(_LICENSE, licence.uri) for licence in file.usage("/").licences]
+    return dict.fromkeys([*sitemaps, *licences])

@@ -1,37 +1,12 @@
-"""``scrapy rep fleet``: how things stand with the crawls that workers share in Redis."""
+"""Look at crawls that several workers share.
 
-from __future__ import annotations
-
-import argparse
-import asyncio
-import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
-from .running import FOUND, OK, CommandError
-from .sources import is_url, origin_of
-
-if TYPE_CHECKING:
-    from scrapy.settings import Settings
-
-    from scrapy_rep.cache.link import Link, LinkDownError
-    from scrapy_rep.fleet.looking import Totals
-
-    from .crawls import Crawl
-    from .fleet_words import View
-    from .terminal import Terminal
-
-SUMMARY = "look at crawls that several workers share"
-DESCRIPTION = """\
 Show how things stand with this project's crawls under RepRedisScheduler (REP_REDIS_URL,
 SCHEDULER_QUEUE_KEY): workers and their leases, what is queued, in flight and done, dead letters,
 pages per second, and how many origins are due, closed, held or unreachable. With several crawls in
 Redis, a line for each. With an ORIGIN (a URL, or a host, which stands for https://host), how things
-stand with that one. It only reads, a little at a time: looking slows no crawl down."""
-EXAMPLES = """\
-examples:
+stand with that one. It only reads, a little at a time: looking slows no crawl down.
+
+Examples:
   scrapy rep fleet
   scrapy rep fleet --watch
   scrapy rep fleet --spider shop --dead 5
@@ -39,7 +14,41 @@ examples:
   scrapy rep fleet --spider shop -s REP_REDIS_URL=redis://10.0.0.5:6379/0 --json
 
 exit status: 0 shown; 1 no such crawl or origin is in Redis; 2 wrong usage; 3 Redis can't be
-reached"""
+reached
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from scrapy import Spider
+from scrapy.settings import Settings
+from scrapy.spiderloader import get_spider_loader
+
+from scrapy_rep.cache.link import Link, LinkDownError
+from scrapy_rep.fleet import looking
+from scrapy_rep.fleet.looking import Lane, Letter, Places, Totals, Worker
+from scrapy_rep.fleet.scripts import prefix_of
+from scrapy_rep.settings import RepSettings
+
+from .inputs import named_origin
+from .running import FOUND, JSON, OK, Call, CommandError
+from .terminal import count_of, cut, in_columns, safe, span
+
+OPTIONS = f"""
+origins [ORIGIN...]  how things stand with these
+--spider NAME...  only the crawl of this spider; may be given more than once
+--watch  look again and again, until Ctrl-C
+--every SECONDS  between two looks, over which pages/s are measured (default: 1; with --watch 2)
+--dead N=0  show the last dead letters, too
+{JSON}
+"""
 
 _EVERY_SECONDS = {False: 1.0, True: 2.0}  # with --watch
 _LEAST_SECONDS, _MOST_SECONDS = 0.1, 3600.0
@@ -48,41 +57,14 @@ _LANES_WATCHED = 20_000  # that each look of --watch goes through
 _PATIENCE_SECONDS = 1.0
 _RETRY_SECONDS = 0.1
 _NAMES = 5
+_USUAL_KEY = "%(spider)s:requests"  # scrapy-redis's
 _RATE_SECONDS = 0.05  # pages per second are not measured over less
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of this subcommand."""
-    parser.add_argument("origins", nargs="*", metavar="ORIGIN", help="how things stand with these")
-    parser.add_argument(
-        "--spider",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="only the crawl of this spider; may be given more than once",
-    )
-    parser.add_argument("--watch", action="store_true", help="look again and again, until Ctrl-C")
-    parser.add_argument(
-        "--every",
-        type=float,
-        metavar="SECONDS",
-        help="between two looks, over which pages/s are measured (default: 1; with --watch 2)",
-    )
-    parser.add_argument(
-        "--dead", type=int, default=0, metavar="NUMBER", help="show the last dead letters, too"
-    )
-    parser.add_argument("--json", action="store_true", help="write JSON lines")
-
-
-def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> int:
+def run(call: Call) -> int:
     """Show how things stand, once or again and again."""
-    _check(options)
-    origins = [
-        str(origin_of(text if is_url(text) else f"https://{text}")) for text in options.origins
-    ]
-    from .crawls import crawls_of
-
-    return asyncio.run(_run(options, crawls_of(settings, options.spider), origins, terminal))
+    _check(call.options)
+    return asyncio.run(_run(call, _crawls(call)))
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -91,27 +73,76 @@ def _check(options: argparse.Namespace) -> None:
     least = _LEAST_SECONDS if options.watch else 0.0
     if not least <= options.every <= _MOST_SECONDS:
         raise CommandError(f"--every {options.every:g}: give {least:g} to {_MOST_SECONDS:g}")
+    options.origins = [str(named_origin(text)) for text in options.origins]
     if not 0 <= options.dead <= _LETTERS_MOST:
         raise CommandError(f"--dead {options.dead}: give a number up to {_LETTERS_MOST}")
 
 
-async def _run(
-    options: argparse.Namespace, crawls: Sequence[Crawl], origins: list[str], terminal: Terminal
-) -> int:
+def _crawls(call: Call) -> list[Crawl]:
+    """The crawls of the spiders that are named; of all spiders of the project, if none is.
+
+    A name that is none of the project's stands for a spider with the project's settings.
+
+    Raises:
+        CommandError: there is none, or no Redis for them.
+        ConfigurationError: a setting is wrong.
+    """
+    classes = dict(_spiders(call.settings))
+    wanted = list(dict.fromkeys(call.options.spider)) or sorted(classes)
+    if not wanted:
+        raise CommandError(
+            "no spiders are here: call this in the folder of a project, or name one with --spider"
+        )
+    found = [_crawl(name, classes.get(name), call.settings) for name in wanted]
+    # Spiders may share a queue, if SCHEDULER_QUEUE_KEY names none of them.
+    at_redis: dict[tuple[str, str], Crawl] = {}
+    for crawl in found:
+        if crawl.url:
+            at_redis.setdefault((crawl.prefix, crawl.url), crawl)
+    if not at_redis:
+        raise CommandError(
+            "REP_REDIS_URL is not set, so no crawl is in Redis; set it, such as with\n"
+            "-s REP_REDIS_URL=redis://localhost:6379/0"
+        )
+    return list(at_redis.values())
+
+
+def _spiders(settings: Settings) -> Iterator[tuple[str, type[Spider]]]:
+    own = settings.copy()
+    own.set("SPIDER_LOADER_WARN_ONLY", True, priority="cmdline")  # one that is broken hides none
+    loader = get_spider_loader(own)
+    for name in loader.list():
+        yield name, loader.load(name)
+
+
+def _crawl(name: str, cls: type[Spider] | None, settings: Settings) -> Crawl:
+    own = settings.copy()
+    if cls is not None:
+        cls.update_settings(own)
+    key = own.get("SCHEDULER_QUEUE_KEY") or _USUAL_KEY
+    try:
+        prefix = prefix_of(key, name)
+    except (KeyError, TypeError, ValueError) as error:
+        raise CommandError(
+            f"SCHEDULER_QUEUE_KEY = {key!r} can't be used ({error!r}): only %(spider)s is replaced "
+            "in it"
+        ) from error
+    return Crawl(name, prefix, RepSettings.of(own).redis_url)
+
+
+async def _run(call: Call, crawls: Sequence[Crawl]) -> int:
     async with _links(crawls) as links:
-        looker = _Looker(options, crawls, links, origins, terminal)
+        looker = _Looker(call, crawls, links)
         await looker.reach()
-        if not options.watch:
+        if not call.options.watch:
             return await looker.once()
         while True:
             await looker.again()
-            await asyncio.sleep(options.every)
+            await asyncio.sleep(call.options.every)
 
 
 @asynccontextmanager
-async def _links(crawls: Sequence[Crawl]) -> AsyncIterator[dict[str, Link]]:
-    from scrapy_rep.cache.link import Link
-
+async def _links(crawls: Iterable[Crawl]) -> AsyncIterator[dict[str, Link]]:
     links = {url: Link(url) for url in {crawl.url for crawl in crawls}}
     for link in links.values():
         link.open()
@@ -125,20 +156,13 @@ async def _links(crawls: Sequence[Crawl]) -> AsyncIterator[dict[str, Link]]:
 class _Looker:
     """Looks at some crawls, and shows them."""
 
-    def __init__(
-        self,
-        options: argparse.Namespace,
-        crawls: Sequence[Crawl],
-        links: dict[str, Link],
-        origins: list[str],
-        terminal: Terminal,
-    ) -> None:
-        self._options = options
+    def __init__(self, call: Call, crawls: Sequence[Crawl], links: dict[str, Link]) -> None:
+        self._call = call
+        self._options = call.options
         self._crawls = crawls
         self._links = links
-        self._origins = origins
-        self._terminal = terminal
-        self._before: dict[Crawl, Totals] = {}
+        self._origins: list[str] = call.options.origins
+        self._before: dict[Crawl, looking.Totals] = {}
 
     async def reach(self) -> None:
         """Look for the first time, at what is counted.
@@ -155,8 +179,6 @@ class _Looker:
 
     async def _failed(self) -> LinkDownError | None:
         """Look; the error if Redis can't be reached."""
-        from scrapy_rep.cache.link import LinkDownError
-
         try:
             for crawl in self._crawls:
                 self._before[crawl] = await self._totals(crawl)
@@ -168,48 +190,39 @@ class _Looker:
         """Show how things stand."""
         there = [crawl for crawl in self._crawls if self._before[crawl].is_there]
         if not there:
-            self._terminal.complain(self._nothing())
+            self._call.terminal.complain(self._nothing())
             return FOUND
         if not self._origins:
             await asyncio.sleep(self._options.every)
         views = await self._views(there)
         for text in self._lines(views):
-            self._terminal.line(text)
+            self._call.line(text)
         missing = self._missing(views)
-        for origin in missing:
-            self._terminal.complain(f"nothing is queued or known of {origin}")
+        for words in missing:
+            self._call.terminal.complain(words)
         return FOUND if missing else OK
 
     async def again(self) -> None:
         """Show how things stand in the place of how they stood before."""
-        from scrapy_rep.cache.link import LinkDownError
-
+        lines: list[str] = []
         try:
-            lines, complaints = await self._news()
+            views = await self._views(self._crawls)
+            there = [view for view in views if view.totals.is_there]
+            lines, complaints = self._lines(there), self._missing(there)
+            complaints = complaints if there else [self._nothing()]
         except LinkDownError as error:
-            lines, complaints = (
-                [],
-                [f"{str(error).rstrip('.')}. It does not answer, and is asked again"],
-            )
-        if self._options.json:
-            for text in lines:
-                self._terminal.line(text)
-            for text in complaints:
-                self._terminal.complain(text)
-            self._terminal.flush()
-        else:
-            self._terminal.screen([*lines, *complaints, ""])
-
-    async def _news(self) -> tuple[list[str], list[str]]:
-        """What there is to show, and to complain of."""
-        views = await self._views(self._crawls)
-        there = [view for view in views if view.totals.is_there]
-        complaints = [f"nothing is queued or known of {one}" for one in self._missing(there)]
-        return [*self._lines(there)], complaints if there else [self._nothing()]
+            complaints = [f"{str(error).rstrip('.')}. It does not answer, and is asked again"]
+        terminal = self._call.terminal
+        if not self._call.is_json:
+            terminal.screen([*lines, *complaints, ""])
+            return
+        for text in lines:
+            terminal.line(text)
+        for text in complaints:
+            terminal.complain(text)
+        terminal.flush()
 
     def _nothing(self) -> str:
-        from .fleet_words import safe
-
         addresses = sorted({self._links[crawl.url].address for crawl in self._crawls})
         names = ", ".join(safe(crawl.name) for crawl in self._crawls[:_NAMES])
         more = len(self._crawls) - _NAMES
@@ -217,25 +230,25 @@ class _Looker:
         return f"Redis at {safe(', '.join(addresses))} has no crawl of {names}{others}"
 
     def _missing(self, views: Sequence[View]) -> list[str]:
-        return [one for one in self._origins if not any(view.lanes.get(one) for view in views)]
+        return [
+            f"nothing is queued or known of {one}"
+            for one in self._origins
+            if not any(view.lanes.get(one) for view in views)
+        ]
 
-    async def _totals(self, crawl: Crawl) -> Totals:
-        from scrapy_rep.fleet.looking import totals
-
-        return await totals(self._links[crawl.url], crawl.prefix)
+    async def _totals(self, crawl: Crawl) -> looking.Totals:
+        return await looking.totals(self._links[crawl.url], crawl.prefix)
 
     async def _views(self, crawls: Sequence[Crawl]) -> list[View]:
         views = [await self._counted(crawl) for crawl in crawls]
         if self._origins:
             return [await self._looked_up(view) for view in views]
         is_one = sum(view.totals.is_there for view in views) == 1
-        if is_one or self._options.json:
+        if is_one or self._call.is_json:
             return [await self._whole(view) for view in views]
         return views
 
     async def _counted(self, crawl: Crawl) -> View:
-        from .fleet_words import View
-
         now, before = await self._totals(crawl), self._before.get(crawl)
         self._before[crawl] = now
         rate, seconds = None, 0.0
@@ -243,40 +256,379 @@ class _Looker:
             seconds = now.now - before.now
         if before is not None and self._options.every and seconds >= _RATE_SECONDS:
             rate = max(0.0, (now.done - before.done) / seconds)
-        address = self._links[crawl.url].address
-        return View(crawl, address, now, rate, seconds)
+        return View(crawl, self._links[crawl.url].address, now, rate, seconds)
 
     async def _looked_up(self, view: View) -> View:
-        from scrapy_rep.fleet.looking import lane
-
-        link = self._links[view.crawl.url]
-        lanes = {one: await lane(link, view.crawl.prefix, one) for one in self._origins}
+        link, prefix = self._links[view.crawl.url], view.crawl.prefix
+        lanes = {one: await looking.lane(link, prefix, one) for one in self._origins}
         return replace(view, lanes=lanes)
 
     async def _whole(self, view: View) -> View:
-        from scrapy_rep.fleet.looking import LANES, letters, places, workers
-
         link, prefix = self._links[view.crawl.url], view.crawl.prefix
-        most = _LANES_WATCHED if self._options.watch else LANES
+        most = _LANES_WATCHED if self._options.watch else looking.LANES
         return replace(
             view,
-            places=await places(link, prefix, view.totals.lanes, most),
-            workers=await workers(link, prefix),
-            letters=await letters(link, prefix, self._options.dead),
+            places=await looking.places(link, prefix, view.totals.lanes, most),
+            workers=await looking.workers(link, prefix),
+            letters=await looking.letters(link, prefix, self._options.dead),
         )
 
     def _lines(self, views: Sequence[View]) -> list[str]:
-        from .fleet_words import as_dict, lane_dicts, lane_words, table_of, words_of
-
-        if self._options.json:
-            found = [
-                one
-                for view in views
-                for one in (lane_dicts(view) if self._origins else [as_dict(view)])
-            ]
-            return [json.dumps(one) for one in found]
+        if self._call.is_json:
+            rows = (lane_dicts(view) if self._origins else [as_dict(view)] for view in views)
+            return [json.dumps(row) for some in rows for row in some]
         if self._origins:
-            return [text for view in views for text in lane_words(view, self._terminal)]
+            return [text for view in views for text in lane_words(view, self._call)]
         if len(views) == 1:
-            return [*words_of(views[0], self._terminal)]
-        return [*table_of(views, self._terminal)] if views else []
+            return list(words_of(views[0], self._call))
+        return list(table_of(views, self._call)) if views else []
+
+
+_COLUMNS = 80
+_WORKERS_SHOWN = 20
+_NAME_CELLS = 12  # at least, of a worker or a crawl
+_TEXT_CELLS = 500  # of what dead letters hold
+_MINUTE_SECONDS = 60
+_SMALL_RATE = 100
+
+# What each place means, and what ends it.
+_STATES = {
+    "idle": "idle: nothing is queued",
+    "unasked": "waits: no worker was asked yet what its robots.txt says",
+    "asked": "waits: a worker was asked what its robots.txt says",
+    "held": "held: its robots.txt is unreachable",
+    "shut": "held: its visit time has not begun",
+    "due": "due: a request may be sent now",
+    "later": "due later: a request may be sent after its delay",
+    "closed": "closed: a request is on its way, and a delay follows it",
+    "full": "full: as many requests are on their way as it takes",
+    "unknown": "unknown: nobody of ours has written what is there",
+}
+_ENDS = {
+    "asked": "another is asked in",
+    "held": "asked again in",
+    "shut": "begins in",
+    "later": "in",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """A crawl that may be there.
+
+    Attributes:
+        name: the spider's.
+        prefix: of its keys.
+        url: of its Redis.
+    """
+
+    name: str
+    prefix: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One crawl at one moment.
+
+    Attributes:
+        crawl: which.
+        address: where its Redis is.
+        totals: what is counted.
+        rate: pages per second; None if it is not known yet.
+        over_seconds: the time over which that was measured.
+        places: in which places its lanes are.
+        workers: its workers.
+        letters: its last dead letters.
+        lanes: what is known of the origins that were named; None if nothing is.
+    """
+
+    crawl: Crawl
+    address: str
+    totals: Totals
+    rate: float | None = None
+    over_seconds: float = 0.0
+    places: Places = field(default_factory=Places)
+    workers: Sequence[Worker] = ()
+    letters: Sequence[Letter] = ()
+    lanes: dict[str, Lane | None] = field(default_factory=dict)
+
+
+def words_of(view: View, call: Call) -> Iterator[str]:
+    """One crawl, line by line."""
+    totals = view.totals
+    began = "-" if totals.epoch else "ended"
+    if totals.began_at is not None:
+        began = f"begun {_ago(totals.now - totals.began_at)}"
+    title = cut(f"{_cut_safe(view.crawl.name)} at {_cut_safe(view.address)}, {began}", _COLUMNS)
+    yield call.paint(title, "bold")
+    for label, value, remark in _facts(view):
+        yield f"  {label:<22}{value:>13}  {remark}".rstrip()
+    if view.workers:
+        yield ""
+        head, *rows = in_columns(_worker_rows(view.workers))
+        yield call.paint(head, "bold")
+        yield from rows
+        if more := totals.workers + totals.dying - len(rows):
+            yield f"... and {more:,} more"
+    yield from _letter_words(view, call)
+
+
+def _facts(view: View) -> Iterator[tuple[str, str, str]]:
+    totals, counts = view.totals, view.places.counts
+    yield "queued", f"{totals.queued:,}", _idle_words(totals)
+    yield "in flight", f"{totals.flying:,}", ""
+    yield "done", f"{totals.done:,}", ""
+    over = f"over the last {_for(view.over_seconds)}" if view.rate is not None else ""
+    yield "pages/s", _rate(view.rate), over
+    kept = "shown by --dead" if totals.letters and not view.letters else ""
+    yield "dead letters", f"{totals.letters:,}", kept
+    if totals.aside:
+        yield "  set aside", f"{totals.aside:,}", "entries that break a rule"
+    if totals.seeds:
+        yield "start URLs", f"{totals.seeds:,}", "given back by workers"
+    about = "the counts marked ~ are estimates" if view.places.is_estimate else ""
+    yield "origins", f"{totals.lanes:,}", about
+    mark = "~" if view.places.is_estimate else ""
+    first = "" if totals.next_at is None else f"the first in {_for(totals.next_at - totals.now)}"
+    yield "  due", f"{totals.due:,}", ""
+    yield "  due later", f"{totals.later:,}", first
+    asked = counts.get("asked", 0)
+    for name, number, remark in (
+        ("closed", counts.get("closed", 0), "a request is out, and a delay follows"),
+        ("full", counts.get("full", 0), "as many requests are out as they take"),
+        ("robots.txt awaited", totals.unasked + asked, f"{mark}{asked:,} are being asked"),
+        ("unreachable, held", counts.get("held", 0), "asked again after a while"),
+        ("visit time, held", counts.get("shut", 0), "until it begins"),
+        ("idle", counts.get("idle", 0), "nothing is queued"),
+        ("unknown", counts.get("unknown", 0), "nobody of ours has written that"),
+    ):
+        if number or name != "unknown":
+            yield f"  {name}", f"{mark}{number:,}", remark if number else ""
+    yield "workers", f"{totals.alive:,}", _worker_remark(totals)
+    if totals.taken_over:
+        yield "  taken over", f"{totals.taken_over:,}", "since the crawl began"
+
+
+def _idle_words(totals: Totals) -> str:
+    if totals.is_clearing:
+        return "a worker deletes all this"
+    if totals.idle_since is None:
+        return ""
+    return f"nothing is left to do since {_for(totals.now - totals.idle_since)}"
+
+
+def _worker_remark(totals: Totals) -> str:
+    late = totals.workers - totals.alive + totals.dying
+    if late:
+        return f"{count_of(late, 'other')} not heard of: to be taken over"
+    if not totals.alive and totals.epoch:
+        return "nobody crawls; what is queued is kept"
+    return ""
+
+
+def _worker_rows(workers: Sequence[Worker]) -> list[list[str]]:
+    rows = [
+        [
+            _cut_safe(worker.name),
+            _lease(worker),
+            f"{worker.flying_count:,}",
+            f"{worker.done_count:,}",
+            _rate(_mean(worker)),
+            "-" if worker.age_seconds is None else span(worker.age_seconds),
+            "starting" if worker.is_starting else "",
+        ]
+        for worker in workers[:_WORKERS_SHOWN]
+    ]
+    rows.insert(0, ["worker", "lease", "in flight", "done", "pages/s", "age", ""])
+    return _narrow(rows)
+
+
+def _narrow(rows: list[list[str]]) -> list[list[str]]:
+    """Rows of which the first cell is cut, so that they fit."""
+    others = max(map(len, in_columns(row[1:] for row in rows))) + 2
+    cells = max(_NAME_CELLS, _COLUMNS - others)
+    return [[cut(row[0], cells), *row[1:]] for row in rows]
+
+
+def _lease(worker: Worker) -> str:
+    if worker.lease_seconds is None:
+        return "taken over"
+    if worker.lease_seconds < 0:
+        return "over"
+    return _for(worker.lease_seconds)
+
+
+def _mean(worker: Worker) -> float | None:
+    age = worker.age_seconds
+    return worker.done_count / age if age is not None and age >= 1 else None
+
+
+def _letter_words(view: View, call: Call) -> Iterator[str]:
+    if not view.letters:
+        return
+    yield ""
+    yield call.paint("dead letters, the newest first", "bold")
+    for letter in view.letters:
+        yield f"{_ago(view.totals.now - letter.at)}: {_cut_safe(letter.url or letter.lane) or '-'}"
+        yield f"  {_cut_safe(letter.reason)}"
+
+
+def table_of(views: Sequence[View], call: Call) -> Iterator[str]:
+    """Several crawls, a line for each."""
+    rows = [
+        ["crawl", "workers", "queued", "in flight", "done", "pages/s", "origins", "due", "dead"]
+    ]
+    for view in views:
+        totals = view.totals
+        numbers = (totals.alive, totals.queued, totals.flying, totals.done)
+        rows.append(
+            [
+                _cut_safe(view.crawl.name),
+                *(f"{number:,}" for number in numbers),
+                _rate(view.rate),
+                *(f"{number:,}" for number in (totals.lanes, totals.due, totals.letters)),
+            ]
+        )
+    head, *lines = in_columns(_narrow(rows))
+    yield call.paint(head, "bold")
+    yield from lines
+
+
+def lane_words(view: View, call: Call) -> Iterator[str]:
+    """The origins that were named, in one crawl."""
+    for origin, lane in view.lanes.items():
+        if lane is None:
+            continue
+        yield call.paint(f"{_cut_safe(origin)} in {_cut_safe(view.crawl.name)}", "bold")
+        for label, words in _lane_facts(lane):
+            yield f"  {label:<12}{words}"
+
+
+def _lane_facts(lane: Lane) -> Iterator[tuple[str, str]]:
+    yield "state", _STATES[lane.place]
+    if lane.until is not None and lane.place in _ENDS:
+        yield "", f"{_ENDS[lane.place]} {_for(lane.until - lane.now)}"
+    if lane.closed_by:
+        holder = _cut_safe(lane.holder) or "no worker that is listed"
+        yield "", f"request {_cut_safe(lane.closed_by)}, with {holder}"
+    yield "queued", f"{lane.queued:,}"
+    for priority, count in sorted(lane.by_priority.items(), reverse=True):
+        if len(lane.by_priority) > 1 or priority:
+            yield "", f"{count:,} of priority {priority}"
+    most = f", of {lane.at_a_time:,} at most" if lane.at_a_time else ""
+    yield "on their way", f" {lane.out:,}{most}"
+    yield "delay", f"{lane.delay_seconds:g} s, over all workers" if lane.delay_seconds else "none"
+    if lane.known_until is not None:
+        yield "known for", f"{_for(lane.known_until - lane.now)} more; then a worker is asked again"
+
+
+def as_dict(view: View) -> dict[str, Any]:
+    """One crawl as JSON; what is not known is null."""
+    totals, counts = view.totals, view.places.counts
+    found: dict[str, Any] = {
+        "crawl": view.crawl.name,
+        "prefix": view.crawl.prefix,
+        "redis": view.address,
+        "at": totals.now,
+        "began_at": totals.began_at,
+        "idle_since": totals.idle_since,
+        "is_clearing": totals.is_clearing,
+        "requests": {
+            "queued": totals.queued,
+            "in_flight": totals.flying,
+            "done": totals.done,
+            "seen": totals.seen,
+            "set_aside": totals.aside,
+            "dead_letters": totals.letters,
+            "start_urls_given_back": totals.seeds,
+        },
+        "pages_per_second": view.rate,
+        "over_seconds": view.over_seconds,
+        "origins": {
+            "known": totals.lanes,
+            "due": totals.due,
+            "due_later": totals.later,
+            "next_due_at": totals.next_at,
+            "closed": counts.get("closed", 0),
+            "full": counts.get("full", 0),
+            "unasked": totals.unasked,
+            "asked": counts.get("asked", 0),
+            "held_unreachable": counts.get("held", 0),
+            "held_visit_time": counts.get("shut", 0),
+            "idle": counts.get("idle", 0),
+            "unknown": counts.get("unknown", 0),
+            "is_estimate": view.places.is_estimate,
+        },
+        "worker_count": totals.alive,
+        "workers_taken_over": totals.taken_over,
+        "workers": [
+            {
+                "name": _text(worker.name),
+                "host": _text(worker.host),
+                "lease_seconds": worker.lease_seconds,
+                "in_flight": worker.flying_count,
+                "done": worker.done_count,
+                "is_starting": worker.is_starting,
+                "age_seconds": worker.age_seconds,
+                "pages_per_second": _mean(worker),
+            }
+            for worker in view.workers
+        ],
+    }
+    if view.letters:
+        found["dead_letters"] = [
+            {
+                "origin": _text(letter.lane),
+                "url": _text(letter.url),
+                "reason": _text(letter.reason),
+                "at": letter.at,
+            }
+            for letter in view.letters
+        ]
+    return found
+
+
+def lane_dicts(view: View) -> Iterator[dict[str, Any]]:
+    """The origins that were named, in one crawl, as JSON."""
+    for origin, lane in view.lanes.items():
+        if lane is not None:
+            yield {
+                "crawl": view.crawl.name,
+                "origin": origin,
+                "at": lane.now,
+                "state": lane.place,
+                "until": lane.until,
+                "queued": lane.queued,
+                "queued_by_priority": {str(p): n for p, n in lane.by_priority.items()},
+                "in_flight": lane.out,
+                "in_flight_at_most": lane.at_a_time or None,
+                "delay_seconds": lane.delay_seconds,
+                "known_until": lane.known_until,
+                "closed_by": _text(lane.closed_by) or None,
+                "worker": _text(lane.holder) or None,
+            }
+
+
+def _cut_safe(value: str | bytes) -> str:
+    """What somebody wrote, fit for a terminal."""
+    return cut(safe(value[:_TEXT_CELLS]), _TEXT_CELLS)
+
+
+def _text(octets: bytes) -> str:
+    return octets.decode("utf-8", "backslashreplace")
+
+
+def _rate(rate: float | None) -> str:
+    if rate is None:
+        return "-"
+    return f"{rate:,.1f}" if rate < _SMALL_RATE else f"{rate:,.0f}"
+
+
+def _for(seconds: float) -> str:
+    """A length of time; below a minute to a tenth of a second."""
+    return f"{max(0.0, seconds):.1f} s" if seconds < _MINUTE_SECONDS else span(seconds)
+
+
+def _ago(seconds: float) -> str:
+    return f"{span(max(0.0, seconds))} ago"

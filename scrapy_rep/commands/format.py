@@ -1,32 +1,13 @@
-"""``scrapy rep format``: rewrites a file, and proves first that its meaning stays the same."""
+"""Rewrite a file in normalised form.
 
-from __future__ import annotations
-
-import argparse
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from .answers import add_refresh_option
-from .running import FOUND, OK, CommandError, Onward
-from .sources import STDIN, read_all, refuse_bad_uri, refuse_two_stdins, tell_origin
-from .writing import proof, show_diff, write
-
-if TYPE_CHECKING:
-    from scrapy.settings import Settings
-
-    from .sources import Source
-    from .terminal import Terminal
-
-SUMMARY = "rewrite a file in normalised form"
-DESCRIPTION = """\
 Rewrite a robots.txt: LF, UTF-8, one record a line in canonical spelling, a group for each set of
 crawlers with equal rules, the one for * last, Sitemap lines at the end. 'compact' also drops
 duplicates and rules without effect. 'compatible' is for weak parsers: a group for each crawler,
 without wildcards where plain rules say the same. Before anything is written, it is proved that the
 new file means the same: for every agent named and for unnamed ones, over probe URLs built from all
-rules of both files."""
-EXAMPLES = """\
-examples:
+rules of both files.
+
+Examples:
   scrapy rep format robots.txt
   scrapy rep format robots.txt --mode compact --write
   scrapy rep format robots.txt --check
@@ -35,100 +16,166 @@ examples:
 exit status: 0 written, or nothing to do; 1 with --check or --diff: it would change; 2 wrong usage,
 or a file cannot be read; 3 there is no file at a URL; 4 not settled: the proof would be too much
 work, and nothing is written; 70 the new file would not mean the same and was not written: please
-report that"""
+report that
+"""
+
+from __future__ import annotations
+
+import os
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from difflib import unified_diff
+from pathlib import Path
+
+from scrapy_rep.analysis.effect.differences import TooMuchToCompare, differences
+from scrapy_rep.analysis.effect.usage_changes import UsageDifference, usage_differences
+from scrapy_rep.analysis.lint.swallowed import swallowed
+from scrapy_rep.analysis.outline import outline
+from scrapy_rep.analysis.rewrite import normal
+from scrapy_rep.protocol.document import parse
+
+from .inputs import Input, put, read_all
+from .running import FOUND, INTERNAL, OK, REFRESH, UNSETTLED, Call, CommandError
+from .terminal import safe
+
+OPTIONS = f"""
+sources FILE|URL|-...  a file, a URL, or - for standard input; several with --write, --check or
+ --diff
+--mode normal|compact|compatible=normal  default: normal
+--check  write nothing; tell if it would change
+| --diff  write the differences only
+| --write  write the new file over the old one
+--uri URL=  where FILE is served, to make sitemaps absolute
+{REFRESH}
+"""
 
 _TOLD = 5
-_MODES = ("normal", "compact", "compatible")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of this subcommand."""
-    parser.add_argument(
-        "sources",
-        nargs="+",
-        metavar="FILE|URL|-",
-        help="a file, a URL, or - for standard input; several with --write, --check or --diff",
-    )
-    parser.add_argument("--mode", choices=_MODES, default="normal", help="default: normal")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--check", action="store_true", help="write nothing; tell if it would change")
-    what.add_argument("--diff", action="store_true", help="write the differences only")
-    what.add_argument("--write", action="store_true", help="write the new file over the old one")
-    parser.add_argument(
-        "--uri", default="", metavar="URL", help="where FILE is served, to make sitemaps absolute"
-    )
-    add_refresh_option(parser)
-
-
-def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> int:
+def run(call: Call) -> None:
     """Rewrite all files."""
-    refuse_two_stdins(options.sources)
-    refuse_bad_uri(options.uri)
+    options = call.options
     if len(options.sources) > 1 and not (options.check or options.diff or options.write):
         raise CommandError("several files: say --write, --check or --diff")
-    onward = Onward("format", terminal)
-    status = OK
-    sources = read_all(
-        options.sources, settings, onward, uri=options.uri, is_refresh=options.refresh
-    )
-    for argument, source in terminal.progress(sources, "files"):
-        with onward:
-            status = max(status, _format(options, argument, source, terminal))
-    return max(status, onward.status)
+    files = read_all(options.sources, call, uri=options.uri)
+    for file in call.terminal.progress(files, "files"):
+        with call.going_on():
+            call.end_with(_format(file, call))
 
 
-def _format(options: argparse.Namespace, argument: str, source: Source, terminal: Terminal) -> int:
+def _format(file: Input, call: Call) -> int:
     """Rewrite one file."""
-    from scrapy_rep.analysis.rewrite.normal import normalise
-
-    tell_origin(source, terminal, "format")
-    if options.write and (argument == STDIN or source.answer is not None):
-        raise CommandError(f"--write needs a FILE, and {source.name} is none")
-    if source.answer is not None:
-        from .comparing import refuse_without_file
-
-        refuse_without_file(source)
-    new = normalise(source.body, options.mode, source.uri)
-    status = proof(source, new, terminal, "format", keeps_usage=True)
+    options = call.options
+    file.tell_freshness(call)
+    if options.write and not file.is_local:
+        raise CommandError(f"--write needs a FILE, and {file.name} is none")
+    file.refuse_absent()
+    new = normal.normalise(file.body, options.mode, file.uri)
+    status = proof(file, new, call, keeps_usage=True)
     if status != OK:
         return status
-    if new != source.body:
-        _tell_swallowed(source, terminal)
+    if new != file.body:
+        _tell_swallowed(file, call)
     if options.check:
-        return _check(source, new, terminal)
+        is_same = new == file.body
+        call.line(f"{file.name}: {'already in this form' if is_same else 'would be rewritten'}")
+        return OK if is_same else FOUND
     if options.diff:
-        return show_diff(source, new, terminal)
+        return show_diff(file, new, call)
     if options.write:
-        terminal.line(write(Path(argument), source, new))
+        call.line(write(file, new))
     else:
-        terminal.octets(new)
+        call.terminal.octets(new)
     return OK
 
 
-def _tell_swallowed(source: Source, terminal: Terminal) -> None:
+def _tell_swallowed(file: Input, call: Call) -> None:
     """Say which crawlers get the rules of the next group: what is written makes that plain."""
-    from scrapy_rep.analysis.lint.swallowed import swallowed
-    from scrapy_rep.analysis.outline import outline
-    from scrapy_rep.protocol.verdict import shown
-
-    found = list(swallowed(outline(source.body, source.uri)))
-    for one in found[:_TOLD]:
-        terminal.complain(
-            f"scrapy rep format: note: {source.name}:{one.agent.number}: "
-            f"{shown(one.agent.value)} gets the rules of the next group (line {one.rule.number}: "
-            f"{shown(one.rule.octets.strip())}), and is written so; write an empty Disallow below "
-            "it if that is not meant"
-        )
-    if len(found) > _TOLD:
-        terminal.complain(
-            f"scrapy rep format: note: {len(found) - _TOLD} more user-agent lines are like that: "
-            "see lint, REP320"
+    lines = [str(one.agent.number) for one in swallowed(outline(file.body, file.uri))]
+    if lines:
+        some = ", ".join(lines[:_TOLD]) + ("" if len(lines) <= _TOLD else " and more")
+        call.complain(
+            f"note: {file.name}: the crawlers of lines {some} get the rules of the next group, and "
+            "are written so; lint tells more, as REP320"
         )
 
 
-def _check(source: Source, new: bytes, terminal: Terminal) -> int:
-    if new == source.body:
-        terminal.line(f"{source.name}: already in this form")
+_LOOKED_AT_OCTETS = 65_536
+_CONTROLS = bytes(octet for octet in range(32) if octet not in b"\t\n\v\f\r")
+_CONTROLS_OF_NO_TEXT = 5  # text has one by accident, but not so many, and 1 in 20
+
+
+def proof(file: Input, new: bytes, call: Call, *, keeps_usage: bool = False) -> int:
+    """OK if both files mean the same; shows the first difference, or what is not proved.
+
+    With `keeps_usage` they have to say the same about the use of content, too.
+    """
+    if new == file.body:
         return OK
-    terminal.line(f"{source.name}: would be rewritten")
-    return FOUND
+    before, after = parse(file.body, file.uri), parse(new, file.uri)
+    try:
+        found = next(differences(before, after), None)
+        usage = next(usage_differences(before, after), None) if keeps_usage else None
+    except TooMuchToCompare as error:
+        call.complain(
+            "not settled, nothing is written: that the new file means the same could not be "
+            f"proved, for {error}"
+        )
+        return UNSETTLED
+    one = found or usage
+    if one is None:
+        return OK
+    what = f" in {one.category}" if isinstance(one, UsageDifference) else ""
+    call.complain(
+        f"internal error, nothing is written: {one.path} for {one.agent} was {one.before}{what} "
+        f"and would be {one.after}. Please report this, with the file"
+    )
+    return INTERNAL
+
+
+def show_diff(file: Input, new: bytes, call: Call) -> int:
+    """Show what would be written, as lines that go and come; FOUND if there are any."""
+    colours = {"+": "green", "-": "red", "@": "cyan"}
+    before, after = (
+        body.decode("utf-8", "backslashreplace").split("\n") for body in (file.body, new)
+    )
+    for line in unified_diff(before, after, file.name, f"{file.name} (new)", lineterm=""):
+        colour = colours.get(line[:1])
+        call.line(call.paint(safe(line), colour) if colour else safe(line))
+    return OK if new == file.body else FOUND
+
+
+def write(file: Input, new: bytes) -> str:
+    """Replace the old file with the new one, atomically; what was done, in words."""
+    path = Path(file.argument)
+    if new == file.body:
+        return f"{path}: already in this form"
+    target = path.resolve()
+    _refuse_to_replace(path, target, file.body)
+    put(target, new)
+    return f"{path}: rewritten, {len(file.body):,} octets before and {len(new):,} now"
+
+
+def _refuse_to_replace(path: Path, target: Path, body: bytes) -> None:
+    """Refuse what a new file in its place would destroy.
+
+    Raises:
+        CommandError: it is read-only, a pipe or a device, or no text.
+    """
+    if not target.is_file():
+        raise CommandError(f"{path}: it is no regular file, and is not replaced")
+    if not os.access(target, os.W_OK):
+        raise CommandError(f"{path}: it is read-only, and is not replaced")
+    if _is_no_text(body):
+        raise CommandError(
+            f"{path}: it is no text (compressed, or UTF-16 without a mark?) and not replaced: "
+            "what no crawler reads in it would be lost"
+        )
+
+
+def _is_no_text(body: bytes) -> bool:
+    """Whether too many octets are control characters: those of a gzip, or the NULs of UTF-16."""
+    if body.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return False
+    start = body[:_LOOKED_AT_OCTETS]
+    controls = len(start) - len(start.translate(None, _CONTROLS))
+    return controls >= _CONTROLS_OF_NO_TEXT and controls * 20 > len(start)

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scrapy_rep.analysis.effect.patterns import is_live, pattern_of
+from scrapy_rep.analysis.effect.rule_patterns import is_live, pattern_of
 from scrapy_rep.analysis.outline import outline
+from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Meaning
-from scrapy_rep.protocol.document import RobotsTxt
+from scrapy_rep.protocol.document import Group, RobotsTxt
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.ruleset import folder_of
 from scrapy_rep.protocol.tokens import EVERYONE, names_of
-from scrapy_rep.protocol.verdict import Rule, shown
+from scrapy_rep.protocol.verdict import Rule
 
-from .terminal import count_of
-
-if TYPE_CHECKING:
-    from scrapy_rep.policy import Policy
-    from scrapy_rep.protocol.document import Group
-
-    from .judging import Agent
-    from .terminal import Terminal
+from .judging import Agent
+from .running import Call
+from .terminal import count_of, safe
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedRule:
     """A rule at its place.
 
     Attributes:
@@ -45,7 +41,7 @@ class Ranked:
         return len(self.pattern)
 
 
-def ranked(group: Group) -> list[Ranked]:
+def ranked(group: Group) -> list[RankedRule]:
     """The rules of a group: the first that matches a URL decides.
 
     The longest come first, of equal ones those that allow (RFC 9309, 2.2.2), and of these the first
@@ -56,13 +52,13 @@ def ranked(group: Group) -> list[Ranked]:
     for pattern, rule, note in sorted(_readings(group), key=_place):
         if not is_live(pattern):
             text = "forbids nothing" if not pattern and not rule.allow else "matches nothing"
-            dead.append(Ranked(rule, pattern, text))
+            dead.append(RankedRule(rule, pattern, text))
             continue
         before = first.setdefault(pattern, rule)
         if before is not rule:
             same = "same as" if before.allow == rule.allow else "loses to"
             note = f"{same} line {before.line}"  # noqa: PLW2901 - what else it is counts less
-        live.append(Ranked(rule, pattern, note))
+        live.append(RankedRule(rule, pattern, note))
     return [*live, *dead]
 
 
@@ -80,77 +76,64 @@ def _place(reading: tuple[str, Rule, str]) -> tuple[int, bool, int]:
     return -len(pattern), not rule.allow, rule.line
 
 
-def write_text(policy: Policy | None, agent: Agent, terminal: Terminal) -> None:
+def write_group(policy: Policy | None, agent: Agent, call: Call) -> None:
     """The group of an agent, for people."""
-    reason = _without_rules(policy)
-    if policy is None or reason:
-        terminal.line(f"  rules for {agent.name}: none, {reason}")
-        return
-    group = policy.robots_txt.group(agent.tokens)
-    if group is None:
-        terminal.line(f"  rules for {agent.name}: none, no group is for it: everything is allowed")
+    group, reason = _group(policy, agent)
+    if policy is None or group is None:
+        call.line(f"  rules for {agent.name}: none, {reason}")
         return
     lines = _agent_lines(policy.robots_txt, group)
     where = f"{'line' if len(lines) == 1 else 'lines'} {', '.join(map(str, lines))}"
     rows = ranked(group)
-    head = f"rules for {agent.name}: group {shown(group.product_token.encode())} ({where})"
-    terminal.line(f"  {terminal.paint(head, 'bold')}; the first that matches decides")
+    head = f"rules for {agent.name}: group {safe(group.product_token)} ({where})"
+    call.line(f"  {call.paint(head, 'bold')}; the first that matches decides")
     width = len(str(max([one.rule.line for one in rows], default=1)))
     for one in rows:
-        number = terminal.paint(f"{one.rule.line:>{width}} |", "blue")
-        colour = "green" if one.rule.allow else "red"
+        number = call.paint(f"{one.rule.line:>{width}} |", "blue")
+        rule = call.paint(str(one.rule), "green" if one.rule.allow else "red")
         octets = count_of(one.octets, "octet")
         told = f"{octets}; {one.note}" if one.note else octets
-        terminal.line(
-            f"    {number} {terminal.paint(str(one.rule), colour)}  "
-            f"{terminal.paint(f'({told})', 'dim')}"
-        )
-    terminal.line(f"    {' ' * width} | all else is allowed, and /robots.txt itself")
+        call.line(f"    {number} {rule}  {call.paint(f'({told})', 'dim')}")
+    call.line(f"    {' ' * width} | all else is allowed, and /robots.txt itself")
     for record in group.other_records:
-        text = f"{shown(record.key)}: {shown(record.value)}"
-        terminal.line(f"    {terminal.paint(f'{record.line:>{width}} |', 'blue')} {text}")
+        number = call.paint(f"{record.line:>{width}} |", "blue")
+        call.line(f"    {number} {safe(record.key)}: {safe(record.value)}")
 
 
-def as_dict(policy: Policy | None, agent: Agent) -> dict[str, Any]:
+def group_dict(policy: Policy | None, agent: Agent) -> dict[str, Any]:
     """The same for programs."""
-    reason = _without_rules(policy)
-    group = None if policy is None or reason else policy.robots_txt.group(agent.tokens)
+    group, reason = _group(policy, agent)
+    file = None if policy is None else policy.robots_txt
+    rows = [] if group is None else ranked(group)
+    others = () if group is None else group.other_records
     found: dict[str, Any] = {
         "agent": agent.name,
-        "robots_txt": policy.robots_txt.uri if policy is not None else None,
+        "robots_txt": None if file is None else file.uri,
         "group": None if group is None else group.product_token,
-        "group_lines": [],
-        "rules": [],
-        "other_records": [],
+        "group_lines": [] if file is None or group is None else _agent_lines(file, group),
+        "rules": [
+            {"line": row.rule.line, "rule": str(row.rule), "octets": row.octets}
+            | {"note": row.note or None}
+            for row in rows
+        ],
+        "other_records": [
+            {"line": one.line, "key": safe(one.key), "value": safe(one.value)} for one in others
+        ],
     }
-    if reason:
+    if policy is None or policy.meaning is not Meaning.RULES:
         found["reason"] = reason
-    if policy is not None and group is not None:
-        found["group_lines"] = _agent_lines(policy.robots_txt, group)
-        found["rules"] = [
-            {
-                "line": one.rule.line,
-                "rule": str(one.rule),
-                "octets": one.octets,
-                "note": one.note or None,
-            }
-            for one in ranked(group)
-        ]
-        found["other_records"] = [
-            {"line": one.line, "key": shown(one.key), "value": shown(one.value)}
-            for one in group.other_records
-        ]
     return found
 
 
-def _without_rules(policy: Policy | None) -> str:
-    """Why no rules decide; empty if they do."""
+def _group(policy: Policy | None, agent: Agent) -> tuple[Group | None, str]:
+    """The group of an agent; or why there is none."""
     if policy is None:
-        return "the store holds nothing usable"
+        return None, "the store holds nothing usable"
     if policy.meaning is Meaning.RULES:
-        return ""
+        group = policy.robots_txt.group(agent.tokens)
+        return group, "no group is for it: everything is allowed"
     word = "allowed" if policy.meaning is Meaning.ALLOW else "disallowed"
-    return f"everything is {word}, whatever a file says ({policy.event or 'as settings say'})"
+    return None, f"everything is {word}, whatever a file says ({policy.event or 'as settings say'})"
 
 
 def _agent_lines(robots_txt: RobotsTxt, group: Group) -> list[int]:

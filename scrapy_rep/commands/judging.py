@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
+import queue
+import sys
 import time
-from dataclasses import dataclass
-from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from threading import Thread
+from typing import Any
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
+from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.effect.matching_rules import Matcher
+from scrapy_rep.analysis.effect.rule_patterns import Matcher
+from scrapy_rep.crawl import policies_of, policy_for
+from scrapy_rep.engine.loops import as_they_come, sleep
 from scrapy_rep.identity import Identity
 from scrapy_rep.policy import Policy
-from scrapy_rep.protocol.access.events import AccessResult, Meaning, access_result
+from scrapy_rep.protocol.access.events import AccessResult, Meaning
 from scrapy_rep.protocol.access.knowledge import status_of
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.extensions.headers import token_from_user_agent
-from scrapy_rep.protocol.extensions.pace import Asked, pace
+from scrapy_rep.protocol.extensions.pace import pace
 from scrapy_rep.protocol.paths import uri_without_dots
 from scrapy_rep.protocol.tokens import EVERYONE, as_product_tokens
-from scrapy_rep.protocol.verdict import Reason, Rule, Verdict, shown
-from scrapy_rep.reading import Reading
-from scrapy_rep.settings import RepSettings
+from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
+from scrapy_rep.sitemaps.web_addresses import origin_of as web_origin_of
 
-from .answers import Freshness
-from .entries import step_dict, step_words
-from .running import CommandError
-
-if TYPE_CHECKING:
-    from scrapy.settings import Settings
-
-    from .opinions import Opinion, Opinions
-    from .sources import Source
+from .engine_work import in_engine
+from .inputs import Freshness, Input, is_url, origin_of, read
+from .kept import reading_of
+from .opinions import Opinion, Opinions
+from .running import FOUND, OK, UNREACHABLE, Call, CommandError
+from .terminal import moment, safe, step_dict, way_words
 
 _DOUBTS = (Code.MARKUP, Code.UTF16, Code.PARSE_LIMIT)
 _NO_ORIGIN = Origin("https", "robots.txt.invalid", 443)
@@ -48,17 +51,17 @@ class Agent:
     tokens: tuple[str, ...]
 
 
-def agents_of(settings: Settings, arguments: list[str]) -> list[Agent]:
+def agents_of(call: Call) -> list[Agent]:
     """The agents of the command line, or that of this project's crawls.
 
     Raises:
         CommandError: one of them cannot name a crawler.
     """
-    if not arguments:
-        identity = Identity(Crawler(Spider, settings))
+    if not call.options.agent:
+        identity = Identity(Crawler(Spider, call.settings))
         identity.settle()
         return [Agent(" or ".join(identity.tokens) or EVERYONE, identity.tokens)]
-    return [_agent(argument) for argument in arguments]
+    return list(map(_agent, call.options.agent))
 
 
 def _agent(argument: str) -> Agent:
@@ -74,37 +77,82 @@ def _agent(argument: str) -> Agent:
     return Agent(token, (token,))
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A verdict on one URL for one agent, and what it is based on.
+def verdict_word(verdict: Verdict | None, call: Call) -> str:
+    """Allowed, disallowed, or unknown, in colour."""
+    if verdict is None:
+        return call.paint("unknown", "yellow")
+    return call.paint("allowed", "green") if verdict.allowed else call.paint("disallowed", "red")
+
+
+@dataclass
+class Judge:
+    """Judges URLs by one policy; it reads the lines and the groups of the file once.
 
     Attributes:
-        url: as given.
-        agent: the crawler.
-        verdict: None if nothing is known.
-        text: the text of the deciding line.
-        lost: the other rules that match, most specific first, if they were requested.
-        policy: the policy that gave the verdict; None if nothing is known.
-        origin: the origin of the file.
-        is_explained: whether `lost` was requested.
-        has_answer: whether the file was fetched, now or before.
-        bare: the URL without its dot segments, which is judged too; empty if it has none.
+        origin: that of the file.
+        policy: the policy; None if nothing is known.
+        call: the call, for its settings.
+        body: the file as it was sent; None if that is not known.
         freshness: where the answer is from, and how old it is; None if there is none.
-        opinions: what other parsers say, if they were asked.
+        has_answer: whether the file was fetched, now or before.
     """
 
-    url: str
-    agent: Agent
-    verdict: Verdict | None
-    text: str
-    lost: tuple[Rule, ...]
-    policy: Policy | None
     origin: Origin
-    is_explained: bool
-    has_answer: bool
-    bare: str
-    freshness: Freshness | None
-    opinions: tuple[Opinion, ...] = ()
+    policy: Policy | None
+    call: Call
+    body: bytes | None = None
+    freshness: Freshness | None = None
+    has_answer: bool = True
+    _matchers: dict[tuple[str, ...], Matcher] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        octets = self.policy.robots_txt.octets if self.policy is not None else b""
+        self.lines = octets.split(b"\n")
+        self.body = octets if self.body is None else self.body
+
+    @classmethod
+    def of_policy(
+        cls,
+        origin: Origin,
+        policy: Policy | None,
+        call: Call,
+        asked_since: float,
+        body: bytes | None = None,
+    ) -> Judge:
+        """The judge for one origin; what was answered before `asked_since` is from the store."""
+        freshness = None
+        if policy is not None and policy.asked_at:
+            freshness = Freshness(policy.asked_at, is_stored=policy.asked_at < asked_since)
+        return cls(origin, policy, call, body, freshness)
+
+    @classmethod
+    def of_input(cls, file: Input, call: Call) -> Judge:
+        """The judge by a file that the user names."""
+        is_file = file.access_result is AccessResult.SUCCESSFUL
+        body = file.body if is_file else b""
+        reading = reading_of(body, file.uri, call.ours.parse_limit_octets)
+        if file.answer is None:
+            policy = Policy(_NO_ORIGIN, 200, Meaning.RULES, reading, ())
+            return cls(_NO_ORIGIN, policy, call, file.body, has_answer=False)
+        origin, answer = Origin.of(file.uri) or _NO_ORIGIN, file.answer
+        at = file.freshness.asked_at if file.freshness is not None else 0.0
+        policy = Policy(
+            origin,
+            answer.event,
+            call.ours.rules.access.meaning(answer.event, status_of(answer.steps)),
+            reading,
+            (),
+            hops=answer.hops,
+            steps=answer.steps,
+            fetched_at=at,
+            asked_at=at,
+        )
+        return cls(origin, policy, call, file.body, file.freshness)
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether a file decides."""
+        return self.policy is not None and self.policy.meaning is Meaning.RULES
 
     @property
     def is_unreachable(self) -> bool:
@@ -112,13 +160,45 @@ class Judgement:
         return self.policy is None or (self.policy.is_unreachable and not self.policy.is_stale)
 
     @property
-    def why(self) -> str:
-        """The reason in words."""
-        if self.verdict is None:
-            return f"the store holds nothing usable of {self.origin}"
-        if self.verdict.rule is not None and self.verdict.rule.octets:
-            return f"line {self.verdict.line}, {self.verdict.rule}"
-        return self.verdict.reason.value
+    def remarks(self) -> list[str]:
+        """What makes the file doubtful as a whole: that it is markup, or is not read to its end."""
+        if self.policy is None or not self.has_rules:
+            return []
+        return [found.message for found in self.policy.findings if found.code in _DOUBTS]
+
+    def judge(self, url: str, agent: Agent) -> Judgement:
+        """The verdict on a URL."""
+        verdict = None if self.policy is None else self.policy.verdict(url, agent.tokens)
+        if verdict is not None and self.has_answer and self._is_skipped(verdict, agent):
+            uri = verdict.robots_txt
+            verdict = Verdict(allowed=False, reason=Reason.CRAWL_DELAY, robots_txt=uri)
+        return Judgement(self, url, agent, verdict)
+
+    def opinions(self, opinions: Opinions, url: str, agent: Agent) -> tuple[Opinion, ...]:
+        """What other parsers say; nothing where no file decides."""
+        if not self.has_rules:
+            return ()
+        absolute = f"{self.origin}{url}" if url.startswith("/") else url
+        return opinions.of(
+            self.body or b"", agent.tokens[0] if agent.tokens else EVERYONE, absolute
+        )
+
+    def _is_skipped(self, verdict: Verdict, agent: Agent) -> bool:
+        """Whether a crawl drops an allowed URL, because the site asks for too long a delay."""
+        if not verdict.allowed or verdict.reason is Reason.IMPLICITLY_ALLOWED or not self.policy:
+            return False
+        ours, asked = self.call.ours, self.policy.asked_of(agent.tokens)
+        limit, excess = ours.crawl_delay_max_seconds, ours.crawl_delay_excess
+        return pace(asked, time.time(), limit, excess).is_skipped
+
+    def matching(self, url: str, agent: Agent) -> list[Rule]:
+        """All rules that match a URL, most specific first."""
+        if self.policy is None or not self.has_rules:
+            return []
+        if agent.tokens not in self._matchers:
+            group = self.policy.robots_txt.group(agent.tokens)
+            self._matchers[agent.tokens] = Matcher(() if group is None else group.rules)
+        return list(self._matchers[agent.tokens].matching(url))
 
     def access_lines(self) -> list[str]:
         """How the file was fetched."""
@@ -128,214 +208,267 @@ class Judgement:
         result = policy.access_result
         word = result.value if result is not None else "not fetched"
         stale = ", an old copy because it is unreachable now" if policy.is_stale else ""
+        at = f"of {moment(policy.fetched_at)}" if policy.fetched_at else "not fetched"
         source = f"; {self.freshness}" if self.freshness else ""
-        lines = [f"robots.txt: {policy.event} ({word}{stale}), {_time(policy.fetched_at)}{source}"]
-        if policy.steps:
-            return lines + [f"  {words}" for words in step_words(policy.steps)]
         hops = policy.hops or (self.origin.robots_txt_uri,)
-        return lines + [
-            f"  {'from' if not number else '->'} {hop}" for number, hop in enumerate(hops)
-        ]
+        way = map("  {}".format, way_words(policy.steps, hops))
+        return [f"robots.txt: {policy.event} ({word}{stale}), {at}{source}", *way]
+
+    def access_dict(self) -> dict[str, Any] | None:
+        """The same as JSON."""
+        policy, freshness = self.policy, self.freshness
+        if policy is None:
+            return None
+        result = policy.access_result
+        return {
+            "robots_txt": self.origin.robots_txt_uri,
+            "event": policy.event,
+            "result": None if result is None else result.value,
+            "hops": list(policy.hops),
+            "steps": list(map(step_dict, policy.steps)),
+            "sha256": policy.sha256 or None,
+            "fetched_at": policy.fetched_at or None,
+            "asked_at": policy.asked_at or None,
+            "source": None if freshness is None else "store" if freshness.is_stored else "site",
+            "is_stale": policy.is_stale,
+        }
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict on one URL for one agent; None if nothing is known."""
+
+    judge: Judge
+    url: str
+    agent: Agent
+    verdict: Verdict | None
 
     @property
-    def remarks(self) -> list[str]:
-        """What makes the file doubtful as a whole: that it is markup, or is not read to its end."""
-        if self.policy is None or self.policy.meaning is not Meaning.RULES:
-            return []
-        return [found.message for found in self.policy.findings if found.code in _DOUBTS]
+    def is_refused(self) -> bool:
+        """Whether the URL must not be fetched."""
+        return self.verdict is None or not self.verdict.allowed
+
+    @property
+    def status(self) -> int:
+        """The exit status that it makes."""
+        return UNREACHABLE if self.judge.is_unreachable else FOUND if self.is_refused else OK
+
+    @property
+    def line(self) -> int:
+        """The number of the deciding line; 0 if none decides."""
+        return 0 if self.verdict is None else self.verdict.line
+
+    @property
+    def why(self) -> str:
+        """The reason in words."""
+        if self.verdict is None:
+            return f"the store holds nothing usable of {self.judge.origin}"
+        if self.verdict.rule is not None and self.verdict.rule.octets:
+            return f"line {self.verdict.line}, {self.verdict.rule}"
+        return self.verdict.reason.value
+
+    @property
+    def text(self) -> str:
+        """The text of the deciding line."""
+        return safe(self.judge.lines[self.line - 1]) if self.line else ""
+
+    @property
+    def lost(self) -> list[Rule]:
+        """The other rules that match, most specific first."""
+        found = self.judge.matching(self.url, self.agent) if self.verdict is not None else []
+        return [rule for rule in found if rule.line != self.line]
+
+    @property
+    def bare(self) -> str:
+        """The URL without its dot segments, which is judged too; empty if it has none."""
+        bare = uri_without_dots(self.url)
+        return "" if bare == self.url else bare
 
     def as_dict(self) -> dict[str, Any]:
-        """What ``--json`` shows."""
+        """The verdict as JSON."""
         verdict = self.verdict
-        rule = verdict.rule if verdict is not None else None
-        found: dict[str, Any] = {
+        return {
             "url": self.url,
             "agent": self.agent.name,
             "allowed": None if verdict is None else verdict.allowed,
             "reason": "unknown" if verdict is None else verdict.reason.name.lower(),
             "group": (verdict.product_token if verdict is not None else "") or None,
-            "rule": None if rule is None else str(rule),
-            "line": verdict.line if verdict is not None else 0,
-            "text": self.text or None,
+            "rule": str(verdict.rule) if verdict is not None and verdict.rule else None,
+            "line": self.line,
         }
-        if self.is_explained:
-            found["lost"] = [
-                {"rule": str(lost), "line": lost.line, "octets": lost.octets} for lost in self.lost
-            ]
-        if self.bare:
-            found["without_dot_segments"] = self.bare
-        if self.remarks:
-            found["remarks"] = self.remarks
-        if self.opinions:
-            found["like"] = {one.parser: one.allowed for one in self.opinions}
-            failures = {one.parser: one.failure for one in self.opinions if one.failure}
-            found.update({"like_failures": failures} if failures else {})
-        if self.has_answer:
-            found["access"] = _access(self.policy, self.origin, self.freshness)
-        return found
 
 
-def _access(
-    policy: Policy | None, origin: Origin, freshness: Freshness | None
-) -> dict[str, Any] | None:
-    if policy is None:
-        return None
-    result = policy.access_result
-    return {
-        "robots_txt": origin.robots_txt_uri,
-        "event": policy.event,
-        "result": None if result is None else result.value,
-        "hops": list(policy.hops),
-        "steps": list(map(step_dict, policy.steps)),
-        "sha256": policy.sha256 or None,
-        "fetched_at": policy.fetched_at or None,
-        "asked_at": policy.asked_at or None,
-        "source": None if freshness is None else "store" if freshness.is_stored else "site",
-        "is_stale": policy.is_stale,
-    }
+_AHEAD = 64  # URLs
+_MOST_JUDGES = 2000
+_LOOK_SECONDS = 0.02
+_AT_ONCE = 200  # URLs that are judged before the engine gets its turn
 
 
-def _time(instant: float) -> str:
-    if not instant:
-        return "not fetched"
-    return f"of {datetime.fromtimestamp(instant, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
-
-
-class Judge:
-    """Judges URLs by one policy; it reads the lines and the groups of the file once.
+class Judges:
+    """The judges of what pages and sitemaps name.
 
     Attributes:
-        policy: the policy; None if nothing is known.
-        freshness: where the answer is from, and how old it is; None if there is none.
+        only: the judge by the one file; None if there is a policy for each origin.
+        limit: how many origins are asked for their robots.txt.
+        left_count: how many URLs were not judged, being of more origins than that.
+    """
+
+    def __init__(self, call: Call, limit: int) -> None:
+        """Take the file that judges all URLs, if the call names one.
+
+        A page or a sitemap may name thousands of origins, and each may keep us waiting: `limit` is
+        how many are asked.
+
+        Raises:
+            CommandError: that file cannot be read, or its URL is none.
+        """
+        robots = call.options.robots
+        self._call = call
+        self._since = time.time()
+        self.only: Judge | None = None
+        self.limit = limit
+        self.left_count = 0
+        self._file_origin: Origin | None = None
+        if robots and is_url(robots):
+            self._file_origin = origin_of(robots)
+        elif robots:
+            self.only = Judge.of_input(read(robots, call), call)
+        self._by_origin: dict[Origin, Judge] = {}
+
+    async def prepare(self, urls: Iterable[str], crawler: Crawler) -> None:
+        """Fetch the files that judge some URLs, several at a time."""
+        found = filter(None, map(web_origin_of, urls))
+        origins = list(islice(dict.fromkeys(found), self.limit)) if self.only is None else []
+        policies = policies_of(crawler, "check")
+        async for _ in as_they_come(map(policies.get, origins), len(origins) or 1):
+            pass
+
+    async def of(self, url: str, crawler: Crawler) -> Judge | None:
+        """The judge of a URL; None if it is not the web's, or of one origin too many."""
+        origin = web_origin_of(url)
+        if origin is None or self.only is not None:
+            return None if origin is None else self.only
+        origin = self._file_origin or origin
+        if origin not in self._by_origin:
+            if len(self._by_origin) >= self.limit:
+                self.left_count += 1
+                return None
+            policy = await policies_of(crawler, "check").get(origin)
+            self._by_origin[origin] = Judge.of_policy(origin, policy, self._call, self._since)
+        return self._by_origin[origin]
+
+    def tell_files(self) -> None:
+        """Say which files judged, and how fresh they are; for programs, as a row of its own."""
+        call, rows = self._call, []
+        for origin, judge in self._by_origin.items():
+            uri, freshness = origin.robots_txt_uri, judge.freshness
+            if freshness is None:
+                continue
+            source = "store" if freshness.is_stored else "site"
+            rows.append({"robots_txt": uri, "source": source, "asked_at": freshness.asked_at})
+            if not call.is_json:
+                call.complain(f"{uri}: {freshness.words}")
+        if call.is_json and rows:
+            call.row({"files": rows})
+
+
+class JudgedStream:
+    """URLs judged in their order as soon as each is read and its policy is there.
+
+    A thread reads; the engine fetches the robots.txt of the next `_AHEAD` URLs at once, so that one
+    slow site holds up the answers behind it, and not the fetches.
     """
 
     def __init__(
         self,
-        origin: Origin,
-        policy: Policy | None,
-        settings: Settings,
-        *,
-        has_answer: bool,
-        freshness: Freshness | None = None,
-        body: bytes | None = None,
+        first: str,
+        urls: Iterator[str],
+        call: Call,
+        judge_of: Callable[[Origin, Policy], Judge],
+        tell: Callable[[str, Judge], None],
     ) -> None:
-        self.freshness = freshness
-        self._origin = origin
-        self._settings = RepSettings.of(settings)
-        self._skipped: dict[tuple[str, ...], bool] = {}
-        self.policy = policy
-        self._has_answer = has_answer
-        octets = policy.robots_txt.octets if policy is not None else b""
-        self._lines = octets.split(b"\n")
-        self._body = octets if body is None else body
-        self._matchers: dict[tuple[str, ...], Matcher] = {}
+        """Take the first URL and the others, how to make a judge, and what is told of each."""
+        self._first = origin_of(first).robots_txt_uri
+        self._call = call
+        self._judge_of = judge_of
+        self._tell = tell
+        self._read: queue.Queue[str | Exception | None] = queue.Queue(_AHEAD)
+        self._is_over = False
+        self._waiting: deque[tuple[str, Origin]] = deque()
+        self._judges: dict[Origin, Judge | Exception | None] = {}  # None: it is under way
+        self._count = 0
+        Thread(
+            target=self._read_all, args=(chain([first], urls),), name="rep-urls", daemon=True
+        ).start()
 
-    @classmethod
-    def of_policy(
-        cls,
-        origin: Origin,
-        policy: Policy | None,
-        settings: Settings,
-        *,
-        asked_since: float,
-        body: bytes | None = None,
-    ) -> Judge:
-        """The judge for one origin; `policy` None if nothing is known.
+    def run(self) -> None:
+        """Judge all.
 
-        What was answered before `asked_since` is from the store. `body` is the file as it was sent,
-        if that is known.
+        Raises:
+            CommandError: the crawl could not run, or standard input not be read.
         """
-        freshness = None
-        if policy is not None and policy.asked_at:
-            freshness = Freshness(policy.asked_at, is_stored=policy.asked_at < asked_since)
-        return cls(origin, policy, settings, has_answer=True, freshness=freshness, body=body)
+        # Where users type URLs, a line of ours would be in their way.
+        is_typed = "-" in self._call.options.urls and sys.stdin is not None and sys.stdin.isatty()
+        in_engine(self._call, self._work, None if is_typed else self._words)
 
-    @classmethod
-    def of_source(cls, source: Source, settings: Settings) -> Judge:
-        """The judge by a file that the user names."""
-        if source.answer is None:
-            reading = _reading(source.body, source.uri, settings)
-            policy = Policy(_NO_ORIGIN, 200, Meaning.RULES, reading, ())
-            return cls(_NO_ORIGIN, policy, settings, has_answer=False, body=source.body)
-        origin = Origin.of(source.uri) or _NO_ORIGIN
-        event = source.answer.event
-        meaning = RepSettings.of(settings).rules.access.meaning(
-            event, status_of(source.answer.steps)
-        )
-        is_file = access_result(event) is AccessResult.SUCCESSFUL
-        reading = _reading(source.body if is_file else b"", source.uri, settings)
-        at = source.freshness.asked_at if source.freshness is not None else 0.0
-        policy = Policy(
-            origin,
-            event,
-            meaning,
-            reading,
-            (),
-            hops=source.answer.hops,
-            steps=source.answer.steps,
-            fetched_at=at,
-            asked_at=at,
-        )
-        return cls(
-            origin, policy, settings, has_answer=True, freshness=source.freshness, body=source.body
-        )
+    def _words(self) -> str:
+        """What is waited for."""
+        under_way = [origin for origin, judge in self._judges.copy().items() if judge is None]
+        if not self._count and len(under_way) < 2:  # noqa: PLR2004
+            return f"fetching {self._first}"
+        left = f"{len(under_way):,} robots.txt under way" if under_way else "waiting for more"
+        return f"{self._count:,} URLs judged, {left}"
 
-    def judge(self, url: str, agent: Agent, *, explains: bool) -> Judgement:
-        """The verdict on a URL; with `explains`, also the rules that lost."""
-        policy = self.policy
-        verdict = None if policy is None else policy.verdict(url, agent.tokens)
-        if verdict is not None and self._has_answer and self._is_skipped(verdict, agent):
-            reason, uri = Reason.CRAWL_DELAY, verdict.robots_txt
-            verdict = Verdict(allowed=False, reason=reason, robots_txt=uri)
-        text = ""
-        if verdict is not None and verdict.line:
-            text = shown(self._lines[verdict.line - 1])
-        return Judgement(
-            url,
-            agent,
-            verdict,
-            text,
-            self._lost(url, agent, verdict) if explains and verdict is not None else (),
-            policy,
-            self._origin,
-            explains,
-            self._has_answer,
-            bare if (bare := uri_without_dots(url)) != url else "",
-            self.freshness,
-        )
+    def _read_all(self, urls: Iterator[str]) -> None:
+        try:
+            for url in urls:
+                self._read.put(url)
+            self._read.put(None)
+        except Exception as error:  # noqa: BLE001 - raised again where the URLs are judged
+            self._read.put(error)
 
-    def opinions(self, opinions: Opinions, url: str, agent: Agent) -> tuple[Opinion, ...]:
-        """What other parsers say; nothing where no file decides."""
-        if self.policy is None or self.policy.meaning is not Meaning.RULES:
-            return ()
-        absolute = f"{self._origin}{url}" if url.startswith("/") else url
-        return opinions.of(self._body, agent.tokens[0] if agent.tokens else EVERYONE, absolute)
+    async def _work(self, crawler: Crawler) -> None:
+        while self._waiting or not self._is_over:
+            self._take(crawler)
+            if all(self._judge_next() for _ in range(_AT_ONCE)):
+                await sleep(0)
+            elif self._read.empty() or len(self._waiting) >= _AHEAD:
+                self._call.terminal.flush()
+                await sleep(_LOOK_SECONDS)
 
-    def _is_skipped(self, verdict: Verdict, agent: Agent) -> bool:
-        """Whether a crawl drops an allowed URL, because the site asks for too long a delay."""
-        if not verdict.allowed or verdict.reason is Reason.IMPLICITLY_ALLOWED or not self.policy:
+    def _take(self, crawler: Crawler) -> None:
+        """Take what was read meanwhile, and fetch what it needs."""
+        while len(self._waiting) < _AHEAD and not self._read.empty():
+            url = self._read.get()
+            if url is None:
+                self._is_over = True
+                return
+            if isinstance(url, Exception):
+                raise url
+            origin = origin_of(url)
+            self._waiting.append((url, origin))
+            if origin not in self._judges:
+                self._judges[origin] = None
+                deferred_from_coro(self._fetch(origin, crawler))
+
+    async def _fetch(self, origin: Origin, crawler: Crawler) -> None:
+        try:
+            policy = await policy_for(crawler, origin.robots_txt_uri)
+            self._judges[origin] = self._judge_of(origin, policy)
+        except Exception as error:  # noqa: BLE001 - raised again where the URL is judged
+            self._judges[origin] = error
+
+    def _judge_next(self) -> bool:
+        """Judge the next URL, if what it needs is there."""
+        judge = self._judges[self._waiting[0][1]] if self._waiting else None
+        if isinstance(judge, Exception):
+            raise judge
+        if judge is None:
             return False
-        if agent.tokens not in self._skipped:
-            file = self.policy.robots_txt
-            asked = Asked(file.crawl_delay(agent.tokens), file.request_rate(agent.tokens))
-            limit, excess = (
-                self._settings.crawl_delay_max_seconds,
-                self._settings.crawl_delay_excess,
-            )
-            self._skipped[agent.tokens] = pace(asked, time.time(), limit, excess).is_skipped
-        return self._skipped[agent.tokens]
-
-    def _lost(self, url: str, agent: Agent, verdict: Verdict) -> tuple[Rule, ...]:
-        if self.policy is None or self.policy.meaning is not Meaning.RULES:
-            return ()
-        if agent.tokens not in self._matchers:
-            group = self.policy.robots_txt.group(agent.tokens)
-            self._matchers[agent.tokens] = Matcher(() if group is None else group.rules)
-        matching = self._matchers[agent.tokens].matching(url)
-        return tuple(rule for rule in matching if rule.line != verdict.line)
-
-
-def _reading(body: bytes, uri: str, settings: Settings) -> Reading:
-    limit_octets = RepSettings.of(settings).parse_limit_octets
-    robots_txt = parse(body, uri, limit_octets=limit_octets)
-    return Reading(robots_txt, robots_txt)
+        self._tell(self._waiting.popleft()[0], judge)
+        self._count += 1
+        if len(self._judges) > _MOST_JUDGES:
+            oldest = next(iter(self._judges))
+            if all(origin != oldest for _, origin in self._waiting):
+                del self._judges[oldest]
+        return True

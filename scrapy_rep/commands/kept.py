@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
-from datetime import datetime, timezone
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from itertools import islice
 from threading import Thread
-from typing import TYPE_CHECKING
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
+from scrapy.settings import Settings
 
-from scrapy_rep.cache.base import Browsable, Remembering, StoreError
-from scrapy_rep.cache.entry import as_of, is_same_version, key_of
+from scrapy_rep.cache.base import Browsable, Remembering, Store, StoreError
+from scrapy_rep.cache.entry import Entry, Key, as_of, is_same_version
 from scrapy_rep.fetching.askers import Asker
 from scrapy_rep.fetching.chosen_store import (
     keep_seconds,
@@ -27,31 +28,136 @@ from scrapy_rep.fetching.chosen_store import (
 )
 from scrapy_rep.identity import Identity
 from scrapy_rep.policy import OVERRIDE, Policy
-from scrapy_rep.protocol.access.events import Meaning
-from scrapy_rep.protocol.access.exchange import Standing, standing
-from scrapy_rep.protocol.access.knowledge import Knowledge
+from scrapy_rep.protocol.access.events import Failure, Meaning, name_of
+from scrapy_rep.protocol.access.exchange import Standing, learn, standing
+from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
 from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.reading import Reading, digest_of
 from scrapy_rep.reservations import rules_of as tdmrep_rules
 from scrapy_rep.robotparser import ParserChoice
 from scrapy_rep.settings import RepSettings
 
-from .running import UNREACHABLE, CommandError
-
-if TYPE_CHECKING:
-    from scrapy.settings import Settings
-
-    from scrapy_rep.cache.base import Store
-    from scrapy_rep.cache.entry import Entry, Key
-    from scrapy_rep.protocol.access.knowledge import Copy
+from . import engine_work
+from .running import UNREACHABLE, Call, CommandError
+from .terminal import moment
 
 _CLOSE_SECONDS = 10.0
 _READ_AT_A_TIME = 64
+_WATCH_VARIANT = "watch"
+
+
+class Kept:
+    """An open store, and as whom this project's crawls fetch, unless a spider changes that.
+
+    Attributes:
+        store: the store.
+    """
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self.store = store
+        self._ours = RepSettings.of(settings)
+        self._settings = settings
+        crawler = Crawler(Spider, settings)
+        self._asker = Asker(crawler, self._ours, Identity(crawler))
+        self._parser = ParserChoice(crawler)
+
+    def key(self, origin: Origin) -> Key:
+        """The key of an origin's file, as this project's crawls fetch it."""
+        return self._asker.key(origin)
+
+    def browsable(self, action: str) -> Browsable:
+        """The store, if it can list its entries.
+
+        Raises:
+            CommandError: it cannot.
+        """
+        if not isinstance(self.store, Browsable):
+            kind = type(self.store)
+            raise CommandError(
+                f"{action}: {kind.__module__}.{kind.__qualname__} cannot list or forget its "
+                "entries; give it the methods of scrapy_rep.cache.base.Browsable (show works with "
+                "origins that you name)"
+            )
+        return self.store
+
+    def entries(self, keys: Iterable[Key]) -> Iterator[Entry]:
+        """The entries of some keys; of a store that can't look, those that it has at hand."""
+        left = iter(keys)
+        while some := list(islice(left, _READ_AT_A_TIME)):
+            if isinstance(self.store, Browsable):
+                looks = [self.store.look(key) for key in some]  # so that they share a round trip
+                found = [look.result() for look in looks]
+            else:
+                found = [self.store.peek(key) for key in some]
+            yield from filter(None, found)
+
+    def known(self, key: Key) -> Knowledge:
+        """What is known of a file."""
+        entry = next(self.entries([key]), None)
+        return Knowledge() if entry is None else entry.known
+
+    def put(self, key: Key, known: Knowledge) -> None:
+        """Replace an entry."""
+        self.store.commit(Entry(key, known), None).result()
+
+    def learn(self, origin: Origin, answer: Answer, before: Knowledge) -> Knowledge:
+        """Store an answer as a crawl would, and tell what is known since."""
+        chance = random.random()  # noqa: S311 - no secret
+        learnt = learn(before, answer, time.time(), self._ours.rules.limits, chance=chance)
+        self.put(self._asker.key_as_sent(self.key(origin), answer.user_agent), learnt)
+        return learnt
+
+    def versions(self, key: Key) -> list[Copy]:
+        """The versions of a file that are known, the newest first; that in use is one of them."""
+        is_kept = isinstance(self.store, Remembering)
+        versions = self.store.versions(key).result() if is_kept else []  # type: ignore[attr-defined]
+        copy = self.known(key).copy
+        if copy is not None and not (versions and is_same_version(versions[0], copy)):
+            versions.insert(0, copy)
+        return versions
+
+    def policy(self, origin: Origin) -> Policy | None:
+        """The policy that follows from the store; None if it holds nothing usable.
+
+        Raises:
+            CommandError: the class of `ROBOTSTXT_PARSER` raised; in a crawl, that is a failure.
+        """
+        override, uri = self._ours.overrides.match(origin), origin.robots_txt_uri
+        if override is not None and override.preset is None:
+            meaning = Meaning.ALLOW if override.ignore else Meaning.RULES
+            reading = reading_of(override.text or b"", uri)
+            return Policy(origin, None, meaning, reading, (), source=OVERRIDE)
+        known = self.known(self.key(origin))
+        stands = self.standing(self.key(origin), known)
+        if stands.meaning is None:
+            return None
+        reading = Reading.of_nothing(origin)
+        if stands.meaning is Meaning.RULES and known.copy is not None:
+            body = known.copy.body
+            robots_txt = parse(body, uri, limit_octets=self._ours.parse_limit_octets)
+            try:
+                rules, _ = self._parser.read(robots_txt, body)
+            except Exception as error:
+                name = self._settings["ROBOTSTXT_PARSER"]
+                words = f"ROBOTSTXT_PARSER = {name} cannot read the file of {origin}: {error!r}"
+                raise CommandError(words) from error
+            reading = Reading(robots_txt, rules, digest_of(body))
+        return Policy.standing(origin, known, stands, reading, ())
+
+    def standing(self, key: Key, known: Knowledge) -> Standing:
+        """The state of a robots.txt or tdmrep.json, by this project's settings."""
+        if key.path != ROBOTS_TXT_PATH:
+            return standing(known, time.time(), tdmrep_rules(self._ours))
+        override = self._ours.overrides.match(key.origin)
+        preset = override.preset if override is not None else None
+        rules = self._ours.rules if preset is None else self._ours.rules_under(preset)
+        return standing(known, time.time(), rules)
 
 
 @contextmanager
-def kept_store(settings: Settings, *, must_exist: bool = True) -> Iterator[Store]:
+def kept_store(settings: Settings, *, must_exist: bool = True) -> Iterator[Kept]:
     """The store of this project's crawls.
 
     Raises:
@@ -75,7 +181,7 @@ def kept_store(settings: Settings, *, must_exist: bool = True) -> Iterator[Store
         else:
             store = own_store(Crawler(Spider, settings), ours.store)
         undo.callback(_close, store)
-        yield store
+        yield Kept(store, settings)
 
 
 def _close(store: Store) -> None:
@@ -90,11 +196,9 @@ def _redis_store(ours: RepSettings, loop: asyncio.AbstractEventLoop) -> Store:
     from scrapy_rep.cache.redis import RedisStore
 
     local = None
-    if ours.store_local == "sqlite":
-        try:
-            local = sqlite_store(ours) if sqlite_path(ours).exists() else None
-        except (OSError, StoreError):
-            local = None  # crawls use memory here, then
+    with suppress(OSError, StoreError):  # crawls use memory here, then
+        if ours.store_local == "sqlite" and sqlite_path(ours).exists():
+            local = sqlite_store(ours)
     return RedisStore(Link(ours.redis_url), local, keep_seconds(ours), loop)
 
 
@@ -112,26 +216,16 @@ def _loop() -> Iterator[asyncio.AbstractEventLoop]:
         loop.close()
 
 
-def entries_of(store: Store, keys: Iterable[Key]) -> Iterator[Entry]:
-    """The entries of some keys; of a store that can't look, those that it has at hand."""
-    left = iter(keys)
-    while some := list(islice(left, _READ_AT_A_TIME)):
-        if isinstance(store, Browsable):
-            looks = [store.look(key) for key in some]  # so that they share a round trip
-            found = [look.result() for look in looks]
-        else:
-            found = [store.peek(key) for key in some]
-        yield from filter(None, found)
-
-
-def versions_of(store: Store, key: Key) -> list[Copy]:
-    """The versions of a file that are known, the newest first; that in use is one of them."""
-    versions = store.versions(key).result() if isinstance(store, Remembering) else []
-    entry = next(entries_of(store, [key]), None)
-    copy = None if entry is None else entry.known.copy
-    if copy is not None and not (versions and is_same_version(versions[0], copy)):
-        versions.insert(0, copy)
-    return versions
+def _check_that_it_exists(ours: RepSettings) -> None:
+    try:
+        path = sqlite_path(ours)
+        if path.exists():
+            return
+    except StoreError as error:
+        raise CommandError(f"nothing is stored, because crawls use memory here: {error}") from error
+    except OSError as error:  # we may not search the folder
+        raise CommandError(f"the store cannot be read: {error}") from error
+    raise CommandError(f"nothing is stored yet: there is no {path}")
 
 
 def version_of(settings: Settings, origin: Origin, instant: float) -> Copy:
@@ -141,122 +235,76 @@ def version_of(settings: Settings, origin: Origin, instant: float) -> Copy:
         CommandError: none is known of then.
         StoreError: the store cannot be read.
     """
-    with kept_store(settings) as store:
-        versions = versions_of(store, asker_of(settings).key(origin))
+    with kept_store(settings) as kept:
+        versions = kept.versions(kept.key(origin))
     found = as_of(versions, instant)
     if found is not None:
         return found
     if not versions:
         raise CommandError(f"nothing is stored of {origin}", UNREACHABLE)
-    oldest = datetime.fromtimestamp(versions[-1].fetched_at, timezone.utc)
     raise CommandError(
-        f"nothing is known of {origin} before {oldest:%Y-%m-%d %H:%M:%S} UTC; the store keeps "
+        f"nothing is known of {origin} before {moment(versions[-1].fetched_at)}; the store keeps "
         f"REP_STORE_VERSIONS = {RepSettings.of(settings).store_versions} versions of each file",
         UNREACHABLE,
     )
 
 
-def _check_that_it_exists(ours: RepSettings) -> None:
+def fresh_copies(settings: Settings, origins: Sequence[Origin]) -> dict[Origin, Copy]:
+    """The copies of the store that a crawl would use without asking."""
+    found: dict[Origin, Copy] = {}
     try:
-        path = sqlite_path(ours)
-    except StoreError as error:
-        raise CommandError(f"nothing is stored, because crawls use memory here: {error}") from error
-    try:
-        is_there = path.exists()
-    except OSError as error:  # we may not search the folder
-        raise CommandError(f"the store cannot be read: {error}") from error
-    if not is_there:
-        raise CommandError(f"nothing is stored yet: there is no {path}")
-
-
-def asker_of(settings: Settings) -> Asker:
-    """As whom this project's crawls fetch robots.txt, unless a spider changes that."""
-    crawler = Crawler(Spider, settings)
-    return Asker(crawler, RepSettings.of(settings), Identity(crawler))
-
-
-def keys_in(store: Browsable, origins: Sequence[Origin], agent: str | None) -> list[Key]:
-    """The keys of a store: of some origins, or all; of some User-Agents, or all.
-
-    Args:
-        store: the store.
-        origins: the origins; none for all.
-        agent: a part of the User-Agent, in any letter case; None for all.
-    """
-    wanted = frozenset(origins)
-    return [
-        key
-        for key in store.keys()  # noqa: SIM118 - no dict
-        if (not wanted or key.origin in wanted)
-        and (agent is None or agent.lower() in key.user_agent.lower())
-    ]
-
-
-def standing_of(origin: Origin, known: Knowledge, settings: Settings) -> Standing:
-    """The state of an origin, by this project's settings."""
-    ours = RepSettings.of(settings)
-    override = ours.overrides.match(origin)
-    preset = override.preset if override is not None else None
-    rules = ours.rules if preset is None else ours.rules_under(preset)
-    return standing(known, time.time(), rules)
-
-
-def standing_of_entry(entry: Entry, settings: Settings) -> Standing:
-    """The same of a file in the store, which may be a tdmrep.json."""
-    key = key_of(entry.origin)
-    if key.path == ROBOTS_TXT_PATH:
-        return standing_of(key.origin, entry.known, settings)
-    return standing(entry.known, time.time(), tdmrep_rules(RepSettings.of(settings)))
-
-
-def policies_of(settings: Settings, origins: Sequence[Origin]) -> dict[Origin, Policy | None]:
-    """The policies that follow from the store; None where it holds nothing usable."""
-    overrides = RepSettings.of(settings).overrides
-    parser = ParserChoice(Crawler(Spider, settings))
-    asker = asker_of(settings)
-    found: dict[Origin, Policy | None] = {}
-    with kept_store(settings) as store:
-        for origin in origins:
-            override = overrides.match(origin)
-            if override is not None and override.preset is None:
-                meaning = Meaning.ALLOW if override.ignore else Meaning.RULES
-                body = override.text or b""
-                robots_txt = parse(body, origin.robots_txt_uri)
-                reading = Reading(robots_txt, robots_txt, digest_of(body))
-                found[origin] = Policy(origin, None, meaning, reading, (), source=OVERRIDE)
-                continue
-            entry = next(entries_of(store, [asker.key(origin)]), None)
-            found[origin] = (
-                None if entry is None else _policy(origin, entry.known, settings, parser)
-            )
+        with kept_store(settings) as kept:
+            for key in map(kept.key, origins):
+                known = kept.known(key)
+                stands, copy = kept.standing(key, known), known.copy
+                if copy is None or known.outage is not None or stands.meaning is None:
+                    continue
+                if time.time() < min(stands.due_at, copy.fresh_until):
+                    found[key.origin] = copy
+    except (CommandError, StoreError):
+        return {}  # there is no store: everything is fetched
     return found
 
 
-def _policy(
-    origin: Origin, known: Knowledge, settings: Settings, parser: ParserChoice
-) -> Policy | None:
-    stands = standing_of(origin, known, settings)
-    if stands.meaning is None:
-        return None
-    reading = Reading.of_nothing(origin)
-    if stands.meaning is Meaning.RULES and known.copy is not None:
-        reading = _read(known.copy.body, origin, parser, settings)
-    return Policy.standing(origin, known, stands, reading, ())
+def refreshed(named: list[Origin], call: Call) -> Iterator[tuple[Origin, Answer, Knowledge | None]]:
+    """Fetch the files of some origins, or of all in the store; yields what is known since.
 
-
-def _read(body: bytes, origin: Origin, parser: ParserChoice, settings: Settings) -> Reading:
-    """A file as a crawl reads it.
-
-    Raises:
-        CommandError: the class of `ROBOTSTXT_PARSER` raised; in a crawl, that is a failure.
+    An answer counts as in a crawl, so a failure leaves the copy in place. A failure of our own says
+    nothing about the site, and is not stored: then None is yielded.
     """
-    limit_octets = RepSettings.of(settings).parse_limit_octets
-    robots_txt = parse(body, origin.robots_txt_uri, limit_octets=limit_octets)
-    try:
-        rules, _ = parser.read(robots_txt, body)
-    except Exception as error:
-        raise CommandError(
-            f"ROBOTSTXT_PARSER = {settings['ROBOTSTXT_PARSER']} cannot read the file of {origin}: "
-            f"{error!r}"
-        ) from error
-    return Reading(robots_txt, rules, digest_of(body))
+    with kept_store(call.settings, must_exist=not named) as kept:
+        origins = named
+        if not named:  # those whose files were fetched as this project's crawls fetch them
+            keys = kept.browsable("refresh --all").keys()
+            origins = [key.origin for key in keys if key == kept.key(key.origin)]
+        known = {origin: kept.known(kept.key(origin)) for origin in origins}
+        copies = {origin: known[origin].copy for origin in origins}
+        answers = engine_work.ask(call, origins, copies) if origins else {}
+        for origin in origins:
+            answer, learnt = answers[origin], None
+            if answer.event not in (Failure.LOCAL, Failure.GUARD):
+                learnt = kept.learn(origin, answer, known[origin])
+            yield origin, answer, learnt
+
+
+def answer_words(answer: Answer) -> str:
+    """An answer in words."""
+    if answer.is_confirmation:
+        return "unchanged (304)"
+    return f"{name_of(answer.event)} ({answer.access_result.value})"
+
+
+def reading_of(body: bytes, uri: str, limit_octets: int = PARSE_LIMIT_OCTETS) -> Reading:
+    """A file as our parser reads it."""
+    robots_txt = parse(body, uri, limit_octets=limit_octets)
+    return Reading(robots_txt, robots_txt, digest_of(body))
+
+
+def is_watched(key: Key) -> bool:
+    """Whether an entry is what `watch` saw last, and no crawl's."""
+    return key.variant.rpartition("+")[2] == _WATCH_VARIANT
+
+
+def watch_key(key: Key) -> Key:
+    """The key of what `watch` saw last."""
+    return replace(key, variant="+".join(filter(None, (key.variant, _WATCH_VARIANT))))

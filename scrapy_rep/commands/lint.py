@@ -1,29 +1,5 @@
-"""``scrapy rep lint``: what is wrong with a robots.txt, where, and how to fix it."""
+"""Find what is wrong with a file.
 
-from __future__ import annotations
-
-import argparse
-from collections.abc import Iterable
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from .answers import add_refresh_option
-from .choice import Choice, add_choice_options
-from .running import FOUND, OK, UNREACHABLE, CommandError, Onward
-from .sources import STDIN, Source, read_all, refuse_bad_uri, refuse_two_stdins, tell_origin
-from .writing import proof, show_diff, write
-
-if TYPE_CHECKING:
-    from scrapy.settings import Settings
-
-    from scrapy_rep.analysis.findings import Finding
-
-    from .lint_words import Report
-    from .terminal import Terminal
-
-SUMMARY = "find what is wrong with a file"
-DESCRIPTION = """\
 Report what is wrong or unusual in robots.txt files: where it is, what it means, and how to fix it.
 An error is not used as written. A warning is used, but crawlers differ. Info is good to know. Each
 code gets a line for each file; --all shows every finding, with its line and what to do about it.
@@ -34,9 +10,9 @@ file, is not reported by default: --select all, or needless, weak, context. A co
 REP509' suppresses findings of its line, and '# rep: ignore-file REP6' those of the file.
 
 A URL stands for the robots.txt of its origin, which is fetched as a crawl of this project would:
-what the store holds is used while it is fresh, and --refresh fetches it now."""
-EXAMPLES = """\
-examples:
+what the store holds is used while it is fresh, and --refresh fetches it now.
+
+Examples:
   scrapy rep lint robots.txt
   scrapy rep lint https://example.com --strict
   curl -s https://example.com/robots.txt | scrapy rep lint - --select all --ignore REP5,REP605
@@ -48,154 +24,114 @@ examples:
 exit status: 0 no errors; 1 errors, or with --strict warnings, or with --diff something to write; 2
 wrong usage, or a file cannot be read; 3 the robots.txt of a URL is unreachable; 4 not settled: with
 --fix or --diff, that the new file means the same could not be proved, and it is not written; 70 it
-would not: please report that"""
+would not: please report that
+"""
 
-_FORMATS = ("text", "json", "sarif")
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import PurePath
+from typing import Any
+from urllib.parse import quote
+
+from scrapy_rep.analysis.checks.check_table import CHECKS
+from scrapy_rep.analysis.checks.codes import Check, Code, Effect, Severity
+from scrapy_rep.analysis.findings import Finding
+from scrapy_rep.analysis.lint import linter
+from scrapy_rep.analysis.lint.answer_checks import answer_findings, scheme_findings
+from scrapy_rep.analysis.lint.linter import lint
+from scrapy_rep.analysis.lint.suppressions import Suppressions
+from scrapy_rep.protocol.access.events import AccessResult
+from scrapy_rep.protocol.lines import clean
+
+from .format import proof, show_diff, write
+from .inputs import STDIN_NAME, Input, read_all
+from .lint_choice import CHOICE_OPTIONS, Choice
+from .running import FOUND, OK, REFRESH, UNREACHABLE, Call, CommandError
+from .terminal import count_of, cut, safe, width_of
+
+OPTIONS = f"""
+sources FILE|URL|-...  a file, a URL, or - for standard input
+--format text|json|sarif  how to write (default: text)
+--json  the same as --format json
+--all  show every finding, with its line and what to do
+| --statistics  show how many findings each code has
+{CHOICE_OPTIONS}
+--uri URL=  where a FILE is served, to look at its sitemaps
+--both-schemes  for a URL, compare with the answer of its host over the other of http and https
+--fix  follow all advice that keeps every verdict, and report what is left; what is written is
+ proved to mean the same
+| --diff  show what --fix would write, and no more
+{REFRESH}
+"""
+
 _TOLD = 5
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of this subcommand."""
-    parser.add_argument(
-        "sources", nargs="+", metavar="FILE|URL|-", help="a file, a URL, or - for standard input"
-    )
-    parser.add_argument("--format", choices=_FORMATS, help="how to write (default: text)")
-    parser.add_argument("--json", action="store_true", help="the same as --format json")
-    shown = parser.add_mutually_exclusive_group()
-    shown.add_argument(
-        "--all", action="store_true", help="show every finding, with its line and what to do"
-    )
-    shown.add_argument(
-        "--statistics", action="store_true", help="show how many findings each code has"
-    )
-    add_choice_options(parser)
-    parser.add_argument(
-        "--uri", default="", metavar="URL", help="where a FILE is served, to look at its sitemaps"
-    )
-    parser.add_argument(
-        "--both-schemes",
-        action="store_true",
-        help="for a URL, compare with the answer of its host over the other of http and https",
-    )
-    way = parser.add_mutually_exclusive_group()
-    way.add_argument(
-        "--fix",
-        action="store_true",
-        help="follow all advice that keeps every verdict, and report what is left; what is written "
-        "is proved to mean the same",
-    )
-    way.add_argument("--diff", action="store_true", help="show what --fix would write, and no more")
-    add_refresh_option(parser)
-
-
-def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> int:
-    """Lint all sources."""
-    refuse_two_stdins(options.sources)
-    refuse_bad_uri(options.uri)
-    form = _form(options)
+def run(call: Call) -> int:
+    """Lint all files; with --fix or --diff, follow the advice that keeps all verdicts."""
+    options, form = call.options, _form(call.options)
     choice = Choice.of(options)
-    onward = Onward("lint", terminal)
-    sources = read_all(
-        options.sources,
-        settings,
-        onward,
-        uri=options.uri,
-        is_refresh=options.refresh,
-        has_twins=options.both_schemes,
-    )
-    if options.fix or options.diff:
-        return _fix(options, choice, sources, terminal, onward)
-    status = onward.status
-    reports: list[Report] = []
-    for source in terminal.progress([source for _, source in sources], "files"):
-        tell_origin(source, terminal, "lint")
-        reports.append(_report_of(source, choice, terminal))
-        if _is_unreachable(source):
-            status = UNREACHABLE
-    if reports or not status:
-        _write(form, options, reports, terminal)
-    return max(status, _status_of(reports, choice))
-
-
-def _report_of(source: Source, choice: Choice, terminal: Terminal) -> Report:
-    """What is reported about a file."""
-    from .lint_words import Report
-
-    findings, suppressed = choice.kept(source.body, _findings(source))
-    if choice.has_suppressions:
-        _tell_odd_comments(source, terminal)
-    return Report(source, findings, suppressed)
-
-
-def _tell_odd_comments(source: Source, terminal: Terminal) -> None:
-    from scrapy_rep.analysis.lint.suppressions import Suppressions
-
-    for line, word in Suppressions.of(source.body).unknown[:_TOLD]:
-        terminal.complain(
-            f"scrapy rep lint: note: {source.name}:{line}: 'rep: ignore' names no code: {word!a}"
-        )
-
-
-def _fix(
-    options: argparse.Namespace,
-    choice: Choice,
-    sources: list[tuple[str, Source]],
-    terminal: Terminal,
-    onward: Onward,
-) -> int:
-    """Write, or show, files with the advice followed that keeps all verdicts.
-
-    Each is written only if that is proved; what is left of all is reported once, so that it is one
-    document for programs. The status is the worst of all.
-    """
-    status = OK
-    reports: list[Report] = []
-    for argument, source in sources:
-        with onward:
-            one = _fix_one(options, choice, argument, source, terminal)
-            if isinstance(one, int):
-                status = max(status, one)
-            else:
-                reports.append(one)
-    if reports:
-        _write(_form(options), options, reports, terminal)
-    return max(status, onward.status, _status_of(reports, choice))
-
-
-def _fix_one(
-    options: argparse.Namespace,
-    choice: Choice,
-    argument: str,
-    source: Source,
-    terminal: Terminal,
-) -> Report | int:
-    """Write, or show, one file: what is left of it, or the status if it is not written."""
-    from scrapy_rep.analysis.lint.fixing import fixed
-
-    from .comparing import refuse_without_file
-    from .terminal import count_of
-
-    if options.fix and (argument == STDIN or source.answer is not None):
-        raise CommandError(f"--fix needs a FILE, and {source.name} is none; --diff shows it")
-    refuse_without_file(source)
-
-    has_suppressions = choice.has_suppressions
-    new, done = fixed(source.body, source.uri, choice.codes, has_suppressions=has_suppressions)
-    settled = proof(source, new, terminal, "lint")
-    if settled != OK:
-        return settled
-    if options.diff:
-        return show_diff(source, new, terminal)
-    # Standard output is the report's alone, where programs read it.
-    tell = terminal.line if _form(options) == "text" else terminal.complain
-    tell(write(Path(argument), source, new))
-    tell(f"{source.name}: {count_of(len(done), 'finding')} settled")
-    return _report_of(replace(source, body=new), choice, terminal)
-
-
-def _status_of(reports: Iterable[Report], choice: Choice) -> int:
+    files = read_all(options.sources, call, uri=options.uri, has_twins=options.both_schemes)
+    is_fixing = options.fix or options.diff
+    reports: list[FileReport] = []
+    for file in files if is_fixing else call.terminal.progress(files, "files"):
+        with call.going_on():
+            left = _fix(file, choice, form, call) if is_fixing else file
+            if left is not None:
+                reports.append(_report_of(left, choice, call))
+    if reports or not (call.status or is_fixing):
+        write_report(reports, form, call)
     found = {finding.severity.value for report in reports for finding in report.findings}
     return OK if found.isdisjoint(choice.fatal) else FOUND
+
+
+def _report_of(file: Input, choice: Choice, call: Call) -> FileReport:
+    """What is reported about a file."""
+    if not call.options.fix:
+        file.tell_freshness(call)
+        if file.access_result is AccessResult.UNREACHABLE:
+            call.end_with(UNREACHABLE)
+    findings, suppressed = choice.kept(file.body, _findings(file))
+    if choice.has_suppressions:
+        for line, word in Suppressions.of(file.body).unknown[:_TOLD]:
+            call.complain(f"note: {file.name}:{line}: 'rep: ignore' names no code: {word!a}")
+    return FileReport(file, findings, suppressed)
+
+
+def _findings(file: Input) -> list[Finding]:
+    found: list[Finding] = []
+    if file.answer is not None:
+        found += answer_findings(file.answer)
+        if file.twin is not None:
+            found += scheme_findings(file.answer, file.twin)
+    if file.access_result is AccessResult.SUCCESSFUL:
+        found += lint(file.body, file.uri)
+    return found
+
+
+def _fix(file: Input, choice: Choice, form: str, call: Call) -> Input | None:
+    """Write, or show, one file, if that is proved; what is left of it, if it is written."""
+    if call.options.fix and not file.is_local:
+        raise CommandError(f"--fix needs a FILE, and {file.name} is none; --diff shows it")
+    file.refuse_absent()
+    has_suppressions = choice.has_suppressions
+    new, done = linter.fixed(file.body, file.uri, choice.codes, has_suppressions=has_suppressions)
+    status = proof(file, new, call)
+    if status != OK or call.options.diff:
+        call.end_with(status if status != OK else show_diff(file, new, call))
+        return None
+    # Standard output is the report's alone, where programs read it.
+    tell = call.line if form == "text" else call.terminal.complain
+    tell(write(file, new))
+    tell(f"{file.name}: {count_of(len(done), 'finding')} settled")
+    return replace(file, body=new)
 
 
 def _form(options: argparse.Namespace) -> str:
@@ -209,42 +145,281 @@ def _form(options: argparse.Namespace) -> str:
     return form
 
 
-def _findings(source: Source) -> list[Finding]:
-    from scrapy_rep.analysis.lint.answer_checks import answer_findings, scheme_findings
-    from scrapy_rep.analysis.lint.linter import lint
-    from scrapy_rep.protocol.access.events import AccessResult
+_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+_NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+_EFFECT_WORDS = {Effect.CHANGES: " (this may change verdicts)"}
+_MENDED_BY = {Effect.KEEPS: "fix", Effect.FORMATS: "format"}
+_FOUND_CELLS = 40
+_WINDOW = 100  # characters of a source line that are shown
 
-    answer = source.answer
-    if answer is None:
-        return lint(source.body, source.uri)
-    found = list(answer_findings(answer))
-    if source.twin is not None:
-        found += scheme_findings(answer, source.twin)
-    if answer.access_result is AccessResult.SUCCESSFUL:
-        found += lint(source.body, source.uri)
-    return found
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_SITE = "https://scrapy-rep.readthedocs.io/en/latest"
+_FINGERPRINT = "codeAndLine/v1"
 
 
-def _is_unreachable(source: Source) -> bool:
-    from scrapy_rep.protocol.access.events import AccessResult
+@dataclass(frozen=True)
+class FileReport:
+    """What is reported about one file.
 
-    return source.answer is not None and source.answer.access_result is AccessResult.UNREACHABLE
+    Attributes:
+        file: the file.
+        findings: in the order of its lines.
+        suppressed: how many more its own comments suppress.
+    """
+
+    file: Input
+    findings: Sequence[Finding]
+    suppressed: int = 0
+
+    def by_code(self) -> dict[Code, list[Finding]]:
+        """The findings, put together by their codes."""
+        found: dict[Code, list[Finding]] = {}
+        for finding in self.findings:
+            found.setdefault(finding.code, []).append(finding)
+        return found
 
 
-def _write(
-    form: str, options: argparse.Namespace, reports: list[Report], terminal: Terminal
-) -> None:
-    from . import lint_words as forms
-
+def write_report(reports: Sequence[FileReport], form: str, call: Call) -> None:
+    """The findings of all files, or how many there are."""
     if form == "sarif":
-        from .sarif import sarif
-
-        terminal.line(sarif(reports))
-    elif options.statistics:
-        forms.write_statistics(reports, terminal, is_json=form == "json")
+        call.row(_sarif(reports))
+    elif call.options.statistics:
+        _write_statistics(reports, form, call)
     elif form == "json":
         for report in reports:
             for finding in report.findings:
-                terminal.line(forms.as_json(report.source, finding))
+                call.row(_as_dict(report.file, finding))
     else:
-        forms.write_text(reports, terminal, is_full=options.all)
+        _write_text(reports, call)
+
+
+def _mended_by(finding: Finding) -> str:
+    """The command that does what a finding advises: "fix", "format", or "" if none does."""
+    return _MENDED_BY.get(finding.effect, "")
+
+
+def _write_text(reports: Sequence[FileReport], call: Call) -> None:
+    """Each finding in full, or a line for each code and file."""
+    hidden = 0
+    for report in reports:
+        if call.options.all:
+            for finding in report.findings:
+                _write_finding(report.file, finding, call)
+            continue
+        for first, *more in report.by_code().values():
+            hidden += len(more)
+            octets = cut(safe(first.octets), _FOUND_CELLS)
+            found = f": {octets}" if octets.strip() else ""
+            tail = f"and {len(more):,} more" if more else ""
+            _write_headline(report.file, first, call, found, tail)
+    _write_summary(reports, hidden, call)
+
+
+def _write_headline(
+    file: Input, finding: Finding, call: Call, found: str = "", tail: str = ""
+) -> None:
+    """Where a finding is, what it means, and what mends it."""
+    paint = call.paint
+    where = ":".join(
+        (safe(file.name), *(str(part) for part in (finding.line, finding.column) if part))
+    )
+    code, severity = finding.code.value, finding.severity
+    mark = _mended_by(finding)
+    marked = f"[{mark}]" if mark else ""
+    text = "  ".join(filter(None, (finding.message + found, marked, tail)))
+    text = call.terminal.wrapped(text, first_cells=width_of(f"{where}: {code} {severity.value}: "))
+    if marked:
+        before, _, after = text.rpartition(marked)
+        text = f"{before}{paint(marked, 'green')}{after}"
+    painted = f"{paint(where, 'bold')}: {paint(code, 'bold')}"
+    call.line(f"{painted} {paint(severity.value, _COLOURS[severity], 'bold')}: {text}")
+
+
+def _write_finding(file: Input, finding: Finding, call: Call) -> None:
+    """A finding with its line and what to do, as modern linters write them."""
+    _write_headline(file, finding, call)
+    line = _line_of(file, finding)
+    if line is not None:
+        _write_source(finding, line, call)
+    elif finding.octets:
+        call.line(f"  {call.paint('|', 'blue')} {safe(finding.octets)}")
+    mend = f"{finding.mend}{_EFFECT_WORDS.get(finding.effect, '')}"
+    mend = call.terminal.wrapped(mend, first_cells=len("  = help: "), indent="    ")
+    call.line(f"  {call.paint('=', 'blue')} {call.paint('help:', 'bold')} {mend}")
+    call.line()
+
+
+@lru_cache(maxsize=2)
+def _lines_of(body: bytes) -> list[bytes]:
+    return clean(body)[0].split(b"\n")
+
+
+def _line_of(file: Input, finding: Finding) -> bytes | None:
+    """The line of a finding; None if it is about the file as a whole."""
+    lines = _lines_of(file.body) if finding.line else []
+    return lines[finding.line - 1] if 0 < finding.line <= len(lines) else None
+
+
+def _write_source(finding: Finding, raw: bytes, call: Call) -> None:
+    """The line of a finding, cut to fit, and carets below it."""
+    text = raw.decode("utf-8", "replace")
+    start = max(finding.column - 1 - _WINDOW // 2, 0) if len(text) > _WINDOW else 0
+    before = safe(text[start : max(finding.column - 1, start)])
+    line = safe(text[start : start + _WINDOW])
+    number = f"{finding.line} | "
+    lead = "..." if start else ""
+    tail = "..." if len(text) > start + _WINDOW else ""
+    call.line(f"  {call.paint(number.rstrip(), 'blue')} {lead}{line}{tail}")
+    if not finding.column:
+        return
+    found = finding.octets.decode("utf-8", "replace")
+    is_there = text.startswith(found, finding.column - 1)
+    marked = safe(found) if is_there else line[len(before) :][:1]
+    room = width_of(lead + line) - width_of(lead + before)
+    carets = "^" * max(1, min(width_of(marked), room))
+    margin = " " * (len(number) - 2)
+    gap = " " * width_of(lead + before)
+    colour = _COLOURS[finding.severity]
+    call.line(f"  {margin}{call.paint('|', 'blue')} {gap}{call.paint(carets, colour, 'bold')}")
+
+
+def _write_summary(reports: Sequence[FileReport], hidden: int, call: Call) -> None:
+    """How many of each severity, and what can be done about them."""
+    findings = [finding for report in reports for finding in report.findings]
+    counts = Counter(finding.severity for finding in findings)
+    parts = [
+        call.paint(count_of(counts[severity], noun), _COLOURS[severity])
+        for severity, noun in _NOUNS.items()
+    ]
+    suppressed = sum(report.suppressed for report in reports)
+    if suppressed:
+        parts.append(f"{suppressed:,} suppressed by comments")
+    words = ", ".join(parts) if findings or suppressed else "nothing found"
+    call.line(f"{count_of(len(reports), 'file')}: {words}")
+    mended = Counter(map(_mended_by, findings))
+    # --fix can write no other file than a local one.
+    is_local = any(report.file.is_local for report in reports)
+    way = "--fix mends" if is_local else "--diff shows how to mend"
+    advice = [
+        *([f"{way} {mended['fix']:,} of them"] if mended["fix"] else []),
+        *([f"'scrapy rep format' mends {mended['format']:,}"] if mended["format"] else []),
+    ]
+    if findings and not (call.options.all or call.options.statistics):
+        whole = f"the other {hidden:,} too, " if hidden else "each "
+        advice.append(f"--all shows {whole}with its line and what to do")
+    if advice:
+        call.line("; ".join(advice))
+
+
+def _write_statistics(reports: Sequence[FileReport], form: str, call: Call) -> None:
+    """How many findings of each code there are, in how many files, the most frequent first."""
+    findings: dict[Code, list[list[Finding]]] = {}
+    for report in reports:
+        for code, some in report.by_code().items():
+            findings.setdefault(code, []).append(some)
+    rows = [_statistics_row(code, found) for code, found in findings.items()]
+    rows.sort(key=lambda row: (-row["findings"], row["code"]))
+    if form == "json":
+        for row in rows:
+            call.row(row)
+        return
+    table = [("findings", "files", "code", "severity", "mended by", "name")]
+    for row in rows:
+        by = ", ".join(f"{count:,} {name}" for name, count in row["mended_by"].items())
+        counts = f"{row['findings']:,}".rjust(8), f"{row['files']:,}".rjust(5)
+        table.append((*counts, row["code"], row["severity"], by or "-", row["name"]))
+    if rows:
+        call.table(table)
+    _write_summary(reports, 0, call)
+
+
+def _statistics_row(code: Code, by_file: Sequence[list[Finding]]) -> dict[str, Any]:
+    mended = Counter(_mended_by(finding) for findings in by_file for finding in findings)
+    return {
+        "code": code.value,
+        "name": code.slug,
+        "severity": CHECKS[code].severity.value,
+        "findings": mended.total(),
+        "files": len(by_file),
+        "mended_by": {name: mended[name] for name in ("fix", "format") if mended[name]},
+    }
+
+
+def _as_dict(file: Input, finding: Finding) -> dict[str, Any]:
+    """A finding as JSON; line and column are null where it has none."""
+    return {
+        "file": file.name,
+        "line": finding.line or None,
+        "column": finding.column or None,
+        "code": finding.code.value,
+        "name": finding.code.slug,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        "found": finding.octets.decode("utf-8", "backslashreplace"),
+        "mend": finding.mend,
+        "mend_effect": finding.effect.value,
+        "mended_by": _mended_by(finding) or None,
+    }
+
+
+def _sarif(reports: Sequence[FileReport]) -> dict[str, Any]:
+    """The findings of all files as a SARIF 2.1.0 log, for code hosts."""
+    driver = {
+        "name": "scrapy-rep",
+        "version": version("scrapy-rep"),
+        "informationUri": f"{_SITE}/",
+        "rules": list(map(_rule, CHECKS.values())),
+    }
+    results = [result for report in reports for result in _results(report)]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(check: Check) -> dict[str, Any]:
+    return {
+        "id": check.code.value,
+        "name": check.code.slug,
+        "shortDescription": {"text": f"{check.meaning}."},
+        "help": {"text": f"{check.mend}."},
+        "helpUri": f"{_SITE}/lint/{check.code.value}.html",
+        "defaultConfiguration": {"level": _NOUNS[check.severity]},
+    }
+
+
+def _results(report: FileReport) -> Iterator[dict[str, Any]]:
+    places, seen = list(CHECKS), Counter[str]()
+    for finding in report.findings:
+        fingerprint = _fingerprint(report.file, finding)
+        seen[fingerprint] += 1
+        effect = _EFFECT_WORDS.get(finding.effect, "")
+        place = {"artifactLocation": {"uri": _uri(report.file.name)}, "region": _region(finding)}
+        yield {
+            "ruleId": finding.code.value,
+            "ruleIndex": places.index(finding.code),
+            "level": _NOUNS[finding.severity],
+            "message": {"text": f"{finding.message}: {finding.mend}{effect}."},
+            "locations": [{"physicalLocation": place}],
+            # The second finding that is equal is another one, wherever their lines move to.
+            "partialFingerprints": {_FINGERPRINT: f"{fingerprint}:{seen[fingerprint]}"},
+        }
+
+
+def _fingerprint(file: Input, finding: Finding) -> str:
+    """What stays of a finding as lines come and go elsewhere: its code and the text of its line."""
+    line = (_line_of(file, finding) or b"").strip()
+    return sha256(b"\0".join((finding.code.value.encode(), line, finding.octets))).hexdigest()[:32]
+
+
+def _region(finding: Finding) -> dict[str, Any]:
+    region: dict[str, Any] = {"startLine": max(finding.line, 1)}
+    if finding.column:
+        region["startColumn"] = finding.column
+    if finding.octets and finding.line:
+        region["snippet"] = {"text": finding.octets.decode("utf-8", "replace")}
+    return region
+
+
+def _uri(name: str) -> str:
+    if name == STDIN_NAME:
+        return "robots.txt"
+    return name if "://" in name else quote(PurePath(name).as_posix())

@@ -15,6 +15,8 @@ from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from typing import Any
 
+from scrapy.utils.misc import load_object
+
 from .running import CommandError
 
 _SECONDS = 10.0  # for one file and URL; the process starts within these, too
@@ -43,57 +45,42 @@ class Opinion:
         return self.failure or ("allowed" if self.allowed else "disallowed")
 
 
-def _urllib(body: bytes) -> Ask:
-    from urllib.robotparser import RobotFileParser
-
-    parser = RobotFileParser()
-    parser.parse(_text(body).splitlines())
-    return parser.can_fetch
-
-
-def _protego(body: bytes) -> Ask:
-    parser = import_module("protego").Protego.parse(_text(body))
-    return lambda agent, url: parser.can_fetch(url, agent)
-
-
-def _rerp(body: bytes) -> Ask:
-    parser = import_module("robotexclusionrulesparser").RobotExclusionRulesParser()
-    parser.parse(_text(body))
-    ask: Ask = parser.is_allowed
-    return ask
-
-
-def _robotspy(body: bytes) -> Ask:
-    ask: Ask = import_module("robots").RobotsParser.from_string(_text(body)).can_fetch
-    return ask
-
-
-def _reppy(body: bytes) -> Ask:
-    parser = import_module("reppy.robots").Robots.parse("", _text(body))
-    return lambda agent, url: parser.allowed(url, agent)
-
-
-def _text(body: bytes) -> str:
-    return body.decode("utf-8", "replace")
-
-
-# By the name on the command line: the module, the package that brings it, and how it is used.
-_PARSERS: dict[str, tuple[str, str, Callable[[bytes], Ask]]] = {
-    "urllib": ("urllib.robotparser", "Python", _urllib),
-    "protego": ("protego", "Protego", _protego),
-    "rerp": ("robotexclusionrulesparser", "robotexclusionrulesparser", _rerp),
-    "robotspy": ("robots", "robotspy", _robotspy),
-    "reppy": ("reppy.robots", "reppy", _reppy),
+# By the name on the command line: the module, and the package that brings it.
+_PARSERS = {
+    "urllib": ("urllib.robotparser", "Python"),
+    "protego": ("protego", "Protego"),
+    "rerp": ("robotexclusionrulesparser", "robotexclusionrulesparser"),
+    "robotspy": ("robots", "robotspy"),
+    "reppy": ("reppy.robots", "reppy"),
 }
 NAMES = tuple(_PARSERS)
 """The parsers that are known by name."""
 
 
-def _of_scrapys_interface(name: str, body: bytes) -> Ask:
-    from scrapy.utils.misc import load_object
-
-    parser = load_object(name).from_crawler(None, body)
-    return lambda agent, url: parser.allowed(url, agent)
+def _ask_of(name: str, body: bytes) -> Ask:
+    """A parser that has read a file."""
+    text = body.decode("utf-8", "replace")
+    if name not in _PARSERS:  # it has Scrapy's interface
+        parser = load_object(name).from_crawler(None, body)
+        return lambda agent, url: parser.allowed(url, agent)
+    module: Any = import_module(_PARSERS[name][0])
+    if name == "urllib":
+        parser = module.RobotFileParser()
+        parser.parse(text.splitlines())
+    elif name == "protego":
+        parser = module.Protego.parse(text)
+        return lambda agent, url: parser.can_fetch(url, agent)
+    elif name == "rerp":
+        parser = module.RobotExclusionRulesParser()
+        parser.parse(text)
+        parser.can_fetch = parser.is_allowed
+    elif name == "reppy":
+        parser = module.Robots.parse("", text)
+        return lambda agent, url: parser.allowed(url, agent)
+    else:
+        parser = module.RobotsParser.from_string(text)
+    ask: Ask = parser.can_fetch
+    return ask
 
 
 def _serve(name: str, pipe: Connection) -> None:
@@ -108,14 +95,10 @@ def _serve(name: str, pipe: Connection) -> None:
             if new is not None:
                 body, ask = new, None
             if ask is None:
-                ask = (
-                    _PARSERS[name][2](body)
-                    if name in _PARSERS
-                    else _of_scrapys_interface(name, body)
-                )
-            answer: Any = bool(ask(agent, url))
+                ask = _ask_of(name, body)
+            answer: tuple[bool | None, str] = bool(ask(agent, url)), ""
         except Exception as error:  # noqa: BLE001 - whatever a parser does to a file
-            answer = f"it fails: {type(error).__name__}: {error}"[:200]
+            answer = None, f"it fails: {type(error).__name__}: {error}"[:200]
         except KeyboardInterrupt:
             return
         pipe.send(answer)
@@ -144,13 +127,10 @@ class _Parser:
                 self._slow = body
                 self.close()
                 return too_slow
-            answer = pipe.recv()
+            return Opinion(self.name, *pipe.recv())
         except (EOFError, OSError):
             self.close()
             return Opinion(self.name, None, "its process ended")
-        if isinstance(answer, str):
-            return Opinion(self.name, None, answer)
-        return Opinion(self.name, bool(answer))
 
     def _open(self) -> Connection:
         if self._pipe is None:
@@ -200,7 +180,7 @@ def _check(name: str) -> None:
         CommandError: it is not.
     """
     if name in _PARSERS:
-        module, package, _ = _PARSERS[name]
+        module, package = _PARSERS[name]
         if not _is_there(module):
             raise CommandError(
                 f"--like {name}: {package} is not installed here (pip install {package})"

@@ -1,81 +1,85 @@
-"""``scrapy rep check --page``: what is said of a page, in sections.
+"""``scrapy rep check --page``: what a page asks of crawlers, and what it is drawn with.
 
-A section is a function that takes a `SeenPage` and shows what it finds; its status is one of
-`running`. To add one, write it in a file of its own and name it in `SECTIONS`.
+Its rules are read as a crawl reads them; what this project would do about them follows from
+`REP_PAGE_OBEY`. A search engine that draws pages sees a page without the style sheets, scripts and
+images that it may not fetch.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from scrapy import Request
-from scrapy.exceptions import IgnoreRequest
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 
 from scrapy_rep.crawl import policy_for
-from scrapy_rep.exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
 from scrapy_rep.meta import QUEUE
 from scrapy_rep.middleware import RepMiddleware
-from scrapy_rep.protocol.verdict import shown
+from scrapy_rep.pages import page_html, readings
+from scrapy_rep.pages.readings import usage_of
+from scrapy_rep.pages.subresources import resources_of
+from scrapy_rep.policy import Policy
+from scrapy_rep.protocol.document import RobotsTxt, parse
+from scrapy_rep.protocol.fields.remarks import excerpt
+from scrapy_rep.protocol.page.rule_words import REL_NOFOLLOW, UNAVAILABLE_AFTER, lowered
+from scrapy_rep.protocol.page.rules import PageRule, PageRules
+from scrapy_rep.protocol.usage.categories import CATEGORIES
+from scrapy_rep.protocol.usage.preference import Preference, UsagePreferences
+from scrapy_rep.settings import PageSettings
 
-from . import page_resources, page_rules
-from .asking import in_engine
-from .judges import Judges
-from .running import FOUND, OK, UNREACHABLE, CommandError
-from .seen_page import SeenPage
-from .sources import origin_of
+from .engine_work import answer_to, in_engine
+from .inputs import origin_of, read, refuse_odd_path
+from .judging import Agent, Judges, verdict_word
+from .kept import kept_store
+from .running import FOUND, UNREACHABLE, Call, CommandError
+from .terminal import count_of, moment, safe, when
 
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-    from scrapy.settings import Settings
+MEANINGS = {
+    "noindex": "not to be found in search",
+    "nofollow": "its links are not to be followed",
+    "nosnippet": "no excerpt of it is to be shown",
+    **dict.fromkeys(("noarchive", "nocache"), "no copy of it is to be offered"),
+    **dict.fromkeys(("noai", "noml", "notrain", "disallowaitraining"), "not for training"),
+    "noimageindex": "its images are not to be found in search",
+    "notranslate": "no translation is to be offered",
+    "indexifembedded": "may be found where another page embeds it, despite noindex",
+    "noimageai": "its images are not for training",
+    "max-snippet": "so many characters of it may be shown; -1 is no limit",
+    "max-image-preview": "so large may previews of its images be",
+    "max-video-preview": "so many seconds of its videos may be shown; -1 is no limit",
+    UNAVAILABLE_AFTER: "from then on not to be found in search",
+}
+"""What each rule asks for, in words."""
 
-    from .judging import Agent
-    from .terminal import Terminal
-
+_SHOWN = 20  # fields, elements and links; JSON has all
+_SUBJECTS = frozenset(["robots", "x-robots-tag", "tdm-reservation", "tdm-policy"])
 _ORIGINS = 32  # of what a page is drawn with; all are asked at once
+_RESOURCES = 10_000  # how many of a page are judged; hostile pages name millions
 _PAGE_OCTETS = 32 * 1024 * 1024
 
 
-Section = Callable[[SeenPage, "Terminal", bool], Awaitable[int]]
-"""Shows one part; the last argument is whether JSON is wanted."""
-
-SECTIONS: tuple[Section, ...] = (page_rules.show, page_resources.show)
-
-
-def run(
-    urls: Sequence[str],
-    robots: str,
-    agents: Sequence[Agent],
-    settings: Settings,
-    terminal: Terminal,
-    *,
-    is_json: bool,
-) -> int:
-    """Fetch pages as a crawl would, and show all sections of each; the worst status of all."""
+def show_pages(call: Call, agents: Sequence[Agent]) -> None:
+    """Fetch pages as a crawl would, and show both parts of each."""
+    urls = call.options.page
     for url in urls:
         origin_of(url)
 
-    async def work(crawler: Crawler) -> int:
-        judges = Judges(settings, robots, _ORIGINS)
-        status = OK
+    async def work(crawler: Crawler) -> None:
+        judges = Judges(call, _ORIGINS)
         for url in urls:
-            try:
+            with call.going_on():
                 response = await fetched(url, crawler)
-            except CommandError as error:
-                terminal.complain(f"scrapy rep check: {error}")
-                status = max(status, error.status)
-                continue
-            seen = SeenPage(response, agents, judges, crawler)
-            if not is_json:
-                terminal.line(terminal.paint(_text(response.url), "bold"))
-            for section in SECTIONS:
-                status = max(status, await section(seen, terminal, is_json))
-        judges.tell_files(terminal, is_json=is_json)
-        return status
+                if not call.is_json:
+                    call.line(call.paint(safe(response.url), "bold"))
+                _show_rules(response, agents, call)
+                await _show_resources(response, agents, judges, crawler, call)
+        judges.tell_files()
 
-    return in_engine(settings, work)
+    in_engine(call, work)
 
 
 async def fetched(url: str, crawler: Crawler) -> Response:
@@ -84,24 +88,15 @@ async def fetched(url: str, crawler: Crawler) -> Response:
     Raises:
         CommandError: there is none, or a crawl of this project may not fetch it.
     """
-    engine = crawler.engine
-    assert engine is not None  # noqa: S101 - this runs in it
     await _refuse_out_of_hours(url, crawler)
-    meta = {"download_maxsize": _PAGE_OCTETS, QUEUE: True}
     try:
-        response = await engine.download_async(Request(url, meta=meta))
-    except RobotsTxtUnreachable as error:
-        raise CommandError(f"{_text(url)}: {_text(str(error))}", UNREACHABLE) from error
-    except RobotsTxtDisallowed as error:
-        words = f"{_text(url)} is not fetched, as in a crawl of this project: {error.verdict}"
-        raise CommandError(words, FOUND) from error
-    except IgnoreRequest as error:
-        raise CommandError(f"{_text(url)}: a middleware drops it: {error}", UNREACHABLE) from error
-    except Exception as error:
-        words = f"{_text(url)} cannot be fetched: {type(error).__name__}: {_text(str(error))}"
-        raise CommandError(words, UNREACHABLE) from error
+        response = await answer_to(
+            Request(url, meta={"download_maxsize": _PAGE_OCTETS, QUEUE: True}), crawler
+        )
+    except CommandError as error:
+        raise CommandError(f"{safe(url)}: {error}", error.status) from error
     if response.status >= 400:  # noqa: PLR2004 - client and server errors
-        raise CommandError(f"{_text(url)} answers {response.status}", UNREACHABLE)
+        raise CommandError(f"{safe(url)} answers {response.status}", UNREACHABLE)
     return response
 
 
@@ -117,9 +112,280 @@ async def _refuse_out_of_hours(url: str, crawler: Crawler) -> None:
     opens_at = middleware.pacing.opens_at(await policy_for(crawler, url))
     if opens_at > time.time():
         minutes = (opens_at - time.time()) / 60
-        words = f"{_text(url)} is not fetched: its Visit-time begins in {minutes:.0f} minutes"
+        words = f"{safe(url)} is not fetched: its Visit-time begins in {minutes:.0f} minutes"
         raise CommandError(words, UNREACHABLE)
 
 
-def _text(text: str) -> str:
-    return shown(text.encode("utf-8", "backslashreplace"))
+def _show_rules(response: Response, agents: Sequence[Agent], call: Call) -> None:
+    """Show fields, elements, links, and what they mean; FOUND if any agent is restricted."""
+    settings = PageSettings.of(call.settings)
+    refused = sorted(readings.refused_links(response, settings.link_rels))
+    said = {
+        agent.name: readings.page_rules(response, agent.tokens, meta=settings.page_meta)
+        for agent in agents
+    }
+    fields, metas = list(_fields(response)), list(_metas(response, agents))
+    notes = list(_rule_notes(response, said.values()))
+    for name, rules in said.items() if call.is_json else ():
+        call.row(
+            {
+                "page": response.url,
+                "section": "rules",
+                "agent": name,
+                "rules": rules.to_dict(),
+                "sources": {rule.name: [str(rule.source), rule.text] for rule in rules.rules},
+                "fields": fields,
+                "elements": metas,
+                "refused_links": refused,
+                "notes": notes,
+            }
+        )
+    if not call.is_json:
+        _write_list("fields", fields, call)
+        _write_list("elements", metas, call)
+        for name, rules in said.items():
+            _write_rules(name, rules, settings, call)
+        relations = ", ".join(settings.link_rels)
+        links = list(map(excerpt, refused))
+        _write_list(f"links not to be followed (rel: {relations})", links, call)
+        for note in notes:
+            call.remark(note, "  ")
+    if page_html.is_unreadable(response):
+        call.end_with(UNREACHABLE)
+    elif refused or any(rules.rules for rules in said.values()):
+        call.end_with(FOUND)
+
+
+def _fields(response: Response) -> Iterator[str]:
+    """The lines of fields that speak of rules or use, as they were sent."""
+    found = {**page_html.page_fields_of(response), **page_html.usage_fields_of(response)}
+    for name, lines in found.items():
+        for line in lines:
+            yield f"{name}: {excerpt(line)}"
+
+
+def _metas(response: Response, agents: Sequence[Agent]) -> Iterator[str]:
+    """The meta elements that speak of rules or use, to everyone or to an agent."""
+    tokens = {lowered(token) for agent in agents for token in agent.tokens}
+    for meta in page_html.metas_of(response):
+        if lowered(meta.subject) in _SUBJECTS | tokens:
+            place = "" if meta.in_head else ", not in the head"
+            yield f"line {meta.line}{place}: {excerpt(f'{meta.subject}: {meta.content}')}"
+
+
+def _rule_notes(response: Response, said: Iterable[PageRules]) -> Iterator[str]:
+    if page_html.is_unreadable(response):
+        yield "its elements cannot be read, so nobody knows what they say"
+    elif not page_html.is_html(response):
+        yield "it is no HTML page, so only its fields speak"
+    yield from dict.fromkeys(str(remark) for rules in said for remark in rules.remarks)
+
+
+def _write_list(title: str, lines: list[str], call: Call) -> None:
+    call.line(f"  {title}: {len(lines) or 'none'}")
+    call.lines(lines[:_SHOWN], "    ")
+    if len(lines) > _SHOWN:
+        call.line(f"    and {len(lines) - _SHOWN:,} more")
+
+
+def _write_rules(name: str, rules: PageRules, settings: PageSettings, call: Call) -> None:
+    call.line(f"  for {name}: {'' if rules.rules else 'no rules'}".rstrip())
+    for rule in rules.rules:
+        word = call.paint(f"{rule.name}{_value(rule)}", "red")
+        call.line(f"    {word} by {rule.source}: {MEANINGS[rule.name]}")
+    for text in _consequences(rules, settings):
+        call.line(f"    this project: {text}")
+
+
+def _value(rule: PageRule) -> str:
+    if rule.value is True:
+        return ""
+    return f": {moment(float(rule.value)) if rule.name == UNAVAILABLE_AFTER else rule.value}"
+
+
+def _consequences(rules: PageRules, settings: PageSettings) -> Iterator[str]:
+    """What `REP_PAGE_OBEY` makes of rules."""
+    obeyed = [name for name in settings.page_obey if name != REL_NOFOLLOW and rules.says(name)]
+    items = [name for name in obeyed if name != "nofollow"]
+    if "nofollow" in obeyed:
+        yield "requests for its links are dropped (nofollow)"
+    if items:
+        yield f"its items are dropped ({', '.join(items)})"
+    if rules.rules and not obeyed:
+        yield "none of this is in REP_PAGE_OBEY, so nothing is dropped"
+
+
+async def _show_resources(
+    response: Response, agents: Sequence[Agent], judges: Judges, crawler: Crawler, call: Call
+) -> None:
+    """Show which style sheets, scripts and images are blocked, and for whom."""
+    found = list(islice(resources_of(response), _RESOURCES + 1))
+    told = {"page": response.url, "section": "resources"}
+    notes = list(_resource_notes(response))
+    if len(found) > _RESOURCES:
+        found.pop()
+        notes.append(f"only the first {_RESOURCES:,} resources are judged")
+    blocked = {agent.name: 0 for agent in agents}
+    before = judges.left_count
+    await judges.prepare((resource.url for resource in found), crawler)
+    for resource in found:
+        judge = await judges.of(resource.url, crawler)
+        for judgement in [judge.judge(resource.url, agent) for agent in agents if judge]:
+            if not judgement.is_refused:
+                continue
+            blocked[judgement.agent.name] += 1
+            call.end_with(judgement.status)
+            if call.is_json:
+                place = {"kind": resource.kind, "page_line": resource.line or None}
+                call.row({**told, **place, **judgement.as_dict()})
+                continue
+            word = verdict_word(judgement.verdict, call)
+            call.line(f"  {resource.kind:<6}{safe(resource.url)}")
+            call.line(f"        {word} for {judgement.agent.name}: {judgement.why}")
+    left = judges.left_count - before
+    if left:
+        what = count_of(left, "resource")
+        notes.append(f"{what} of other sites, beyond the first {judges.limit}, are not judged")
+    kinds = Counter(resource.kind for resource in found)
+    if call.is_json:
+        counts = {"count": dict(kinds), "blocked": blocked, "not_judged": left}
+        call.row({**told, **counts, "notes": notes})
+        return
+    each = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
+    call.line(f"  resources: {kinds.total():,}{f' ({each})' if each else ''}")
+    for name, count in blocked.items():
+        call.line(f"  blocked for {name}: {f'{count:,}' if count else 'none'}")
+    for note in notes:
+        call.remark(note, "  ")
+
+
+def _resource_notes(response: Response) -> Iterator[str]:
+    if not page_html.is_html(response):
+        yield "it is no HTML page, so nothing is known of its resources"
+    elif page_html.is_unreadable(response):
+        yield "its elements cannot be read, so nothing is known of its resources"
+
+
+_COLOURS = {Preference.ALLOWED: "green", Preference.DISALLOWED: "red", Preference.UNKNOWN: "yellow"}
+
+
+def show_usage(call: Call, agents: Sequence[Agent]) -> None:
+    """Show what is said of the use of all pages that the options name."""
+    options = call.options
+    if options.robots:
+        for url in options.usage:
+            refuse_odd_path(url)
+        source = read(options.robots, call)
+        file = parse(source.body, source.uri)
+        for url in options.usage:
+            _tell_of_site(url, file, agents, call)
+        return
+    origins = {url: origin_of(url) for url in options.usage}
+    if not options.cached:
+        in_engine(call, lambda crawler: _look_at_usage(crawler, agents, call))
+        return
+    with kept_store(call.settings) as kept:
+        for url, origin in origins.items():
+            policy = kept.policy(origin)
+            if policy is not None:
+                _tell_of_site(url, policy, agents, call)
+                continue
+            words = f"the store holds nothing usable of {origin}"
+            call.fail(CommandError(words, UNREACHABLE))
+
+
+async def _look_at_usage(crawler: Crawler, agents: Sequence[Agent], call: Call) -> None:
+    tokens = PageSettings.of(call.settings).usage_tokens
+    for url in call.options.usage:
+        try:
+            page = await fetched(url, crawler)
+        except CommandError as error:
+            call.fail(error)
+            _tell_of_site(url, await policy_for(crawler, url), agents, call)
+            continue
+        if not call.is_json:
+            call.line(call.paint(safe(page.url), "bold"))
+        policy = await policy_for(crawler, page.url)
+        for agent in agents:
+            usage = usage_of(page, policy, product_tokens=agent.tokens, usage_tokens=tokens)
+            _tell_usage(page.url, agent, usage, call)
+
+
+def _tell_of_site(url: str, file: Policy | RobotsTxt, agents: Sequence[Agent], call: Call) -> None:
+    """Show what robots.txt alone says of the use of a page."""
+    tokens = PageSettings.of(call.settings).usage_tokens
+    for agent in agents:
+        _tell_usage(url, agent, file.usage(url, agent.tokens, tokens), call)
+
+
+def _tell_usage(url: str, agent: Agent, usage: UsagePreferences, call: Call) -> None:
+    """Show preferences; UNREACHABLE if they are not complete, FOUND if any use is forbidden."""
+    if call.is_json:
+        call.row({"page": url, "agent": agent.name, **_usage_dict(usage)})
+    else:
+        call.lines(_usage_lines(agent, usage, call))
+    if not usage.is_complete:
+        call.end_with(UNREACHABLE)
+    elif any(usage.preference(one) is Preference.DISALLOWED for one in CATEGORIES):
+        call.end_with(FOUND)
+
+
+def _usage_dict(usage: UsagePreferences) -> dict[str, object]:
+    """Preferences for programs."""
+    return {
+        "section": "usage",
+        "preferences": usage.to_dict(),
+        "statements": [
+            {
+                "category": one.category,
+                "preference": one.preference.value,
+                "source": str(one.source),
+                "text": one.text,
+                "decides": one in usage.decided_by(one.category),
+            }
+            for one in usage.statements
+        ],
+        "use": usage.use,
+        "tdm_policy": usage.tdm_policy,
+        "licences": [[one.uri, one.media_type, str(one.source)] for one in usage.licences],
+        "robots_txt": usage.robots_txt,
+        "fetched_at": usage.fetched_at,
+        "digest": usage.digest,
+        "is_stale": usage.is_stale,
+        "is_complete": usage.is_complete,
+        "notes": list(map(str, usage.remarks)),
+    }
+
+
+def _usage_lines(agent: Agent, usage: UsagePreferences, call: Call) -> Iterator[str]:
+    yield f"  for {agent.name}:"
+    yield from _statement_lines(usage, call)
+    if usage.use:
+        yield f"    use: {usage.use}"
+    if usage.tdm_policy:
+        yield f"    policy of the reservation: {safe(usage.tdm_policy)}"
+    for licence in usage.licences:
+        kind = f" ({licence.media_type})" if licence.media_type else ""
+        yield f"    licence: {safe(licence.uri)}{kind} by {licence.source}"
+    if usage.robots_txt and usage.fetched_at:
+        digest = f", SHA-256 {usage.digest[:16]}..." if usage.digest else ""
+        yield f"    {usage.robots_txt}: {when(usage.fetched_at)}{digest}"
+    notes = list(map(str, usage.remarks))
+    if not usage.is_complete:
+        notes.insert(0, "not complete: a file of the site could not be asked, and may say more")
+    if usage.is_stale:
+        notes.insert(0, "a stale copy was read")
+    for note in notes:
+        yield f"    {call.paint('note:', 'yellow')} {note}"
+
+
+def _statement_lines(usage: UsagePreferences, call: Call) -> Iterator[str]:
+    for category in CATEGORIES:
+        preference = usage.preference(category)
+        word = call.paint(preference.name.lower(), _COLOURS[preference])
+        decisive = usage.decided_by(category)
+        yield f"    {category}: {word}" + ("" if decisive else ": nothing is said that counts")
+        for one in usage.statements:
+            if one.category == category:
+                mark = "decides:" if one in decisive else "also:"
+                yield f"      {mark} {one}"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.policy import Policy
@@ -25,12 +24,8 @@ from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.reading import Reading
 from scrapy_rep.setting_table import SETTINGS
 
-from .running import FOUND, OK, UNSETTLED
-from .terminal import count_of
-from .trails import safe
-
-if TYPE_CHECKING:
-    from .terminal import Terminal
+from .running import FOUND, OK, UNSETTLED, Call
+from .terminal import count_of, safe
 
 _FILES_OCTETS = 1 << 28
 _SHOWN = 20  # differences
@@ -38,7 +33,7 @@ _OVERRIDE = "override"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Replayed:
     """What came of judging again.
 
     Attributes:
@@ -57,48 +52,41 @@ class NotReplayableError(Exception):
     """A decision cannot be made again; the message tells why."""
 
 
-def replay(
-    run: Run, terminal: Terminal, *, preset: str | None, agent: str | None, as_json: bool
-) -> int:
+def replay(run: Run, call: Call) -> int:
     """Judge again, and tell what came of it.
 
     Raises:
         RepError: the policy or the agent is none.
     """
-    replayer = Replayer(run, preset=preset, agent=agent)
+    replayer = Replayer(run, preset=call.options.policy, agent=call.options.agent)
     counts: Counter[str] = Counter()
     for record, outcome, count in replayer.outcomes():
         counts[outcome.word] += count
-        if outcome.word == _DIFFERS and (as_json or counts[_DIFFERS] <= _SHOWN):
-            _tell(record, outcome, terminal, as_json=as_json)
+        if outcome.word == _DIFFERS and (call.is_json or counts[_DIFFERS] <= _SHOWN):
+            _tell(record, outcome.now, call)
     differing = counts[_DIFFERS]
-    if differing > _SHOWN and not as_json:
-        terminal.line(f"... of {count_of(differing, 'difference')}; --json writes all")
-    if as_json:
-        terminal.line(json.dumps({"run": run.name, "counts": counts}))
+    if call.is_json:
+        call.row({"run": run.name, "counts": counts})
     else:
+        if differing > _SHOWN:
+            call.line(f"... of {count_of(differing, 'difference')}; --json writes all")
         held = "; ".join(f"{count:,} {word}" for word, count in counts.most_common())
-        terminal.line(f"{safe(run.name)}: {held or 'no decisions'}")
+        call.line(f"{safe(run.name)}: {held or 'no decisions'}")
     if differing:
         return FOUND
     return OK if counts.total() == counts[_CONFIRMED] else UNSETTLED
 
 
-def _tell(record: dict[str, Any], outcome: Outcome, terminal: Terminal, *, as_json: bool) -> None:
-    now = outcome.now
-    if as_json:
-        held = {
-            "allowed": now and now.allowed,
-            "reason": now and now.reason.name,
-            "line": now and now.line,
-        }
-        terminal.line(json.dumps({"t": "difference", "decision": record, "now": held}))
+def _tell(record: dict[str, Any], now: Verdict | None, call: Call) -> None:
+    if call.is_json:
+        held = now and {"allowed": now.allowed, "reason": now.reason.name, "line": now.line}
+        call.row({"t": "difference", "decision": record, "now": held})
         return
     word = "allowed" if record["allowed"] else "disallowed"
     before = f"{word}, {safe(record['reason'])}, line {record.get('line', 0)}"
-    terminal.line(f"{safe(record['url'])} (number {record['n']})")
-    terminal.line(f"  in the trail: {before}")
-    terminal.line(f"  now: {safe(now)}")
+    call.line(f"{safe(record['url'])} (number {record['n']})")
+    call.line(f"  in the trail: {before}")
+    call.line(f"  now: {safe(now)}")
 
 
 class Replayer:
@@ -121,7 +109,7 @@ class Replayer:
         self._settings: dict[str, Any] = head.get("settings") or {}
         self._tokens: tuple[str, ...] = tuple(head.get("tokens") or ())
 
-    def outcomes(self) -> Iterator[tuple[dict[str, Any], Outcome, int]]:
+    def outcomes(self) -> Iterator[tuple[dict[str, Any], Replayed, int]]:
         """Each decision with what came of it, and how many it stands for."""
         for place, record in self._run.records():
             kind = record["t"]
@@ -131,12 +119,12 @@ class Replayer:
             elif kind == records.DECISION:
                 yield record, self._outcome(record), 1
             elif kind == records.COUNT:
-                yield record, Outcome("counted only"), int(record["count"])
+                yield record, Replayed("counted only"), int(record["count"])
             elif kind == records.GAP:
                 lost = int(record.get("allowed", 0)) + int(record.get("disallowed", 0))
-                yield record, Outcome("lost in a gap"), lost
+                yield record, Replayed("lost in a gap"), lost
         if self._run.damaged_count:
-            yield {}, Outcome("not replayable: damaged records"), self._run.damaged_count
+            yield {}, Replayed("not replayable: damaged records"), self._run.damaged_count
 
     def _read(self, record: dict[str, Any]) -> None:
         limit = int(self._settings.get("REP_PARSE_LIMIT_OCTETS", PARSE_LIMIT_OCTETS))
@@ -147,16 +135,16 @@ class Replayer:
         file = parse(body, limit_octets=max(limit, PARSE_LIMIT_OCTETS))
         self._files.put(f"sha256:{record['sha256']}", file, file.kept_octets)
 
-    def _outcome(self, record: dict[str, Any]) -> Outcome:
+    def _outcome(self, record: dict[str, Any]) -> Replayed:
         if record.get("redacted"):
-            return Outcome(_REDACTED)
+            return Replayed(_REDACTED)
         try:
             now = self._verdict(record)
         except NotReplayableError as error:
-            return Outcome(f"not replayable: {error}")
+            return Replayed(f"not replayable: {error}")
         except (RepError, KeyError, TypeError, ValueError) as error:
-            return Outcome(f"not replayable: {type(error).__name__}")
-        return Outcome(_CONFIRMED if self._is_same(record, now) else _DIFFERS, now)
+            return Replayed(f"not replayable: {type(error).__name__}")
+        return Replayed(_CONFIRMED if self._is_same(record, now) else _DIFFERS, now)
 
     def _is_same(self, record: dict[str, Any], now: Verdict) -> bool:
         if self._access is not None or self._agent is not None:
@@ -226,12 +214,7 @@ class Replayer:
                 raise NotReplayableError("the octets of its file are missing")
             reading = Reading(file, file)
         return Policy(
-            origin,
-            event,
-            meaning,
-            reading,
-            self._tokens,
-            is_stale=bool(record.get("is_stale")),
+            origin, event, meaning, reading, self._tokens, is_stale=bool(record.get("is_stale"))
         )
 
     def _meaning(self, record: dict[str, Any], event: Event | None, at: float) -> Meaning:

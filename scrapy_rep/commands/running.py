@@ -1,29 +1,27 @@
-"""One run of a subcommand: its errors, and their exit statuses."""
+"""A call of a subcommand: what it was given, where it writes, and how it ends."""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
-from argparse import Namespace
-from contextlib import suppress
-from types import ModuleType
+from argparse import ArgumentParser, Namespace, _ActionsContainer
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from typing import Any
 
 from scrapy.settings import Settings
 
-from .terminal import CURRENT, OutputError, Terminal
+from scrapy_rep.settings import RepSettings
 
-OK = 0
-FOUND = 1
-USAGE = 2
-UNREACHABLE = 3
-UNSETTLED = 4
-INTERNAL = 70
-UNWRITABLE = 74
+from .terminal import OutputError, Terminal
+
+OK, FOUND, USAGE, UNREACHABLE, UNSETTLED = range(5)
+INTERNAL, UNWRITABLE, INTERRUPTED = 70, 74, 130
 """Exit statuses: all is well; something was found; wrong usage; not reachable; not settled, being
-too much work; a bug of ours; the output cannot be written."""
-
-INTERRUPTED = 130
+too much work; a bug of ours; the output cannot be written; Ctrl-C."""
 
 
 class CommandError(Exception):
@@ -34,39 +32,75 @@ class CommandError(Exception):
         self.status = status
 
 
-class Onward:
-    """Goes on after an error with one of several sources: it is told, and its status is kept.
+def unreadable(name: object, error: OSError) -> CommandError:
+    """The error of a file that cannot be read or written."""
+    return CommandError(f"{name}: {error.strerror or error}")
 
-    ::
 
-        onward = Onward("lint", terminal)
-        with onward:
-            ...
+class Call:
+    """One call of a subcommand.
+
+    Attributes:
+        name: the subcommand.
+        options: its options.
+        settings: those of the project.
+        terminal: where it writes.
+        status: the worst exit status so far.
     """
 
-    def __init__(self, name: str, terminal: Terminal) -> None:
-        self._name = name
-        self._terminal = terminal
+    def __init__(
+        self, name: str, options: Namespace, settings: Settings, terminal: Terminal
+    ) -> None:
+        self.name = name
+        self.options = options
+        self.settings = settings
+        self.terminal = terminal
+        self.line, self.paint, self.table = terminal.line, terminal.paint, terminal.table
+        self.is_json: bool = getattr(options, "json", False)
         self.status = OK
 
-    def __enter__(self) -> None:
-        """Begin with one of them."""
+    @cached_property
+    def ours(self) -> RepSettings:
+        """The settings of this package."""
+        return RepSettings.of(self.settings)
 
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        """Tell its error, if it is one for the user."""
-        if not isinstance(error, CommandError):
-            return False
+    def lines(self, texts: Iterable[str], indent: str = "") -> None:
+        """Write lines of the result."""
+        for text in texts:
+            self.line(f"{indent}{text}")
+
+    def row(self, row: Any) -> None:
+        """Write a line of JSON."""
+        self.line(json.dumps(row))
+
+    def remark(self, text: str, indent: str = "") -> None:
+        """Write a line of the result that qualifies the others."""
+        self.line(f"{indent}{self.paint('note:', 'yellow')} {text}")
+
+    def complain(self, text: object) -> None:
+        """Write a line to standard error, with the name of the subcommand."""
+        self.terminal.complain(f"scrapy rep {self.name}: {text}")
+
+    def end_with(self, status: int) -> None:
+        """Note an exit status; the worst of all counts."""
+        self.status = max(self.status, status)
+
+    def fail(self, error: CommandError) -> None:
+        """Tell an error, and go on."""
         self.complain(error)
-        return True
+        self.end_with(error.status)
 
-    def complain(self, error: CommandError) -> None:
-        """Tell an error."""
-        self._terminal.complain(f"scrapy rep {self._name}: {error}")
-        self.status = max(self.status, error.status)
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Tell an error with one of several inputs, and go on with the others."""
+        try:
+            yield
+        except CommandError as error:
+            self.fail(error)
 
 
-def run(  # noqa: PLR0911 - a status for each kind of end
-    name: str, module: ModuleType, options: Namespace, settings: Settings
+def run(
+    name: str, work: Callable[[Call], int | None], options: Namespace, settings: Settings
 ) -> int:
     """Run a subcommand; errors of the user's are shown without a traceback."""
     from scrapy_rep.cache.base import StoreError
@@ -75,33 +109,30 @@ def run(  # noqa: PLR0911 - a status for each kind of end
 
     # Without any handler, Python would write warnings to standard error beside our words.
     logging.getLogger("scrapy_rep").addHandler(logging.NullHandler())
-    terminal = Terminal(sys.stdout, sys.stderr)
-    CURRENT.set(terminal)
+    call = Call(name, options, settings, Terminal(sys.stdout, sys.stderr))
     try:
-        status: int = module.run(options, settings, terminal)
-        terminal.flush()
+        call.end_with(work(call) or OK)
+        call.terminal.flush()
     except CommandError as error:
-        terminal.complain(f"scrapy rep {name}: {error}")
-        return error.status
+        call.fail(error)
     except LinkDownError as error:
         words = str(error).rstrip(".")
-        terminal.complain(
-            f"scrapy rep {name}: {words}. It does not answer: start Redis, or correct REP_REDIS_URL"
-        )
+        call.complain(f"{words}. It does not answer: start Redis, or correct REP_REDIS_URL")
         return UNREACHABLE
     except (RepError, StoreError) as error:
-        terminal.complain(f"scrapy rep {name}: {error}")
+        call.complain(error)
         return USAGE
-    except (OutputError, BrokenPipeError) as error:
+    except BrokenPipeError:  # the reader has stopped reading, as `head` does
         _drop_output()
-        if isinstance(error, BrokenPipeError):  # the reader has stopped reading, as `head` does
-            return FOUND
-        terminal.complain(f"scrapy rep {name}: {error}")
+        return FOUND
+    except OutputError as error:
+        _drop_output()
+        call.complain(error)
         return UNWRITABLE
     except KeyboardInterrupt:
-        terminal.end_line()
+        call.terminal.end_line()
         return INTERRUPTED
-    return status
+    return call.status
 
 
 def _drop_output() -> None:
@@ -109,3 +140,60 @@ def _drop_output() -> None:
     with suppress(OSError, ValueError):
         if sys.stdout is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+JSON = "--json  one JSON object a line"
+REFRESH = "--refresh  fetch now, though the store holds a fresh copy"
+AGENT = """\
+--agent TOKEN...  a product token, a User-Agent header, or '*' for all other crawlers; may be
+ repeated; by default"""
+
+_TYPES: dict[str, Any] = {"N": int, "SECONDS": float}
+_NARGS = {(True, True): "*", (False, True): "+", (True, False): "?", (False, False): None}
+
+
+def add_options(parser: ArgumentParser, text: str) -> None:
+    """Add the options of a text, which are written as ``-h`` shows them.
+
+    ::
+
+        sources FILE...                one or more; [FILE...] is any number, [FILE] one at most
+        --json                         whether something is wanted
+        --agent TOKEN...               a value; it may be repeated
+        --mode normal|compact=normal   one of some words, with a default
+        --column N=0                   a whole number; SECONDS is any number
+        --check                        what it does; the next line begins with a blank,
+         and goes on
+        | --diff                       not together with the option above
+    """
+    lines = text.strip().replace("\n ", " ").splitlines()
+    group: _ActionsContainer = parser
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if not line.startswith("| "):
+            is_either = following.startswith("| ")
+            group = parser.add_mutually_exclusive_group() if is_either else parser
+        spec, _, words = line.removeprefix("| ").partition("  ")
+        *names, value = spec.split() if " " in spec else (spec, "")
+        if value.startswith("-"):
+            names, value = [*names, value], ""
+        facts = _facts(value, is_option=spec.startswith("-"))
+        group.add_argument(*names, help=" ".join(words.split()), **facts)
+
+
+def _facts(value: str, *, is_option: bool) -> dict[str, Any]:
+    """What argparse is to know of an option with such a value; of a flag, if that is empty."""
+    if not value:
+        return {"action": "store_true"}
+    is_optional, value = value.startswith("["), value.strip("[]")
+    is_many, value = value.endswith("..."), value.removesuffix("...")
+    value, has_default, default = value.partition("=")
+    kind = _TYPES.get(value, str)
+    facts: dict[str, Any] = {"type": kind}
+    facts.update({"choices": value.split("|")} if value.islower() else {"metavar": value})
+    if not is_option:
+        facts["nargs"] = _NARGS[is_optional, is_many]
+    elif is_many:
+        facts.update(action="append", default=[])
+    elif has_default:
+        facts["default"] = kind(default)
+    return facts

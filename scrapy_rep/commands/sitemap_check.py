@@ -1,188 +1,322 @@
-"""``scrapy rep check --sitemap``: which pages of a site's sitemaps are disallowed, and for whom."""
+"""``scrapy rep check --sitemap``: which pages of a site's sitemaps are disallowed, and for whom.
+
+The sitemaps are fetched as a crawl would, with its bounds: `REP_SITEMAP_MAX` sitemaps for a site,
+index files and redirects counted, on the hosts of `REP_SITEMAP_CROSS_HOST`; the limits of
+`sitemaps.reader` in each. One sitemap is in memory at a time, and the URLs of those that are still
+to be fetched.
+"""
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 
-from scrapy_rep.protocol.verdict import shown
-from scrapy_rep.sitemaps.reader import SitemapKind
-from scrapy_rep.sitemaps.web_addresses import web_request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 
-from .asking import in_engine
-from .judges import Judges, as_row, is_refused
-from .running import FOUND, OK, UNREACHABLE
-from .sitemap_walk import SitemapWalk
-from .terminal import count_of
+from scrapy_rep.crawl import policies_of
+from scrapy_rep.engine.loops import sleep
+from scrapy_rep.meta import QUEUE
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
+from scrapy_rep.protocol.paths import path_of
+from scrapy_rep.sitemaps.reader import SITEMAP_OCTETS, Sitemap, SitemapKind
+from scrapy_rep.sitemaps.seeding import LeftOut, Seeding
+from scrapy_rep.sitemaps.spiders import WELL_KNOWN
+from scrapy_rep.sitemaps.web_addresses import is_robots_txt, join, origin_of, web_request
 
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.settings import Settings
-
-    from .judging import Agent, Judgement
-    from .terminal import Terminal
+from .engine_work import answer_to, in_engine
+from .inputs import is_url, octets_of
+from .inputs import origin_of as site_of
+from .judging import Agent, Judgement, Judges, verdict_word
+from .running import UNREACHABLE, Call, CommandError
+from .terminal import count_of, safe
 
 _ORIGINS = 8  # whose pages the sitemaps of a site may list; asked one after the other
 _SHOWN_LINES = 20  # of the summary, for each agent; a file may have thousands
+_A_BREATH = 100  # after so many pages, the event loop gets a turn
+_LOST_FLAGS = ("dataloss", "partial")
+_TOLD = 20  # problems; of others only the number
+_OK = range(200, 300)
 
 
+def show_sitemaps(call: Call, agents: Sequence[Agent]) -> None:
+    """Judge all pages of some sitemaps."""
+
+    async def work(crawler: Crawler) -> None:
+        judges = Judges(call, _ORIGINS)
+        for name in call.options.sitemap:
+            judges.left_count = 0
+            walk = _SitemapWalk(crawler, name, call)
+            await _Tally(walk, judges, agents, crawler, call).judge()
+        judges.tell_files()
+
+    in_engine(call, work)
+
+
+@dataclass
 class _Tally:
     """What is found in the sitemaps of one site.
 
     Its size is bounded by the agents and the rules of the files that judge.
     """
 
-    def __init__(self, agents: Sequence[Agent]) -> None:
-        self.page_count = 0
-        self.other_count = 0
-        self.is_unreachable = False
-        self.by_agent: dict[str, Counter[tuple[str, str]]] = {
-            agent.name: Counter() for agent in agents
+    _walk: _SitemapWalk
+    _judges: Judges
+    _agents: Sequence[Agent]
+    _crawler: Crawler
+    _call: Call
+    _page_count: int = 0
+    _other_count: int = 0
+
+    def __post_init__(self) -> None:
+        self._by_agent = {agent.name: Counter[tuple[str, str]]() for agent in self._agents}
+
+    async def judge(self) -> None:
+        """Judge page by page; what is disallowed is written at once, and a summary at the end."""
+        async for sitemap, url in self._walk.pages():
+            self._page_count += 1
+            request = web_request(url)
+            judge = None if request is None else await self._judges.of(request.url, self._crawler)
+            if judge is None or request is None:
+                self._other_count += 1
+                continue
+            for agent in self._agents:
+                judgement = judge.judge(request.url, agent)
+                if judgement.is_refused:
+                    self._note(judgement, sitemap)
+        if self._walk.is_unreachable or not self._walk.read:
+            self._call.end_with(UNREACHABLE)
+        if self._call.is_json:
+            self._call.row(self._as_dict())
+        else:
+            self._write()
+
+    def _note(self, judgement: Judgement, sitemap: str) -> None:
+        """Count and show a page that is disallowed for an agent."""
+        call, judge, agent = self._call, judgement.judge, judgement.agent.name
+        call.end_with(judgement.status)
+        self._by_agent[agent][str(judge.origin), judgement.why] += 1
+        if call.is_json:
+            call.row({**judgement.as_dict(), "sitemap": sitemap})
+            return
+        word, line = verdict_word(judgement.verdict, call), str(judgement.line or "-")
+        call.line("\t".join((word, agent, line, judgement.why, safe(judgement.url))))
+
+    def _write(self) -> None:
+        call, walk, left = self._call, self._walk, self._judges.left_count
+        if any(self._by_agent.values()):
+            call.line()
+        index_count = walk.read[SitemapKind.INDEX]
+        of_index = f" ({index_count} of them index files)" if index_count else ""
+        sitemaps, urls = count_of(walk.read.total(), "sitemap"), count_of(self._page_count, "URL")
+        call.line(f"{call.paint(safe(walk.name), 'bold')}: {sitemaps}{of_index}, {urls}")
+        origins = {origin for counter in self._by_agent.values() for origin, _ in counter}
+        for agent, counter in self._by_agent.items():
+            total = counter.total()
+            word = count_of(total, "URL") if total else "none"
+            call.line(f"  disallowed for {agent}: {word}")
+            for (origin, why), count in counter.most_common(_SHOWN_LINES):
+                of = f" ({origin})" if len(origins) > 1 else ""
+                call.line(f"    {count:>9,}  {why}{of}")
+            if len(counter) > _SHOWN_LINES:
+                call.line(f"    and by {len(counter) - _SHOWN_LINES:,} other lines")
+        if self._other_count > left:
+            entries = count_of(self._other_count - left, "entry", "entries")
+            call.line(f"  not judged: {entries} without a URL of the web")
+        if left:
+            most = f"beyond the first {self._judges.limit}"
+            call.line(f"  not judged: {count_of(left, 'URL')} of other sites, {most}")
+        for url, words in walk.problems:
+            call.remark(f"{safe(url)}: {safe(words)}", "  ")
+        more = walk.problem_count - len(walk.problems)
+        if more:
+            call.remark(f"and {more:,} more", "  ")
+
+    def _as_dict(self) -> dict[str, object]:
+        walk = self._walk
+        return {
+            "summary": walk.name,
+            "sitemaps": {kind.value: walk.read[kind] for kind in SitemapKind},
+            "urls": self._page_count,
+            "not_judged": self._other_count,
+            "of_too_many_origins": self._judges.left_count,
+            "disallowed": {
+                agent: {
+                    "urls": counter.total(),
+                    "by": [
+                        {"origin": origin, "why": why, "urls": count}
+                        for (origin, why), count in counter.most_common()
+                    ],
+                }
+                for agent, counter in self._by_agent.items()
+            },
+            "problems": [{"sitemap": url, "problem": words} for url, words in walk.problems],
+            "problem_count": walk.problem_count,
         }
 
-    def note(self, judgement: Judgement) -> None:
-        """Count a page that is disallowed for an agent."""
-        self.is_unreachable |= judgement.is_unreachable
-        self.by_agent[judgement.agent.name][str(judgement.origin), judgement.why] += 1
 
-    def words_of(self, origin: str, why: str) -> str:
-        """A line; and whose, if several files decide."""
-        origins = {origin for counter in self.by_agent.values() for origin, _ in counter}
-        return why if len(origins) == 1 else f"{why} ({origin})"
+class _SitemapWalk:
+    """The sitemaps of one site, or one sitemap and those that it lists.
 
-    @property
-    def refused_count(self) -> int:
-        """How many verdicts disallow."""
-        return sum(counter.total() for counter in self.by_agent.values())
+    Attributes:
+        name: what is walked, as the user named it.
+        read: how many sitemaps were read, by kind.
+        problems: sitemaps that were not read, or not to their end, and why; the first ones.
+        problem_count: how many there are in all.
+        is_unreachable: whether a robots.txt or sitemap did not come at all.
+    """
 
+    def __init__(self, crawler: Crawler, name: str, call: Call) -> None:
+        self.name = name
+        self.read: Counter[SitemapKind] = Counter()
+        self.problems: list[tuple[str, str]] = []
+        self.problem_count = 0
+        self.is_unreachable = False
+        self._crawler = crawler
+        self._seeding = Seeding(call.ours.sitemap_max, call.ours.sitemap_cross_host)
+        self._queue: deque[str] = deque()
 
-def run(
-    names: Sequence[str],
-    robots: str,
-    agents: Sequence[Agent],
-    settings: Settings,
-    terminal: Terminal,
-    *,
-    is_json: bool,
-) -> int:
-    """Judge all pages of some sitemaps; the worst status of all."""
+    async def pages(self) -> AsyncIterator[tuple[str, str]]:
+        """Each page with the sitemap that lists it, in the order of the sitemaps.
 
-    async def work(crawler: Crawler) -> int:
-        judges = Judges(settings, robots, _ORIGINS)
-        status = OK
-        for name in names:
-            walk = SitemapWalk(crawler, name)
-            tally = await _judged(walk, judges, agents, crawler, terminal, is_json=is_json)
-            (_show_json if is_json else _show_text)(walk, tally, judges, terminal)
-            judges.left_count = 0
-            status = max(status, _status(walk, tally))
-        judges.tell_files(terminal, is_json=is_json)
-        return status
+        Raises:
+            CommandError: the file that the user names cannot be read.
+        """
+        if not is_url(self.name):
+            async for page in self._pages_in(octets_of(self.name), self.name, None):
+                yield page
+            origin = None
+        else:
+            origin = site_of(self.name)
+            async for page in self._begin(origin):
+                yield page
+        while self._queue:
+            url = self._queue.popleft()
+            async for page in self._pages_of(url, origin or site_of(url)):
+                yield page
 
-    return in_engine(settings, work)
+    async def _begin(self, origin: Origin) -> AsyncIterator[tuple[str, str]]:
+        """Queue the sitemaps of the site; look in the usual places if it names none."""
+        if not _is_site(self.name):
+            self._admit(self.name, origin)
+            return
+        policy = await policies_of(self._crawler, "check").get(origin)
+        for url in policy.sitemaps:
+            self._admit(url, origin)
+        if policy.sitemaps:
+            return
+        if policy.is_unreachable:
+            self.is_unreachable = True
+            self._note(origin.robots_txt_uri, f"it is unreachable ({policy.event})")
+            return
+        for place in WELL_KNOWN:
+            before = self.read.total()
+            async for page in self._pages_of(f"{origin}{place}", origin, is_probe=True):
+                yield page
+            if self.read.total() > before:
+                return
+        self._note(str(origin), "its robots.txt names no sitemap, and none is in the usual places")
 
+    async def _pages_of(
+        self, url: str, origin: Origin, *, is_probe: bool = False
+    ) -> AsyncIterator[tuple[str, str]]:
+        """The pages that one sitemap lists."""
+        try:
+            response = await self._fetched(url, origin)
+        except CommandError as error:
+            if not is_probe:
+                self._note(url, str(error))
+            return
+        is_cut = not set(_LOST_FLAGS).isdisjoint(response.flags)
+        found = self._pages_in(response.body, response.url, origin, is_cut, is_probe=is_probe)
+        async for page in found:
+            yield page
 
-async def _judged(
-    walk: SitemapWalk,
-    judges: Judges,
-    agents: Sequence[Agent],
-    crawler: Crawler,
-    terminal: Terminal,
-    *,
-    is_json: bool,
-) -> _Tally:
-    """Judge page by page; what is disallowed is written at once."""
-    tally = _Tally(agents)
-    async for sitemap, url in walk.pages():
-        tally.page_count += 1
+    async def _pages_in(
+        self,
+        body: bytes,
+        url: str,
+        origin: Origin | None,
+        is_cut: bool = False,
+        *,
+        is_probe: bool = False,
+    ) -> AsyncIterator[tuple[str, str]]:
+        sitemap = Sitemap(body, is_cut=is_cut)
+        if sitemap.kind is None:
+            if not is_probe:
+                self._note(url, "it is no sitemap")
+            return
+        self.read[sitemap.kind] += 1
+        for number, entry in enumerate(sitemap, start=1):
+            target = join(url, entry["loc"])
+            if sitemap.kind is SitemapKind.INDEX:
+                self._admit(target, origin or origin_of(target))
+            else:
+                yield url, target
+            if number % _A_BREATH == 0:
+                await sleep(0)
+        if sitemap.damage:
+            self._note(url, f"it is damaged ({sitemap.damage}); as much as possible was read")
+        elif sitemap.is_cut:
+            self._note(url, "only its beginning was read")
+
+    def _admit(self, url: str, origin: Origin | None) -> None:
+        """Queue a sitemap, unless a crawl would leave it out."""
+        request = None if is_robots_txt(url) else web_request(url)
+        reason = LeftOut.INVALID
+        if request is not None and origin is not None:
+            reason_or_none = self._seeding.admit(origin, request.url)
+            if reason_or_none is None:
+                self._queue.append(request.url)
+                return
+            reason = reason_or_none
+        if reason is not LeftOut.REPEATED:
+            self._note(url, f"it is left out ({reason.value})")
+
+    async def _fetched(self, url: str, origin: Origin) -> Response:
+        """The answer at a URL, or where it redirects to.
+
+        Raises:
+            CommandError: there is none, or it must not be fetched.
+        """
+        while True:
+            response = await self._answer(url)
+            if response.status not in REDIRECT_STATUSES:
+                break
+            location = response.headers.get(b"Location") or b""
+            target = web_request(join(response.url, location.decode("utf-8", "replace")))
+            if target is None or is_robots_txt(target.url):
+                raise CommandError("it redirects to no URL of the web")
+            reason = self._seeding.admit(origin, target.url)
+            if reason is not None:
+                raise CommandError(
+                    f"it redirects to {target.url}, which is left out ({reason.value})"
+                )
+            url = target.url
+        if response.status not in _OK:
+            raise CommandError(f"it answers {response.status}")
+        return response
+
+    async def _answer(self, url: str) -> Response:
         request = web_request(url)
-        judge = None if request is None else await judges.of(request.url, crawler)
-        if judge is None or request is None:
-            tally.other_count += 1
-            continue
-        for agent in agents:
-            judgement = judge.judge(request.url, agent, explains=False)
-            if is_refused(judgement):
-                tally.note(judgement)
-                _show(judgement, sitemap, terminal, is_json=is_json)
-    return tally
+        if request is None:
+            raise CommandError("it is no URL of the web")
+        request.meta.update(dont_redirect=True, handle_httpstatus_all=True)
+        request.meta.update({"download_maxsize": SITEMAP_OCTETS, QUEUE: True})
+        try:
+            return await answer_to(request, self._crawler)
+        except CommandError as error:
+            self.is_unreachable |= error.status == UNREACHABLE
+            raise
+
+    def _note(self, url: str, words: str) -> None:
+        self.problem_count += 1
+        if len(self.problems) < _TOLD:
+            self.problems.append((url, words))
 
 
-def _show(judgement: Judgement, sitemap: str, terminal: Terminal, *, is_json: bool) -> None:
-    if is_json:
-        terminal.line(json.dumps({**as_row(judgement), "sitemap": sitemap}))
-        return
-    verdict = judgement.verdict
-    line = str(verdict.line) if verdict is not None and verdict.line else "-"
-    word = terminal.paint("disallowed", "red")
-    cells = (word, judgement.agent.name, line, judgement.why, _text(judgement.url))
-    terminal.line("\t".join(cells))
-
-
-def _status(walk: SitemapWalk, tally: _Tally) -> int:
-    if tally.is_unreachable or walk.is_unreachable or not walk.read:
-        return UNREACHABLE
-    return FOUND if tally.refused_count else OK
-
-
-def _show_text(walk: SitemapWalk, tally: _Tally, judges: Judges, terminal: Terminal) -> None:
-    if tally.refused_count:
-        terminal.line()
-    index_count = walk.read[SitemapKind.INDEX]
-    of_index = f" ({index_count} of them index files)" if index_count else ""
-    terminal.line(
-        f"{terminal.paint(_text(walk.name), 'bold')}: "
-        f"{count_of(walk.read.total(), 'sitemap')}{of_index}, {count_of(tally.page_count, 'URL')}"
-    )
-    for agent, counter in tally.by_agent.items():
-        total = counter.total()
-        word = count_of(total, "URL") if total else "none"
-        terminal.line(f"  disallowed for {agent}: {word}")
-        for key, count in counter.most_common(_SHOWN_LINES):
-            terminal.line(f"    {count:>9,}  {tally.words_of(*key)}")
-        if len(counter) > _SHOWN_LINES:
-            terminal.line(f"    and by {len(counter) - _SHOWN_LINES:,} other lines")
-    invalid_count = tally.other_count - judges.left_count
-    if invalid_count:
-        terminal.line(
-            f"  not judged: {count_of(invalid_count, 'entry', 'entries')} without a URL of the web"
-        )
-    if judges.left_count:
-        terminal.line(
-            f"  not judged: {count_of(judges.left_count, 'URL')} of other sites, beyond the "
-            f"first {judges.limit}"
-        )
-    for url, words in walk.problems:
-        terminal.line(f"  {terminal.paint('note:', 'yellow')} {_text(url)}: {_text(words)}")
-    more = walk.problem_count - len(walk.problems)
-    if more:
-        terminal.line(f"  {terminal.paint('note:', 'yellow')} and {more:,} more")
-
-
-def _show_json(walk: SitemapWalk, tally: _Tally, judges: Judges, terminal: Terminal) -> None:
-    row = {
-        "summary": walk.name,
-        "sitemaps": {kind.value: walk.read[kind] for kind in SitemapKind},
-        "urls": tally.page_count,
-        "not_judged": tally.other_count,
-        "of_too_many_origins": judges.left_count,
-        "disallowed": {
-            agent: {
-                "urls": counter.total(),
-                "by": [
-                    {"origin": origin, "why": why, "urls": count}
-                    for (origin, why), count in counter.most_common()
-                ],
-            }
-            for agent, counter in tally.by_agent.items()
-        },
-        "problems": [{"sitemap": url, "problem": words} for url, words in walk.problems],
-        "problem_count": walk.problem_count,
-    }
-    terminal.line(json.dumps(row))
-
-
-def _text(text: str) -> str:
-    return shown(text.encode("utf-8", "backslashreplace"))
+def _is_site(url: str) -> bool:
+    """Whether a URL stands for all sitemaps of its site."""
+    return path_of(url) in ("", "/", "/robots.txt")

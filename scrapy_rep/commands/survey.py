@@ -1,39 +1,12 @@
-"""``scrapy rep survey``: what many robots.txt files say, added up, merged and compared."""
+"""Say what many files say.
 
-from __future__ import annotations
-
-import argparse
-import csv
-import os
-import sys
-from collections.abc import Iterable, Iterator
-from concurrent.futures import BrokenExecutor
-from contextlib import ExitStack, contextmanager
-from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from .running import OK, CommandError
-from .ticking import Ticker
-
-if TYPE_CHECKING:
-    from scrapy.settings import Settings
-
-    from scrapy_rep.survey.inputs.tasks import Task
-    from scrapy_rep.survey.parquet import FactsFile
-    from scrapy_rep.survey.saved import Survey
-
-    from .terminal import Terminal
-
-SUMMARY = "say what many files say"
-DESCRIPTION = """\
 Read many robots.txt files, and tell what they say: facts, shares with their intervals, crawlers and
 what they may fetch. An INPUT is a folder of files named by their hosts, a file of JSON lines
 ("host" and "body", "body_b64" or "body_base64"), a WARC file, the store of crawls (SQLite), or
 their audit trail (a folder). 'survey merge' adds surveys up that were written with -o; 'survey
-diff' tells what changed between two."""
-EXAMPLES = """\
-examples:
+diff' tells what changed between two.
+
+Examples:
   scrapy rep survey robots/ -o survey.html
   scrapy rep survey .scrapy/rep/robots.sqlite --facts facts.parquet
   scrapy rep survey CC-MAIN-*/robotstxt/*.warc.gz --agents ai --lint -o survey.json
@@ -41,51 +14,76 @@ examples:
   scrapy rep survey diff 2025.json 2026.json
 
 exit status: 0 done; 2 wrong usage, or an input cannot be read; 130 interrupted, what there is was
-written and says that it is partial"""
+written and says that it is partial
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import textwrap
+from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager, nullcontext
+from importlib.util import find_spec
+from pathlib import Path
+
+from scrapy_rep.analysis.agents.crawlers import CRAWLERS
+from scrapy_rep.protocol.tokens import is_name
+from scrapy_rep.survey import jobs
+from scrapy_rep.survey.changes import ShareChange, changes_between
+from scrapy_rep.survey.inputs.tasks import InputError, tasks_of
+from scrapy_rep.survey.parquet import FactsFile
+from scrapy_rep.survey.saved import Survey
+from scrapy_rep.survey.survey_tables import percent, tables
+
+from .inputs import put
+from .report import refuse_page_without_jinja
+from .running import INTERRUPTED, OK, Call, CommandError, unreadable
+from .terminal import cut, safe
+
+OPTIONS = """
+inputs INPUT...  what to read; or 'merge' or 'diff' and surveys that were written
+-o --output FILE  write to a .json or .html file
+--json  write JSON to standard output
+--jobs N  processes (default: one for each core)
+--facts FILE  write the facts of each capture to a Parquet file
+--lint  lint every file: several times slower
+--agents LIST  of crawlers, tell of these only: names, purposes such as ai-training, or ai
+--strata CSV  rows of host and stratum, by which shares are told apart
+"""
 
 _MERGE, _DIFF = "merge", "diff"
-_INTERRUPTED = 130
 _MOST_STRATA = 100
 _CHANGES_SHOWN = 40
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of this subcommand."""
-    parser.add_argument(
-        "inputs",
-        nargs="+",
-        metavar="INPUT",
-        help="what to read; or 'merge' or 'diff' and surveys that were written",
-    )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to a .json or .html file")
-    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
-    parser.add_argument(
-        "--jobs", type=int, metavar="N", help="processes (default: one for each core)"
-    )
-    parser.add_argument(
-        "--facts", metavar="FILE", help="write the facts of each capture to a Parquet file"
-    )
-    parser.add_argument("--lint", action="store_true", help="lint every file: several times slower")
-    parser.add_argument(
-        "--agents",
-        metavar="LIST",
-        help="of crawlers, tell of these only: names, purposes such as ai-training, or ai",
-    )
-    parser.add_argument(
-        "--strata", metavar="CSV", help="rows of host and stratum, by which shares are told apart"
-    )
+_CELLS = 40
+_WIDTH = 100
 
 
-def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> int:  # noqa: ARG001
+def run(call: Call) -> int:
     """Make a survey, or do something with some."""
+    options = call.options
     _check(options)
     agents = _agents(options.agents)
     action, rest = options.inputs[0], options.inputs[1:]
     if action == _DIFF:
-        return _diff(rest, options, terminal)
-    survey = _merged(rest) if action == _MERGE else _made(options, terminal)
-    _write(survey, agents, options, terminal)
-    return _INTERRUPTED if survey.is_partial and action != _MERGE else OK
+        _diff(rest, agents, call)
+        return OK
+    survey = _merged(rest) if action == _MERGE else _made(call)
+    if options.output and options.output.endswith(".html"):
+        _put_page(options.output, survey, agents)
+    elif options.output:
+        put(Path(options.output), survey.to_json(agents).encode() + b"\n")
+    if call.is_json:
+        call.line(survey.to_json(agents))
+    elif options.output:
+        call.line(f"{options.output}: written")
+    else:
+        _write_survey(survey, agents, call)
+    return INTERRUPTED if survey.is_partial and action != _MERGE else OK
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -100,9 +98,7 @@ def _check(options: argparse.Namespace) -> None:
         raise CommandError(f"--jobs {options.jobs}: give 1 or more")
     if options.facts and find_spec("pyarrow") is None:
         raise CommandError("--facts needs pyarrow: pip install 'scrapy-rep[survey]'")
-    is_page = bool(options.output) and options.output.endswith(".html")
-    if is_page and find_spec("jinja2") is None:
-        raise CommandError("a page needs Jinja: pip install 'scrapy-rep[report]'")
+    refuse_page_without_jinja(options.output)
     if options.inputs[0] in (_MERGE, _DIFF):
         for name in ("facts", "lint", "strata", "jobs"):
             if getattr(options, name):
@@ -117,9 +113,6 @@ def _agents(text: str | None) -> list[str] | None:
     """
     if text is None:
         return None
-    from scrapy_rep.analysis.agents.crawlers import CRAWLERS
-    from scrapy_rep.protocol.tokens import is_name
-
     found: list[str] = []
     for word in filter(None, map(str.strip, text.lower().split(","))):
         of_purpose = [one.name for one in CRAWLERS if _has_purpose(one.purpose, word)]
@@ -133,71 +126,58 @@ def _has_purpose(purpose: str, word: str) -> bool:
     return purpose == word or (word == "ai" and purpose.startswith("ai-"))
 
 
-def _made(options: argparse.Namespace, terminal: Terminal) -> Survey:
+def _made(call: Call) -> Survey:
     """The survey of the inputs; what there is of it after an interrupt."""
-    from scrapy_rep.survey.inputs.tasks import InputError
-    from scrapy_rep.survey.jobs import SurveyPart, SurveyWanted, parts_of, uninterrupted
-    from scrapy_rep.survey.saved import Survey
-
-    wanted = SurveyWanted(
+    options = call.options
+    wanted = jobs.SurveyWanted(
         lint=options.lint,
         rows=bool(options.facts),
         strata=_strata(options.strata),
     )
-    whole, ticker, is_partial = SurveyPart(), Ticker(sys.stderr), False
-    jobs = options.jobs or os.cpu_count() or 1
-    with ExitStack() as undo:
-        undo.callback(ticker.clear)
-        facts = undo.enter_context(_facts(options.facts)) if options.facts else None
+    whole, is_partial = jobs.SurveyPart(), False
+    tasks = (task for name in options.inputs for task in tasks_of(Path(name)))
+    parts = jobs.parts_of(tasks, wanted, options.jobs or os.cpu_count() or 1)
+    with _facts(options.facts) if options.facts else nullcontext() as facts:
         try:
-            for part in parts_of(_tasks(options.inputs), wanted, jobs):
-                with uninterrupted():  # a part that is half added would contradict itself
+            for part in parts:
+                with jobs.uninterrupted():  # a part that is half added would contradict itself
                     whole.aggregate.update(part.aggregate)
                     if facts is not None:
                         facts.add(part.rows)
-                if ticker.is_due:
-                    _tick(whole, ticker)
+                call.terminal.tell_progress(lambda: _progress_words(whole))
         except KeyboardInterrupt:
             is_partial = True
         except BrokenExecutor:
-            terminal.complain("scrapy rep survey: a process was killed, perhaps for its memory")
+            call.complain("a process was killed, perhaps for its memory")
             is_partial = True
         except InputError as error:
             raise CommandError(str(error)) from error
+        finally:
+            call.terminal.end_progress()
     if is_partial:
-        terminal.complain("scrapy rep survey: interrupted: what follows is of a part of the inputs")
+        call.complain("interrupted: what follows is of a part of the inputs")
     return Survey(whole.aggregate, tuple(options.inputs), is_partial)
+
+
+def _progress_words(whole: jobs.SurveyPart) -> str:
+    counts = whole.aggregate.counts
+    bad = sum(count for name, count in counts.items() if name.startswith("bad:"))
+    return f"{counts['captures']:,} captures, {bad:,} bad"
 
 
 @contextmanager
 def _facts(name: str) -> Iterator[FactsFile]:
     """A file of facts, which is in its place once all are written; none is left after an error."""
-    from scrapy_rep.survey.parquet import FactsFile
-
     try:
         facts = FactsFile(Path(name))
     except OSError as error:
-        raise CommandError(f"{name}: {error.strerror or error}") from error
+        raise unreadable(name, error) from error
     try:
         yield facts
     except BaseException:
         facts.drop()
         raise
     facts.close()
-
-
-def _tasks(inputs: Iterable[str]) -> Iterator[Task]:
-    from scrapy_rep.survey.inputs.tasks import tasks_of
-
-    for name in inputs:
-        yield from tasks_of(Path(name))
-
-
-def _tick(whole: object, ticker: Ticker) -> None:
-    counts = whole.aggregate.counts  # type: ignore[attr-defined]
-    captures = counts["captures"]
-    bad = sum(count for name, count in counts.items() if name.startswith("bad:"))
-    ticker.show(f"{captures:,} captures, {captures / ticker.seconds:,.0f} a second, {bad:,} bad")
 
 
 def _strata(name: str | None) -> dict[str, str]:
@@ -224,19 +204,15 @@ def _strata(name: str | None) -> dict[str, str]:
 
 
 def _read(name: str) -> Survey:
-    from scrapy_rep.survey.saved import Survey
-
     try:
         return Survey.from_json(Path(name).read_text(encoding="utf-8"))
     except OSError as error:
-        raise CommandError(f"{name}: {error.strerror or error}") from error
+        raise unreadable(name, error) from error
     except ValueError as error:
         raise CommandError(f"{name}: {error}; 'survey INPUT -o {name}' writes surveys") from error
 
 
 def _merged(names: list[str]) -> Survey:
-    from scrapy_rep.survey.saved import Survey
-
     if not names:
         raise CommandError("merge what? Name surveys that were written with -o")
     whole = Survey()
@@ -245,61 +221,80 @@ def _merged(names: list[str]) -> Survey:
     return whole
 
 
-def _diff(names: list[str], options: argparse.Namespace, terminal: Terminal) -> int:
-    from scrapy_rep.survey.changes import changes_between
-
-    from .survey_words import as_json, write_changes
-
+def _diff(names: list[str], agents: list[str] | None, call: Call) -> None:
+    """Show the clear changes of shares, the largest first; as JSON, all."""
     if len(names) != 2:  # noqa: PLR2004
         raise CommandError("diff: name two surveys, the older one first")
     before, after = map(_read, names)
-    if options.output:
-        if not options.output.endswith(".html"):
-            raise CommandError(f"diff -o {options.output}: write a page (.html), or use --json")
-        _put(options.output, _page(after, None, before=before))
-        return OK
-    agents = _agents(options.agents)
+    output = call.options.output
+    if output:
+        if not output.endswith(".html"):
+            raise CommandError(f"diff -o {output}: write a page (.html), or use --json")
+        _put_page(output, after, None, before)
+        return
     found = changes_between(before, after, agents)
-    if options.json:
-        terminal.line(as_json(found))
-    else:
-        write_changes(found, names, _CHANGES_SHOWN, terminal)
-    return OK
+    if call.is_json:
+        call.row({change.name: _change_dict(change) for change in found})
+        return
+    clear = [change for change in found if change.is_clear]
+    call.line(
+        f"{len(clear):,} shares changed by more than chance from {names[0]} to {names[1]}; "
+        f"{len(found) - len(clear):,} others changed a little"
+    )
+    if clear:
+        call.table([("", "before", "after", "points"), *map(_change_row, clear[:_CHANGES_SHOWN])])
+    if len(clear) > _CHANGES_SHOWN:
+        call.line(f"and {len(clear) - _CHANGES_SHOWN:,} more: --json tells all")
 
 
-def _write(
-    survey: Survey, agents: list[str] | None, options: argparse.Namespace, terminal: Terminal
+def _change_row(change: ShareChange) -> tuple[str, ...]:
+    shares = (
+        f"{percent(count / of if of else None)} ({count:,} of {of:,})"
+        for count, of in (change.before, change.after)
+    )
+    return (safe(change.name), *shares, f"{change.points * 100:+.2f}")
+
+
+def _change_dict(change: ShareChange) -> dict[str, object]:
+    return {
+        "before": change.before,
+        "after": change.after,
+        "points": round(change.points * 100, 4),
+        "is_clear": change.is_clear,
+    }
+
+
+def _write_survey(survey: Survey, agents: Sequence[str] | None, call: Call) -> None:
+    """All tables of a survey, with what they are of."""
+    said = survey.report(agents)["statistics"]
+    width = min(_WIDTH, max(call.terminal.columns or _WIDTH, 20))
+    files, captures = said["files"]["files_with"], said["captures"]["sum"]
+    partial = " (interrupted: a part of the inputs)" if survey.is_partial else ""
+    call.line(
+        f"{captures:,} captures of {_about(said['host'])} hosts; {files:,} robots.txt files, "
+        f"{_about(said['sha256'])} different ones{partial}"
+    )
+    if said["date"]["first"]:
+        call.line(f"captured from {said['date']['first']} to {said['date']['last']}")
+    for table in tables(said):
+        call.line()
+        call.line(call.paint(table.title, "bold"))
+        for line in textwrap.wrap(table.sentence, width):
+            call.line(call.paint(line, "dim"))
+        call.table([[cut(safe(cell), _CELLS) for cell in row] for row in (table.head, *table.rows)])
+    error = survey.aggregate.names.error
+    if error:
+        call.line(f"There were too many names: counts may be too low by up to {error:,}.")
+
+
+def _about(distinct: dict[str, object]) -> str:
+    about = "" if distinct["is_exact"] else "about "
+    return f"{about}{distinct['distinct']:,}"
+
+
+def _put_page(
+    name: str, survey: Survey, agents: list[str] | None, before: Survey | None = None
 ) -> None:
-    from .survey_words import write_survey
-
-    if options.output and options.output.endswith(".html"):
-        _put(options.output, _page(survey, agents))
-    elif options.output:
-        _put(options.output, survey.to_json(agents) + "\n")
-    if options.json:
-        terminal.line(survey.to_json(agents))
-    elif options.output:
-        terminal.line(f"{options.output}: written")
-    else:
-        write_survey(survey, agents, terminal)
-
-
-def _page(survey: Survey, agents: list[str] | None, before: Survey | None = None) -> str:
     from scrapy_rep.survey.survey_page import page
 
-    return page(survey, agents, before)
-
-
-def _put(name: str, text: str) -> None:
-    """Write a file, atomically.
-
-    Raises:
-        CommandError: it cannot be written.
-    """
-    path = Path(name)
-    made = path.with_name(f".{path.name}.part")
-    try:
-        made.write_text(text, encoding="utf-8")
-        made.replace(path)
-    except OSError as error:
-        raise CommandError(f"{name}: {error.strerror or error}") from error
+    put(Path(name), page(survey, agents, before).encode())

@@ -15,24 +15,22 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from dataclasses import asdict
+from datetime import datetime, timezone
+from functools import partial
 from secrets import token_hex
 from threading import Event, RLock, Thread
-from typing import TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
+
+from scrapy_rep.protocol.access.events import name_of
+from scrapy_rep.protocol.access.knowledge import Step
+from scrapy_rep.protocol.units import DAY_SECONDS
+from scrapy_rep.protocol.verdict import shown
 
 Item = TypeVar("Item")
 
-_STYLES = {
-    "bold": "1",
-    "dim": "2",
-    "red": "31",
-    "green": "32",
-    "yellow": "33",
-    "blue": "34",
-    "cyan": "36",
-}
-_BAR_CELLS = 30
-_BAR_SECONDS = 0.1
+_STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36}
+_BAR_SECONDS = 0.25
 _WAITING_SECONDS = 0.5  # after so long users wonder what is going on
 
 # A colour of ours is "\x1b", this, and "[31m"; no file can know it. So `harmless` tells our colours
@@ -43,9 +41,6 @@ _OBEYED = re.compile(
     f"\x1b(?!{_SEAL}\\[)"
     "|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
 )
-
-CURRENT: ContextVar[Terminal | None] = ContextVar("CURRENT", default=None)
-"""The terminal of the subcommand that runs, for what waits far below it."""
 
 
 class OutputError(Exception):
@@ -61,6 +56,7 @@ class Terminal:
         self._has_colour = out is not None and wants_colour(out)
         self._shares_screen = _is_terminal(out)
         self._bar_width = 0
+        self._bar_at = 0.0
         self._lock = RLock()
 
     def line(self, text: str = "") -> None:
@@ -105,7 +101,7 @@ class Terminal:
         """Text in a style, on a terminal; only our own lines turn it into colour, by `harmless`."""
         if not self._has_colour or not text:
             return text
-        codes = ";".join(_STYLES[style] for style in styles)
+        codes = ";".join(str(_STYLES[style]) for style in styles)
         return f"\x1b{_SEAL}[{codes}m{text}\x1b{_SEAL}[0m"
 
     def flush(self) -> None:
@@ -164,19 +160,27 @@ class Terminal:
         self.flush()
 
     def progress(self, items: Iterable[Item], what: str) -> Iterator[Item]:
-        """The items; a bar on standard error shows how far the iteration is, on terminals.
+        """The items; a line on standard error tells how far the iteration is, on terminals.
 
-        Of items without a length, as they come, it shows how many there were.
+        Of items without a length, as they come, it tells how many there were.
         """
-        count = len(items) if isinstance(items, Sized) else None
-        shown_at = time.monotonic()  # what is over at once needs no bar
-        is_shown = _is_terminal(self._err) and count not in (0, 1)
+        of = f" of {len(items):,}" if isinstance(items, Sized) else ""
+        self._bar_at = time.monotonic()  # what is over at once needs none
         for number, item in enumerate(items):
-            now = time.monotonic()
-            if is_shown and now - shown_at >= _BAR_SECONDS:
-                shown_at = now
-                self._bar(number, count, what)
+            self.tell_progress(partial("{:,}{} {}".format, number, of, what))
             yield item
+        self.end_progress()
+
+    def tell_progress(self, words: Callable[[], str]) -> None:
+        """Show how far the work is in the place of what was shown, on terminals, now and then."""
+        now = time.monotonic()
+        if _is_terminal(self._err) and now - self._bar_at >= _BAR_SECONDS:
+            self._bar_at = now
+            with self._lock:
+                self._show_bar(words())
+
+    def end_progress(self) -> None:
+        """Take that away."""
         with self._lock:
             self._clear_bar()
 
@@ -194,8 +198,7 @@ class Terminal:
         finally:
             is_over.set()
             watcher.join()
-            with self._lock:
-                self._clear_bar()
+            self.end_progress()
 
     def _wait(self, words: Callable[[], str], is_over: Event) -> None:
         began_at = time.monotonic()
@@ -205,15 +208,6 @@ class Terminal:
             with self._lock:
                 if not is_over.is_set():
                     self._show_bar(text)
-
-    def _bar(self, done: int, count: int | None, what: str) -> None:
-        text = f"{done:,} {what}"
-        if count is not None:
-            cells = _BAR_CELLS * done // count
-            bar = "#" * cells + "-" * (_BAR_CELLS - cells)
-            text = f"[{bar}] {done:,} of {count:,} {what}"
-        with self._lock:
-            self._show_bar(text)
 
     def _show_bar(self, text: str) -> None:
         text = cut(harmless(text), shutil.get_terminal_size().columns - 1)
@@ -282,18 +276,6 @@ def in_columns(rows: Iterable[Sequence[str]]) -> list[str]:
     ]
 
 
-def printable(text: str) -> str:
-    """A text without characters that a terminal would obey, which names of files may hold."""
-    if text.isprintable():
-        return text
-    return "".join(
-        character
-        if character.isprintable()
-        else character.encode("unicode_escape", "backslashreplace").decode("ascii")
-        for character in text
-    )
-
-
 def cut(text: str, cells: int) -> str:
     """A text that takes so many cells of a terminal at most."""
     if width_of(text) <= cells:
@@ -320,6 +302,90 @@ def width_of(text: str) -> int:
     )
 
 
+_UNITS = ((int(DAY_SECONDS), "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+
+
+def safe(value: object) -> str:
+    """What a file, a site or a user wrote, safe for a terminal."""
+    octets = value if isinstance(value, bytes) else str(value).encode("utf-8", "backslashreplace")
+    return shown(octets)
+
+
 def count_of(number: int, noun: str, plural: str = "") -> str:
     """A number with its noun: ``1 error``, ``2 errors``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def date(instant: float) -> str:
+    """An instant as a date, in UTC; as a number if it is none."""
+    try:
+        return f"{datetime.fromtimestamp(instant, timezone.utc):%Y-%m-%d %H:%M:%S}"
+    except (OverflowError, OSError, ValueError):  # a clock was wrong
+        return f"{instant:g}"
+
+
+def moment(instant: float) -> str:
+    """An instant as a date that names its time zone."""
+    text = date(instant)
+    return f"{text} UTC" if ":" in text else text
+
+
+def when(instant: float) -> str:
+    """An instant in words: its date, and its distance from now."""
+    text, away = moment(instant), instant - time.time()
+    if not text.endswith("UTC"):
+        return text
+    return f"{text} ({'in ' + span(away) if away > 0 else span(-away) + ' ago'})"
+
+
+def span(seconds: float) -> str:
+    """A length of time in its largest unit."""
+    for unit, noun in _UNITS:
+        if abs(seconds) >= unit:
+            return count_of(int(seconds // unit), noun)
+    return "0 seconds"
+
+
+def way_words(steps: Sequence[Step], hops: Sequence[str]) -> Iterator[str]:
+    """The steps of an exchange, a line each: what came, from where, how large, how fast.
+
+    If they are not known, the URIs that it went through.
+    """
+    if not steps:
+        yield from (f"{'->' if number else 'from'} {safe(hop)}" for number, hop in enumerate(hops))
+    before = None
+    for step in steps:
+        facts = [
+            "no answer is known" if step.event is None else name_of(step.event),
+            *([] if step.octets is None else [count_of(step.octets, "octet")]),
+            *([f"from {step.address}"] if step.address else []),
+            *([] if step.seconds is None else [f"in {step.seconds:.3f} s"]),
+            *([] if step.sent_at is None else [f"at {moment(step.sent_at)}"]),
+        ]
+        if step.is_copied:
+            facts.append("not fetched: taken from the copy of that origin")
+        elif step.sent_at is None and step.event is not None:
+            facts.append("not sent")
+        # What was tried again was not led there.
+        is_again = before is not None and before.uri == step.uri and not before.location
+        lead = "from" if before is None else "again" if is_again else "->"
+        yield f"{lead} {safe(step.uri)} ({safe(', '.join(facts))})"
+        before = step
+
+
+def step_dict(step: Step) -> dict[str, Any]:
+    """A step as JSON; null is unknown."""
+    event = None if step.event is None else name_of(step.event)
+    told = {"event": event, "address": step.address or None, "location": step.location or None}
+    found = {**asdict(step), **told}
+    del found["record"]  # of an archive, not of the store
+    return found
+
+
+def csv_cell(value: object) -> str:
+    """A cell that no spreadsheet takes for a formula: what sites write may begin like one."""
+    text = str(value)
+    is_number = text.replace("-", "", 1).replace(".", "", 1).isdigit()
+    return (
+        f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) and not is_number else text
+    )

@@ -1,131 +1,109 @@
-"""``scrapy rep watch``: has a file changed since the last look? For cron."""
+"""Tell whether files have changed since the last look.
 
-from __future__ import annotations
-
-import argparse
-from typing import TYPE_CHECKING
-
-from .running import FOUND, OK, UNREACHABLE, UNSETTLED
-from .sources import origin_of
-
-if TYPE_CHECKING:
-    from scrapy.settings import Settings
-
-    from .terminal import Terminal
-    from .watching import Seen
-
-SUMMARY = "tell whether files have changed since the last look"
-DESCRIPTION = """\
 Fetch the robots.txt of some URLs now, and compare each with what this command saw last: print
 nothing if it is the same, otherwise what changes by effect, as 'diff' does. The first look
 remembers the file, finds no change, and says on standard error that it is the first: also where the
 store was lost. What was seen is in the store of this project's crawls (REP_STORE), which get the
-new answer too."""
-EXAMPLES = """\
-examples:
+new answer too.
+
+Examples:
   scrapy rep watch https://example.com https://example.org
   17 * * * *  cd /path/of/project && scrapy rep watch https://example.com
 
 exit status: 0 nothing has changed; 1 a file has; 2 wrong usage; 3 a site is unreachable, or the
-store in Redis is; 4 one has changed too much to compare it as a whole"""
+store in Redis is; 4 one has changed too much to compare it as a whole
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scrapy_rep.cache.entry import is_same_version
+from scrapy_rep.protocol.access.events import name_of
+from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.document import parse
+
+from .diff import show_differences
+from .inputs import Freshness, Input, origin_of
+from .judging import agents_of
+from .kept import answer_words, kept_store, refreshed, watch_key
+from .running import AGENT, FOUND, JSON, OK, UNREACHABLE, UNSETTLED, Call
+from .terminal import date
+
+OPTIONS = f"""
+urls URL...  a URL of each site
+{AGENT} all that either file names, and '*'
+--effect  a change without effect on verdicts, sitemaps and what else 'diff' tells is none
+{JSON}
+--verbose  say also what has not changed
+"""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of this subcommand."""
-    parser.add_argument("urls", nargs="+", metavar="URL", help="a URL of each site")
-    parser.add_argument(
-        "--agent",
-        action="append",
-        default=[],
-        help="compare for this product token, User-Agent header, or '*'; may be repeated; by "
-        "default for all that either file names, and '*'",
-    )
-    parser.add_argument(
-        "--effect",
-        action="store_true",
-        help="a change without effect on verdicts, sitemaps and what else 'diff' tells is none",
-    )
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
-    parser.add_argument("--verbose", action="store_true", help="say also what has not changed")
+Seen = tuple[Origin, Answer, Copy | None, Copy | None]
+"""One look: what an origin answered, what was seen last, and what it has now, if it answers."""
 
 
-def run(options: argparse.Namespace, settings: Settings, terminal: Terminal) -> int:
+def run(call: Call) -> None:
     """Look at all sites; the worst status of all."""
-    from .judging import agents_of
-    from .watching import look
-
-    agents = None
-    if options.agent:
-        agents = [agent.name for agent in agents_of(settings, options.agent)]
-    origins = list(dict.fromkeys(map(origin_of, options.urls)))
-    status = OK
-    for seen in look(origins, settings):
-        status = max(status, _told(seen, agents, terminal, options))
-    return status
+    agents = [agent.name for agent in agents_of(call)] if call.options.agent else None
+    origins = list(dict.fromkeys(map(origin_of, call.options.urls)))
+    for seen in _look(origins, call):
+        call.end_with(_told(seen, agents, call))
 
 
-def _told(
-    seen: Seen, agents: list[str] | None, terminal: Terminal, options: argparse.Namespace
-) -> int:
+def _look(origins: list[Origin], call: Call) -> Iterator[Seen]:
+    """Fetch the files of some origins now, as `refresh` does, and remember what was seen."""
+    with kept_store(call.settings, must_exist=False) as kept:
+        keys = {origin: watch_key(kept.key(origin)) for origin in origins}
+        before = {origin: kept.known(key).copy for origin, key in keys.items()}
+    found: list[Seen] = []
+    for origin, answer, known in refreshed(origins, call):
+        is_up = known is not None and known.outage is None
+        now = known.copy if known is not None and is_up else None
+        found.append((origin, answer, before[origin], now))
+    with kept_store(call.settings, must_exist=False) as kept:
+        for seen in found:
+            yield seen  # before it is remembered: what could not be told is told at the next look
+            origin, _, _, now = seen
+            if now is not None:  # also if it is the same: stores let go of what is old
+                kept.put(keys[origin], Knowledge(now))
+
+
+def _told(seen: Seen, agents: list[str] | None, call: Call) -> int:
     """Tell of one site; its status."""
-    from .entries import date
-    from .refreshing import answer_words
-
-    uri = seen.origin.robots_txt_uri
-    if seen.now is None:
-        terminal.complain(f"scrapy rep watch: {uri}: {answer_words(seen.answer)}")
+    origin, answer, before, now = seen
+    uri, words = origin.robots_txt_uri, answer_words(answer)
+    if now is None:
+        call.complain(f"{uri}: {words}")
         return UNREACHABLE
-    if not seen.is_changed:
-        if options.verbose or seen.before is None:
-            word = "seen for the first time" if seen.before is None else "unchanged"
-            terminal.complain(f"scrapy rep watch: {uri}: {word}, {answer_words(seen.answer)}")
+    if before is None:
+        call.complain(f"{uri}: seen for the first time, {words}")
         return OK
-    assert seen.before is not None  # noqa: S101 - it has changed
-    if not options.json:
-        since = date(seen.before.confirmed_at)
-        events = f"{_event(seen.before.event)} -> {_event(seen.now.event)}"
-        terminal.line(f"{terminal.paint(uri, 'bold')}: changed since {since} UTC ({events})")
-    return _differences(seen, agents, terminal, options)
-
-
-def _event(event: object) -> str:
-    from scrapy_rep.protocol.access.events import name_of
-
-    return name_of(event)  # type: ignore[arg-type]
-
-
-def _differences(
-    seen: Seen, agents: list[str] | None, terminal: Terminal, options: argparse.Namespace
-) -> int:
-    """What changes by effect; a row of its own tells programs which file it is."""
-    import json
-
-    from .diff import show_differences
-    from .watching import source_of
-
-    assert seen.before is not None  # noqa: S101 - the caller has looked
-    assert seen.now is not None  # noqa: S101 - likewise
-    if options.json:
-        row = {
-            "changed": seen.origin.robots_txt_uri,
-            "before": {"answer": _event(seen.before.event), "seen_at": seen.before.confirmed_at},
-            "now": {"answer": _event(seen.now.event), "seen_at": seen.now.confirmed_at},
-        }
-        terminal.line(json.dumps(row))
-    both = (
-        source_of(seen.origin, seen.before, is_stored=True),
-        source_of(seen.origin, seen.now, is_stored=False),
-    )
-    status = show_differences(both, agents, terminal, options)
+    if is_same_version(before, now):
+        if call.options.verbose:
+            call.complain(f"{uri}: unchanged, {words}")
+        return OK
+    was, is_now = name_of(before.event), name_of(now.event)
+    if call.is_json:  # tells programs which file the rows after it are of
+        told = {"answer": was, "seen_at": before.confirmed_at}
+        tells = {"answer": is_now, "seen_at": now.confirmed_at}
+        call.row({"changed": uri, "before": told, "now": tells})
+    else:
+        since = date(before.confirmed_at)
+        call.line(f"{call.paint(uri, 'bold')}: changed since {since} UTC ({was} -> {is_now})")
+    status = show_differences(_input(uri, before), _input(uri, now), agents, call)
     if status == UNSETTLED:
         return UNSETTLED
-    return OK if options.effect and status == OK and not _has_new_sitemaps(seen) else FOUND
+    has_effect = status != OK or _sitemaps(uri, before) != _sitemaps(uri, now)
+    return FOUND if has_effect or not call.options.effect else OK
 
 
-def _has_new_sitemaps(seen: Seen) -> bool:
-    """Whether the Sitemap lines differ, which `diff` shows, but which change no verdict."""
-    from scrapy_rep.protocol.document import parse
+def _input(uri: str, copy: Copy) -> Input:
+    """A copy as `diff` takes it; where there is no file, an empty one."""
+    return Input(uri, uri, copy.body, uri, freshness=Freshness(copy.confirmed_at, is_stored=True))
 
-    uri = seen.origin.robots_txt_uri
-    before, now = (parse(copy.body, uri).sitemaps for copy in (seen.before, seen.now) if copy)
-    return set(before) != set(now)
+
+def _sitemaps(uri: str, copy: Copy) -> set[str]:
+    """The Sitemap lines, which `diff` shows, but which change no verdict."""
+    return set(parse(copy.body, uri).sitemaps)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from scrapy_rep.analysis.agents.crawler_table import DATED
 from scrapy_rep.analysis.agents.crawlers import CRAWLERS
-from scrapy_rep.analysis.agents.table import DATED
 from tests.commands.calling import rep, rep_process
 from tests.servers.handle import Answer, Site, free_port
 

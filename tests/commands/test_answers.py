@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.commands import asking
-from scrapy_rep.commands.answers import Freshness
+from scrapy_rep.commands import engine_work
+from scrapy_rep.commands.inputs import Freshness
 from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.access.knowledge import Answer
 from scrapy_rep.protocol.access.origin import Origin
@@ -40,8 +40,7 @@ class Site:
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Site:
     site = Site()
-    monkeypatch.setattr(asking, "ask", site.ask)
-    monkeypatch.setattr("scrapy_rep.commands.refreshing.ask", site.ask)
+    monkeypatch.setattr(engine_work, "ask", site.ask)
     return site
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.commands.collecting import Progress
-from scrapy_rep.commands.lists import Wanted, origins_of
+from scrapy_rep.commands.collect import ListForm, Progress, origins_of
 from scrapy_rep.commands.running import CommandError
 from scrapy_rep.survey.captures import Capture
 from scrapy_rep.survey.inputs.tasks import tasks_of
@@ -35,36 +34,36 @@ class TestLists:
     @pytest.mark.parametrize(
         ("line", "wanted", "origins"),
         [
-            ("example.com", Wanted(), ["https://example.com"]),
-            ("\ufeffExample.COM\r\n", Wanted(), ["https://example.com"]),
-            ("1,example.com", Wanted(), ["https://example.com"]),
-            ('"1","example.com","x"', Wanted(), ["https://example.com"]),
-            ("a.example,example.com", Wanted(column=2), ["https://example.com"]),
-            ("a.example", Wanted(column=2), [None]),
-            ("http://example.com:81/x?y", Wanted(), ["http://example.com:81"]),
-            ("example.com:8080", Wanted(("http",)), ["http://example.com:8080"]),
-            ("bücher.example", Wanted(), ["https://xn--bcher-kva.example"]),
+            ("example.com", ListForm(), ["https://example.com"]),
+            ("\ufeffExample.COM\r\n", ListForm(), ["https://example.com"]),
+            ("1,example.com", ListForm(), ["https://example.com"]),
+            ('"1","example.com","x"', ListForm(), ["https://example.com"]),
+            ("a.example,example.com", ListForm(column=2), ["https://example.com"]),
+            ("a.example", ListForm(column=2), [None]),
+            ("http://example.com:81/x?y", ListForm(), ["http://example.com:81"]),
+            ("example.com:8080", ListForm(("http",)), ["http://example.com:8080"]),
+            ("bücher.example", ListForm(), ["https://xn--bcher-kva.example"]),
             (
                 "a.example",
-                Wanted(("https", "http"), has_www=True),
+                ListForm(("https", "http"), has_www=True),
                 [
                     *["https://a.example", "http://a.example"],
                     *["https://www.a.example", "http://www.a.example"],
                 ],
             ),
-            ("a.example", Wanted(has_bare=False, has_www=True), ["https://www.a.example"]),
-            ("www.a.example", Wanted(has_bare=False, has_www=True), ["https://www.a.example"]),
-            ("127.0.0.1", Wanted(), ["https://127.0.0.1"]),
-            ("[::1]:80", Wanted(), ["https://[::1]:80"]),
-            ("localhost:80", Wanted(("http",)), ["http://localhost"]),
-            ("rank,domain", Wanted(), [None]),
-            ("mailto://a.example", Wanted(), [None]),
-            ("a b.example", Wanted(), [None]),
-            ("# a.example", Wanted(), []),
-            (" ", Wanted(), []),
+            ("a.example", ListForm(has_bare=False, has_www=True), ["https://www.a.example"]),
+            ("www.a.example", ListForm(has_bare=False, has_www=True), ["https://www.a.example"]),
+            ("127.0.0.1", ListForm(), ["https://127.0.0.1"]),
+            ("[::1]:80", ListForm(), ["https://[::1]:80"]),
+            ("localhost:80", ListForm(("http",)), ["http://localhost"]),
+            ("rank,domain", ListForm(), [None]),
+            ("mailto://a.example", ListForm(), [None]),
+            ("a b.example", ListForm(), [None]),
+            ("# a.example", ListForm(), []),
+            (" ", ListForm(), []),
         ],
     )
-    def test_line(self, line: str, wanted: Wanted, origins: list[str | None]) -> None:
+    def test_line(self, line: str, wanted: ListForm, origins: list[str | None]) -> None:
         found = origins_of([line], wanted)
         assert [None if one is None else str(one) for one in found] == origins
 

@@ -38,11 +38,10 @@ class TestFormat:
         assert done.out == (
             "User-agent: Bingbot\nDisallow: /\nCrawl-delay: 5\n\nUser-agent: BadBot\nDisallow: /\n"
         )
-        assert "<stdin>:1: Bingbot gets the rules of the next group (line 5: Disall" in done.err
+        assert "<stdin>: the crawlers of lines 1 get the rules of the next group" in done.err
         many = body.replace(b"\n\n", b"\n" + b"User-agent: a\nCrawl-delay: 1\n" * 7)
         err = rep("format", "-", "--check", stdin=many).err
-        assert len(err.splitlines()) == 6
-        assert "3 more user-agent lines" in err
+        assert err.count("and more get the rules") == len(err.splitlines()) == 1
 
     def test_check(self, robots: Path) -> None:
         assert rep("format", robots, "--check") == Done(1, f"{robots}: would be rewritten\n", "")

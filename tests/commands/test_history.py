@@ -15,7 +15,7 @@ from scrapy.settings.default_settings import USER_AGENT
 
 from scrapy_rep.cache.entry import Key
 from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.commands.watching import is_watched
+from scrapy_rep.commands.kept import is_watched
 from tests.cache.samples import ORIGIN, file_entry, usual_key
 from tests.commands.calling import Done, rep, rep_process
 from tests.redis_server import RedisServer

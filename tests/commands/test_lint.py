@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.commands import asking
+from scrapy_rep.commands import engine_work
 from scrapy_rep.protocol.access.knowledge import Answer
 from scrapy_rep.protocol.access.origin import Origin
 from tests.commands.calling import Done, rep
@@ -176,7 +176,7 @@ class TestSites:
                 for origin in origins
             }
 
-        monkeypatch.setattr(asking, "ask", ask)
+        monkeypatch.setattr(engine_work, "ask", ask)
         done = rep("lint", "https://h/", "--both-schemes", "--select", "REP0")
         assert done.status == 0
         assert "REP012 warning" in done.out
@@ -281,7 +281,7 @@ class TestFix:
         self, robots: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         wrong = b"User-agent: *\nDisallow: /\n"
-        monkeypatch.setattr("scrapy_rep.analysis.lint.fixing.fixed", lambda *_, **__: (wrong, []))
+        monkeypatch.setattr("scrapy_rep.analysis.lint.linter.fixed", lambda *_, **__: (wrong, []))
         done = rep("lint", robots, "--fix")
         assert done.status == 70
         assert "nothing is written" in done.err

@@ -5,16 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from scrapy_rep.analysis.checks.check_table import GROUPS, PEDANTIC
 from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.checks.groups import GROUPS, PEDANTIC, group_of
-from scrapy_rep.commands import lint_settings
-from scrapy_rep.commands.running import CommandError
-from scrapy_rep.commands.sources import Source
-from scrapy_rep.commands.writing import write
+from scrapy_rep.commands import lint_choice
 from tests.commands.calling import Done, rep
 
 # A warning and an error; by "needless" a redundant rule and a final *; by "context" no sitemap.
@@ -36,17 +34,17 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 class TestGroups:
     def test_each_code_is_in_one(self) -> None:
-        pedantic = [code for group in PEDANTIC for code in group.codes]
-        assert len(pedantic) == len(set(pedantic))
-        assert GROUPS["default"] | set(pedantic) == GROUPS["all"] == set(Code)
-        assert {group_of(code) for code in Code} == GROUPS.keys() - {"all"}
+        groups = [codes for name, codes in GROUPS.items() if name != "all"]
+        assert all(groups)
+        assert sum(map(len, groups)) == len(GROUPS["all"]) == len(Code)
+        assert frozenset().union(*groups) == GROUPS["all"] == set(Code)
 
     def test_no_error_is_pedantic(self) -> None:
+        from scrapy_rep.analysis.checks.check_table import CHECKS
         from scrapy_rep.analysis.checks.codes import Severity
-        from scrapy_rep.analysis.checks.table import CHECKS
 
         for group in PEDANTIC:
-            assert all(CHECKS[code].severity is not Severity.ERROR for code in group.codes)
+            assert all(CHECKS[code].severity is not Severity.ERROR for code in GROUPS[group])
 
 
 class TestOptions:
@@ -106,10 +104,11 @@ class TestFilesThatAreNotReplaced:
 
     def test_pipes(self, here: Path) -> None:
         os.mkfifo(here / "pipe")
-        # The pipe lends its name only; this test reads none, which would wait.
-        source = Source("pipe", BODY)
-        with pytest.raises(CommandError, match="no regular file"):
-            write(here / "pipe", source, b"new")
+        with ThreadPoolExecutor(1) as writing:
+            writing.submit((here / "pipe").write_bytes, BODY)
+            done = rep("lint", "pipe", "--fix")
+        assert done.status == 2
+        assert "no regular file" in done.err
         assert (here / "pipe").is_fifo()
 
     def test_read_only(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,7 +350,7 @@ class TestSettings:
 
     def test_without_a_reader_of_toml(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """As on Python 3.10, without tomli."""
-        monkeypatch.setattr(lint_settings, "_TOML_MODULES", ())
+        monkeypatch.setattr(lint_choice, "_TOML_MODULES", ())
         (here / "pyproject.toml").write_text("[project]\nname = 'x'\n")
         assert _codes() == {"REP401", "REP403"}
         (here / "pyproject.toml").write_text(PYPROJECT)

@@ -204,7 +204,7 @@ class TestHelp:
         assert "ai-search" in _help("agents", 80)
 
     def test_examples_stand_together(self) -> None:
-        examples = _help("lint", 80).partition("examples:\n")[2].partition("\n\n")[0]
+        examples = _help("lint", 80).partition("Examples:\n")[2].partition("\n\n")[0]
         assert examples.count("scrapy rep lint") == 7
 
     def test_examples_stay(self) -> None:

@@ -100,7 +100,7 @@ class TestRules:
     @needs_shared
     def test_the_first_that_matches_decides(self) -> None:
         """Against the verdict, over real files: both are one order."""
-        from scrapy_rep.analysis.effect.patterns import matches
+        from scrapy_rep.analysis.effect.rule_patterns import matches
         from scrapy_rep.protocol.paths import normal_path
 
         count = 0

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.checks.effects import Effect
+from scrapy_rep.analysis.checks.codes import Code, Effect
 from scrapy_rep.analysis.effect.differences import differences
-from scrapy_rep.analysis.effect.patterns import matches as effect_matches
-from scrapy_rep.analysis.lint.fixing import fixed
-from scrapy_rep.analysis.lint.linter import lint
+from scrapy_rep.analysis.effect.rule_patterns import matches as effect_matches
+from scrapy_rep.analysis.lint.linter import fixed, lint
 from scrapy_rep.analysis.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol import packed, wildcards
 from scrapy_rep.protocol.document import parse

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .table import ROWS
+from .crawler_table import ROWS
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"
 PARTLY, OWN_GROUP_ONLY = "partly", "own-group-only"

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from scrapy_rep.analysis.lint.agents import nearly
+from scrapy_rep.analysis.lint.crawler_names import nearly
 from scrapy_rep.analysis.lint.swallowed import swallowed
 from scrapy_rep.analysis.outline import Block, Outline, name_of
 from scrapy_rep.protocol.document import RobotsTxt, parse

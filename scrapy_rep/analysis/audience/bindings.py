@@ -26,10 +26,7 @@ from scrapy_rep.protocol.tokens import EVERYONE, is_product_token, token_of
 from scrapy_rep.protocol.verdict import Verdict
 
 _FOLLOWS_OTHERS = frozenset({"amzn-searchbot"})  # unnamed, it takes what other search bots get
-_WORDS_OF_DOUBT = {
-    PARTLY: "it obeys in part only",
-    UNKNOWN: "whether it obeys is unknown",
-}
+_WORDS_OF_DOUBT = {PARTLY: "it obeys in part only", UNKNOWN: "whether it obeys is unknown"}
 
 
 class Access(Enum):

@@ -169,6 +169,19 @@ class Code(Enum):
         return self.name.lower().replace("_", "-")
 
 
+class Effect(Enum):
+    """What a fix does; the value is said to programs."""
+
+    KEEPS = "keeps"
+    """Every verdict stays. `lint --fix` does it, and tests prove it over real files."""
+    FORMATS = "formats"
+    """Every verdict stays. `scrapy rep format` does it."""
+    CHANGES = "changes"
+    """Verdicts may change, which may be what the author wants."""
+    OUTSIDE = "outside"
+    """Nothing changes in the file: something is to be decided, or done elsewhere."""
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """A row of the table: what a code means.
@@ -178,6 +191,10 @@ class Check:
         severity: how bad it is.
         meaning: one sentence, without its full stop.
         mend: what to do about it, likewise.
+        effect: what following that does to verdicts; a finding may say otherwise of its own place
+            (`analysis.mending.Mend`).
+        group: the group of codes that reports it.
+        section: what it is about, in words.
         bad: a file, or an answer, that has it.
         good: one that has not.
     """
@@ -186,5 +203,8 @@ class Check:
     severity: Severity
     meaning: str
     mend: str
+    effect: Effect
+    group: str
+    section: str
     bad: bytes | Answer = field(repr=False)
     good: bytes | Answer = field(repr=False)

@@ -9,7 +9,7 @@ What is named is certain; what is not named may still be without effect, since t
 are taken to meet wherever their literal beginnings let them.
 
 Cost: rules are compared only with those whose literal beginning lies on the same way, each
-comparison as many steps as its patterns are long, of a `Budget` that the caller sets; beyond it
+comparison as many steps as its patterns are long, of a `StepBudget` that the caller sets; beyond it
 nothing is named, and the budget says so.
 """
 
@@ -21,8 +21,7 @@ from dataclasses import dataclass
 
 from scrapy_rep.protocol.ruleset import folder_of
 
-from .budget import Budget, look_steps
-from .patterns import covers, literal_of, may_meet
+from .rule_patterns import StepBudget, covers, literal_of, look_steps, may_meet
 
 _AFTER_ASCII = "\x7f"
 
@@ -80,7 +79,7 @@ class _Ways:
         rules = [by_literal[literal] for literal in literals]
         return cls(literals, parents, rules, [_octets(there) for there in rules])
 
-    def near(self, pattern: Pattern, budget: Budget) -> Iterator[Pattern]:
+    def near(self, pattern: Pattern, budget: StepBudget) -> Iterator[Pattern]:
         """The other patterns that may meet this one, and are no longer than needed to matter."""
         literal = literal_of(pattern.text)
         node = bisect_left(self.literals, literal)
@@ -123,7 +122,7 @@ def first_of_each(patterns: Iterable[Pattern]) -> Iterable[Pattern]:
 
 def needless(
     patterns: Iterable[Pattern],
-    budget: Budget,
+    budget: StepBudget,
     is_asked: Callable[[Pattern], bool] | None = None,
 ) -> list[Needless]:
     """The rules that could all go without a change of any verdict.
@@ -156,7 +155,7 @@ def needless(
     return found
 
 
-def _reason(pattern: Pattern, ways: _Ways, budget: Budget, rival: int) -> Needless | None:
+def _reason(pattern: Pattern, ways: _Ways, budget: StepBudget, rival: int) -> Needless | None:
     """Why a rule could go, if it could.
 
     `rival` is how many octets the longest rule has that may decide in its place with the other

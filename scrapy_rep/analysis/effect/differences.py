@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from itertools import chain
+from operator import add
 
 from scrapy_rep.analysis.outline import Line, Outline, outline
 from scrapy_rep.protocol.document import RobotsTxt
@@ -28,8 +29,8 @@ from scrapy_rep.protocol.lines import RULES, Kind
 from scrapy_rep.protocol.tokens import EVERYONE, is_product_token, token_of
 from scrapy_rep.protocol.verdict import Verdict
 
-from .budget import Budget
 from .probes import probes
+from .rule_patterns import StepBudget
 from .witnesses import Said, witnesses
 
 UNNAMED = "*"
@@ -112,11 +113,7 @@ def agents_of(*outlines: Outline) -> tuple[str, ...]:
 
 
 def differences(
-    old: RobotsTxt,
-    new: RobotsTxt,
-    agents: Iterable[str] | None = None,
-    *,
-    steps: int | None = None,
+    old: RobotsTxt, new: RobotsTxt, agents: Iterable[str] | None = None, *, steps: int | None = None
 ) -> Iterator[Difference]:
     """The probes on which two files disagree about allowed or not.
 
@@ -131,7 +128,7 @@ def differences(
         TooMuchToCompare: it would be more work. Differences that were found come first.
     """
     comparison = _Comparison(
-        _Reading(old), _Reading(new), Budget(MOST_STEPS if steps is None else steps)
+        _Reading(old), _Reading(new), StepBudget(MOST_STEPS if steps is None else steps)
     )
     asked = agents_of(comparison.old.outline, comparison.new.outline) if agents is None else agents
     return comparison.differences(tuple(asked))
@@ -140,11 +137,11 @@ def differences(
 class _Comparison:
     """Two files that are compared, and the work that is left for it."""
 
-    def __init__(self, old: _Reading, new: _Reading, budget: Budget) -> None:
+    def __init__(self, old: _Reading, new: _Reading, budget: StepBudget) -> None:
         self.old = old
         self.new = new
         self._budget = budget
-        self._search = Budget(SEARCH_STEPS)
+        self._search = StepBudget(SEARCH_STEPS)
         self._probe_count = 0
 
     def differences(self, agents: tuple[str, ...]) -> Iterator[Difference]:
@@ -235,12 +232,7 @@ class _Stock:
     wild_octets: int = 0
 
     def __add__(self, other: _Stock) -> _Stock:
-        return _Stock(
-            self.count + other.count,
-            self.octets + other.octets,
-            self.wild_count + other.wild_count,
-            self.wild_octets + other.wild_octets,
-        )
+        return _Stock(*map(add, astuple(self), astuple(other)))
 
     @property
     def reading_steps(self) -> int:
@@ -308,11 +300,6 @@ class _Reading:
         found = self._own_groups(agent)
         return self._number(found) if found else self._of_everyone
 
-    def rules_of(self, agent: str) -> list[Line]:
-        """The rules that an agent obeys."""
-        groups = self._groups[self.set_of(agent)]
-        return [line for index in groups for line in self.outline.blocks[index].rules]
-
     def _own_groups(self, agent: str) -> tuple[int, ...]:
         name = agent.lower()
         if is_product_token(name):
@@ -352,11 +339,6 @@ def _texts(line: Line) -> tuple[str, ...]:
 
 
 def _stock_of(rules: Iterable[Line]) -> _Stock:
-    count = octets = wild_count = wild_octets = 0
-    for line in rules:
-        count += 1
-        octets += len(line.value)
-        if b"*" in line.value:
-            wild_count += 1
-            wild_octets += len(line.value)
-    return _Stock(count, octets, wild_count, wild_octets)
+    values = [line.value for line in rules]
+    wild = [value for value in values if b"*" in value]
+    return _Stock(len(values), sum(map(len, values)), len(wild), sum(map(len, wild)))

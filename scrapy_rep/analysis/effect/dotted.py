@@ -12,8 +12,8 @@ to allow it without them::
 Both are read along one path. ``..`` takes back what was read of a segment, so the states at the
 begin of each are kept.
 
-Cost: bounded by the `Budget`, and by `_MOST_PLACES`: paths may climb and descend without end, so
-here, unlike in `witnesses`, not finding any is no proof.
+Cost: bounded by the `StepBudget`, and by `_MOST_PLACES`: paths may climb and descend without end,
+so here, unlike in `witnesses`, not finding any is no proof.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from .budget import Budget
-from .products import Product, Sides, State
+from .products import Product, ReadState, Sides
 from .readers import IN_QUERY, symbols_of
+from .rule_patterns import StepBudget
 
 DOTS = (".", "..")
 
@@ -45,8 +45,8 @@ class _Bare(NamedTuple):
         is_dotted: whether it differs from the path as written.
     """
 
-    begins: tuple[State, ...]
-    state: State
+    begins: tuple[ReadState, ...]
+    state: ReadState
     segment: str = ""
     in_query: bool = False
     is_dotted: bool = False
@@ -84,7 +84,7 @@ def dotted(
     starts: Iterable[str],
     *,
     other: str,
-    budget: Budget,
+    budget: StepBudget,
 ) -> Iterator[str]:
     """The first such paths because of one pattern, the shortest first.
 
@@ -123,7 +123,7 @@ def dotted(
 class _At(NamedTuple):
     """Where a path has led: as it is written, and without its dot segments."""
 
-    written: State
+    written: ReadState
     bare: _Bare
 
     @property

@@ -13,7 +13,7 @@ from itertools import pairwise, product
 from scrapy_rep.protocol.paths import END
 from scrapy_rep.protocol.ruleset import folder_of
 
-from .patterns import is_live, literal_of
+from .rule_patterns import is_live, literal_of
 
 _MORE = ("", "x", "/x", "?x=1", ".html")
 _CROSSINGS = 2000

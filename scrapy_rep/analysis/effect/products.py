@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from scrapy_rep.protocol.ruleset import folder_of
 
-from .patterns import is_live
-from .readers import MATCHED, Reader
+from .readers import MATCHED, PatternReader
+from .rule_patterns import is_live
 
 Said = tuple[bool, str]
 """A rule: whether it allows, and its pattern in normal form."""
@@ -29,7 +29,7 @@ Says = tuple[dict[str, bool], dict[str, bool]]
 NOBODY = -1
 
 
-class State(NamedTuple):
+class ReadState(NamedTuple):
     """Where a path has led the patterns of both files.
 
     Attributes:
@@ -76,7 +76,7 @@ class Product:
     """Some patterns of both files, read together."""
 
     def __init__(self, patterns: Sequence[str], says: Says) -> None:
-        self._readers = [Reader(text) for text in patterns]
+        self._readers = [PatternReader(text) for text in patterns]
         self.symbols = frozenset[str]().union(*(reader.symbols for reader in self._readers))
         # By number: what each file says, None if it has no such rule, and the rank of that.
         self._answers = [tuple(side.get(text) for side in says) for text in patterns]
@@ -84,7 +84,7 @@ class Product:
         starts = enumerate(reader.start for reader in self._readers)
         self.start = self.step(self._state((NOBODY, NOBODY), starts), "/")
 
-    def step(self, state: State, symbol: str, *, in_query: bool = False) -> State:
+    def step(self, state: ReadState, symbol: str, *, in_query: bool = False) -> ReadState:
         """The state behind a symbol."""
         readers = self._readers
         found = (
@@ -94,7 +94,7 @@ class Product:
         )
         return self._state(state.winners, found)
 
-    def _state(self, winners: tuple[int, int], found: Iterable[tuple[int, int]]) -> State:
+    def _state(self, winners: tuple[int, int], found: Iterable[tuple[int, int]]) -> ReadState:
         live = []
         one, other = winners
         ranks, ranks_too = self._ranks
@@ -106,9 +106,9 @@ class Product:
                 live.append((number, at))
         best, best_too = ranks[one], ranks_too[other]
         left = ((n, at) for n, at in live if ranks[n] > best or ranks_too[n] > best_too)
-        return State((one, other), tuple(left))
+        return ReadState((one, other), tuple(left))
 
-    def named(self, state: State, *, in_query: bool = False) -> set[str]:
+    def named(self, state: ReadState, *, in_query: bool = False) -> set[str]:
         """The symbols that some pattern asks for here."""
         readers = self._readers
         return {
@@ -117,7 +117,7 @@ class Product:
             for symbol in readers[number].steps(at, in_query=in_query).named
         }
 
-    def deciders(self, state: State) -> tuple[int, int]:
+    def deciders(self, state: ReadState) -> tuple[int, int]:
         """For each file, the number of what decides about a path that ends here, or `NOBODY`."""
         ended = [number for number, at in state.live if self._readers[number].is_match(at)]
         one, other = (
@@ -134,7 +134,7 @@ class Product:
         )
         return one, other
 
-    def is_alive(self, state: State, wanted: int) -> bool:
+    def is_alive(self, state: ReadState, wanted: int) -> bool:
         """Whether some path that goes on from here may be judged differently because of a pattern.
 
         True is not certain; False is.

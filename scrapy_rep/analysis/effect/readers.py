@@ -40,7 +40,7 @@ class Steps:
     other: int
 
 
-class Reader:
+class PatternReader:
     """One pattern in normal form."""
 
     def __init__(self, pattern: str) -> None:

@@ -16,8 +16,8 @@ be allowed. Where the sides differ on paths as they are written, three searches 
 any path; one without dot segments, which is a witness; and where there is none, one with them that
 `dotted` looks for. If the sides agree on all paths as written, they agree.
 
-Cost: bounded by the `Budget`, a step being a pattern that reads a symbol. The states may be as many
-as 2 to the number of wildcards, so hostile files end there.
+Cost: bounded by the `StepBudget`, a step being a pattern that reads a symbol. The states may be as
+many as 2 to the number of wildcards, so hostile files end there.
 """
 
 from __future__ import annotations
@@ -29,12 +29,11 @@ from typing import NamedTuple
 
 from scrapy_rep.protocol.paths import END, without_dots
 
-from .budget import Budget, look_steps
 from .dotted import DOTS, dotted
-from .patterns import covers, matches, may_meet
 from .probes import as_reference
-from .products import Product, Said, Says, Sides, State
+from .products import Product, ReadState, Said, Says, Sides
 from .readers import IN_QUERY, symbols_of
+from .rule_patterns import StepBudget, covers, look_steps, matches, may_meet
 
 __all__ = ["Said", "witnesses"]
 
@@ -47,7 +46,7 @@ _OTHERS = (
 _MOST_GIVEN = 3  # of each pattern, since not every path is that of a URL
 
 
-def witnesses(old: Iterable[Said], new: Iterable[Said], budget: Budget) -> Iterator[str]:
+def witnesses(old: Iterable[Said], new: Iterable[Said], budget: StepBudget) -> Iterator[str]:
     """Paths that the rules judge differently, at least one for each rule that makes a difference.
 
     With the budget spent, there may be more. The caller asks both files, since a path of the search
@@ -62,7 +61,7 @@ def witnesses(old: Iterable[Said], new: Iterable[Said], budget: Budget) -> Itera
             yield as_reference(path)
 
 
-def _of_pattern(sides: Sides, wanted: str, budget: Budget) -> Iterator[str]:
+def _of_pattern(sides: Sides, wanted: str, budget: StepBudget) -> Iterator[str]:
     hunt = _Hunt(sides, wanted)
     found = list(hunt.found(budget))
     yield from found
@@ -95,7 +94,7 @@ class _Hunt:
         opponents = _opponents(sides.says, self.meeting, wanted)
         self._searched = None if opponents is None else {wanted, *opponents}
 
-    def found(self, budget: Budget, *, has_dots: bool = True) -> Iterator[str]:
+    def found(self, budget: StepBudget, *, has_dots: bool = True) -> Iterator[str]:
         """Such paths, those without dot segments first; only these unless `has_dots`."""
         given: set[str] = set()
         while self._searched is not None:
@@ -208,7 +207,7 @@ class _Search:
         # Where no pattern names these escapes, path and query read alike.
         self._has_query = not IN_QUERY.keys().isdisjoint(product.symbols)
 
-    def found(self, other: str, budget: Budget, *, has_dots: bool) -> Iterator[str]:
+    def found(self, other: str, budget: StepBudget, *, has_dots: bool) -> Iterator[str]:
         """The first such paths, the shortest first; without dot segments unless `has_dots`."""
         product = self._product
         first = (product.start, _Place(has_dots, self._has_query))
@@ -237,7 +236,7 @@ class _Search:
                     seen.add(after)
                     queue.append((after, path + symbol))
 
-    def _is_difference(self, state: State) -> bool:
+    def _is_difference(self, state: ReadState) -> bool:
         """Whether the sides differ on a path because of what is wanted.
 
         Of two rules that decide differently, one is not on both sides.

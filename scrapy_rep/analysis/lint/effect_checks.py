@@ -12,9 +12,14 @@ from collections.abc import Iterator
 
 from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.effect.analysis import Needless, Pattern, first_of_each, needless
-from scrapy_rep.analysis.effect.budget import Budget, look_steps
-from scrapy_rep.analysis.effect.patterns import is_live, matches, may_meet
-from scrapy_rep.analysis.findings import Finding
+from scrapy_rep.analysis.effect.rule_patterns import (
+    StepBudget,
+    is_live,
+    look_steps,
+    matches,
+    may_meet,
+)
+from scrapy_rep.analysis.findings import Finding, value_finding
 from scrapy_rep.analysis.outline import Block, Line, Outline
 from scrapy_rep.protocol.extensions.sitemaps import absolute_uri, sitemap_line
 from scrapy_rep.protocol.lines import Kind
@@ -23,7 +28,7 @@ from scrapy_rep.protocol.ruleset import folder_of
 from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.written import matches_as_written
 
-from .agents import fallback_of
+from .crawler_names import fallback_of
 
 BUDGET_STEPS = 3_000_000
 
@@ -39,7 +44,7 @@ _RESOURCES = re.compile(
 
 def effect_findings(outlined: Outline) -> Iterator[Finding]:
     """What is unusual in the effect of rules."""
-    budget = Budget(BUDGET_STEPS)
+    budget = StepBudget(BUDGET_STEPS)
     by_number = {line.number: line for line in outlined.lines}
     merges = _merges(outlined, budget)
     for line_findings in (
@@ -58,7 +63,7 @@ Merge = tuple[int, ...]
 """The indices of the groups that together are some crawler's."""
 
 
-def _merges(outlined: Outline, budget: Budget) -> dict[Merge, list[Line]]:
+def _merges(outlined: Outline, budget: StepBudget) -> dict[Merge, list[Line]]:
     """The rules of each merged group that some crawler has, by the groups it is made of."""
     merges: dict[Merge, list[Line]] = {}
     for indices in outlined.merges:
@@ -68,37 +73,25 @@ def _merges(outlined: Outline, budget: Budget) -> dict[Merge, list[Line]]:
     return merges
 
 
-class _Patterns:
-    """The rules of merged groups; each is read once, whatever number of groups it is in."""
-
-    def __init__(self) -> None:
-        self._read: dict[int, Pattern | None] = {}
-
-    def of(self, rules: list[Line]) -> list[Pattern]:
-        """The rules of one merged group that can match, each once: the first line that has it."""
-        found = (self._pattern(line) for line in rules)
-        return list(first_of_each(pattern for pattern in found if pattern is not None))
-
-    def _pattern(self, line: Line) -> Pattern | None:
-        if line.number not in self._read:
-            text = line.pattern
-            found = Pattern(line.kind is Kind.ALLOW, text, line.number, line.is_written)
-            self._read[line.number] = found if is_live(text) else None
-        return self._read[line.number]
+def _pattern_of(line: Line) -> Pattern | None:
+    text = line.pattern
+    found = Pattern(line.kind is Kind.ALLOW, text, line.number, line.is_written)
+    return found if is_live(text) else None
 
 
 def _needless_findings(
-    merges: dict[Merge, list[Line]], by_number: dict[int, Line], budget: Budget
+    merges: dict[Merge, list[Line]], by_number: dict[int, Line], budget: StepBudget
 ) -> Iterator[Finding]:
     """Rules that never decide or change nothing, in every merged group that has them."""
     in_merges: Counter[int] = Counter()
     found: dict[int, list[Needless]] = {}
-    read = _Patterns()
+    read: dict[int, Pattern | None] = {}  # each once, whatever number of groups it is in
     for rules in merges.values():
         if not budget.take(_READY_STEPS * len(rules)):
             in_merges.update(line.number for line in rules)  # nobody has looked at them there
             continue
-        patterns = read.of(rules)
+        read.update((one.number, _pattern_of(one)) for one in rules if one.number not in read)
+        patterns = list(first_of_each(filter(None, (read[one.number] for one in rules))))
         in_merges.update(pattern.line for pattern in patterns)
         for reason in needless(patterns, budget):
             found.setdefault(reason.pattern.line, []).append(reason)
@@ -109,12 +102,11 @@ def _needless_findings(
         if len(reasons) < in_merges[number] or is_tie:
             continue
         code = Code.RULE_SHADOWED if first.is_shadowed else Code.RULE_REDUNDANT
-        line = by_number[number]
         detail = f"see line {other.line}" if other is not None and other.line else ""
-        yield Finding(code, number, line.value[:200], line.value_column, detail)
+        yield value_finding(code, by_number[number], detail)
 
 
-def _order_findings(outlined: Outline, budget: Budget) -> Iterator[Finding]:
+def _order_findings(outlined: Outline, budget: StepBudget) -> Iterator[Finding]:
     """Rules that a crawler never reaches if it takes the first match."""
     for block in outlined.blocks:
         shorter: list[tuple[Kind, str, Line]] = []
@@ -138,14 +130,8 @@ def _order_findings(outlined: Outline, budget: Budget) -> Iterator[Finding]:
                 None,
             )
             if above is not None:
-                yield Finding(
-                    Code.ORDER_MATTERS,
-                    line.number,
-                    line.value[:200],
-                    line.value_column,
-                    f"see line {above.number}",
-                    above.number,
-                )
+                detail = f"see line {above.number}"
+                yield value_finding(Code.ORDER_MATTERS, line, detail, above.number)
             shorter.append((line.kind, pattern, line))
 
 
@@ -169,7 +155,7 @@ def _decides(rules: list[tuple[bool, str, Line]], path: str) -> Line | None:
 
 
 def _blocked_uris(
-    outlined: Outline, merges: dict[Merge, list[Line]], budget: Budget
+    outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
 ) -> Iterator[Finding]:
     """Sitemaps and licences of the same host that rules of this file keep crawlers from."""
     targets = [
@@ -197,18 +183,14 @@ def _blocked_uris(
             if merge == star:
                 is_map = target.kind is Kind.SITEMAP
                 code = Code.SITEMAP_DISALLOWED if is_map else Code.LICENSE_DISALLOWED
-                at = target.value_column
-                detail = f"see line {line.number}"
-                yield Finding(code, target.number, target.value[:200], at, detail)
+                yield value_finding(code, target, f"see line {line.number}")
             elif (
                 target.kind is Kind.SITEMAP
                 and line.number not in told
                 and line.pattern not in _EVERYTHING  # that is meant, and no slip
             ):
                 told.add(line.number)
-                detail = f"see line {target.number}"
-                at = line.value_column
-                yield Finding(Code.BLOCKS_SITEMAP, line.number, line.value[:200], at, detail)
+                yield value_finding(Code.BLOCKS_SITEMAP, line, f"see line {target.number}")
 
 
 def _uris_of(line: Line, base: str) -> tuple[str, ...]:
@@ -227,12 +209,11 @@ def _resources(outlined: Outline) -> Iterator[Finding]:
     for block in outlined.blocks:
         for line in block.rules:
             if line.kind is Kind.DISALLOW and _RESOURCES.search(line.pattern):
-                at = line.value_column
-                yield Finding(Code.BLOCKS_RESOURCES, line.number, line.value[:200], at)
+                yield value_finding(Code.BLOCKS_RESOURCES, line)
 
 
 def _like_star(
-    outlined: Outline, merges: dict[Merge, list[Line]], budget: Budget
+    outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
 ) -> Iterator[Finding]:
     """Groups that say what the group for ``*`` says, rules and other records."""
     star = outlined.by_name.get(EVERYONE)
@@ -251,8 +232,7 @@ def _like_star(
         if not is_like and budget.take(sum(len(said[index]) for index in merge)):
             is_like = len(set().union(*(said[index] for index in merge))) == len(by_star)
         if is_like:
-            line = block.agents[0]
-            yield Finding(Code.GROUP_LIKE_STAR, line.number, line.value[:200], line.value_column)
+            yield value_finding(Code.GROUP_LIKE_STAR, block.agents[0])
 
 
 def _said(block: Block) -> set[tuple[object, object]]:

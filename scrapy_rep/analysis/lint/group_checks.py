@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 
 from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.findings import Finding
+from scrapy_rep.analysis.findings import Finding, value_finding
 from scrapy_rep.analysis.outline import Block, Line, Outline, name_of
 from scrapy_rep.protocol.lines import RULES, Kind
 from scrapy_rep.protocol.tokens import EVERYONE, IDENTIFIER, token_of
 from scrapy_rep.protocol.verdict import shown
 
-from .agents import KNOWN, may_not_obey, nearly, own_group_only
+from .crawler_names import KNOWN, may_not_obey, nearly, own_group_only
 from .swallowed import swallowed
 
 _VERSION = re.compile(IDENTIFIER.encode() + rb"+/\S*$")
@@ -35,14 +35,10 @@ def group_findings(outlined: Outline) -> Iterator[Finding]:
             near_left -= 1
             meant = nearly(name)
             if meant is not None:
-                yield _at(Code.USER_AGENT_NEAR, _by_name(block)[name], f"perhaps {meant}")
+                yield value_finding(Code.USER_AGENT_NEAR, _by_name(block)[name], f"perhaps {meant}")
     yield from _merge_findings(outlined)
     yield from _layout_findings(outlined)
     yield from _coverage_findings(outlined)
-
-
-def _at(code: Code, line: Line, detail: str = "") -> Finding:
-    return Finding(code, line.number, line.value[:200], line.value_column, detail)
 
 
 def _agent_findings(line: Line) -> Iterator[Finding]:
@@ -50,9 +46,9 @@ def _agent_findings(line: Line) -> Iterator[Finding]:
     code = _agent_code(line.value)
     is_documented = code in _OF_ODD_NAMES and name in KNOWN
     if code is not None and not is_documented:
-        yield _at(code, line)
+        yield value_finding(code, line)
     if by := may_not_obey(name):
-        yield _at(Code.UNENFORCEABLE, line, by)
+        yield value_finding(Code.UNENFORCEABLE, line, by)
 
 
 def _agent_code(value: bytes) -> Code | None:
@@ -76,7 +72,7 @@ def _repeated(block: Block) -> Iterator[Finding]:
     for line in block.agents:
         name = name_of(line.value)
         if name and name in seen:
-            yield _at(Code.USER_AGENT_REPEATED, line)
+            yield value_finding(Code.USER_AGENT_REPEATED, line)
         seen.add(name)
 
 
@@ -94,7 +90,7 @@ def _merge_findings(outlined: Outline) -> Iterator[Finding]:
                 code = Code.DUPLICATE_GROUP
             else:
                 code = Code.GROUP_SHADOWED
-            yield _at(code, named[index][name], f"see line {above}")
+            yield value_finding(code, named[index][name], f"see line {above}")
 
 
 def _by_name(block: Block) -> dict[str, Line]:
@@ -111,7 +107,7 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
     cut: dict[int, int] = {}
     for found in swallowed(outlined):
         detail = f"line {found.rule.number}: {shown(found.rule.octets.strip()[:80])}"
-        yield _at(Code.GROUP_SWALLOWED, found.agent, detail)
+        yield value_finding(Code.GROUP_SWALLOWED, found.agent, detail)
         cut[found.rule.number] = found.agent.number
     for block in outlined.blocks:
         first_rule = block.rules[0].number if block.rules else 0
@@ -128,7 +124,7 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
         yield from _blank_lines(outlined, start, first_rule)
     last = outlined.blocks[-1] if outlined.blocks else None
     if last is not None and not last.rules:
-        yield _at(Code.GROUP_WITHOUT_RULES, last.agents[-1])
+        yield value_finding(Code.GROUP_WITHOUT_RULES, last.agents[-1])
 
 
 def _blank_lines(outlined: Outline, start: int, stop: int) -> Iterator[Finding]:
@@ -165,4 +161,6 @@ def _coverage_findings(outlined: Outline) -> Iterator[Finding]:
             if line.kind is Kind.DISALLOW and line.pattern in ("/", "/*", "*"):
                 yield Finding(Code.DISALLOW_ALL, line.number, line.value, line.value_column)
                 if left := own_group_only(names):
-                    yield _at(Code.OWN_TOKEN_ONLY, line, ", ".join(one.token for one in left))
+                    yield value_finding(
+                        Code.OWN_TOKEN_ONLY, line, ", ".join(one.token for one in left)
+                    )

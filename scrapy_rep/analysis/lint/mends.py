@@ -25,13 +25,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 
-from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.checks.effects import EFFECTS, Effect
-from scrapy_rep.analysis.checks.table import CHECKS
-from scrapy_rep.analysis.effect.patterns import pattern_of
+from scrapy_rep.analysis.checks.check_table import CHECKS
+from scrapy_rep.analysis.checks.codes import Code, Effect
+from scrapy_rep.analysis.effect.rule_patterns import pattern_of
 from scrapy_rep.analysis.findings import Finding
-from scrapy_rep.analysis.mending import Edit, Mend, Place
-from scrapy_rep.analysis.outline import Block, Line, Outline
+from scrapy_rep.analysis.mending import Edit, EditPlace, Mend
+from scrapy_rep.analysis.outline import KEYS, Block, Line, Outline, name_of
 from scrapy_rep.protocol.extensions.pace import PACE_KEYS
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_line
 from scrapy_rep.protocol.lines import (
@@ -41,9 +40,120 @@ from scrapy_rep.protocol.lines import (
     Coding,
     read_line,
 )
+from scrapy_rep.protocol.tokens import EVERYONE
 
-from .line_mends import REWRITES, with_value, without
 from .rivals import Rivals
+
+_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
+_NEEDLESS = re.compile(
+    rb"%(?:2[DEde]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])"  # as `rule_checks` finds them
+)
+
+Rewrite = Callable[[Line], bytes | None]
+
+
+def without(line: Line) -> bytes | None:
+    """What stays of a line that goes: its comment; None if it has none."""
+    comment = line.octets.partition(b"#")[2]
+    return b"#" + comment if comment.strip() else None
+
+
+def as_comment(line: Line) -> bytes:
+    """A line as a comment."""
+    return b"# " + line.octets.strip()
+
+
+def with_value(line: Line, value: bytes) -> bytes:
+    """A line with another value."""
+    at = line.value_at
+    return line.octets[:at] + value + line.octets[at + len(line.value) :]
+
+
+def _escaped(octets: bytes) -> bytes:
+    return b"".join(b"%%%02X" % octet for octet in octets)
+
+
+def _substitute(pattern: bytes, write: Callable[[bytes], bytes]) -> Rewrite:
+    """The line with every match in its value written anew."""
+    compiled = re.compile(pattern)
+
+    def rewrite(line: Line) -> bytes:
+        return with_value(line, compiled.sub(lambda match: write(match[0]), line.value))
+
+    return rewrite
+
+
+def _with_key(line: Line) -> bytes | None:
+    key = KEYS.get(line.kind) if line.kind is not None else None
+    if key is None:
+        return None
+    at = line.octets.find(line.key)
+    return line.octets[:at] + key + line.octets[at + len(line.key) :]
+
+
+def _with_colon(line: Line) -> bytes:
+    at = line.octets.find(line.key) + len(line.key)
+    return line.octets[:at] + b":" + line.octets[at:]
+
+
+def _name_alone(line: Line) -> bytes | None:
+    """The name that a user-agent line names, without what follows it."""
+    name = name_of(line.value)
+    if not name:
+        return None
+    return with_value(line, b"*" if name == EVERYONE else line.value[: len(name.encode())])
+
+
+def _as_utf8(line: Line) -> bytes | None:
+    """Octets that are no UTF-8: escapes in a rule, characters of Latin-1 in a comment."""
+    octets = line.octets
+    if line.kind in RULES and not line.value.isascii():
+        octets = with_value(line, _substitute_not_ascii(line.value))
+    before, mark, comment = octets.partition(b"#")
+    try:
+        before.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    try:
+        comment.decode("utf-8")
+    except UnicodeDecodeError:
+        comment = comment.decode("latin-1").encode("utf-8")
+    return before + mark + comment
+
+
+def _substitute_not_ascii(value: bytes) -> bytes:
+    return re.sub(rb"[\x80-\xff]+", lambda match: _escaped(match[0]), value)
+
+
+def _before_comment(line: Line) -> bytes:
+    before, _, comment = line.octets.partition(b"#")
+    return before + b" #" + comment
+
+
+REWRITES: dict[Code, Rewrite] = {
+    Code.MISSING_COLON: _with_colon,
+    Code.NO_RECORD: as_comment,
+    Code.UNKNOWN_KEY: as_comment,
+    Code.UNSUPPORTED_KEY: as_comment,
+    Code.KEY_MISSING: as_comment,
+    Code.MISSPELT_KEY: _with_key,
+    Code.KEY_GOES_ON: _with_key,
+    Code.LINE_TOO_LONG: lambda line: line.octets[:LINE_LIMIT_OCTETS],
+    Code.NOT_UTF8: _as_utf8,
+    Code.USER_AGENT_VERSION: _name_alone,
+    Code.USER_AGENT_WILDCARD: _name_alone,
+    Code.SPACE_IN_PATH: _substitute(rb"\s", _escaped),
+    Code.FRAGMENT: _before_comment,
+    Code.DOLLAR_NOT_LAST: _substitute(rb"\$(?=.)", _escaped),
+    Code.NOT_ASCII: lambda line: with_value(line, _substitute_not_ascii(line.value)),
+    Code.NEEDLESS_ESCAPE: _substitute(
+        _NEEDLESS.pattern, lambda escape: bytes([int(escape[1:], 16)])
+    ),
+    Code.LOWER_CASE_ESCAPE: _substitute(_ESCAPE.pattern, bytes.upper),
+    Code.CRAWL_DELAY_COMMA: lambda line: with_value(line, line.value.replace(b",", b".", 1)),
+}
+"""By code: what keeps the meaning of the line, whatever else is in the file."""
+
 
 _EMPTY = b"Disallow:"
 _KEEP_ONE = (
@@ -105,7 +215,7 @@ class _Mender:
         for finding in self._found:
             if finding.code is Code.EMPTY_BESIDE_RULES and finding.line in self._kept:
                 continue
-            if EFFECTS[finding.code] is Effect.KEEPS:
+            if CHECKS[finding.code].effect is Effect.KEEPS:
                 yield replace(finding, proposal=self._mend(finding))
             elif finding.code is Code.BLOCKS_ROBOTS:
                 yield replace(finding, proposal=self._robots_rule(finding))
@@ -134,7 +244,7 @@ class _Mender:
     def _grown_by(self, edit: Edit) -> int:
         """By how many octets an edit makes the file longer, at most."""
         after = len(edit.octets or b"")
-        if edit.place is not Place.AT:
+        if edit.place is not EditPlace.AT:
             return after + _END_OCTETS
         before = self._lines.get(edit.line)
         return after - len(before.octets) if before is not None else after
@@ -142,14 +252,14 @@ class _Mender:
     def _is_cut_by(self, edit: Edit) -> bool:
         """Whether a line is written anew that would be cut then, and is not now."""
         before = self._lines.get(edit.line)
-        if edit.place is not Place.AT or edit.octets is None or before is None:
+        if edit.place is not EditPlace.AT or edit.octets is None or before is None:
             return False
         return not before.is_cut and len(edit.octets.partition(b"#")[0]) > LINE_LIMIT_OCTETS
 
     def _joins_runs(self, edits: tuple[Edit, ...]) -> bool:
         """Whether a Crawl-delay may belong to more user-agent lines then."""
         return any(
-            edit.place is Place.AT
+            edit.place is EditPlace.AT
             and edit.line in self._numbers_between
             and (edit.octets or b"#").lstrip()[:1] in (b"#", b"")
             for edit in edits
@@ -217,8 +327,8 @@ class _Mender:
         comment = without(line)
         if line.number in self._emptied:
             octets = _EMPTY if comment is None else _EMPTY + b" " + comment
-            return Mend(_KEEP_ONE, Effect.KEEPS, (Edit(Place.AT, line.number, octets),))
-        return (Edit(Place.AT, line.number, comment),)
+            return Mend(_KEEP_ONE, Effect.KEEPS, (Edit(EditPlace.AT, line.number, octets),))
+        return (Edit(EditPlace.AT, line.number, comment),)
 
     def _robots_rule(self, finding: Finding) -> Mend:
         """``Disallow: /robots.txt$`` forbids nothing; without the ``$`` it forbids other paths."""
@@ -262,26 +372,26 @@ class _Mender:
         number = finding.line
         while (line := self._lines.get(number)) is None or line.kind not in RULES:
             if line is None:
-                edits.append(Edit(Place.AT, number))
+                edits.append(Edit(EditPlace.AT, number))
             number += 1
         return tuple(edits)
 
     def _without_nul(self, finding: Finding) -> tuple[Edit, ...]:
         line = self._lines.get(finding.line)
-        return (Edit(Place.AT, finding.line, line.octets if line else b""),)
+        return (Edit(EditPlace.AT, finding.line, line.octets if line else b""),)
 
     def _group_for_all(self, _: Finding) -> tuple[Edit, ...]:
         texts = [b"", b"User-agent: *", _EMPTY]
         if not self._outlined.blocks[-1].rules:
             texts.insert(0, _EMPTY)
-        return tuple(Edit(Place.END, 0, text) for text in texts)
+        return tuple(Edit(EditPlace.END, 0, text) for text in texts)
 
     def _below_agents(self, _: Finding, line: Line) -> Mend | tuple[Edit, ...]:
         block = self._block_of[line.number]
         if self._name_counts[id(block), line.name] > 1 or line.number in self._numbers_between:
             return Mend(_OWN_GROUPS, Effect.CHANGES)
         last = block.agents[-1]
-        return Edit(Place.AT, line.number), Edit(Place.BELOW, last.number, line.octets)
+        return Edit(EditPlace.AT, line.number), Edit(EditPlace.BELOW, last.number, line.octets)
 
     # Wildcards: fewer octets, and so less specific.
 
@@ -291,7 +401,7 @@ class _Mender:
         value = without_last if is_final else _STARS(b"*", line.value)
         rival = self._rivals.of(line, pattern_of(value))
         if rival is None:
-            return (Edit(Place.AT, line.number, with_value(line, value)),)
+            return (Edit(EditPlace.AT, line.number, with_value(line, value)),)
         reason = f"it outranks line {rival} only as long as it is" if rival else "it may be needed"
         return Mend(f"keep it: {reason}", Effect.OUTSIDE)
 
@@ -317,23 +427,23 @@ def _changes_what_is_compared(line: Line, octets: bytes | None) -> bool:
 
 
 def _octets(_: Finding) -> tuple[Edit, ...]:
-    return (Edit(Place.FILE),)
+    return (Edit(EditPlace.FILE),)
 
 
 def _without_line(_: Finding, line: Line) -> tuple[Edit, ...]:
-    return (Edit(Place.AT, line.number, without(line)),)
+    return (Edit(EditPlace.AT, line.number, without(line)),)
 
 
 def _empty_rule_below(_: Finding, line: Line) -> tuple[Edit, ...]:
-    return (Edit(Place.BELOW, line.number, _EMPTY),)
+    return (Edit(EditPlace.BELOW, line.number, _EMPTY),)
 
 
 def _above_shorter(finding: Finding, line: Line) -> tuple[Edit, ...]:
-    return Edit(Place.AT, line.number), Edit(Place.ABOVE, finding.other_line, line.octets)
+    return Edit(EditPlace.AT, line.number), Edit(EditPlace.ABOVE, finding.other_line, line.octets)
 
 
 def _rewritten(line: Line, octets: bytes | None) -> tuple[Edit, ...]:
-    return () if octets is None else (Edit(Place.AT, line.number, octets),)
+    return () if octets is None else (Edit(EditPlace.AT, line.number, octets),)
 
 
 def _with_its_end(value: bytes) -> bytes:

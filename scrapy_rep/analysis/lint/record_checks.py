@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import urlsplit
 
 from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.findings import CODE_OF_SLIP, Finding
+from scrapy_rep.analysis.findings import CODE_OF_SLIP, READERS, Finding, value_finding
 from scrapy_rep.analysis.outline import Block, Line, Outline
 from scrapy_rep.protocol.extensions import records
 from scrapy_rep.protocol.extensions.sitemaps import absolute_uri, sitemap_line
@@ -17,14 +17,9 @@ from scrapy_rep.protocol.usage.content_fields import content_signal, content_usa
 from scrapy_rep.protocol.usage.preference import Preference
 from scrapy_rep.protocol.usage.scoped import divided
 
-from .agents import ignores_crawl_delay
+from .crawler_names import ignores_crawl_delay
 
-_READERS: dict[bytes, Callable[[bytes], object | None]] = {
-    b"crawl-delay": records.crawl_delay,
-    b"request-rate": records.request_rate,
-    b"visit-time": records.visit_time,
-}
-_OF_A_GROUP = frozenset({*_READERS, b"content-usage"})
+_OF_A_GROUP = frozenset({*READERS, b"content-usage"})
 _HUGE_SECONDS = 30
 _SCHEME = re.compile(rb"([A-Za-z][A-Za-z0-9+.-]*):")
 _CLEAN_PARAM = re.compile(rb"[^\s&/,]+(?:&[^\s&/,]+)*(?:\s+[/*]\S*)?")
@@ -35,18 +30,7 @@ _SIGNAL = re.compile(
 _SIGNALS = (b"content-signal", b"content-signals")
 _HOST = re.compile(rb"[^\s/:@?#]+(?::\d{1,5})?|\[[0-9A-Fa-f:.]+\](?::\d{1,5})?")
 _YANDEX_CHARACTERS = 500
-_SITEMAP_ENDINGS = (
-    ".xml",
-    ".txt",
-    ".rss",
-    ".atom",
-    ".gz",
-    ".php",
-    ".ashx",
-    ".aspx",
-    ".jsp",
-    ".axd",
-)
+_SITEMAP_ENDING = re.compile(r"\.(?:xml|txt|rss|atom|gz|php|ashx|aspx|jsp|axd)$", re.IGNORECASE)
 _SAYS_YES = re.compile(rb"=\s*yes", re.IGNORECASE)
 _HERE = Source("Content-Usage")
 # Words of Content-Signal, and what Content-Usage says in their place.
@@ -93,7 +77,7 @@ def _usage_slip(value: bytes) -> Code | None:
 _VALUE_CHECKS: tuple[tuple[tuple[bytes, ...], Code, Callable[[bytes], bool]], ...] = (
     *(
         ((name,), Code.VALUE_UNREADABLE, lambda value, read=read: read(value) is None)
-        for name, read in _READERS.items()
+        for name, read in READERS.items()
     ),
     ((b"clean-param",), Code.CLEAN_PARAM_FORMAT, lambda value: not _CLEAN_PARAM.fullmatch(value)),
     ((b"clean-param",), Code.CLEAN_PARAM_TOO_LONG, lambda value: len(value) > _YANDEX_CHARACTERS),
@@ -115,23 +99,19 @@ def record_findings(outlined: Outline) -> Iterator[Finding]:
     yield from _sitemap_findings(outlined)
     for line in outlined.before:
         if line.name in _OF_A_GROUP:
-            yield _of(Code.RECORD_BEFORE_GROUP, line)
+            yield value_finding(Code.RECORD_BEFORE_GROUP, line)
         elif line.name in _SIGNALS:
-            yield _of(Code.SIGNAL_BEFORE_GROUP, line)
+            yield value_finding(Code.SIGNAL_BEFORE_GROUP, line)
     for line in outlined.lines:
         if line.kind is Kind.OTHER:
             yield from _value_findings(line)
     hosts = [line for line in outlined.lines if line.name == b"host"]
     for line in hosts[1:]:
-        yield _of(Code.HOST_DUPLICATE, line, f"see line {hosts[0].number}")
+        yield value_finding(Code.HOST_DUPLICATE, line, f"see line {hosts[0].number}")
     for run in outlined.runs:
         yield from _run_findings(run)
     for block in outlined.blocks:
         yield from _block_findings(block)
-
-
-def _of(code: Code, line: Line, detail: str = "") -> Finding:
-    return Finding(code, line.number, line.value[:200], line.value_column, detail)
 
 
 def _sitemap_findings(outlined: Outline) -> Iterator[Finding]:
@@ -140,16 +120,16 @@ def _sitemap_findings(outlined: Outline) -> Iterator[Finding]:
     for line in outlined.sitemaps:
         found = sitemap_line(line.value, outlined.uri)
         for slip in found.slips:
-            yield _of(CODE_OF_SLIP[slip], line)
+            yield value_finding(CODE_OF_SLIP[slip], line)
         if not found.uris:
-            yield _of(_why_left_out(line.value, outlined.uri), line)
+            yield value_finding(_why_left_out(line.value, outlined.uri), line)
             continue
         if host and any(urlsplit(uri).hostname != host for uri in found.uris):
-            yield _of(Code.SITEMAP_CROSS_HOST, line)
+            yield value_finding(Code.SITEMAP_CROSS_HOST, line)
         if not all(map(_has_sitemap_ending, found.uris)):
-            yield _of(Code.SITEMAP_ENDING, line)
+            yield value_finding(Code.SITEMAP_ENDING, line)
         if seen.issuperset(found.uris):
-            yield _of(Code.SITEMAP_DUPLICATE, line)
+            yield value_finding(Code.SITEMAP_DUPLICATE, line)
         seen.update(found.uris)
     if outlined.blocks and not outlined.sitemaps:
         yield Finding(Code.SITEMAP_MISSING)
@@ -167,7 +147,7 @@ def _why_left_out(value: bytes, robots_txt: str) -> Code:
 def _has_sitemap_ending(uri: str) -> bool:
     """Whether a URL may be that of a sitemap, by its path; programs with a query may make one."""
     parts = urlsplit(uri)
-    return bool(parts.query) or parts.path.lower().endswith(_SITEMAP_ENDINGS)
+    return bool(parts.query) or _SITEMAP_ENDING.search(parts.path) is not None
 
 
 def _value_findings(line: Line) -> Iterator[Finding]:
@@ -175,7 +155,7 @@ def _value_findings(line: Line) -> Iterator[Finding]:
         yield from _delay_findings(line)
     for names, code, is_odd in _VALUE_CHECKS:
         if line.name in names and is_odd(line.value):
-            yield _of(code, line)
+            yield value_finding(code, line)
 
 
 def _delay_findings(line: Line) -> Iterator[Finding]:
@@ -183,9 +163,9 @@ def _delay_findings(line: Line) -> Iterator[Finding]:
     if seconds is None:
         return
     if b"," in line.value:
-        yield _of(Code.CRAWL_DELAY_COMMA, line)
+        yield value_finding(Code.CRAWL_DELAY_COMMA, line)
     if seconds > _HUGE_SECONDS:
-        yield _of(Code.CRAWL_DELAY_HUGE, line)
+        yield value_finding(Code.CRAWL_DELAY_HUGE, line)
 
 
 def _run_findings(run: Block) -> Iterator[Finding]:
@@ -195,10 +175,10 @@ def _run_findings(run: Block) -> Iterator[Finding]:
     largest = max(delays, key=lambda line: (_seconds(line), -line.number))
     for line in delays:
         if line is not largest:
-            yield _of(Code.CRAWL_DELAY_DUPLICATE, line, f"see line {largest.number}")
+            yield value_finding(Code.CRAWL_DELAY_DUPLICATE, line, f"see line {largest.number}")
     ignoring = [f"{name}, {by}" for name in run.names if (by := ignores_crawl_delay(name))]
     if ignoring:
-        yield _of(Code.CRAWL_DELAY_IGNORED, delays[0], "; ".join(ignoring))
+        yield value_finding(Code.CRAWL_DELAY_IGNORED, delays[0], "; ".join(ignoring))
 
 
 def _seconds(line: Line) -> float:
@@ -213,7 +193,7 @@ def _block_findings(block: Block) -> Iterator[Finding]:
     ) and not any(line.kind is Kind.ALLOW and line.value for line in block.rules)
     for line in block.others:
         if line.name.startswith(b"content-signal") and forbids_all and _SAYS_YES.search(line.value):
-            yield _of(Code.SIGNAL_CONTRADICTS, line)
+            yield value_finding(Code.SIGNAL_CONTRADICTS, line)
     yield from _conflicts(line for line in block.others if line.name == b"content-usage")
 
 
@@ -225,5 +205,5 @@ def _conflicts(usages: Iterable[Line]) -> Iterator[Finding]:
         for category, preference in (content_usage(value, _HERE, Remarks()) or {}).items():
             before, where = said.setdefault((pattern, category), (preference, line))
             if before is not preference:
-                yield _of(Code.USAGE_CONFLICT, line, f"see line {where.number}")
+                yield value_finding(Code.USAGE_CONFLICT, line, f"see line {where.number}")
                 break

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from scrapy_rep.analysis.effect.budget import Budget, look_steps
-from scrapy_rep.analysis.effect.patterns import is_live, may_meet
+from scrapy_rep.analysis.effect.rule_patterns import StepBudget, is_live, look_steps, may_meet
 from scrapy_rep.analysis.outline import Line, Outline
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.ruleset import folder_of
@@ -26,7 +25,7 @@ class Rivals:
 
     def __init__(self, outlined: Outline) -> None:
         self._outlined = outlined
-        self._budget = Budget(BUDGET_STEPS)
+        self._budget = StepBudget(BUDGET_STEPS)
         self._read: dict[tuple[tuple[int, ...], Kind], _ByLength] = {}
 
     def of(self, line: Line, shorter: str) -> int | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.findings import MOST_WILDCARDS, Finding
+from scrapy_rep.analysis.findings import MOST_WILDCARDS, Finding, value_finding
 from scrapy_rep.analysis.outline import Block, Line, Outline
 from scrapy_rep.protocol.lines import RULES, Kind
 
@@ -98,14 +98,9 @@ def _same_findings(outlined: Outline) -> Iterator[Finding]:
                 continue
             same = first.setdefault((line.kind, line.says), line)
             if same is not line:
-                yield _at(Code.DUPLICATE_RULE, line, same)
+                yield value_finding(Code.DUPLICATE_RULE, line, f"see line {same.number}")
         for (kind, pattern), line in first.items():
             allow = first.get((Kind.ALLOW, pattern))
             if kind is Kind.DISALLOW and allow is not None:
                 later, other = (line, allow) if line.number > allow.number else (allow, line)
-                yield _at(Code.TIE, later, other)
-
-
-def _at(code: Code, line: Line, other: Line) -> Finding:
-    column = line.value_column
-    return Finding(code, line.number, line.value[:200], column, f"see line {other.number}")
+                yield value_finding(Code.TIE, later, f"see line {other.number}")

@@ -20,11 +20,11 @@ Cost: linear in the octets.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from scrapy_rep.analysis.checks.check_table import GROUPS
 from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.checks.groups import GROUPS
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.protocol.lines import clean
 
@@ -120,13 +120,7 @@ def codes_of(word: str) -> frozenset[Code]:
     )
 
 
-def without_suppressed(
-    body: bytes, findings: Iterable[Finding]
-) -> tuple[list[Finding], Sequence[Finding]]:
-    """Findings that are reported, and those that the file itself suppresses."""
+def without_suppressed(body: bytes, findings: Iterable[Finding]) -> list[Finding]:
+    """The findings that the file itself does not suppress."""
     comments = Suppressions.of(body)
-    kept: list[Finding] = []
-    left_out: list[Finding] = []
-    for finding in findings:
-        (left_out if comments.covers(finding) else kept).append(finding)
-    return kept, left_out
+    return [finding for finding in findings if not comments.covers(finding)]

@@ -13,7 +13,7 @@ from scrapy_rep.analysis.outline import Line, Outline, name_of
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.tokens import EVERYONE, token_of
 
-from .notes import is_of_group
+from .spelling import is_of_group
 
 MOST_LINES = 100_000
 """How many rules and other records the merged groups may have together. More than fit into a file

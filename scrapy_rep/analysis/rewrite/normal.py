@@ -7,18 +7,20 @@ from dataclasses import replace
 from enum import Enum
 from functools import partial
 
-from scrapy_rep.analysis.effect.budget import Budget
+from scrapy_rep.analysis.effect.rule_patterns import StepBudget
 from scrapy_rep.analysis.outline import Line, Outline, outline
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, Kind
 
 from .grouping import Section, WrittenRule, is_too_much, merged, sections
-from .notes import Notes, is_known, notes_of
 from .shortening import BUDGET_STEPS, plain, shortened, ties_settled
 from .spelling import (
+    Notes,
     agent_text,
     as_it_is,
     as_written,
+    is_known,
+    notes_of,
     octets_of,
     record_text,
     rule_text,
@@ -120,11 +122,11 @@ class _Writer:
             return map(ties_settled, merged(found))
         if self._mode is Mode.COMPACT:
             found = merged(found)
-        budget = Budget(BUDGET_STEPS)
+        budget = StepBudget(BUDGET_STEPS)
         shorter = self._shorter(found, budget)
         return self._shorter(found, budget) if budget.is_spent else shorter
 
-    def _shorter(self, found: list[Section], budget: Budget) -> list[Section]:
+    def _shorter(self, found: list[Section], budget: StepBudget) -> list[Section]:
         """The sections in a mode that leaves out what it can; nothing once the budget is spent."""
         if self._mode is Mode.COMPATIBLE:
             return list(_for_each_rules(partial(plain, budget=budget), found))

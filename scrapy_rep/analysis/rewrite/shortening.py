@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from scrapy_rep.analysis.effect.analysis import Pattern, first_of_each, needless
-from scrapy_rep.analysis.effect.budget import Budget, look_steps
-from scrapy_rep.analysis.effect.patterns import is_live, may_meet
+from scrapy_rep.analysis.effect.rule_patterns import StepBudget, is_live, look_steps, may_meet
 from scrapy_rep.protocol.ruleset import folder_of
 
 from .grouping import Section, WrittenRule
@@ -43,7 +42,7 @@ def ties_settled(section: Section) -> Section:
     return replace(section, rules=tuple(ordered))
 
 
-def shortened(section: Section, budget: Budget) -> Section:
+def shortened(section: Section, budget: StepBudget) -> Section:
     """Each rule once, those without effect left out, most octets first."""
     rules = _distinct(section.rules)
     is_looked_at = section.is_alone and not budget.is_spent
@@ -51,7 +50,7 @@ def shortened(section: Section, budget: Budget) -> Section:
     return _sorted(section, rules if budget.is_spent else left)
 
 
-def plain(section: Section, budget: Budget) -> Section:
+def plain(section: Section, budget: StepBudget) -> Section:
     """Each rule once, without wildcards where plain rules say the same, most octets first."""
     rules = left = _distinct(section.rules)
     for _ in range(_ROUNDS) if section.is_alone else ():
@@ -84,7 +83,7 @@ def _distinct(rules: Iterable[WrittenRule]) -> list[WrittenRule]:
 
 
 def _without_needless(
-    rules: list[WrittenRule], budget: Budget, *, wild_only: bool = False
+    rules: list[WrittenRule], budget: StepBudget, *, wild_only: bool = False
 ) -> list[WrittenRule]:
     left = rules
     for _ in range(_ROUNDS):
@@ -107,7 +106,7 @@ def _is_wild(pattern: Pattern) -> bool:
     return "*" in pattern.text or pattern.text.endswith("$")
 
 
-def _without_final_stars(rules: list[WrittenRule], budget: Budget) -> list[WrittenRule]:
+def _without_final_stars(rules: list[WrittenRule], budget: StepBudget) -> list[WrittenRule]:
     """``/a/*`` as ``/a/`` where no rule with the other answer could come between the two."""
     said = [(rule.allow, len(rule.pattern), _meeting(rule)) for rule in rules]
     said += [

@@ -8,18 +8,23 @@ from hypothesis import strategies as st
 
 from scrapy_rep.analysis.effect import differences as module
 from scrapy_rep.analysis.effect.analysis import Pattern, first_of_each, needless
-from scrapy_rep.analysis.effect.budget import Budget
 from scrapy_rep.analysis.effect.differences import (
     UNNAMED,
     Difference,
     TooMuchToCompare,
-    _Reading,
     agents_of,
     differences,
 )
-from scrapy_rep.analysis.effect.matching_rules import matching_rules
-from scrapy_rep.analysis.effect.patterns import covers, is_live, matches, may_meet, pattern_of
 from scrapy_rep.analysis.effect.probes import probes
+from scrapy_rep.analysis.effect.rule_patterns import (
+    Matcher,
+    StepBudget,
+    covers,
+    is_live,
+    matches,
+    may_meet,
+    pattern_of,
+)
 from scrapy_rep.analysis.outline import outline
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.paths import normal_path
@@ -68,7 +73,7 @@ class TestNeedless:
     def test_all_that_are_named_can_go(self, rules: list[tuple[bool, str]], path: str) -> None:
         found = needless(
             first_of_each(Pattern(a, p, n) for n, (a, p) in enumerate(rules) if is_live(p)),
-            Budget(9999),
+            StepBudget(9999),
         )
         going = {(reason.pattern.allow, reason.pattern.text) for reason in found}
         left = [rule for rule in rules if rule not in going]
@@ -78,7 +83,7 @@ class TestNeedless:
 
     def test_beyond_the_budget_nothing_is_named(self) -> None:
         patterns = [Pattern(False, f"/{'a' * n}", n) for n in range(50)]
-        budget = Budget(10)
+        budget = StepBudget(10)
         assert needless(patterns, budget) == []
         assert budget.is_spent
 
@@ -89,7 +94,7 @@ class TestMatchingRules:
         robots_txt = read(_file(rules))
         verdict, group = robots_txt.verdict(HOST + path, ()), robots_txt.group(())
         assert group is not None
-        found = matching_rules(group.rules, HOST + path)
+        found = Matcher(group.rules).matching(HOST + path)
         if path == "/robots.txt":
             return
         assert (verdict.line, verdict.allowed) == (
@@ -101,7 +106,7 @@ class TestMatchingRules:
             ()
         )
         assert group is not None
-        assert [rule.line for rule in matching_rules(group.rules, "/a/b")] == [3, 4, 2]
+        assert [rule.line for rule in Matcher(group.rules).matching("/a/b")] == [3, 4, 2]
 
 
 class TestProbes:
@@ -151,10 +156,6 @@ class TestDifferences:
         found = [d.path for d in differences(old, new, [agent])]
         among_all = [d.path for d in differences(old, new) if d.agent == agent.lower()]
         assert not among_all or among_all == found
-        group = old.group(agent)
-        rules = [rule.line for rule in group.rules] if group else []
-        reading = _Reading(old)
-        assert [line.number for line in reading.rules_of(agent)] == rules
 
     MANY = "".join(f"User-agent: {_name(n)}\nDisallow: /{n}\n" for n in range(50))
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from scrapy_rep.analysis.effect.budget import Budget
 from scrapy_rep.analysis.effect.differences import differences
+from scrapy_rep.analysis.effect.rule_patterns import StepBudget
 from scrapy_rep.analysis.effect.witnesses import witnesses
 from scrapy_rep.protocol.document import parse
 from tests.protocol.reading import read
@@ -160,26 +160,28 @@ class TestWitnesses:
     def test_rules_that_say_the_same_have_none(self) -> None:
         old = [(False, "/a*"), (False, "/b"), (True, "/b/c")]
         new = [(False, "/a"), (True, "/b/c*"), (False, "/b*")]
-        budget = Budget(100_000)
+        budget = StepBudget(100_000)
         assert list(witnesses(old, new, budget)) == []
         assert not budget.is_spent
 
     def test_one_for_each_rule_that_makes_a_difference(self) -> None:
-        found = list(witnesses([], [(False, "/a"), (False, "/*b$"), (True, "/c")], Budget(100_000)))
+        found = list(
+            witnesses([], [(False, "/a"), (False, "/*b$"), (True, "/c")], StepBudget(100_000))
+        )
         assert "/a" in found
         assert "/b" in found
         assert not any(path.startswith("/c") and not path.endswith("b") for path in found)
 
     def test_an_escape_behind_a_wildcard_is_the_character_in_the_query(self) -> None:
         old = [(False, "/a?*/b"), (True, "/*%2Fb")]
-        found = list(witnesses(old, [*old[:1], (True, "/*%2Fb$")], Budget(100_000)))
+        found = list(witnesses(old, [*old[:1], (True, "/*%2Fb$")], StepBudget(100_000)))
         assert any(path.startswith("/a?") and "/b" in path for path in found)
 
     def test_what_could_stand_in_the_way_is_searched_where_it_does(self) -> None:
         """Of a hundred patterns with wildcards, one may allow what was disallowed."""
         others = [(True, f"*{n}?q{n}") for n in range(100)]
         old, new = [(False, "*a=b**"), *others], [(False, "*a=b"), *others]
-        budget = Budget(100_000)
+        budget = StepBudget(100_000)
         assert any("a=b" in path for path in witnesses(old, new, budget))
         assert not budget.is_spent
         assert list(witnesses(old, [(False, "*a=b***"), *others], budget)) == []
@@ -187,6 +189,6 @@ class TestWitnesses:
 
     def test_hostile_rules_end_with_the_budget(self) -> None:
         old = [(False, "/" + "*a*b" * 400 + str(n)) for n in range(50)]
-        budget = Budget(10_000)
+        budget = StepBudget(10_000)
         assert list(witnesses(old, [(True, "/*a*b*a")], budget)) == []
         assert budget.is_spent

@@ -15,9 +15,9 @@ from functools import cached_property, lru_cache
 from itertools import islice
 
 from scrapy_rep.analysis.effect.differences import UNNAMED, agents_of, differences
-from scrapy_rep.analysis.effect.patterns import pattern_of
 from scrapy_rep.analysis.effect.probes import probes
-from scrapy_rep.analysis.effect.usage import usage_differences
+from scrapy_rep.analysis.effect.rule_patterns import pattern_of
+from scrapy_rep.analysis.effect.usage_changes import usage_differences
 from scrapy_rep.analysis.outline import outline
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.extensions.pace import Asked

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from scrapy_rep.analysis.agents import table
+from scrapy_rep.analysis.agents import crawler_table
 from scrapy_rep.analysis.agents.crawlers import CRAWLERS, crawler_of
 from scrapy_rep.analysis.checks.codes import Code, Severity
 from scrapy_rep.analysis.findings import findings
@@ -38,8 +38,8 @@ class TestTable:
     def test_it_is_what_the_list_says(self) -> None:
         assert SHARED is not None
         lines = (SHARED / "agents.jsonl").read_text(encoding="utf-8").splitlines()
-        made = _maker().table(lines, table.DATED)
-        assert made == Path(table.__file__).read_text(encoding="utf-8")
+        made = _maker().table(lines, crawler_table.DATED)
+        assert made == Path(crawler_table.__file__).read_text(encoding="utf-8")
 
     def test_names_are_unique(self) -> None:
         names = [crawler.name for crawler in CRAWLERS]

@@ -10,7 +10,7 @@ import scrapy_rep
 from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.findings import findings
 from scrapy_rep.analysis.lint import effect_checks
-from scrapy_rep.analysis.lint.agents import KNOWN, nearly
+from scrapy_rep.analysis.lint.crawler_names import KNOWN, nearly
 from scrapy_rep.analysis.lint.linter import FINDINGS_PER_CODE, lint
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS

@@ -8,13 +8,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.checks.effects import EFFECTS, Effect
-from scrapy_rep.analysis.checks.table import CHECKS
+from scrapy_rep.analysis.checks.check_table import CHECKS
+from scrapy_rep.analysis.checks.codes import Code, Effect
 from scrapy_rep.analysis.effect.differences import differences
 from scrapy_rep.analysis.findings import Finding
-from scrapy_rep.analysis.lint.fixing import fixed
-from scrapy_rep.analysis.lint.linter import lint
+from scrapy_rep.analysis.lint.linter import fixed, lint
 from scrapy_rep.analysis.mending import edited
 from scrapy_rep.analysis.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
@@ -333,10 +331,10 @@ def test_examples(check: object) -> None:
 
     assert isinstance(check, Check)
     if not isinstance(check.bad, bytes):
-        assert EFFECTS[check.code] in (Effect.OUTSIDE, Effect.CHANGES)
+        assert check.effect in (Effect.OUTSIDE, Effect.CHANGES)
         return
     found = [finding for finding in lint(check.bad, URI) if finding.code is check.code]
-    usual = EFFECTS[check.code]
+    usual = check.effect
     if usual is Effect.KEEPS:
         for finding in found:
             _check_one(check.bad, finding, URI)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.checks.effects import Effect
-from scrapy_rep.analysis.lint.fixing import fixed
-from scrapy_rep.analysis.lint.linter import lint
+from scrapy_rep.analysis.checks.codes import Code, Effect
+from scrapy_rep.analysis.lint.linter import fixed, lint
 from scrapy_rep.analysis.lint.swallowed import swallowed
 from scrapy_rep.analysis.outline import outline
 from tests.protocol.lint.corpus import files

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import scrapy_rep
 from scrapy_rep.analysis.effect.differences import differences
-from scrapy_rep.analysis.effect.usage import usage_differences
+from scrapy_rep.analysis.effect.usage_changes import usage_differences
 from scrapy_rep.analysis.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.errors import ConfigurationError

@@ -19,9 +19,9 @@ from scrapy_rep.protocol.usage.preference import UsagePreferences
 from scrapy_rep.protocol.usage.robots import FileUsage
 from scrapy_rep.protocol.usage.scoped import divided
 
-from .budget import Budget
 from .differences import UNNAMED, TooMuchToCompare, agents_of
 from .probes import probes
+from .rule_patterns import StepBudget
 
 MOST_STEPS = 40_000_000
 """How much work a comparison may be."""
@@ -58,11 +58,7 @@ class UsageDifference:
 
 
 def usage_differences(
-    old: RobotsTxt,
-    new: RobotsTxt,
-    agents: Iterable[str] | None = None,
-    *,
-    steps: int = MOST_STEPS,
+    old: RobotsTxt, new: RobotsTxt, agents: Iterable[str] | None = None, *, steps: int = MOST_STEPS
 ) -> Iterator[UsageDifference]:
     """The probes of which two files say something else about use.
 
@@ -84,7 +80,7 @@ def usage_differences(
         return
     asked = tuple(agents_of(*outlines) if agents is None else agents)
     paths = tuple(probes([*patterns[0], *patterns[1]], {*patterns[0]} ^ {*patterns[1]}))
-    budget = Budget(steps)
+    budget = StepBudget(steps)
     read = 1 + (len(old.octets) + len(new.octets)) // _READING_OCTETS
     each = _PROBE_STEPS + sum(
         _PATTERN_STEPS + len(pattern) // _PATTERN_OCTETS for side in patterns for pattern in side

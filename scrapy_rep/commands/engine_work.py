@@ -9,24 +9,23 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from scrapy import Spider
-from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+from scrapy import Request, Spider
+from scrapy.crawler import AsyncCrawlerProcess, Crawler, CrawlerProcess
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
 from scrapy.settings import Settings
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
-from twisted.internet.defer import DeferredList
 
 from scrapy_rep.addon import Addon
-from scrapy_rep.crawl import policy_for
-from scrapy_rep.engine.loops import within
+from scrapy_rep.engine.loops import as_they_come, within
 from scrapy_rep.engine.slots import Slots
+from scrapy_rep.exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
 from scrapy_rep.fetching.fetcher import Fetcher
 from scrapy_rep.identity import Identity
 from scrapy_rep.middleware import RepMiddleware
@@ -36,16 +35,11 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import RepError
 from scrapy_rep.settings import RepSettings
 
-from .running import INTERRUPTED, CommandError
-from .terminal import CURRENT, OutputError
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.policy import Policy
+from .running import FOUND, INTERRUPTED, UNREACHABLE, Call, CommandError
+from .terminal import OutputError, safe
 
 Result = TypeVar("Result")
-Work = Callable[["Crawler"], Coroutine[Any, Any, Result]]
+Work = Callable[[Crawler], Coroutine[Any, Any, Result]]
 
 _AT_ONCE = 16  # origins; a site that does not answer does not hold up the others
 _ASYNCIO_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
@@ -54,99 +48,70 @@ _RAISED = (RepError, CommandError, OutputError, BrokenPipeError)  # as they are,
 
 _OURS: dict[str, Any] = {
     "ROBOTSTXT_OBEY": True,
-    "FEEDS": {},
-    "ITEM_PIPELINES": {},
-    "EXTENSIONS": {},
-    "SPIDER_MIDDLEWARES": {},
     "JOBDIR": None,
-    "LOGSTATS_INTERVAL": 0,
-    "TELNETCONSOLE_ENABLED": False,
     "SPIDER_LOADER_WARN_ONLY": True,
-    "CLOSESPIDER_TIMEOUT": 0,
-    "CLOSESPIDER_TIMEOUT_NO_ITEM": 0,
-    "CLOSESPIDER_ITEMCOUNT": 0,
-    "CLOSESPIDER_PAGECOUNT": 0,
-    "CLOSESPIDER_PAGECOUNT_NO_ITEM": 0,
-    "CLOSESPIDER_ERRORCOUNT": 0,
+    **{name: {} for name in ("FEEDS", "ITEM_PIPELINES", "EXTENSIONS", "SPIDER_MIDDLEWARES")},
+    **dict.fromkeys(("LOGSTATS_INTERVAL", "TELNETCONSOLE_ENABLED", "CLOSESPIDER_TIMEOUT"), 0),
+    **dict.fromkeys(("CLOSESPIDER_TIMEOUT_NO_ITEM", "CLOSESPIDER_PAGECOUNT_NO_ITEM"), 0),
+    **{f"CLOSESPIDER_{what}COUNT": 0 for what in ("ITEM", "PAGE", "ERROR")},
 }
 
 
-def policies_of(settings: Settings, origins: Sequence[Origin]) -> dict[Origin, Policy | None]:
-    """The policies that a crawl of this project would have for some origins."""
-    course = _Course(origins)
-
-    async def work(crawler: Crawler) -> dict[Origin, Policy | None]:
-        async def one(origin: Origin) -> Policy | None:
-            return await policy_for(crawler, origin.robots_txt_uri)
-
-        return await _of_each(origins, one, course)
-
-    return in_engine(settings, work, course.words)
-
-
 def ask(
-    settings: Settings, origins: Sequence[Origin], copies: dict[Origin, Copy | None] | None = None
+    call: Call, origins: Sequence[Origin], copies: dict[Origin, Copy | None] | None = None
 ) -> dict[Origin, Answer]:
-    """The answers of sites now, whatever the store holds.
+    """The answers of sites now, whatever the store holds; a few are under way at a time.
 
     `copies` are known already; requests for their files are conditional.
     """
-    course = _Course(origins)
+    wanted, found = list(dict.fromkeys(origins)), dict[Origin, Answer]()
+
+    def words() -> str:
+        if len(wanted) == 1:
+            return f"fetching {wanted[0].robots_txt_uri}"
+        return f"fetching robots.txt, {len(found):,} of {len(wanted):,} done"
 
     async def work(crawler: Crawler) -> dict[Origin, Answer]:
-        identity = Identity(crawler)
+        identity, limits = Identity(crawler), RepSettings.of(crawler.settings)
         identity.open()
-        limits = RepSettings.of(crawler.settings)
         fetcher = Fetcher(crawler, limits, identity, Slots(crawler))
         seconds = limits.unreachable_wait_seconds + limits.fetch_line_seconds
 
-        async def one(origin: Origin) -> Answer:
+        async def one(origin: Origin) -> None:
             began_at = time.monotonic()
             try:
                 answer = await within(seconds, fetcher.fetch(origin, (copies or {}).get(origin)))
             except TimeoutError:
-                return Answer(Failure.LOCAL, hops=(origin.robots_txt_uri,))
-            return replace(answer, took_seconds=time.monotonic() - began_at)
+                found[origin] = Answer(Failure.LOCAL, hops=(origin.robots_txt_uri,))
+            else:
+                found[origin] = replace(answer, took_seconds=time.monotonic() - began_at)
 
-        return await _of_each(origins, one, course)
+        async for _ in as_they_come(map(one, wanted), _AT_ONCE):
+            pass
+        return found
 
-    return in_engine(settings, work, course.words)
-
-
-class _Course:
-    """How far the fetches for some origins are."""
-
-    def __init__(self, origins: Sequence[Origin]) -> None:
-        self._origins = list(dict.fromkeys(origins))
-        self.done = 0
-
-    def words(self) -> str:
-        """What is waited for."""
-        if len(self._origins) == 1:
-            return f"fetching {self._origins[0].robots_txt_uri}"
-        return f"fetching robots.txt, {self.done:,} of {len(self._origins):,} done"
+    return in_engine(call, work, words)
 
 
-async def _of_each(
-    origins: Iterable[Origin],
-    one: Callable[[Origin], Coroutine[Any, Any, Result]],
-    course: _Course,
-) -> dict[Origin, Result]:
-    """The results for each origin, a few being under way at a time."""
-    found: dict[Origin, Result] = {}
-    left = iter(dict.fromkeys(origins))
+async def answer_to(request: Request, crawler: Crawler) -> Response:
+    """The answer to a request of a page or a sitemap.
 
-    async def worker() -> None:
-        for origin in left:
-            found[origin] = await one(origin)
-            course.done += 1
-
-    workers = [deferred_from_coro(worker()) for _ in range(_AT_ONCE)]
-    done: Any = await maybe_deferred_to_future(DeferredList(workers, consumeErrors=True))
-    for is_done, failure in done:
-        if not is_done:
-            failure.raiseException()
-    return found
+    Raises:
+        CommandError: there is none, or a crawl of this project may not send it.
+    """
+    engine = crawler.engine
+    assert engine is not None  # noqa: S101 - this runs in it
+    try:
+        return await engine.download_async(request)
+    except RobotsTxtUnreachable as error:
+        raise CommandError(safe(error), UNREACHABLE) from error
+    except RobotsTxtDisallowed as error:
+        raise CommandError(f"a crawl may not fetch it: {error.verdict}", FOUND) from error
+    except IgnoreRequest as error:
+        raise CommandError(f"a middleware drops it: {safe(error)}", UNREACHABLE) from error
+    except Exception as error:
+        words = f"it cannot be fetched: {type(error).__name__}: {safe(error)}"
+        raise CommandError(words, UNREACHABLE) from error
 
 
 class _WorkSpider(Spider):
@@ -159,13 +124,12 @@ class _WorkSpider(Spider):
             self.outcome["result"] = await self.work(self.crawler)
         except Exception as error:  # noqa: BLE001 - raised again where the command runs
             self.outcome["error"] = error
-        never: tuple[Any, ...] = ()
-        for nothing in never:
+        for nothing in tuple[Any, ...]():
             yield nothing  # makes this the generator that Scrapy expects
 
 
 def in_engine(
-    settings: Settings,
+    call: Call,
     work: Work[Result],
     words: Callable[[], str] | None = lambda: "fetching",
     *,
@@ -180,16 +144,14 @@ def in_engine(
         CommandError: the crawl could not start.
         RepError: a setting is wrong.
     """
-    prepared = _prepared(settings)
     outcome: dict[str, Any] = {}
-    process = _process(prepared)
+    process = _process(_prepared(call.settings))
     crawl: Any = process.crawl(_WorkSpider, work=work, outcome=outcome)
-    if hasattr(crawl, "addErrback"):
+    if isinstance(process, CrawlerProcess):
         crawl.addErrback(lambda failure: outcome.setdefault("error", failure.value))
     else:
-        crawl.add_done_callback(lambda task: _note_error(task, outcome))
-    terminal = CURRENT.get()
-    shown = nullcontext() if terminal is None or words is None else terminal.waiting(words)
+        crawl.add_done_callback(lambda task: outcome.setdefault("error", task.exception()))
+    shown = nullcontext() if words is None else call.terminal.waiting(words)
     with shown, nullcontext() if ends_in_order else _ended_at_once():
         process.start(install_signal_handlers=ends_in_order)
     error = outcome.get("error")
@@ -210,9 +172,6 @@ def _ended_at_once() -> Iterator[None]:
     threads that look for a name hold up the end of Python. What is in stores is safe: they write
     whole entries.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     before = signal.signal(signal.SIGINT, _end)
     try:
         yield
@@ -227,12 +186,6 @@ def _end(*_: object) -> None:
         if os.isatty(2):
             os.write(2, b"\n")  # below "^C"
     os._exit(INTERRUPTED)
-
-
-def _note_error(task: Any, outcome: dict[str, Any]) -> None:
-    error = None if task.cancelled() else task.exception()
-    if error is not None:
-        outcome.setdefault("error", error)
 
 
 def _process(settings: Settings) -> Any:

@@ -1,0 +1,341 @@
+"""The robots.txt that an argument names: a path, standard input, the site of a URL, or a date.
+
+A URL stands for the file of its origin: as the store has it while that is fresh, otherwise as the
+site answers now.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from secrets import token_hex
+from typing import BinaryIO
+
+from scrapy.settings import Settings
+
+from scrapy_rep.protocol.access.events import AccessResult, name_of
+from scrapy_rep.protocol.access.knowledge import Answer, Copy
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.document import RobotsTxt, parse
+from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.protocol.units import age_words
+
+from .running import UNREACHABLE, Call, CommandError, unreadable
+
+STDIN = "-"
+STDIN_NAME = "<stdin>"
+_SCHEMES = ("http://", "https://", "ftp://")
+_DATED = re.compile(
+    r"(?P<origin>.+)@(?P<date>\d{4}-\d\d-\d\d)(?:[T ](?P<time>\d\d:\d\d(:\d\d)?)Z?)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """When an answer came, POSIX seconds, and whether it was in the store."""
+
+    asked_at: float
+    is_stored: bool
+
+    def __str__(self) -> str:
+        """Where the answer is from, and how old it is: ``from the store, 3 min old``."""
+        if not self.is_stored:
+            return "asked now"
+        return f"from the store, {age_words(time.time() - self.asked_at)} old"
+
+    @property
+    def words(self) -> str:
+        """The same, with what to do about it."""
+        return f"{self}; --refresh fetches it now" if self.is_stored else str(self)
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file and its source.
+
+    Attributes:
+        argument: what names it.
+        name: its name for people.
+        body: its octets.
+        uri: the URI at which it is served, if that is known.
+        answer: the answer of the site, if the file was fetched.
+        twin: the answer of the same host over the other of http and https, if that was fetched.
+        freshness: where the answer is from, and how old it is; None if there is none.
+        is_former: whether it is a version of the past, whose date is in its name.
+    """
+
+    argument: str
+    name: str
+    body: bytes = field(repr=False)
+    uri: str = ""
+    answer: Answer | None = None
+    twin: Answer | None = None
+    freshness: Freshness | None = None
+    is_former: bool = False
+
+    @classmethod
+    def of_answer(
+        cls, argument: str, origin: Origin, answer: Answer, freshness: Freshness
+    ) -> Input:
+        """The file of an origin, or what it answered instead."""
+        uri = origin.robots_txt_uri
+        return cls(argument, uri, answer.body, uri, answer, freshness=freshness)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a file that can be written."""
+        return self.argument != STDIN and self.answer is None
+
+    @property
+    def access_result(self) -> AccessResult:
+        """What kind of answer it is; a local file is one."""
+        return AccessResult.SUCCESSFUL if self.answer is None else self.answer.access_result
+
+    def parsed(self) -> RobotsTxt:
+        """What it says.
+
+        Raises:
+            CommandError: the file is unreachable, or there is none.
+        """
+        self.refuse_absent()
+        return parse(self.body, self.uri)
+
+    def refuse_absent(self) -> None:
+        """Refuse an answer without a file.
+
+        Raises:
+            CommandError: the file is unreachable, or there is none.
+        """
+        if self.answer is not None and self.access_result is not AccessResult.SUCCESSFUL:
+            is_down = self.access_result is AccessResult.UNREACHABLE
+            word = "is unreachable" if is_down else "is not there"
+            raise CommandError(f"{self.name} {word} ({name_of(self.answer.event)})", UNREACHABLE)
+
+    def tell_freshness(self, call: Call) -> None:
+        """Say on standard error where an answer is from, and how old it is."""
+        if self.freshness is not None:
+            words = str(self.freshness) if self.is_former else self.freshness.words
+            call.complain(f"{self.name}: {words}")
+
+
+def is_url(text: str) -> bool:
+    """Whether an argument is a URL, and neither a path nor a version of the past."""
+    return text.lower().startswith(_SCHEMES) and not _is_dated(text)
+
+
+def _is_dated(text: str) -> bool:
+    """Whether an argument is ``ORIGIN@2026-11-01``, and not a file of that name."""
+    if _DATED.fullmatch(text) is None:
+        return False
+    try:
+        return not Path(text).exists()
+    except OSError:  # a name that is too long
+        return True
+
+
+def origin_of(url: str, option: str = "") -> Origin:
+    """The origin of a URL, perhaps that of an option.
+
+    Raises:
+        CommandError: robots.txt does not govern the URL.
+    """
+    try:
+        origin = Origin.of(url)
+    except InvalidUri as error:
+        raise CommandError(f"{option}{error}") from error
+    if origin is None:
+        raise CommandError(
+            f"{option}robots.txt does not govern {url!r}: give a URL that begins with http://, "
+            "https:// or ftp://"
+        )
+    return origin
+
+
+def named_origin(text: str) -> Origin:
+    """The origin of a URL, or of a host, which stands for https://host."""
+    return origin_of(text if text.lower().startswith(_SCHEMES) else f"https://{text}")
+
+
+def refuse_odd_path(url: str) -> None:
+    """Refuse what is neither a URL nor a path.
+
+    Raises:
+        CommandError: it is neither.
+    """
+    if is_url(url):
+        origin_of(url)  # which refuses one that cannot be fetched
+    elif not url.startswith("/"):
+        raise CommandError(f"{url!r}: give a URL, or a path that begins with /")
+
+
+def refuse_two_stdins(arguments: Sequence[str]) -> None:
+    """Refuse to read standard input twice.
+
+    Raises:
+        CommandError: it is named more than once.
+    """
+    if arguments.count(STDIN) > 1:
+        raise CommandError("standard input ('-') can be read only once")
+
+
+def octets_of(name: str) -> bytes:
+    """The octets of a local file, or of standard input.
+
+    Raises:
+        CommandError: it cannot be read.
+    """
+    try:
+        return _stdin().read() if name == STDIN else Path(name).read_bytes()
+    except OSError as error:
+        raise unreadable(name, error) from error
+
+
+def put(path: Path, octets: bytes) -> None:
+    """Write a file, atomically; one that is replaced lends it its owner and mode.
+
+    Raises:
+        CommandError: it cannot be written.
+    """
+    made = path.with_name(f".{path.name}.{token_hex(4)}.part")
+    try:
+        try:
+            made.write_bytes(octets)
+            if path.exists():
+                old = path.stat()
+                with suppress(PermissionError):  # of another owner, whom only root can keep
+                    os.chown(made, old.st_uid, old.st_gid)
+                made.chmod(old.st_mode & 0o7777)
+            made.replace(path)
+        finally:
+            made.unlink(missing_ok=True)
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def stdin_lines() -> Iterator[str]:
+    """The lines of standard input that hold something, each as soon as it is there.
+
+    Raises:
+        CommandError: it is closed.
+    """
+    octets = _stdin()
+    for number, line in enumerate(iter(octets.readline, b"")):
+        if number == 0:  # Windows' editors and shells write a mark there
+            line = line.removeprefix(BOM_UTF8)  # noqa: PLW2901
+        text = line.decode("utf-8", "surrogateescape").strip()
+        if text:
+            yield text
+
+
+def _stdin() -> BinaryIO:
+    if sys.stdin is None:
+        raise CommandError("standard input ('-') is closed")
+    return sys.stdin.buffer
+
+
+def read(argument: str, call: Call, uri: str = "") -> Input:
+    """The file that one argument names; `uri` is that of a path or of standard input.
+
+    Raises:
+        CommandError: it cannot be read. An answer without a file is not an error here.
+    """
+    return read_all([argument], call, uri=uri, is_strict=True)[0]
+
+
+def read_all(
+    arguments: Sequence[str],
+    call: Call,
+    *,
+    uri: str = "",
+    has_twins: bool = False,
+    is_strict: bool = False,
+) -> list[Input]:
+    """The files that arguments name; unless `is_strict`, what cannot be read is told and left out.
+
+    URLs are fetched in one run of the engine: a process cannot run it twice. With `has_twins`, the
+    answer of each host over the other of http and https is fetched too.
+    """
+    refuse_two_stdins(arguments)
+    if uri:
+        origin_of(uri, "--uri: ")
+    origins: dict[str, Origin] = {}
+    found: list[Input] = []
+    with_each = nullcontext if is_strict else call.going_on
+    for argument in filter(is_url, arguments):
+        with with_each():
+            origins[argument] = origin_of(argument)
+    others = {url: origin.other_scheme if has_twins else None for url, origin in origins.items()}
+    wanted = [origin for origin in (*origins.values(), *others.values()) if origin is not None]
+    answers = _answers(call, wanted)
+    for argument in arguments:
+        if argument in origins:
+            origin, other = origins[argument], others[argument]
+            file = Input.of_answer(argument, origin, *answers[origin])
+            twin = answers[other][0] if other is not None else None
+            found.append(replace(file, twin=twin))
+        elif not is_url(argument):
+            with with_each():
+                found.append(_local(argument, call, uri))
+    return found
+
+
+def _local(argument: str, call: Call, uri: str) -> Input:
+    if _is_dated(argument):
+        return _former(argument, call.settings)
+    return Input(argument, STDIN_NAME if argument == STDIN else argument, octets_of(argument), uri)
+
+
+def _former(argument: str, settings: Settings) -> Input:
+    """The file of an origin at a date: at the end of that day, or at its time, in UTC.
+
+    Raises:
+        CommandError: there is no such date, or nothing is known of then.
+    """
+    from .kept import version_of
+
+    parts = _DATED.fullmatch(argument)
+    assert parts is not None  # noqa: S101 - the caller has looked
+    origin = named_origin(parts["origin"])
+    try:
+        at = datetime.fromisoformat(f"{parts['date']}T{parts['time'] or '00:00'}")
+    except ValueError as error:
+        raise CommandError(f"{argument}: there is no such date ({error})") from error
+    at = at.replace(tzinfo=timezone.utc)
+    if parts["time"] is None:
+        at += timedelta(days=1, microseconds=-1)
+    found = Input.of_answer(
+        argument, origin, *answer_of(version_of(settings, origin, at.timestamp()))
+    )
+    name = f"{found.uri}@{argument.rpartition('@')[2]}"
+    return replace(found, name=name, is_former=True)
+
+
+def answer_of(copy: Copy) -> tuple[Answer, Freshness]:
+    """A copy of the store as an answer."""
+    steps = (*copy.steps, *copy.confirmed_by)
+    answer = Answer(copy.event, copy.body, copy.hops, dict(copy.headers), steps=steps)
+    return answer, Freshness(copy.confirmed_at, is_stored=True)
+
+
+def _answers(call: Call, origins: Iterable[Origin]) -> dict[Origin, tuple[Answer, Freshness]]:
+    """The answers of origins: fresh ones of the store, and the others, or all, fetched now."""
+    from . import engine_work
+    from .kept import fresh_copies
+
+    wanted = list(dict.fromkeys(origins))
+    copies = {} if call.options.refresh or not wanted else fresh_copies(call.settings, wanted)
+    found = {origin: answer_of(copy) for origin, copy in copies.items()}
+    left = [origin for origin in wanted if origin not in found]
+    if left:
+        answers = engine_work.ask(call, left)
+        now = Freshness(time.time(), is_stored=False)
+        found.update({origin: (answers[origin], now) for origin in left})
+    return found

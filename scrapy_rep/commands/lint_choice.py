@@ -1,0 +1,229 @@
+"""Which findings `lint` reports: by its options, and by the settings of a project's files.
+
+::
+
+    # scrapy-rep.toml                 # pyproject.toml                # setup.cfg
+    [lint]                            [tool.scrapy-rep.lint]          [scrapy-rep.lint]
+    ignore = ["REP304"]               ignore = ["REP304"]             ignore = REP304
+    strict = true                     strict = true                   strict = true
+
+The first folder counts that has some, from the current one upwards; in it, the first of these
+files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import configparser
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from scrapy_rep.analysis.checks.check_table import CHECKS, DEFAULT, GROUPS
+from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.findings import Finding
+from scrapy_rep.analysis.lint.suppressions import codes_of, without_suppressed
+
+from .running import CommandError
+
+_LEVELS = ("error", "warning", "info")
+_OWN_FILE, _PYPROJECT, _SETUP = "scrapy-rep.toml", "pyproject.toml", "setup.cfg"
+_SECTION = "scrapy-rep.lint"
+_TOML_MODULES = "tomllib", "tomli"  # the first from Python 3.11 on
+
+
+_CODES = "codes, their beginnings, names or groups, with commas between them; may be repeated"
+CHOICE_OPTIONS = f"""\
+--select CODES...  report these only, instead of the default ones: 'all', 'needless', 'weak',
+ 'context', or {_CODES}
+--extend-select CODES...  report these too: {_CODES}
+--ignore CODES...  do not report these: {_CODES}
+--level error|warning|info  report nothing below this (default: info)
+--strict  let warnings fail, too
+--no-suppress  report what comments in the file suppress ('# rep: ignore REP509'), too
+--config FILE  take the settings of this file; by default those of scrapy-rep.toml, pyproject.toml
+ ([tool.scrapy-rep.lint]) or setup.cfg ([scrapy-rep.lint]), in this folder or the next one above
+ that has some
+--isolated  take no settings of files"""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is reported, and what fails.
+
+    Attributes:
+        codes: the codes.
+        has_suppressions: whether comments of a file count.
+        fatal: the severities that fail.
+    """
+
+    codes: frozenset[Code]
+    has_suppressions: bool
+    fatal: frozenset[str]
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> Choice:
+        """The choice of a call.
+
+        Raises:
+            CommandError: an option, or a setting of a file, is wrong.
+        """
+        if options.config and options.isolated:
+            raise CommandError("--config names a file and --isolated takes none: give one of them")
+        of_files = _LintSettings() if options.isolated else _settings_of(options.config)
+        where = of_files.where
+        select = _codes(options.select) or _codes(of_files.select, where) or _codes([DEFAULT])
+        select |= _codes(of_files.extend_select, where) | _codes(options.extend_select)
+        select -= _codes(of_files.ignore, where) | _codes(options.ignore)
+        level = options.level or of_files.level or _LEVELS[-1]
+        if level not in _LEVELS:
+            raise CommandError(f"{where}: level = {level!r}: must be one of {', '.join(_LEVELS)}")
+        told = _LEVELS[: _LEVELS.index(level) + 1]
+        is_strict = options.strict or of_files.strict
+        return cls(
+            frozenset(code for code in select if CHECKS[code].severity.value in told),
+            not options.no_suppress,
+            frozenset(["error", "warning"] if is_strict else ["error"]),
+        )
+
+    def kept(self, body: bytes, findings: Iterable[Finding]) -> tuple[list[Finding], int]:
+        """Of the findings of a file those that are reported, and how many it suppresses."""
+        chosen = [finding for finding in findings if finding.code in self.codes]
+        if not self.has_suppressions:
+            return chosen, 0
+        kept = without_suppressed(body, chosen)
+        return kept, len(chosen) - len(kept)
+
+
+def _codes(arguments: Iterable[str], where: str = "") -> frozenset[Code]:
+    """The codes that are named.
+
+    Raises:
+        CommandError: a word names none.
+    """
+    found: frozenset[Code] = frozenset()
+    given = [[word.strip() for word in argument.split(",")] for argument in arguments]
+    # A comma too many is no mistake, but an argument without any word is one: "$CODES" was empty.
+    for word in (word for words in given for word in (list(filter(None, words)) or [""])):
+        named = codes_of(word)
+        if not named:
+            before = f"{where}: " if where else ""
+            raise CommandError(
+                f"{before}no code begins with {word!r}; codes are like REP401, REP4 is a hundred, "
+                f"and there are the groups {', '.join(GROUPS)}"
+            )
+        found |= named
+    return found
+
+
+@dataclass(frozen=True)
+class _LintSettings:
+    """What the files say, as options; and which file, for messages."""
+
+    select: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    level: str = ""
+    strict: bool = False
+    where: str = ""
+
+
+def _settings_of(name: str | None) -> _LintSettings:
+    """The settings of a file that is named, or of the first one that has some.
+
+    Raises:
+        CommandError: it cannot be read, or says what is no setting.
+    """
+    if name is not None:
+        found = _read(Path(name), is_named=True)
+        if found is None:
+            raise CommandError(f"--config {name}: it has no settings of scrapy rep lint")
+        return found
+    folders = (Path.cwd(), *Path.cwd().parents)
+    paths = (folder / name for folder in folders for name in (_OWN_FILE, _PYPROJECT, _SETUP))
+    all_found = (_read(path, is_named=False) for path in paths if path.is_file())
+    return next(filter(None, all_found), _LintSettings())
+
+
+def _read(path: Path, *, is_named: bool) -> _LintSettings | None:
+    """The settings of a file; None if it has none."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        if not is_named and path.name != _OWN_FILE:
+            return None  # somebody else's file
+        raise CommandError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    try:
+        told = _of_toml(path, text) if path.suffix == ".toml" else _of_ini(text)
+    except (ValueError, configparser.Error) as error:
+        if not is_named and isinstance(error, configparser.Error) and f"[{_SECTION}]" not in text:
+            return None
+        raise CommandError(f"{path}: {error}") from error
+    return None if told is None else _checked(path, told)
+
+
+def _of_toml(path: Path, text: str) -> Mapping[str, Any] | None:
+    is_own = path.name != _PYPROJECT
+    if not is_own and "scrapy-rep" not in text:
+        return None
+    table: Any = _toml_module(path).loads(text)
+    if not is_own:
+        table = table.get("tool", {}).get("scrapy-rep", {})
+    if not isinstance(table, Mapping):
+        raise CommandError(f"{path}: tool.scrapy-rep must be a table")
+    # What stands beside the table of `lint` is a slip, such as [lints].
+    unknown = next((name for name in table if name != "lint"), None)
+    if unknown is not None:
+        raise CommandError(f"{path}: {unknown!r} is nothing that scrapy rep knows; it has lint")
+    found = table.get("lint")
+    if found is not None and not isinstance(found, Mapping):
+        raise CommandError(f"{path}: lint must be a table")
+    return found
+
+
+def _toml_module(path: Path) -> Any:
+    name = next((name for name in _TOML_MODULES if find_spec(name) is not None), None)
+    if name is None:
+        raise CommandError(
+            f"{path}: to read TOML takes Python 3.11 or the package tomli; or put the settings "
+            f"into {_SETUP}, below [{_SECTION}]"
+        )
+    return import_module(name)
+
+
+def _of_ini(text: str) -> Mapping[str, Any] | None:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_string(text)
+    if _SECTION not in parser:
+        return None
+    told: dict[str, Any] = dict(parser[_SECTION])
+    for name in told.keys() & {"select", "extend-select", "ignore"}:
+        told[name] = told[name].replace(",", " ").split()
+    if "strict" in told:
+        told["strict"] = parser.BOOLEAN_STATES.get(told["strict"].lower())
+    return told
+
+
+def _checked(path: Path, told: Mapping[str, Any]) -> _LintSettings:
+    """Settings of the right names and types.
+
+    Raises:
+        CommandError: one is not.
+    """
+    known = {one.name.replace("_", "-"): one for one in fields(_LintSettings)[:-1]}
+    values: dict[str, Any] = {"where": str(path)}
+    for name, value in told.items():
+        if name not in known:
+            names = ", ".join(known)
+            raise CommandError(f"{path}: {name!r} is no setting of lint; there are {names}")
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            value = tuple(value)  # noqa: PLW2901
+        kind = type(known[name].default)
+        if type(value) is not kind:
+            words = {tuple: 'a list of strings, as ["REP401"]', bool: "true or false"}
+            raise CommandError(f"{path}: {name} must be {words.get(kind, 'a string')}")
+        values[known[name].name] = value
+    return _LintSettings(**values)
