@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy_rep.audit.reading import run_at
 
 from scrapy_rep.cache.sqlite import SqliteStore
+from scrapy_rep.proof.trail_reading import run_at
 from scrapy_rep.protocol.access.origin import Origin
 from tests.audit.crawled import of_kind
 from tests.cache.samples import usual_key

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy_rep.audit.checking import check
-from scrapy_rep.report.making import report_of
 
+from scrapy_rep.proof.report.report_making import report_of
+from scrapy_rep.proof.trail_check import check
 from tests.audit.crawled import audited, of_kind
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, BY_HAND, URLS_SPIDER, WITH_SCRAPYS_QUEUE

@@ -49,8 +49,8 @@ def test_the_figures_of_the_corpus() -> None:
     assert said["other_keys"]["crawl-delay"]["files_with"] == 512
     assert files_with["crawl_delay_star"] == 359
     assert said["crawl_delay_star"]["p50"] == 10.0
-    assert files_with["sitemaps"] == 1451
-    assert files_with["sitemaps_cross_host"] == 115
+    assert files_with["sitemaps"] == 1450
+    assert files_with["sitemaps_cross_host"] == 114
     agents = {name: one["files_with"] for name, one in said["agents"].items()}
     found = [agents[name] for name in ("googlebot", "bingbot", "ccbot", "gptbot")]
     assert found == [185, 147, 24, 0]
