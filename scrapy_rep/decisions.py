@@ -108,7 +108,7 @@ class Witness(Protocol):
         """Requests were sent for a robots.txt, and nothing was learnt from them."""
 
     def visited(self, origin: Hashable, sent_at: float, left_by: float, seconds: float) -> None:
-        """An origin that asks for a delay was visited; see `Slots.listen_to_visits`."""
+        """An origin that is owed a delay was visited between these times; monotonic seconds."""
 
 
 class Decisions:
@@ -166,6 +166,13 @@ class Decisions:
         """Note how long a request waited before it was judged."""
         if self.witness is not None:
             self._waits[request] = self._waits.get(request, 0.0) + seconds
+
+    def visited(
+        self, origin: Origin | None, began_at: float, ended_at: float, delay_seconds: float
+    ) -> None:
+        """An origin that is owed a delay was visited; monotonic seconds."""
+        if self.witness is not None:
+            self.witness.visited(origin, began_at, ended_at, delay_seconds)
 
     # Requests of the crawl
 

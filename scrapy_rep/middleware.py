@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Awaitable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -20,19 +21,16 @@ from scrapy_rep.decisions import Decisions
 from scrapy_rep.engine.components import call_last, middleware_orders
 from scrapy_rep.engine.journal import Journal, log_refusals_in_one_line
 from scrapy_rep.engine.origins import known_origin, origin_of
-from scrapy_rep.engine.slot_keys import SLOT, leave_inherited_slot
-from scrapy_rep.engine.slots import Slots
-from scrapy_rep.engine.spreading import Spreading
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.fetching.transfer import MARK, is_own
-from scrapy_rep.gate import gate_of
 from scrapy_rep.identity import Identity
 from scrapy_rep.meta import EXEMPT, PUT_BACK, QUEUE, VERDICT, is_exempt
-from scrapy_rep.pacing import Pacing
+from scrapy_rep.pace.downloader import SLOT, leave_inherited_slot
+from scrapy_rep.pace.pacing import Pacing, keeps_own_gate
+from scrapy_rep.pace.visits import Ask
 from scrapy_rep.policies import Policies
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
-from scrapy_rep.protocol.extensions.pace import Pace
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
 from scrapy_rep.settings import RepSettings
@@ -43,7 +41,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from scrapy_rep.engine.floors import Ask
     from scrapy_rep.protocol.access.origin import Origin
 
 logger = logging.getLogger(__name__)
@@ -63,8 +60,8 @@ class RepMiddleware:
     Spiders get policies by `policy_for`.
     """
 
-    # The queue and `policy_for` read `policies` (of this crawl, by origin), `settings` (checked),
-    # `slots` (the downloader's) and `pacing` (the paces of origins). They are not public.
+    # The queue and `policy_for` read `policies` (of this crawl, by origin), `settings` (checked)
+    # and `pacing` (the paces of origins). They are not public.
 
     def __init__(self, crawler: Crawler) -> None:
         """Read and check the settings.
@@ -84,8 +81,6 @@ class RepMiddleware:
         self._identity = Identity(crawler)
         self.settings = settings = RepSettings.of(crawler.settings)
         self._has_job = bool(crawler.settings["JOBDIR"])
-        self.slots = slots = Slots(crawler)
-        self._floors = slots.floors
         self._decisions = exits = Decisions.of(crawler, settings)
         exits.enter(witness_of(crawler, settings))
         exits.sees_all = True
@@ -93,20 +88,19 @@ class RepMiddleware:
         self._looks_again = self._identity.is_chosen  # no header of a request counts then
         self._has_warned = False
         self._came_back: WeakSet[Request] = WeakSet()  # which are not put back once more
-        self._spreading = Spreading()
-        if exits.witness is not None:
-            slots.listen_to_visits(exits.witness.visited)
-        self.policies = Policies(crawler, settings, self._identity, slots, exits)
-        slots.gate = self._gate = gate_of(crawler, settings, slots)
-        self.pacing = Pacing(crawler, settings, slots)
+        self.policies = Policies(crawler, settings, self._identity, exits)
+        self.pacing = Pacing(crawler, settings, exits)
+        if keeps_own_gate(crawler, settings):
+            from scrapy_rep.fetching.chosen_store import link_of  # few crawls share their pace so
+            from scrapy_rep.pace.redis_gate import RedisGate
+
+            self.pacing.gate = RedisGate(crawler, link_of(crawler, settings.redis_url))
         self.policies.visitable_at = self.pacing.visitable_at
-        slots.ask_of = self._ask_of
         self._pages = pages_of(
             crawler, lambda judge: judge(crawler, settings, self.policies, self.judge)
         )
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
-        crawler.signals.connect(self._spreading.open, signal=signals.engine_started)
         if settings.filter_links and not settings.dry_run:
             crawler.signals.connect(self._request_scheduled, signal=signals.request_scheduled)
         if settings.needs_page_answers:
@@ -121,16 +115,8 @@ class RepMiddleware:
     def _spider_opened(self) -> None:
         self._identity.open()
         self._decisions.open()
-        if self._gate is not None:
-            self._gate.open()
-
-    def _ask_of(self, origin: Origin) -> Ask | None:
-        policy = self.policies.known(origin)
-        return None if policy is None else self.pacing.ask_of(policy)
 
     async def _spider_closed(self, reason: str = "") -> None:
-        if self._gate is not None:
-            await self._gate.close()
         await self._decisions.notices.finish()
         await self.policies.close()
         await self._decisions.leave(reason)
@@ -187,6 +173,7 @@ class RepMiddleware:
         meta = request.meta
         if not _SAYS_MORE.isdisjoint(meta):
             if MARK in meta and is_own(request):
+                await self._take_own_turn(request)
                 return None
             meta.pop(VERDICT, None)
             if SLOT in meta:
@@ -199,14 +186,22 @@ class RepMiddleware:
                 return None
         verdict = self._judged_at_once(request)
         if verdict is None:
-            verdict = await self.judge(request)
+            verdict = await self._judged_in_turn(request)
         if verdict is not None and not verdict.allowed and self._is_undecided(request, verdict):
             return self._put_back(request)
         self._decisions.judged(request, verdict, meta)
-        turn = self._spreading.turn()
-        if turn is not None:
-            await turn
         return None
+
+    async def _take_own_turn(self, request: Request) -> None:
+        """Have a file of ours keep the pace of its origin; it goes before pages that wait."""
+        origin = origin_of(request.url)
+        policy = None if origin is None else self.policies.known(origin)
+        if origin is None or (policy is None and self.pacing.is_idle):
+            return
+        ask = Ask(origin, 0.0) if policy is None else self.pacing.ask_of(policy)
+        is_awaited = partial(self.policies.is_awaited, origin)
+        with request.meta[MARK].in_line(ask.seconds):
+            await self.pacing.turn(request, ask, is_urgent=True, is_awaited=is_awaited)
 
     def _see_last(self) -> None:
         """Look at each request once more behind all middlewares, before it leaves."""
@@ -228,9 +223,9 @@ class RepMiddleware:
         if not self._has_warned:
             self._has_warned = True
             self._warn_of_header(request)
-        self.pacing.give_up_turn(request)  # it was that of another pace
-        verdict = await self._admit(policy, request)
-        if not verdict.allowed and self._is_undecided(request, verdict):
+        self.pacing.give_up(request, policy.origin)  # it was that of another pace
+        verdict = await self._judged_in_turn(request)
+        if verdict is not None and not verdict.allowed and self._is_undecided(request, verdict):
             return self._put_back(request)
         first = request.meta.get(VERDICT)
         if not self._decisions.is_dry_run or first is None or first.allowed:
@@ -251,7 +246,7 @@ class RepMiddleware:
             "one, or set ROBOTSTXT_USER_AGENT if all of them are one crawler. Behind it: %s",
             own,
             (request.headers.get(b"User-Agent") or b"").decode("utf-8", "replace"),
-            ", ".join(behind) or "none but Scrapy's",
+            ", ".join(behind) or "Scrapy's own",
             extra=self._journal.extra,
         )
 
@@ -291,7 +286,6 @@ class RepMiddleware:
         if origin is None:
             return None
         if is_robots_txt(request.url):
-            await self.pacing.wait_for_others(origin, request)
             return implicit_verdict(origin.robots_txt_uri)
         policy = self.policies.peek(origin, request)
         if policy is None:
@@ -300,73 +294,70 @@ class RepMiddleware:
             self._decisions.waited(request, time.monotonic() - began_at)
         else:
             self._journal.count(stats.CACHE_HIT)
-        return await self._admit(policy, request)
+        return await self._verdict_of(policy, request)
 
-    def _judged_at_once(self, request: Request) -> Verdict | None:
-        """What `judge` returns of nearly all requests; None where that may take a while."""
-        url = request.url
-        origin = known_origin(url)
-        if origin is None or is_robots_txt(url) or self._waits:
-            return None
-        policy = self.policies.peek(origin, request)
-        if policy is None:
-            return None
+    async def _verdict_of(self, policy: Policy, request: Request) -> Verdict:
+        """The verdict of a policy; an allowed request waits for the visit time of its origin."""
         tokens = self._identity.tokens_for(request)
-        if policy.is_large and not policy.is_ready_for(tokens):
-            return None
-        self._journal.count(stats.CACHE_HIT)
-        if policy.asks_nothing and not self._floors and tokens == policy.tokens:
-            # What `_decided` comes to where no slot keeps a pace, or did.
-            self._judged_by[request] = policy, tokens
-            return policy.verdict(url, tokens)
-        return self._decided(policy, request, tokens)[0]
-
-    def _decided(
-        self, policy: Policy, request: Request, tokens: tuple[str, ...]
-    ) -> tuple[Verdict, Pace]:
-        """The verdict of a policy whose rules are ready, and the pace that it asks for."""
+        if not policy.is_ready_for(tokens):
+            await self.policies.make_ready(policy, tokens)
         self._judged_by[request] = policy, tokens
         verdict = policy.verdict(request.url, tokens)
-        pace = self.pacing.admit(policy, request, tokens)
-        if verdict.allowed and pace.is_skipped:
+        if not verdict.allowed:
+            return verdict
+        if self.pacing.of(policy, tokens).is_skipped:
             self._journal.count(stats.SKIPPED)
-            verdict = Verdict(
-                allowed=False, reason=Reason.CRAWL_DELAY, robots_txt=verdict.robots_txt
-            )
-        return verdict, pace
+            return Verdict(False, Reason.CRAWL_DELAY, robots_txt=verdict.robots_txt)
+        if not await self.pacing.wait_for_visit_time(policy, tokens):
+            return Verdict(False, Reason.VISIT_TIME, robots_txt=verdict.robots_txt)
+        return verdict
 
-    @property
-    def _waits(self) -> bool:
-        """Whether allowed requests wait here for a time or a turn, before they are sent."""
-        return self.settings.visit_time_obey or self.slots.gate is not None
+    def _judged_at_once(self, request: Request) -> Verdict | None:
+        """The verdict on most requests; None where that, or the pace, may take a while."""
+        url = request.url
+        origin = known_origin(url)
+        if origin is None or is_robots_txt(url) or not self.pacing.is_idle:
+            return None
+        policy = self.policies.peek(origin, request)
+        tokens = self._identity.tokens_for(request)
+        if policy is None or not policy.asks_nothing or tokens != policy.tokens:
+            return None
+        self._journal.count(stats.CACHE_HIT)
+        self._judged_by[request] = policy, tokens
+        return policy.verdict(url, tokens)
+
+    async def _judged_in_turn(self, request: Request) -> Verdict | None:
+        """The verdict on a request, which waits for its turn if it may be sent.
+
+        If that took longer than the policy holds, the verdict is that of a newer one: once, for
+        else a request could wait for ever.
+        """
+        for is_renewed in (False, True):
+            verdict = await self.judge(request)
+            if verdict is None or not (verdict.allowed or self._decisions.is_dry_run):
+                return verdict
+            policy = self.policy_of(request)
+            origin = origin_of(request.url) if policy is None else policy.origin
+            if origin is None:
+                return verdict
+            await self.pacing.turn(request, self._ask(origin, policy, request))
+            if is_renewed or policy is None or time.time() < policy.usable_until + _WAITED_SECONDS:
+                return verdict
+            self.pacing.give_up(request, origin)  # else its robots.txt would wait for it
+        return verdict
+
+    def _ask(self, origin: Origin, policy: Policy | None, request: Request) -> Ask:
+        """The delay that a request is to keep; that of the crawl's tokens holds for all."""
+        if policy is None:  # for robots.txt itself, by a spider
+            return Ask(origin, 0.0)
+        tokens = self._identity.tokens_for(request)
+        is_own = tokens == policy.tokens
+        return self.pacing.note(policy) if is_own else self.pacing.ask_of(policy, tokens)
 
     def policy_of(self, request: Request) -> Policy | None:
         """The policy by which a request was judged; None if it was not."""
         judged = self._judged_by.get(request)
         return None if judged is None else judged[0]
-
-    async def _admit(
-        self, policy: Policy, request: Request, *, is_renewed: bool = False
-    ) -> Verdict:
-        """The verdict of a policy; an allowed request waits until it may be sent.
-
-        If that took longer than the policy holds, the verdict is that of a newer one: once, for
-        else a request could wait for ever.
-        """
-        tokens = self._identity.tokens_for(request)
-        if not policy.is_ready_for(tokens):
-            await self.policies.make_ready(policy, tokens)
-        verdict, pace = self._decided(policy, request, tokens)
-        if not verdict.allowed or not self._waits:
-            return verdict
-        if not await self.pacing.wait(policy, tokens):
-            return Verdict(allowed=False, reason=Reason.VISIT_TIME, robots_txt=verdict.robots_txt)
-        await self.pacing.wait_for_others(policy.origin, request, pace.delay_seconds)
-        if is_renewed or time.time() < policy.usable_until + _WAITED_SECONDS:
-            return verdict
-        self.pacing.give_up_turn(request)  # else its robots.txt would wait for it
-        newer = await self.policies.get(policy.origin, request)
-        return await self._admit(newer, request, is_renewed=True)
 
 
 def _refuse_a_second_judge(crawler: Crawler) -> None:

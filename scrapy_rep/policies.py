@@ -32,7 +32,6 @@ from scrapy_rep import stats
 from scrapy_rep.announcements import Announcements
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.decisions import Decisions
-from scrapy_rep.engine.gathering import Gathering
 from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.loops import Places, within
 from scrapy_rep.engine.origins import origin_of
@@ -63,7 +62,6 @@ from scrapy_rep.robotparser import ParserChoice
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.engine.slots import Slots
     from scrapy_rep.identity import Identity
     from scrapy_rep.settings import RepSettings
 
@@ -71,8 +69,6 @@ logger = logging.getLogger(__name__)
 
 _SKEW_SECONDS = 300.0  # a clock that is set back by no more than this changes nothing
 _FINISH_SECONDS = 2.0  # time to release leases when the crawl ends
-_GATHERING_SECONDS = 0.1  # for how long fetches ahead of need are gathered
-_FEW = 4  # no more exchanges than these under way: the next one begins at once
 
 
 class Policies:
@@ -83,14 +79,13 @@ class Policies:
         crawler: Crawler,
         settings: RepSettings,
         identity: Identity,
-        slots: Slots,
         decisions: Decisions,
     ) -> None:
         self._crawler = crawler
         self._settings = settings
         self._identity = identity
         self._parser = ParserChoice(crawler)
-        self._exchanges = Exchanges(crawler, settings, identity, slots)
+        self._exchanges = Exchanges(crawler, settings, identity)
         self._reservations = (
             Reservations(crawler, settings, self._exchanges) if settings.tdmrep else None
         )
@@ -101,7 +96,6 @@ class Policies:
         self._work: SharedWork[Origin, Policy] = SharedWork()
         self._journal = Journal(crawler)
         self._tasks: set[Deferred[None]] = set()
-        self._gathering = Gathering(_GATHERING_SECONDS)
         self._listeners: list[Callable[[Origin], None]] = []
         self._decisions = decisions
         self._notices = decisions.notices
@@ -111,7 +105,6 @@ class Policies:
 
     async def close(self) -> None:
         """End the fetches that are under way, and close the store."""
-        self._gathering.clear()
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -212,6 +205,10 @@ class Policies:
         """Whether a fetch for the origin is under way; listeners hear of its end."""
         return self._work.is_under_way(origin)
 
+    def is_awaited(self, origin: Origin) -> bool:
+        """Whether any request in the middlewares waits for the policy of an origin."""
+        return self._work.count_of(origin) > 0
+
     def is_queued(self, origin: Origin) -> bool:
         """Whether the request for an origin's robots.txt is queued in the slot of a host."""
         return self._exchanges.is_queued(origin)
@@ -228,11 +225,7 @@ class Policies:
             return
         self._journal.count(stats.PREFETCHED)
         self._work.begin(origin)
-        start = partial(self._start, origin, request, is_refresh=False)
-        if len(self._tasks) < _FEW:
-            start()
-        else:
-            self._gathering.add(start)
+        self._start(origin, request, is_refresh=False)
 
     def _unasked(self, origin: Origin) -> Policy | None:
         """The policy that the user sets for an origin, instead of a fetch; None without one."""

@@ -24,7 +24,6 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep.addon import Addon
 from scrapy_rep.engine.loops import as_they_come, within
-from scrapy_rep.engine.slots import Slots
 from scrapy_rep.exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
 from scrapy_rep.fetching.fetcher import Fetcher
 from scrapy_rep.identity import Identity
@@ -74,7 +73,7 @@ def ask(
     async def work(crawler: Crawler) -> dict[Origin, Answer]:
         identity, limits = Identity(crawler), RepSettings.of(crawler.settings)
         identity.open()
-        fetcher = Fetcher(crawler, limits, identity, Slots(crawler))
+        fetcher = Fetcher(crawler, limits, identity)
         seconds = limits.unreachable_wait_seconds + limits.fetch_line_seconds
 
         async def one(origin: Origin) -> None:

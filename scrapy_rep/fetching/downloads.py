@@ -13,17 +13,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import stats
 from scrapy_rep.engine.journal import Journal
-from scrapy_rep.engine.loops import Running, Ticks, within
-from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.engine.loops import Running, Ticks
+from scrapy_rep.pace.downloader import Downloader
 
 from .course import Course, Part
 from .transfer import MARK, Transfer
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_rep.engine.slots import Slots
     from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
@@ -48,10 +46,11 @@ IDLE_LIMIT = 1000
 class _Download:
     """One request in the engine; a middleware may replace it with another."""
 
-    __slots__ = ("course", "is_back", "request", "running", "sent_at")
+    __slots__ = ("course", "is_back", "request", "running", "sent_at", "transfer")
 
     def __init__(self, request: Request, course: Course, running: Running[Response]) -> None:
         self.request = request
+        self.transfer: Transfer = request.meta[MARK]
         self.course = course
         self.running = running
         self.sent_at: float | None = None
@@ -65,18 +64,17 @@ class Downloads:
         self,
         crawler: Crawler,
         settings: RepSettings,
-        slots: Slots,
         told_of_reached: Callable[[Request], None],
     ) -> None:
-        """Take the slots, and who is told of each request that comes to the downloader."""
+        """Take what is called with each request that comes to the downloader."""
         self._crawler = crawler
         self._journal = Journal(crawler)
         self._settings = settings
-        self._slots = slots
+        self._downloader = Downloader(crawler)
         self._under_way: dict[Transfer, _Download] = {}
         self._ticks = Ticks(_LOOK_SECONDS)
-        self._told = told_of_reached, self.left
-        self._listener_count = 0
+        crawler.signals.connect(told_of_reached, signal=signals.request_reached_downloader)
+        crawler.signals.connect(self.left, signal=signals.request_left_downloader)
 
     async def answer_to(self, request: Request, course: Course) -> Response:
         """The engine's answer to a request of ours, which is a part of an exchange.
@@ -87,62 +85,25 @@ class Downloads:
             Exception: what else the engine raises.
         """
         transfer: Transfer = request.meta[MARK]
-        await self._wait_for_turn(request, course)
         course.enter(Part.MIDDLEWARES)
-        with self._listening():  # before it runs: without asyncio, it does so at once
-            download = _Download(request, course, Running(self._in_engine(request)))
-            self._under_way[transfer] = download
-            self._ticks.add(self._look)
-            try:
-                return await download.running.result()
-            except BaseException:
-                self._slots.abandon(download.request)
-                raise
-            finally:
-                course.enter(Part.MIDDLEWARES)
-                del self._under_way[transfer]
-                if self._slots.gate is not None:
-                    self._slots.gate.end(request)
-                if not self._under_way:
-                    self._ticks.drop(self._look)
-
-    @contextmanager
-    def _listening(self) -> Iterator[None]:
-        """Hear of each request that reaches the downloader or leaves it; pages pay for that."""
-        self._listener_count += 1
-        self._slots.listen_to_requests(self._told)
+        download = _Download(request, course, Running(self._in_engine(request)))
+        self._under_way[transfer] = download
+        self._ticks.add(self._look)
         try:
-            yield
+            return await download.running.result()
+        except BaseException:
+            self._downloader.abandon(download.request)
+            raise
         finally:
-            self._listener_count -= 1
-            if not self._listener_count:
-                self._slots.listen_to_requests(None)
-
-    async def _wait_for_turn(self, request: Request, course: Course) -> None:
-        """Wait for the turn of a request among those of other workers, if they share a pace.
-
-        Raises:
-            IgnoreRequest: it did not come in time.
-        """
-        gate = self._slots.gate
-        origin = None if gate is None else Origin.of(request.url)
-        if gate is None or origin is None:
-            return
-        ask, is_awaited = self._slots.ask_of(origin), course.is_awaited
-        seconds = max(self._slots.told_delay(origin, origin.host), ask.seconds if ask else 0.0)
-        if gate.is_open(origin, seconds, request, is_awaited=is_awaited):
-            return
-        course.enter(Part.SLOT)
-        limit = self._settings.fetch_line_seconds + seconds
-        try:
-            await within(limit, gate.wait(origin, seconds, request, is_awaited=is_awaited))
-        except TimeoutError:
-            raise self._given_up(request, f"it waited {limit:.0f} seconds for its turn") from None
+            course.enter(Part.MIDDLEWARES)
+            del self._under_way[transfer]
+            if not self._under_way:
+                self._ticks.drop(self._look)
 
     async def _in_engine(self, request: Request) -> Response:
         engine = self._crawler.engine
         assert engine is not None  # noqa: S101 - without one, the crawl would be closing
-        with self._slots.place_of_its_own():
+        with self._downloader.one_place_more():
             return await engine.download_async(request)
 
     def _of(self, request: Request) -> _Download | None:
@@ -151,7 +112,6 @@ class Downloads:
 
     def reached(self, request: Request) -> None:
         """A request has come to the downloader: ours, or one that a middleware put in its place."""
-        self._slots.ask_as_known(request)
         download = self._of(request)  # none yet if it came at once, which it does without asyncio
         if download is not None:
             download.request, download.sent_at, download.is_back = request, None, False
@@ -176,9 +136,11 @@ class Downloads:
         request = download.request
         if download.is_back:
             return Part.ANSWER
-        if not self._slots.has(request):
+        if download.transfer.turn_seconds is not None:
+            return Part.SLOT
+        if not self._downloader.has(request):
             return Part.MIDDLEWARES
-        return Part.SLOT if self._slots.is_waiting(request) else Part.HANDLER
+        return Part.SLOT if self._downloader.is_waiting(request) else Part.HANDLER
 
     def _look_at_handler(self, download: _Download) -> None:
         now = time.monotonic()
@@ -196,7 +158,9 @@ class Downloads:
 
     def _look_at_queued(self, download: _Download, *, is_new: bool) -> None:
         course, request = download.course, download.request
-        limit = self._settings.fetch_line_seconds + self._slots.delay_seconds(request)
+        limit = self._settings.fetch_line_seconds + max(
+            self._downloader.delay_seconds(request), download.transfer.turn_seconds or 0.0
+        )
         if course.queued.seconds > limit:
             why = f"it was queued for {course.queued.seconds:.0f} seconds"
         elif is_new and course.queued_count > IDLE_LIMIT:

@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.engine.slots import Slots
     from scrapy_rep.identity import Identity
     from scrapy_rep.settings import RepSettings
 
@@ -111,15 +110,13 @@ def _archive_of(crawler: Crawler, settings: RepSettings, identity: Identity) -> 
 class Exchanges:
     """The exchanges of one crawl, and its store."""
 
-    def __init__(
-        self, crawler: Crawler, settings: RepSettings, identity: Identity, slots: Slots
-    ) -> None:
+    def __init__(self, crawler: Crawler, settings: RepSettings, identity: Identity) -> None:
         self._crawler = crawler
         self._journal = Journal(crawler)
         self._count = self._journal.count
         self._settings = settings
         self._archive = _archive_of(crawler, settings, identity)
-        self._fetcher = Fetcher(crawler, settings, identity, slots, self._archive)
+        self._fetcher = Fetcher(crawler, settings, identity, self._archive)
         self._asker = Asker(crawler, settings, identity)
         self._keeper = Keeper(crawler, settings)
         self._places = Places(settings.concurrent_fetches)

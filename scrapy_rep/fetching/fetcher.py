@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_rep.engine.slots import Slots
     from scrapy_rep.identity import Identity
     from scrapy_rep.settings import RepSettings
 
@@ -57,14 +56,13 @@ class Fetcher:
         crawler: Crawler,
         settings: RepSettings,
         identity: Identity,
-        slots: Slots,
         archive: Archive | None = None,
     ) -> None:
         self._archive = archive
         self._crawler = crawler
         self._journal = Journal(crawler)
         self._settings = settings
-        self._requests = Requests(crawler, settings, identity, slots, archive)
+        self._requests = Requests(crawler, settings, identity, archive)
         self._schemes_without_handler: set[str] = set()
 
     async def fetch(

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_rep.engine.slots import Slots
     from scrapy_rep.identity import Identity
     from scrapy_rep.settings import RepSettings
 
@@ -61,15 +60,13 @@ class Requests:
         crawler: Crawler,
         settings: RepSettings,
         identity: Identity,
-        slots: Slots,
         archive: Archive | None = None,
     ) -> None:
         self._archive = archive
         self._crawler = crawler
         self._settings = settings
         self._identity = identity
-        self._slots = slots
-        self._downloads = Downloads(crawler, settings, slots, self._reached)
+        self._downloads = Downloads(crawler, settings, self._reached)
         self._wires: Wires  # of the engine, which comes after us
         handlers: dict[object, Callable[..., None]] = {
             signals.headers_received: self._headers_received,
@@ -221,7 +218,6 @@ class Requests:
         if isinstance(transfer, Transfer):
             transfer.begin(headers, body_length)
             self._wires.note_head(transfer)
-            self._slots.count_from_now(request)  # the file may ask for a delay
 
     def _bytes_received(self, data: bytes, request: Request) -> None:
         transfer = request.meta.get(MARK)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import ResponseDataLossError
@@ -91,6 +92,7 @@ class Transfer:
         sent_at: when its request was sent, last; None while it was not.
         sent: the request as it was sent, for the archive; None without one.
         body: the octets judged, for the archive; None while they are not known.
+        turn_seconds: while it waits for its turn at its host, the delay that is kept there.
     """
 
     __slots__ = (
@@ -108,6 +110,7 @@ class Transfer:
         "response",
         "sent",
         "sent_at",
+        "turn_seconds",
         "uri",
     )
 
@@ -118,6 +121,7 @@ class Transfer:
         self.sent_at: float | None = None
         self.sent: Request | None = None
         self.body: bytes | None = None
+        self.turn_seconds: float | None = None
         self.restart()
 
     @staticmethod
@@ -125,6 +129,15 @@ class Transfer:
         """The transfer of a request; None if the request is not one of ours."""
         transfer = request.meta.get(MARK)
         return transfer if isinstance(transfer, Transfer) else None
+
+    @contextmanager
+    def in_line(self, turn_seconds: float) -> Iterator[None]:
+        """Its request waits for its turn at its host: that is not the site being slow."""
+        self.turn_seconds = turn_seconds
+        try:
+            yield
+        finally:
+            self.turn_seconds = None
 
     def restart(self) -> None:
         """Forget what came: the request is sent, perhaps again."""

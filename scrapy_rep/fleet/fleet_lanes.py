@@ -11,20 +11,18 @@ from contextlib import suppress
 
 from scrapy import Request
 
-from scrapy_rep.engine.floors import Ask
-from scrapy_rep.engine.slot_keys import slot_key
-from scrapy_rep.engine.visits import BOOK
+from scrapy_rep.pace.downloader import NEVER
+from scrapy_rep.pace.visits import Ask
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.queue.readiness import OriginState, Outlook, Readiness
 from scrapy_rep.queue.targets import base_of, target_of
 
-from .batch import HeldRequest, Settled
+from .batch import Settled
 from .ledger import Ledger
 
 _VALID_SECONDS = 3600.0  # what was said of a lane holds no longer, so that a changed delay is heard
 _AT_A_TIME = 16
-_FLOOR_SECONDS = 60.0
 
 
 def lane_of(request: Request) -> str:
@@ -52,7 +50,6 @@ class FleetLanes:
     ) -> None:
         self._ledger = ledger
         self._readiness = readiness
-        self._slots = readiness.slots
         self._policies = readiness.policies
         self._pacing = readiness.pacing
         self._is_fleet_wide = is_fleet_wide
@@ -72,7 +69,7 @@ class FleetLanes:
         """
         origin = _origin_of(lane)
         key = lane[1:] if origin is None else origin.host
-        outlook = self._readiness.of(origin, key)
+        outlook = self._readiness.of(origin)
         if origin is None or outlook.state not in {OriginState.UNASKED, OriginState.ASKED}:
             self._say(lane, origin, key, outlook)
             return
@@ -85,29 +82,28 @@ class FleetLanes:
         """The policy of an origin has come, or has changed: say so, whoever was asked for it."""
         lane = self._asked.pop(origin, str(origin))
         self._free.discard(origin)
-        self._say(lane, origin, origin.host, self._readiness.of(origin, origin.host))
+        self._say(lane, origin, origin.host, self._readiness.of(origin))
 
     def _say(self, lane: str, origin: Origin | None, key: str, outlook: Outlook) -> None:
         if outlook.state in {OriginState.HELD, OriginState.SHUT}:
-            wait_until = time.monotonic() + outlook.until - time.time()
             reason = outlook.state.name.lower()
-            self._ledger.settle(Settled(lane, wait_until, reason=reason))
+            self._ledger.settle(Settled(lane, outlook.until, reason=reason))
             return
         # Also if its policy is known no more by now: the middleware waits for it then.
         ask = self._ask_of(origin)
-        concurrency, delay = self._slots.own_pace(key)
-        delay = max(delay, ask.seconds)
+        concurrency, delay = self._readiness.downloader.own_pace(key)
+        delay = max(delay, ask.seconds if ask else 0.0)
         if not self._is_fleet_wide:
             concurrency, delay = 0, 0.0
         now = time.monotonic()
-        left = ask.until - time.time()
+        left = ask.until - now if ask else _VALID_SECONDS
         self._ledger.settle(
             Settled(
                 lane,
                 delay_seconds=delay,
                 concurrency=concurrency,
                 valid_until=now + max(1.0, min(left, _VALID_SECONDS)),
-                visited_at=ask.last_at if ask.last_at > float("-inf") else None,
+                visited_at=ask.last_at if ask and ask.last_at > NEVER else None,
             )
         )
 
@@ -119,40 +115,19 @@ class FleetLanes:
         """
         if not self._is_fleet_wide or origin in self._free:
             return False
-        if delay_seconds or self._ask_of(origin).seconds:
-            return True
-        return self._policies is None or self._policies.peek(origin, renew=False) is None
+        ask = self._ask_of(origin)
+        return bool(delay_seconds) or ask is None or bool(ask.seconds)
 
-    def _ask_of(self, origin: Origin | None) -> Ask:
-        """What the policy of an origin asks for, until it ends; nothing if there is none."""
+    def _ask_of(self, origin: Origin | None) -> Ask | None:
+        """What the policy of an origin asks for, until it ends; None if it is not known."""
         policy = None
         if origin is not None and self._policies is not None:
             policy = self._policies.peek(origin, renew=False)
         if policy is None or self._pacing is None or origin is None:
-            return Ask(origin, 0.0)
+            return None
         ask = self._pacing.ask_of(policy)
-        visits = BOOK.get(origin)
-        last_at = ask.last_at if visits is None else max(ask.last_at, visits.last_at)
-        return Ask(origin, ask.seconds, min(ask.until, policy.usable_until), last_at=last_at)
-
-    def hand_out(self, held: HeldRequest) -> None:
-        """A request goes to the engine, at its turn: its slot is to send it at once.
-
-        The floor under the slot is the bare delay, without jitter: the lane was due.
-        """
-        request: Request = held.request
-        key = slot_key(request)
-        self.keep_pace(held, key)
-        self._slots.take_stock()
-        self._slots.hand_out(request, key)
-
-    def keep_pace(self, held: HeldRequest, key: str) -> None:
-        """Let a slot leave the bare delay before and after a request that has its turn.
-
-        So it is known when the request leaves.
-        """
-        if held.delay_seconds:
-            with suppress(InvalidUri):
-                origin = Origin.of(held.request.url)
-                until = time.time() + held.delay_seconds + _FLOOR_SECONDS
-                self._slots.set_floor(key, Ask(origin, held.delay_seconds, until, "fleet"))
+        usable_until = time.monotonic() + policy.usable_until - time.time()
+        return ask._replace(
+            until=min(ask.until, usable_until),
+            last_at=max(ask.last_at, self._pacing.visited_at(origin)),
+        )

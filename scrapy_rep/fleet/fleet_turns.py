@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
-from scrapy_rep.engine.slot_keys import slot_key
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.errors import InvalidUri
 
 from .batch import HeldRequest, Wish
 from .fleet_lanes import FleetLanes
@@ -27,15 +23,13 @@ if TYPE_CHECKING:
 
     from scrapy import Request
 
-    from scrapy_rep.engine.slots import Slots
-
     from .redis_exchange import Turn
 
 _LOOK_SECONDS = 0.05  # how soon a worker that was not heard of learns whether it was succeeded
 
 
 class FleetTurns:
-    """The turns of one worker.
+    """The turns of one worker: the `Gate` of a crawl with `RepRedisScheduler`.
 
     Attributes:
         factor: by how much the worker is to be slower than the site allows.
@@ -43,27 +37,21 @@ class FleetTurns:
 
     factor = 1
 
-    def __init__(
-        self, ledger: Ledger, talk: Talk, lanes: FleetLanes, out: Out, slots: Slots
-    ) -> None:
+    def __init__(self, ledger: Ledger, talk: Talk, lanes: FleetLanes, out: Out) -> None:
         self._ledger = ledger
         self._talk = talk
         self._lanes = lanes
         self._out = out
-        self._slots = slots
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._kept: set[Request] = set()
         self._waiting: dict[int, asyncio.Future[Turn]] = {}
 
-    def is_open(
+    def _may_go(
         self,
         origin: Origin,
         delay_seconds: float,
         request: Request,
-        *,
-        is_awaited: Callable[[], bool] = lambda: False,
+        is_awaited: Callable[[], bool],
     ) -> bool:
-        """Whether a request need not wait.
+        """Whether a request need not wait for another turn than it has.
 
         A page that waits for its robots.txt (`is_awaited`) lets that have its turn, and leaves one
         delay later.
@@ -73,37 +61,45 @@ class FleetTurns:
         if not self._talk.is_leased:
             return False  # others may have been given its turn
         lane = str(origin)
-        return self._out.is_for(lane, request) or (self._out.is_on_its_way(lane) and is_awaited())
+        has_turn = self._out.turn_of(lane, request) is not None
+        return has_turn or (self._out.is_on_its_way(lane) and is_awaited())
 
     async def wait(
         self,
         origin: Origin,
         delay_seconds: float,
         request: Request,
-        *,
-        is_awaited: Callable[[], bool] = lambda: False,
+        is_awaited: Callable[[], bool],
     ) -> None:
-        """Come back when it is the turn of a request."""
-        while not self.is_open(origin, delay_seconds, request, is_awaited=is_awaited):
-            if request in self._out and not self._talk.is_leased:
-                await asyncio.sleep(_LOOK_SECONDS)
-            else:
-                is_open = partial(self.is_open, origin, delay_seconds, request)
-                wish = Wish(str(origin), delay_seconds)
-                await self._have(wish, request, partial(is_open, is_awaited=is_awaited))
+        """Wait for the turn of a request; one of the queue has it when it is due."""
+        while True:
+            if not self._may_go(origin, delay_seconds, request, is_awaited):
+                if request in self._out and not self._talk.is_leased:
+                    await asyncio.sleep(_LOOK_SECONDS)
+                else:
+                    wish = Wish(str(origin), delay_seconds)
+                    await self._have(wish, request, is_awaited)
+                continue
+            held = self._out.turn_of(str(origin), request)
+            early_seconds = 0.0 if held is None else held.due_at - time.monotonic()
+            if early_seconds <= 0:
+                return
+            await asyncio.sleep(early_seconds)
 
-    async def _have(self, wish: Wish, request: Request, is_open: Callable[[], bool]) -> None:
+    async def _have(self, wish: Wish, request: Request, is_awaited: Callable[[], bool]) -> None:
         """Have a turn, unless the worker is succeeded meanwhile, or it needs none any more."""
         key = self._ledger.wish(wish)
         granted = self._waiting[key] = asyncio.get_running_loop().create_future()
         self._talk.wake()
+        origin = Origin.of(wish.lane)
+        assert origin is not None  # noqa: S101 - the lane is the text of one
         held = None
         try:
-            while not granted.done() and not is_open():
+            while not granted.done():
+                if self._may_go(origin, wish.delay_seconds, request, is_awaited):
+                    self._ledger.withdraw(key)
+                    return
                 await asyncio.wait([granted], timeout=_LOOK_SECONDS)
-            if not granted.done():
-                self._ledger.withdraw(key)
-                return
             turn = granted.result()
             held = HeldRequest(turn.id, turn.lane, turn.delay_seconds, 1, b"", is_turn=True)
             self._ledger.grant(key, held)
@@ -119,35 +115,6 @@ class FleetTurns:
         if held.id in self._ledger.held:
             held.request = request
             self._out.add(held)
-            self._lanes.keep_pace(held, slot_key(request))
-
-    def keep_back(self, request: Request, held: HeldRequest) -> None:
-        """A request has come to its slot, and others may have been given its turn.
-
-        So it is with what was in the middlewares of a worker that was frozen: it needs another.
-        """
-        self._slots.keep_back(request, time.monotonic() + 2 * _LOOK_SECONDS)
-        if request in self._kept:
-            return
-        self._kept.add(request)
-        task = asyncio.get_running_loop().create_task(self._kept_back(request, held))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda _: self._kept.discard(request))
-
-    async def _kept_back(self, request: Request, held: HeldRequest) -> None:
-        with suppress(InvalidUri):
-            origin = Origin.of(request.url)
-            if origin is None:
-                return
-            turn = asyncio.ensure_future(self.wait(origin, held.delay_seconds, request))
-            while not turn.done() and self._slots.is_waiting(request):
-                # Its slot would keep back the one for whose departure it waits, too.
-                if self._out.waits_behind(str(origin), request):
-                    break
-                self._slots.keep_back(request, time.monotonic() + 2 * _LOOK_SECONDS)
-                await asyncio.wait([turn], timeout=_LOOK_SECONDS)
-            turn.cancel()
 
     def heed(self, turns: Iterable[Turn]) -> None:
         """Take note of what came of wishes."""
@@ -157,5 +124,5 @@ class FleetTurns:
                 waiter.set_result(turn)
 
     def end(self, request: Request) -> None:
-        """A request has ended, or will not be sent."""
-        self._out.end(request)
+        """A request gives up a turn that it took for itself; it keeps that of the queue."""
+        self._out.give_up(request)

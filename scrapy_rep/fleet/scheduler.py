@@ -26,12 +26,11 @@ from twisted.internet.defer import Deferred
 from scrapy_rep import stats
 from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import LinkDownError
-from scrapy_rep.engine.downloader import Downloader
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.progress import can_take_more, is_starting
-from scrapy_rep.engine.slot_keys import leave_inherited_slot
 from scrapy_rep.engine.state import is_closing, wake
 from scrapy_rep.fetching.chosen_store import link_of
+from scrapy_rep.pace.downloader import Downloader, leave_inherited_slot
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.queue.readiness import Readiness
 from scrapy_rep.settings import RepSettings
@@ -148,10 +147,10 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             lanes=self._lanes,
             complaints=self._complaints,
         )
-        slots = readiness.slots
-        self._turns = FleetTurns(self._ledger, self._talk, self._lanes, self._out, slots)
-        self._out.follow(crawler, slots, self._turns.keep_back)
-        slots.gate = self._turns
+        self._turns = FleetTurns(self._ledger, self._talk, self._lanes, self._out)
+        self._out.follow(crawler)
+        if readiness.pacing is not None:
+            readiness.pacing.gate = self._turns
         if readiness.policies is not None:
             readiness.policies.listen(self._lanes.settled)
             readiness.policies.listen(lambda _: self._talk.wake())
@@ -257,7 +256,6 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         request: Request = held.request
         self._filter.hand_out(request)
         self._out.add(held)
-        self._lanes.hand_out(held)
         self._count(_DEQUEUED)
         return request
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from scrapy import Request
+
+from scrapy_rep.pace.downloader import NEVER
 from scrapy_rep.protocol.access.origin import Origin
 
-from .stock import AnyStock
+from .stock import Stock
 from .targets import Target
 
 
@@ -27,13 +30,13 @@ class Lane:
 
     __slots__ = ("base", "count", "due_at", "is_fresh", "name", "origin", "requests", "slot")
 
-    def __init__(self, target: Target, base: str, slot: SlotLanes, requests: AnyStock) -> None:
+    def __init__(self, target: Target, base: str, slot: SlotLanes, requests: Stock) -> None:
         self.name = target.name
         self.base = base
         self.origin: Origin | None = target.origin
         self.slot = slot
         self.requests = requests
-        self.count = requests.count
+        self.count = len(requests)
         self.due_at: float | None = None
         self.is_fresh = False
 
@@ -44,33 +47,23 @@ class SlotLanes:
     Attributes:
         key: the key of the slot.
         lane_count: how many lanes there are.
-        first: the ready lane whose turn it is; None if no lane is ready.
+        ready: the lanes whose requests may be handed out, in turn.
+        given: the requests that were handed out and have not ended.
+        given_at: when the last of them was handed out; monotonic seconds.
         due_at: the time that the slot waits for, if it waits for one; see `Later`.
         rank: how active it is, if it has its turn; see `Turns`.
     """
 
-    __slots__ = ("_others", "due_at", "first", "key", "lane_count", "rank")
+    __slots__ = ("due_at", "given", "given_at", "key", "lane_count", "rank", "ready")
 
     def __init__(self, key: str) -> None:
         self.key = key
         self.lane_count = 0
-        self.first: Lane | None = None
-        self._others: deque[Lane] | None = None  # most slots have one lane, and need no deque
+        self.ready: deque[Lane] = deque()
+        self.given: set[Request] = set()
+        self.given_at = NEVER
         self.due_at: float | None = None
         self.rank: int | None = None
-
-    def put(self, lane: Lane) -> None:
-        """Put a lane behind those that are ready."""
-        if self.first is None:
-            self.first = lane
-        elif self._others is None:
-            self._others = deque((lane,))
-        else:
-            self._others.append(lane)
-
-    def drop_first(self) -> None:
-        """Remove the first lane: the next one has its turn."""
-        self.first = self._others.popleft() if self._others else None
 
 
 class Lanes:
@@ -78,9 +71,6 @@ class Lanes:
 
     Attributes:
         count: how many requests there are in all lanes.
-        begins_with: returns the lane of the URLs that begin like this, if that has been seen.
-        named: returns the lane of a name, if there is one.
-        slot: returns the lanes of a slot by its key; None if it has none.
     """
 
     def __init__(self) -> None:
@@ -88,15 +78,24 @@ class Lanes:
         self._by_name: dict[str, Lane] = {}
         self._by_base: dict[str, Lane] = {}
         self._slots: dict[str, SlotLanes] = {}
-        # Of each request, so without another call between.
-        self.begins_with = self._by_base.get
-        self.named = self._by_name.get
-        self.slot = self._slots.get
+        self._given: dict[Request, Lane] = {}  # handed out, and not ended
 
     def __iter__(self) -> Iterator[Lane]:
         return iter(self._by_name.values())
 
-    def add(self, target: Target, base: str, requests: AnyStock) -> Lane:
+    def begins_with(self, base: str) -> Lane | None:
+        """The lane of the URLs that begin like this, if that has been seen."""
+        return self._by_base.get(base)
+
+    def named(self, name: str) -> Lane | None:
+        """The lane of a name, if there is one."""
+        return self._by_name.get(name)
+
+    def slot(self, key: str) -> SlotLanes | None:
+        """The lanes of a slot, if it has any, or had when its last requests were handed out."""
+        return self._slots.get(key)
+
+    def add(self, target: Target, base: str, requests: Stock) -> Lane:
         """Make a lane of some requests."""
         slot = self._slots.get(target.key)
         if slot is None:
@@ -111,24 +110,33 @@ class Lanes:
 
     def recount(self, lane: Lane) -> None:
         """Count again what a lane holds: taking a request out of it may have cost more."""
-        left = lane.requests.count
+        left = len(lane.requests)
         self.count -= lane.count - left
         lane.count = left
 
     def remove(self, lane: Lane) -> None:
-        """Remove a lane that is empty, and its slot with the last one."""
-        slot = lane.slot
+        """Remove a lane that is empty."""
         del self._by_name[lane.name]
         self._by_base.pop(lane.base, None)
-        slot.lane_count -= 1
-        if not slot.lane_count:
-            del self._slots[slot.key]
+        lane.slot.lane_count -= 1
+        self._drop_unused(lane.slot)
 
-    def clear(self) -> None:
-        """Remove all lanes."""
-        for lane in self:
-            lane.slot.first = lane.slot._others = None  # noqa: SLF001 - they hold each other
-        self._by_name.clear()
-        self._by_base.clear()
-        self._slots.clear()
-        self.count = 0
+    def hand_out(self, request: Request, lane: Lane, now: float) -> None:
+        """A request was handed out."""
+        lane.slot.given.add(request)
+        lane.slot.given_at = now
+        self._given[request] = lane
+
+    def ended(self, active: Collection[Request]) -> list[Lane]:
+        """Forget the requests that ended; returns their lanes. O(handed out and not ended)."""
+        lanes = []
+        for request in self._given.keys() - active:
+            lane = self._given.pop(request)
+            lane.slot.given.discard(request)
+            lanes.append(lane)
+            self._drop_unused(lane.slot)
+        return lanes
+
+    def _drop_unused(self, slot: SlotLanes) -> None:
+        if not slot.lane_count and not slot.given:
+            self._slots.pop(slot.key, None)

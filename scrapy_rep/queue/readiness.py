@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.engine.journal import Journal
-from scrapy_rep.engine.slots import Slots
 from scrapy_rep.engine.state import is_by_hand, is_closing
 from scrapy_rep.middleware import RepMiddleware
+from scrapy_rep.pace.downloader import Downloader
 from scrapy_rep.protocol.access.events import Meaning
 from scrapy_rep.protocol.access.origin import Origin
 
@@ -22,10 +23,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-    from scrapy_rep.pacing import Pacing
-    from scrapy_rep.policies import Policies
     from scrapy_rep.policy import Policy
-    from scrapy_rep.settings import RepSettings
 
 _KEPT_ORIGINS = 1000
 _FAILED_OCTETS = 1 << 24  # for some 80,000 origins whose file was found unreachable
@@ -45,10 +43,11 @@ class OriginState(Enum):
     )
     HELD = "a time, at most REP_UNREACHABLE_HOLD_SECONDS away; then it is UNASKED, or READY"
     SHUT = "a time, at most a day away, at which the visit time begins"
+    PACED = "a time, or an event: the end of the request that has the turn of its host"
 
 
 class Outlook(NamedTuple):
-    """The state of an origin, and when it ends; POSIX seconds."""
+    """The state of an origin, and when it ends: monotonic seconds, or `EVENT`."""
 
     state: OriginState
     until: float = 0.0
@@ -67,7 +66,7 @@ class Readiness:
     """The states of origins, for the queues of one crawl; without policies, every origin is ready.
 
     Attributes:
-        slots: the downloader's slots, which tell when a host may be visited.
+        downloader: that of the crawl.
         policies: those of the crawl; None if nothing judges its requests.
         pacing: the paces that policies ask for.
         concurrent_fetches: how many robots.txt may be fetched at a time.
@@ -75,20 +74,13 @@ class Readiness:
         kept_origins: how many origins may be known ahead, without a request handed out since.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        slots: Slots,
-        settings: RepSettings | None = None,
-        policies: Policies | None = None,
-        pacing: Pacing | None = None,
-    ) -> None:
+    def __init__(self, crawler: Crawler, middleware: RepMiddleware | None = None) -> None:
         self._crawler = crawler
         self._journal = Journal(crawler)
-        self.slots = slots
-        self._floors = slots.floors
-        self.policies = policies
-        self.pacing = pacing
+        settings = middleware.settings if middleware else None
+        self.policies = middleware.policies if middleware else None
+        self.pacing = middleware.pacing if middleware else None
+        self.downloader = middleware.pacing.downloader if middleware else Downloader(crawler)
         self._hold_seconds = settings.unreachable_hold_seconds if settings else 0.0
         self.prefetch_origins = settings.prefetch_origins if settings else 0
         self.concurrent_fetches = settings.concurrent_fetches if settings else 0
@@ -102,16 +94,20 @@ class Readiness:
         middleware = None
         with suppress(AttributeError):  # of another DOWNLOADER, which may hide its middlewares
             middleware = crawler.get_downloader_middleware(RepMiddleware)
-        if middleware is None:
-            return cls(crawler, Slots(crawler))
-        return cls(
-            crawler, middleware.slots, middleware.settings, middleware.policies, middleware.pacing
-        )
+        return cls(crawler, middleware)
 
-    def of(self, origin: Origin | None, key: str) -> Outlook:
-        """The state of an origin whose requests go through a slot; O(1).
+    def listen(
+        self, origin_settled: Callable[[Origin], None], host_free: Callable[[str], None]
+    ) -> None:
+        """Call functions with each origin whose policy came, and each host whose turn is free."""
+        if self.policies is not None and self.pacing is not None:
+            self.policies.listen(origin_settled)
+            self.pacing.listen(host_free)
 
-        Sets its pace as the floor of the slot. An origin of None is always ready: nothing judges
+    def of(self, origin: Origin | None) -> Outlook:
+        """The state of an origin; O(1).
+
+        Notes the delay that the origin asks for. An origin of None is always ready: nothing judges
         it.
         """
         if origin is None or self.policies is None or self.pacing is None:
@@ -119,20 +115,28 @@ class Readiness:
         # The request that is handed out renews the policy: it knows which proxy to use.
         policy = self.policies.peek(origin, renew=False)
         held_until = 0.0
-        if policy is not None:
-            if policy.is_unreachable or self._has_failed:
-                held_until = self._held_until(policy)
-            elif policy.asks_nothing and not self._floors:  # as nearly always
-                return READY
+        if policy is not None and (policy.is_unreachable or self._has_failed):
+            held_until = self._held_until(policy)
         if held_until and held_until > time.time():
-            return Outlook(OriginState.HELD, held_until)
+            return Outlook(OriginState.HELD, _monotonic(held_until))
         # A policy that held requests may stay in memory for a moment after its end.
         if policy is None or held_until:
             return _ASKED if self.policies.is_asking(origin) else _UNASKED
-        self.pacing.apply(policy, key)
         opens_at = self.pacing.opens_at(policy)
-        is_shut = opens_at and opens_at > time.time()
-        return Outlook(OriginState.SHUT, opens_at) if is_shut else READY
+        if opens_at > time.time():
+            return Outlook(OriginState.SHUT, _monotonic(opens_at))
+        return _paced(self.pacing.ready_at(policy))
+
+    def without_policy(self, origin: Origin | None) -> Outlook:
+        """The state of an origin whose policy came, but is in memory no more."""
+        if origin is None or self.pacing is None:
+            return READY
+        return _paced(self.pacing.host_ready_at(origin))
+
+    def hand_out(self, origin: Origin | None, request: Request) -> None:
+        """A request of an origin that was ready goes to the engine: it has the turn of its host."""
+        if origin is not None and self.pacing is not None:
+            self.pacing.hand_out(origin, request)
 
     def ask(self, origin: Origin, request: Request | None) -> None:
         """Fetch the robots.txt of an `UNASKED` origin; does nothing while the crawl closes."""
@@ -150,7 +154,7 @@ class Readiness:
             logger.info(
                 text,
                 origin,
-                outlook.until - time.time(),
+                outlook.until - time.monotonic(),
                 count,
                 extra=self._journal.extra,
             )
@@ -178,3 +182,12 @@ class Readiness:
         if known is None and is_soon:
             self._journal.count(stats.HELD)
         return retry_at if is_soon else 0.0
+
+
+def _paced(at: float) -> Outlook:
+    return READY if at <= time.monotonic() else Outlook(OriginState.PACED, at)
+
+
+def _monotonic(at: float) -> float:
+    """A time as monotonic seconds."""
+    return time.monotonic() + at - time.time()

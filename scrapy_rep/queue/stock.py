@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from scrapy.pqueues import QueueProtocol, ScrapyPriorityQueue
 
 from .files import Damage, Files, is_exhausted, priorities_in
-from .former import know_former_names
-from .memory import MemoryStock, is_plain
-from .targets import adopt_folder, folder_of
+from .targets import folder_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -52,11 +50,6 @@ class Stock(ScrapyPriorityQueue):
 
     def __len__(self) -> int:
         return super().__len__() + (self._in_hand is not None)
-
-    @property
-    def count(self) -> int:
-        """How many requests there are."""
-        return len(self)
 
     def init_prios(self, startprios: Iterable[int]) -> None:
         """Open the files of these priorities; those that hold nothing are closed and deleted.
@@ -191,15 +184,10 @@ class Stock(ScrapyPriorityQueue):
         self.curprio = None
 
 
-AnyStock = Stock | MemoryStock
-
-
 class Stocks:
     """The stocks of one queue, by the names of their lanes."""
 
     def __init__(self, crawler: Crawler, kind: Any, start_kind: Any, key: str) -> None:
-        if key:
-            know_former_names()
         self._crawler = crawler
         self._key = key
         damage = Damage(crawler)
@@ -207,17 +195,13 @@ class Stocks:
         self._files = Files(kind, damage, is_on_disk=bool(key))
         self._start_files = start_kind and Files(start_kind, damage, is_on_disk=bool(key))
         self._unopened: dict[str, list[int]] = {}
-        self._is_plain = not key and is_plain(kind, start_kind)
-        self._kinds = kind, start_kind
 
-    def open(self, name: str) -> AnyStock:
+    def open(self, name: str) -> Stock:
         """The stock of a new lane, with the requests that a killed crawl left in its folder.
 
         Raises:
             ValueError: the process has too many files open.
         """
-        if self._is_plain:
-            return MemoryStock(*self._kinds)
         folder = self._folder(name)
         try:
             return self._stock(folder, priorities_in(folder) if folder else ())
@@ -232,7 +216,6 @@ class Stocks:
         Raises:
             OSError: the process has too many files open.
         """
-        adopt_folder(self._key, name)
         folder = self._folder(name)
         try:
             known = sorted({int(priority) for priority in priorities})
@@ -251,15 +234,14 @@ class Stocks:
         self.remove(name, stock)
         return None
 
-    def remove(self, name: str, stock: AnyStock) -> None:
+    def remove(self, name: str, stock: Stock) -> None:
         """Close the stock of a lane and delete its folder, as Scrapy does."""
-        if not self._is_plain:
-            stock.close()
+        stock.close()
         if self._key:
             with suppress(OSError):  # a folder that is not empty stays
                 Path(self._folder(name)).rmdir()
 
-    def close(self, stocks: Mapping[str, AnyStock]) -> dict[str, list[int]]:
+    def close(self, stocks: Mapping[str, Stock]) -> dict[str, list[int]]:
         """Close all stocks; returns what `resume` needs."""
         state = {name: stock.close() for name, stock in stocks.items()}
         for name, priorities in self._unopened.items():

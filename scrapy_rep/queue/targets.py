@@ -5,14 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import md5
-from pathlib import Path
 from typing import NamedTuple
 
 from scrapy import Request
 
 from scrapy_rep.engine.origins import origin_from
-from scrapy_rep.engine.slot_keys import SLOT, slot_key
 from scrapy_rep.meta import EXEMPT, is_exempt
+from scrapy_rep.pace.downloader import SLOT, slot_key
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.paths import is_robots_txt
@@ -20,7 +19,6 @@ from scrapy_rep.protocol.paths import is_robots_txt
 _BASE_CHARACTERS = 1000  # longer ones are not kept: no host has such a name
 _NAME_OCTETS = 255  # the longest name of a folder that file systems take
 _CUT_OCTETS = 100  # longer names are cut to this
-_FORMER_CHARACTERS = 100  # an earlier version cut all names to this
 
 
 class Target(NamedTuple):
@@ -102,15 +100,6 @@ def folder_of(name: str) -> str:
     if len(octets) + len(mark) > _NAME_OCTETS:
         safe = octets[:_CUT_OCTETS].decode(errors="ignore")
     return safe + mark
-
-
-def adopt_folder(key: str, name: str) -> None:
-    """Rename the folder of a lane if an earlier version left it under another name."""
-    folder = Path(key, folder_of(name))
-    former = Path(key, _safe(name)[:_FORMER_CHARACTERS] + _mark(name))
-    if folder != former and " " in name:
-        with suppress(OSError):  # there is no such folder, or the new one exists and is not empty
-            former.rename(folder)
 
 
 def _safe(name: str) -> str:

@@ -87,7 +87,10 @@ class Timed(Protocol):
     due_at: float | None
 
 
-class Later:
+TimedItem = TypeVar("TimedItem", bound=Timed)
+
+
+class Later(Generic[TimedItem]):
     """The items that wait for a time. Each operation costs O(log n).
 
     Each `put` takes one entry of memory until its time comes.
@@ -97,10 +100,10 @@ class Later:
     """
 
     def __init__(self) -> None:
-        self.heap: list[tuple[float, int, Timed]] = []
+        self.heap: list[tuple[float, int, TimedItem]] = []
         self._number = 0
 
-    def put(self, item: Timed, due_at: float) -> None:
+    def put(self, item: TimedItem, due_at: float) -> None:
         """Let an item wait until then, and not for the time that it waited for before."""
         if item.due_at == due_at:
             return
@@ -108,7 +111,7 @@ class Later:
         self._number += 1
         heapq.heappush(self.heap, (due_at, self._number, item))
 
-    def pop(self, now: float) -> Timed | None:
+    def pop(self, now: float) -> TimedItem | None:
         """Remove and return an item whose time has come; None if there is none."""
         while self.heap and self.heap[0][0] <= now:
             due_at, _, item = heapq.heappop(self.heap)

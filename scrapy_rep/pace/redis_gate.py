@@ -1,14 +1,12 @@
 """One pace over several workers that share no queue: each request waits for its turn in Redis.
 
-It is for short waits. A request that waits holds a place of the downloader's, but the first one of
-each origin. With `RepRedisScheduler` nothing of the queue waits here: there the queue keeps the
-pace.
+It is for short waits: a request that waits holds a place of the downloader's. With
+`RepRedisScheduler` nothing of the queue waits here: there the queue keeps the pace.
 
 An origin's next time lies in Redis, by Redis's clock. One request at a time has the turn, until it
-has left for the site; the next time is one delay after that. Of a worker that died, or a request
-that was dropped on its way, nobody hears: its turn ends by itself. While Redis is out, each worker
-leaves the delay times the number of workers that was known last: over all of them, that is no
-faster.
+has left the downloader; the next time is one delay after that. The turn of a worker that died, or
+of a request that was dropped on its way, ends by itself. While Redis is out, each worker leaves the
+delay times the number of workers that was known last: over all of them, that is no faster.
 """
 
 from __future__ import annotations
@@ -26,24 +24,21 @@ from scrapy import Request, signals
 
 from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import Argument, Link, Script
-from scrapy_rep.engine.floors import Ask
 from scrapy_rep.engine.loops import sleep
-from scrapy_rep.engine.slot_keys import slot_key
 from scrapy_rep.protocol.paths import is_robots_txt
+
+from .visits import VISITS
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.engine.slots import Slots
     from scrapy_rep.protocol.access.origin import Origin
 
-_GUARD = 1.03  # what a request takes from here to the site differs from one to the next
 _MOST_SECONDS = 5.0  # ahead of which no time is taken: who takes it may die before
 _HELD_SECONDS = 5.0  # that a turn may take, and one delay: of a request that hangs, or was dropped
 _POLL_SECONDS = 0.05, 0.25  # while another one has the turn: at least, at most
 _COUNT_SECONDS = 10.0
 _COUNTED_SECONDS = 35.0  # a worker counts for so long after it was heard of
-_FLOOR_SECONDS = 60.0
 _LONG_AGO_MS = 1e12
 _WORKERS = "rep:{pace}:workers"
 
@@ -110,44 +105,43 @@ return redis.call('ZCARD', KEYS[1])
 class _Turn:
     """The turn that a request has."""
 
-    __slots__ = ("delay_ms", "has_left", "id", "key")
+    __slots__ = ("delay_ms", "id", "key")
 
     def __init__(self, origin: Origin, turn_id: str, delay_ms: int) -> None:
         self.key = f"rep:{{{origin}}}:turn"
         self.id = turn_id
         self.delay_ms = delay_ms
-        self.has_left = False
 
 
 class RedisGate:
     """Where a worker's requests wait for the turn of their origin."""
 
-    def __init__(self, crawler: Crawler, link: Link, slots: Slots) -> None:
+    def __init__(self, crawler: Crawler, link: Link) -> None:
         self._link = link
-        self._slots = slots
         self._name = secrets.token_hex(8)
         self._numbers = itertools.count()
         self._worker_count = 1
         self._is_refused = False
         self._task: asyncio.Task[None] | None = None
         self._reports: set[asyncio.Task[None]] = set()
-        # Of a request that is dropped behind us nobody tells.
+        # No signal tells of a request that a middleware behind us drops.
         self._turns: WeakKeyDictionary[Request, _Turn] = WeakKeyDictionary()
-        slots.listen_to_departures(self._departed)
         crawler.signals.connect(self._left, signal=signals.request_left_downloader)
-        crawler.signals.connect(self._received, signal=signals.response_received)
+        crawler.signals.connect(self.end, signal=signals.response_received)
+        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     @property
     def factor(self) -> int:
         """By how much this worker is to be slower than the site allows: 1 while Redis is there."""
         return 1 if self._link.is_up and not self._is_refused else self._worker_count
 
-    def open(self) -> None:
+    def _spider_opened(self) -> None:
         """Be counted from now on."""
         self._link.open()
         self._task = asyncio.get_running_loop().create_task(self._be_counted())
 
-    async def close(self) -> None:
+    async def _spider_closed(self) -> None:
         """Be counted no more."""
         if self._task is None:
             return
@@ -165,47 +159,31 @@ class RedisGate:
                 self._worker_count = max(1, await self._link.run(_COUNT, [_WORKERS], arguments))
             await asyncio.sleep(_COUNT_SECONDS)
 
-    def is_open(
-        self,
-        origin: Origin,  # noqa: ARG002
-        delay_seconds: float,
-        request: Request,
-        *,
-        is_awaited: Callable[[], bool] = lambda: False,  # noqa: ARG002
-    ) -> bool:
-        """Whether a request need not wait: nobody asks for a delay, as far as this worker knows.
-
-        Before a robots.txt is here, others may know of one.
-        """
-        return not delay_seconds and not is_robots_txt(request.url)
-
     async def wait(
         self,
         origin: Origin,
         delay_seconds: float,
         request: Request,
-        *,
-        is_awaited: Callable[[], bool] = lambda: False,  # noqa: ARG002
+        is_awaited: Callable[[], bool],  # noqa: ARG002
     ) -> None:
-        """Come back when it is a request's turn; at once if Redis is out.
+        """Wait for a request's turn; not at all if Redis is out, or no delay is known.
 
-        A page that waits for its robots.txt asks for a turn only after that.
+        Before a robots.txt is here, others may know of one. A page that waits for its robots.txt
+        takes a turn only after that.
         """
+        if not delay_seconds and not is_robots_txt(request.url):
+            return
         turn_id = f"{self._name}:{next(self._numbers)}"
-        turn = _Turn(origin, turn_id, round(1000 * _GUARD * delay_seconds))
+        turn = _Turn(origin, turn_id, round(1000 * delay_seconds))
         while (wait_ms := await self._take(turn, origin)) is None:
             pass
         await sleep(wait_ms / 1000)
         self._turns[request] = turn
-        if turn.delay_ms:
-            until = time.time() + delay_seconds + _FLOOR_SECONDS
-            # So it is known when the request leaves.
-            self._slots.set_floor(slot_key(request), Ask(origin, delay_seconds, until, "gate"))
 
     async def _take(self, turn: _Turn, origin: Origin) -> float | None:
-        """When a turn comes, in ms; None if it is to be asked for again."""
+        """When a turn comes, in ms; None if it has to be requested again."""
         most_ms, held_ms = round(1000 * _MOST_SECONDS), round(1000 * _HELD_SECONDS)
-        ago_ms = min(_LONG_AGO_MS, 1000 * (time.monotonic() - self._slots.visited_at(origin)))
+        ago_ms = min(_LONG_AGO_MS, 1000 * (time.monotonic() - VISITS.last_at(origin.host)))
         arguments: list[Argument] = [turn.id, turn.delay_ms, most_ms, held_ms + turn.delay_ms]
         arguments.append(round(ago_ms))
         try:
@@ -222,31 +200,18 @@ class RedisGate:
         return None
 
     def end(self, request: Request) -> None:
-        """A request with a turn has ended; if it never left, its turn costs nothing."""
-        turn = self._turns.pop(request, None)
-        if turn is not None and not turn.has_left:
-            self._tell(turn, -1)
-
-    def _departed(self, request: Request, at: float) -> None:
-        turn = self._turns.get(request)
-        if turn is not None:
-            turn.has_left = True
-            self._tell(turn, max(0, round(1000 * (time.monotonic() - at))))
+        """A request with a turn has ended before it came to the downloader: the turn is free."""
+        self._tell(request, -1)
 
     def _left(self, request: Request) -> None:
-        """A request has left the downloader: at the latest, it was sent before."""
+        self._tell(request, 0)
+
+    def _tell(self, request: Request, ago_ms: int) -> None:
         turn = self._turns.pop(request, None)
-        if turn is not None and not turn.has_left:
-            self._tell(turn, 0)
-
-    def _received(self, request: Request) -> None:
-        """There is an answer, of a cache perhaps, to a request that never came to its slot."""
-        self.end(request)
-
-    def _tell(self, turn: _Turn, ago_ms: int) -> None:
-        task = asyncio.get_running_loop().create_task(self._told(turn, ago_ms))
-        self._reports.add(task)
-        task.add_done_callback(self._reports.discard)
+        if turn is not None:
+            task = asyncio.get_running_loop().create_task(self._told(turn, ago_ms))
+            self._reports.add(task)
+            task.add_done_callback(self._reports.discard)
 
     async def _told(self, turn: _Turn, ago_ms: int) -> None:
         with suppress(StoreError):

@@ -1,0 +1,1 @@
+"""How fast and when a crawl visits a site, and all that touches Scrapy's downloader."""

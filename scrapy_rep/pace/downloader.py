@@ -1,0 +1,209 @@
+"""Scrapy's downloader and its slots, behind accessors that work where attributes are missing.
+
+This is the only place that names their attributes. They change from release to release, and another
+`DOWNLOADER` may have none of them. A missing attribute reads as a value that makes no request wait.
+Nothing is written to a slot.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+from scrapy.core.downloader import Downloader as ScrapyDownloader
+from scrapy.utils.httpobj import urlparse_cached
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+SLOT = "download_slot"
+"""Scrapy's meta key: the slot that was chosen, and once a request is there the one that it took."""
+
+NEVER = float("-inf")
+"""A time that has always passed."""
+
+EVENT = float("inf")
+"""A time that is not known yet: an event ends the wait."""
+
+_IDLE_SECONDS = 1.0  # how long a slot without requests is kept, by work that forgets slots
+
+
+class Downloader:
+    """The downloader of a crawl; Scrapy makes it after the middlewares."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @property
+    def _raw(self) -> Any:
+        return getattr(self._crawler.engine, "downloader", None)
+
+    def _slot(self, key: str) -> Any:
+        slots = getattr(self._raw, "slots", None)
+        return slots.get(key) if isinstance(slots, Mapping) else None
+
+    @property
+    def active(self) -> Collection[Request]:
+        """The requests that it was given, with those that are in the middlewares."""
+        return _collection(getattr(self._raw, "active", ()))
+
+    @property
+    def free_places(self) -> int:
+        """How many requests more it would take; many, where it takes any number."""
+        total = _number(getattr(self._raw, "total_concurrency", 0))
+        return max(0, int(total) - len(self.active)) if total > 0 else sys.maxsize
+
+    @property
+    def tells_of_visits(self) -> bool:
+        """Whether it sends Scrapy's signal for each request that leaves it."""
+        return isinstance(self._raw, ScrapyDownloader)
+
+    def ready_at(self, key: str, given: Collection[Request], given_at: float) -> float:
+        """When a slot could take another request, monotonic seconds; `EVENT` while it is full.
+
+        `given` are the requests that were handed out for the slot and have not ended, and
+        `given_at` is when the last of them was. A request that a middleware moved to another slot
+        does not count.
+        """
+        slot = self._slot(key)
+        if slot is None:
+            concurrency, delay = self._slot_to_be(key)
+            inside: Collection[Request] = ()
+        else:
+            concurrency = int(_number(getattr(slot, "concurrency", 0)))
+            delay = _number(getattr(slot, "delay", 0.0))
+            inside = _collection(getattr(slot, "active", ()))
+        taken = len(inside)
+        for request in given:
+            taken += request not in inside and request.meta.get(SLOT, key) == key
+        if 0 < concurrency <= taken:
+            return EVENT
+        queued = len(_collection(getattr(slot, "queue", ())))
+        return given_at + delay * (1 + queued) if delay else NEVER
+
+    def own_pace(self, key: str) -> tuple[int, float]:
+        """How many requests at a time the user grants a slot, and the delay between two.
+
+        AutoThrottle begins with a delay of its own for all slots, and goes on from that: it is left
+        out.
+        """
+        concurrency, delay = self._slot_to_be(key)
+        settings = self._crawler.settings
+        if settings.getbool("AUTOTHROTTLE_ENABLED"):
+            delay = min(delay, settings.getfloat("DOWNLOAD_DELAY"))
+        return concurrency, delay
+
+    def _slot_to_be(self, key: str) -> tuple[int, float]:
+        """The concurrency and the delay that a new slot would have."""
+        raw = self._raw
+        of_slots = getattr(raw, "per_slot_settings", None)
+        own = of_slots.get(key) if isinstance(of_slots, Mapping) else None
+        own = own if isinstance(own, Mapping) else {}
+        delay: Any = getattr(raw, "_delay", 0.0)
+        if isinstance(raw, ScrapyDownloader) and not hasattr(raw, "_delay"):  # up to Scrapy 2.17
+            usual = self._crawler.settings.getfloat("DOWNLOAD_DELAY")
+            delay = getattr(self._crawler.spider, "download_delay", usual)
+        concurrency = own.get("concurrency", getattr(raw, "domain_concurrency", 0))
+        return int(_number(concurrency)), _number(own.get("delay", delay))
+
+    # One request
+
+    def has(self, request: Request) -> bool:
+        """Whether a request is in its slot, queued or sent."""
+        slot = self._slot(request.meta.get(SLOT, ""))
+        return request in _collection(getattr(slot, "active", ()))
+
+    def is_waiting(self, request: Request) -> bool:
+        """Whether a request is queued in its slot, so that nothing was sent yet."""
+        slot = self._slot(request.meta.get(SLOT, ""))
+        sent = getattr(slot, "transferring", None)
+        return self.has(request) and sent is not None and request not in _collection(sent)
+
+    def delay_seconds(self, request: Request) -> float:
+        """The longest delay that a request's slot may draw now."""
+        slot = self._slot(request.meta.get(SLOT, ""))
+        jitter = getattr(slot, "jitter", 0.5)  # Scrapy's before slots had a number for it
+        return _number(getattr(slot, "delay", 0.0)) * (1 + _number(jitter))
+
+    def abandon(self, request: Request) -> None:
+        """Remove a request from its slot, of which the caller needs no answer any more.
+
+        Otherwise a queued request would still be sent, and one whose handler never ends would keep
+        its place for ever.
+        """
+        slot = self._slot(request.meta.get(SLOT, ""))
+        queue, sent = getattr(slot, "queue", None), getattr(slot, "transferring", None)
+        if isinstance(queue, deque):
+            for entry in [entry for entry in queue if entry[0] is request]:
+                queue.remove(entry)
+        if isinstance(sent, set) and request in sent:
+            sent.discard(request)
+            process = getattr(self._raw, "_process_queue", None)
+            if process is not None:
+                process(slot)
+
+    @contextmanager
+    def one_place_more(self) -> Iterator[None]:
+        """Raise its limit by one for a while, so that a request of ours takes no other's place."""
+        raw = self._raw
+        if _number(getattr(raw, "total_concurrency", 0)) <= 0:  # 0: no limit
+            yield
+            return
+        raw.total_concurrency += 1
+        try:
+            yield
+        finally:
+            raw.total_concurrency -= 1
+
+    def drop_idle(self) -> None:
+        """Close the connections that no request uses, and forget the slots that hold none.
+
+        For work that visits each site once. Scrapy keeps both for minutes: with thousands of sites
+        that is a socket and memory for each (`benchmarks/collect.py`). A slot that still owes a
+        delay stays. O(slots).
+        """
+        handlers = getattr(getattr(self._raw, "handlers", None), "_handlers", None)
+        for handler in handlers.values() if isinstance(handlers, Mapping) else ():
+            close_idle = getattr(getattr(handler, "_pool", None), "closeCachedConnections", None)
+            if close_idle is not None:  # Twisted's, which counts no connection in use as cached
+                close_idle().addErrback(lambda _: None)
+            connector: Any = getattr(getattr(handler, "_session", None), "_connector", None)
+            if hasattr(connector, "_force_close"):  # aiohttp's, which then keeps none from now on
+                connector._force_close = True  # noqa: SLF001 - it has no other way
+        forget = getattr(self._raw, "_slot_gc", None)
+        if forget is not None:
+            forget(_IDLE_SECONDS)
+
+
+def slot_key(request: Request) -> str:
+    """The slot that a request goes through: that of its host, unless another was chosen."""
+    own = request.meta.get(SLOT)
+    return (urlparse_cached(request).hostname or "") if own is None else str(own)
+
+
+def leave_inherited_slot(request: Request) -> None:
+    """Send the target of a redirect through the slot of its own host.
+
+    Scrapy copies meta to it, and with it the slot of the host that redirects (its issue 2141).
+    """
+    own = request.meta.get(SLOT)
+    if own is None:
+        return
+    own = request.meta[SLOT] = str(own)  # Scrapy keys slots by the value, we by its text
+    hops = request.meta.get("redirect_urls")
+    if not own or not hops or own == urlparse_cached(request).hostname:
+        return
+    if any(urlparse_cached(Request(hop)).hostname == own for hop in hops):
+        del request.meta[SLOT]
+
+
+def _number(value: Any) -> float:
+    return value if isinstance(value, (int, float)) else 0.0
+
+
+def _collection(value: Any) -> Collection[Any]:
+    return value if isinstance(value, Collection) and not isinstance(value, str) else ()

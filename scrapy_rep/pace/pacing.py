@@ -1,0 +1,298 @@
+"""How fast and when this crawl visits an origin: what its policy asks for, within the settings.
+
+Pace is asked, and asks nobody. The queue asks when an origin may be visited (`ready_at`), before it
+hands out a request. The middleware asks for the turn of each request (`turn`), whichever queue
+handed it out.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol
+
+from scrapy import Request, signals
+from scrapy.utils.misc import load_object
+
+from scrapy_rep import stats
+from scrapy_rep.cache.memory import Lru
+from scrapy_rep.decisions import Decisions
+from scrapy_rep.engine.journal import Journal
+from scrapy_rep.engine.loops import sleep
+from scrapy_rep.engine.origins import origin_of
+from scrapy_rep.engine.state import is_closing
+from scrapy_rep.policy import Policy
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.protocol.extensions.pace import Asked, Excess, Pace, opens_at, pace
+
+from .downloader import NEVER, Downloader, slot_key
+from .visits import VISITS, Ask, Visit
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.settings import RepSettings
+
+logger = logging.getLogger(__name__)
+
+_SAID_OCTETS = 1 << 20  # memory of the origins that the log has named
+_LASTING_COUNT = 256  # Crawl-delays whose pace is kept
+_LOOK_SECONDS = 0.2  # how soon a request that waits notices that the crawl is closing
+# How long a request keeps its turn in the middlewares: one of them may wait there for another
+# request to the same host, such as a log-in.
+_ON_ITS_WAY_SECONDS = 10.0
+_NO_PACE = Pace()
+_COUNTS = {Excess.CAP: stats.CAPPED, Excess.IGNORE: stats.IGNORED}
+_WORDS = {
+    Excess.CAP: "it is visited at that pace instead",
+    Excess.SKIP: "its requests are dropped",
+    Excess.IGNORE: "its delay is ignored",
+}
+
+
+class Gate(Protocol):
+    """Where a request waits for its turn among those that other processes send to its site."""
+
+    @property
+    def factor(self) -> int:
+        """By how much this process is to be slower than the site allows."""
+
+    async def wait(
+        self,
+        origin: Origin,
+        delay_seconds: float,
+        request: Request,
+        is_awaited: Callable[[], bool],
+    ) -> None:
+        """Wait for the turn of a request; `is_awaited` tells if another waits for its answer."""
+
+    def end(self, request: Request) -> None:
+        """A request that had its turn has ended, or is not sent."""
+
+
+class Pacing:
+    """The paces of one crawl's origins.
+
+    Attributes:
+        downloader: that of the crawl.
+        gate: how the pace is shared with other processes; None if it is not.
+    """
+
+    def __init__(self, crawler: Crawler, settings: RepSettings, decisions: Decisions) -> None:
+        self._crawler = crawler
+        self._journal = Journal(crawler)
+        self._settings = settings
+        self._decisions = decisions
+        self.downloader = Downloader(crawler)
+        self.gate: Gate | None = None
+        self._listeners: list[Callable[[str], None]] = []
+        self._has_asked = False
+        self._said: Lru[Origin, float] = Lru(_SAID_OCTETS)
+        # A delay means the same at all times, and to each request of an origin.
+        self._lasting = lru_cache(_LASTING_COUNT)(lambda delay: self._found(Asked(delay), 0.0))
+        crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
+
+    def listen(self, listener: Callable[[str], None]) -> None:
+        """Call a function with each host whose turn has become free."""
+        self._listeners.append(listener)
+        VISITS.listen(listener)
+
+    def _spider_closed(self) -> None:
+        VISITS.leave(self, self._listeners)
+
+    # What policies ask for
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request has to wait: no host asks for a delay, as far as is known."""
+        return not VISITS and self.gate is None
+
+    def of(self, policy: Policy, tokens: tuple[str, ...] | None = None) -> Pace:
+        """The pace of an origin now, for some tokens or for those of the crawl."""
+        asked = policy.asked_of(tokens)
+        if not asked.crawl_delay and asked.request_rate is None:
+            return _NO_PACE
+        if asked.request_rate is None:
+            found = self._lasting(asked.crawl_delay)
+        else:
+            found = self._found(asked, time.time())
+        if found.asked_seconds:
+            self._tell(policy, found)
+        return found
+
+    def ask_of(self, policy: Policy, tokens: tuple[str, ...] | None = None) -> Ask:
+        """What an origin asks of a request now.
+
+        An origin that is skipped asks for nothing: its requests are dropped, and need not wait.
+        """
+        found, now = self.of(policy, tokens), time.time()
+        is_free = found.is_skipped and not self._settings.dry_run
+        factor = 1 if self.gate is None else self.gate.factor
+        monotonic = time.monotonic()
+        return Ask(
+            policy.origin,
+            0.0 if is_free else found.delay_seconds * factor,
+            monotonic + found.holds_until - now,
+            last_at=monotonic - max(0.0, now - policy.fetched_at),  # a fetch was a visit too
+        )
+
+    def note(self, policy: Policy) -> Ask:
+        """Keep the delay that an origin asks this crawl for, from now on."""
+        ask = self.ask_of(policy)
+        if ask.seconds or VISITS:
+            VISITS.ask(ask, self)
+            self._begin()
+        return ask
+
+    def _begin(self) -> None:
+        """From the first delay on, look at answers; most crawls have none to keep."""
+        if not self._has_asked:
+            self._has_asked = True
+            self._crawler.signals.connect(self._left, signal=signals.request_left_downloader)
+
+    def _found(self, asked: Asked, now: float) -> Pace:
+        settings = self._settings
+        return pace(asked, now, settings.crawl_delay_max_seconds, settings.crawl_delay_excess)
+
+    # When an origin may be visited
+
+    def ready_at(self, policy: Policy) -> float:
+        """When an origin may be visited, monotonic seconds; `EVENT` until listeners hear of it."""
+        asked = policy.asked_of()
+        if not VISITS and not asked.crawl_delay and asked.request_rate is None:
+            return NEVER
+        self.note(policy)
+        return VISITS.ready_at(policy.origin.host)
+
+    def host_ready_at(self, origin: Origin) -> float:
+        """The same by what is known of the host alone."""
+        return VISITS.ready_at(origin.host)
+
+    def hand_out(self, origin: Origin, request: Request) -> None:
+        """Give a request the turn of its host at once: the host was ready."""
+        VISITS.take(origin.host, request, self._is_over)
+
+    def visitable_at(self, policy: Policy) -> float:
+        """When a request of our own may visit an origin, POSIX seconds; infinite if it is skipped.
+
+        The origin keeps its pace from now on.
+        """
+        opens_at = self.opens_at(policy)
+        if opens_at > time.time():
+            return opens_at
+        self.note(policy)
+        return math.inf if self.of(policy).is_skipped and not self._settings.dry_run else 0.0
+
+    def opens_at(self, policy: Policy) -> float:
+        """When an origin may be visited, POSIX seconds; in the past while its window is open."""
+        visit_time = policy.asked_of().visit_time if self._settings.visit_time_obey else None
+        return 0.0 if visit_time is None else opens_at(visit_time, time.time())
+
+    async def wait_for_visit_time(self, policy: Policy, tokens: tuple[str, ...]) -> bool:
+        """Wait for an origin's visit time; whether it came before the crawl began to close."""
+        if not self._settings.visit_time_obey:
+            return True
+        visit_time = policy.asked_of(tokens).visit_time  # once: a large file may have to be read
+        while visit_time is not None and (opens := opens_at(visit_time, time.time())) > time.time():
+            if is_closing(self._crawler):
+                return False
+            await sleep(min(opens - time.time(), _LOOK_SECONDS))
+        return True
+
+    def told_seconds(self, origin: Origin, request: Request) -> float:
+        """The longest delay that is known between requests to an origin, the user's included."""
+        own_seconds = self.downloader.own_pace(slot_key(request))[1]
+        return max(own_seconds, VISITS.seconds(origin.host))
+
+    def visited_at(self, origin: Origin) -> float:
+        """When the host of an origin was visited last; monotonic seconds."""
+        return VISITS.last_at(origin.host)
+
+    # Turns
+
+    async def turn(
+        self,
+        request: Request,
+        ask: Ask,
+        *,
+        is_urgent: bool = False,
+        is_awaited: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Wait until a request may be sent to its origin, by all that is known.
+
+        `is_urgent` requests overtake others. `is_awaited` tells if another request waits for the
+        answer.
+        """
+        if ask.seconds:
+            self._begin()
+        if self.gate is not None:
+            seconds = max(ask.seconds, self.told_seconds(ask.origin, request))
+            await self.gate.wait(ask.origin, seconds, request, is_awaited)
+        try:
+            await VISITS.turn(request, ask, self._is_over, is_urgent=is_urgent)
+        except BaseException:
+            self.give_up(request, ask.origin)
+            raise
+
+    def give_up(self, request: Request, origin: Origin) -> None:
+        """A request that had its turn is not sent."""
+        VISITS.give_up(origin.host, request)
+        if self.gate is not None:
+            self.gate.end(request)
+
+    def _is_over(self, visit: Visit) -> bool:
+        """Whether a request that has its turn has ended, or takes too long on its way."""
+        request, seconds = visit.request, time.monotonic() - visit.began_at
+        is_gone = request not in self.downloader.active
+        is_late = seconds > _ON_ITS_WAY_SECONDS and not self.downloader.has(request)
+        if is_gone and not self.downloader.tells_of_visits:
+            self._left(request)  # the site may have seen it
+        return is_gone or is_late
+
+    def _left(self, request: Request) -> None:
+        if not VISITS:
+            return
+        with suppress(InvalidUri):
+            origin = origin_of(request.url)
+            visit = None if origin is None else VISITS.visited(origin.host, request)
+            if visit is not None and visit.seconds:
+                now = time.monotonic()
+                self._decisions.visited(origin, visit.began_at, now, visit.seconds)
+
+    def _tell(self, policy: Policy, found: Pace) -> None:
+        """Log once what an origin asks for."""
+        if self._said.get(policy.origin) == found.asked_seconds:
+            return
+        is_new = self._said.get(policy.origin) is None
+        self._said.put(policy.origin, found.asked_seconds, 200)
+        if is_new:
+            self._journal.count(stats.DELAYED_ORIGINS)
+        if found.excess is None:
+            logger.debug(
+                "%s asks for %g seconds between requests", policy.origin, found.asked_seconds
+            )
+            return
+        if is_new and found.excess in _COUNTS:
+            self._journal.count(_COUNTS[found.excess])
+        logger.warning(
+            "%s asks for %g seconds between requests, which is more than the %g of "
+            "REP_CRAWL_DELAY_MAX_SECONDS: %s (REP_CRAWL_DELAY_EXCESS = %r)",
+            policy.origin,
+            found.asked_seconds,
+            self._settings.crawl_delay_max_seconds,
+            _WORDS[found.excess],
+            found.excess.value,
+            extra=self._journal.extra,
+        )
+
+
+def keeps_own_gate(crawler: Crawler, settings: RepSettings) -> bool:
+    """Whether a crawl shares its pace by Redis, and its scheduler does not do so itself."""
+    scheduler = load_object(crawler.settings["SCHEDULER"])
+    is_kept = getattr(scheduler, "keeps_pace_over_fleet", False)
+    return bool(settings.redis_url) and settings.pace_scope == "fleet" and not is_kept

@@ -1,0 +1,263 @@
+"""When the hosts that ask for a delay may be visited next, by all crawls that run in one thread.
+
+One rule: a host with a delay gets one request at a time, and the next one when the delay has passed
+since the answer, or the failure, of the one before. So the site never sees a shorter gap, whichever
+slot, connection or middleware a request takes on its way.
+
+A request takes its turn before it passes the other middlewares. If one of them drops it, or answers
+it, the site has not seen it, and the turn costs nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy import Request
+from scrapy.utils.asyncio import call_later
+
+from scrapy_rep.engine.loops import Promise
+from scrapy_rep.protocol.access.origin import Origin
+
+from .downloader import EVENT, NEVER
+
+if TYPE_CHECKING:
+    from scrapy.utils.asyncio import CallLaterResult
+
+_LOOK_SECONDS = 0.05  # how soon a turn ends that ended in the middlewares, while others wait
+_FEW = 256  # hosts; with more of them, those that owe nothing are forgotten
+
+
+class Ask(NamedTuple):
+    """The delay that the policy of an origin asks for.
+
+    Attributes:
+        origin: the origin.
+        seconds: the least time between two requests.
+        until: when another pace may hold; monotonic seconds.
+        last_at: when the origin was visited last, as far as the policy knows; monotonic seconds.
+    """
+
+    origin: Origin
+    seconds: float
+    until: float = EVENT
+    last_at: float = NEVER
+
+
+class Visit:
+    """A request that has its turn at a host, or waits for it.
+
+    Attributes:
+        asked_seconds: the delay that its own policy asks for.
+        began_at: when its turn came; monotonic seconds.
+        seconds: the delay that the host is owed before and after it.
+    """
+
+    __slots__ = ("_is_over", "asked_seconds", "began_at", "promise", "request", "seconds")
+
+    def __init__(
+        self, request: Request, asked_seconds: float, is_over: Callable[[Visit], bool]
+    ) -> None:
+        self.request = request
+        self.asked_seconds = asked_seconds
+        self._is_over = is_over
+        self.promise: Promise[None] = Promise()
+        self.began_at = NEVER
+        self.seconds = 0.0
+
+    def is_over(self) -> bool:
+        """Whether it has ended without leaving the downloader."""
+        return self._is_over(self)
+
+
+class _Host:
+    """The record of one host that asks for a delay.
+
+    Attributes:
+        asks: the standing asks of its origins, by who made them.
+        last_at: when it was visited last; monotonic seconds.
+        owed_seconds: the delay that it is owed after that visit.
+        visit: the request that has its turn.
+        waiting: those that wait for it.
+    """
+
+    __slots__ = ("asks", "last_at", "name", "owed_seconds", "timer", "visit", "waiting")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.asks: dict[tuple[Origin, int], Ask] = {}
+        self.last_at = NEVER
+        self.owed_seconds = 0.0
+        self.visit: Visit | None = None
+        self.waiting: deque[Visit] = deque()
+        self.timer: CallLaterResult | None = None
+
+    def asked_seconds(self) -> float:
+        """The longest delay that is asked; two ports of a host share it."""
+        now = time.monotonic()
+        return max((ask.seconds for ask in self.asks.values() if now < ask.until), default=0.0)
+
+    @property
+    def next_at(self) -> float:
+        """When it may be visited next; monotonic seconds."""
+        return self.last_at + max(self.asked_seconds(), self.owed_seconds)
+
+
+class Visits(threading.local):
+    """The records of the hosts that ask for a delay."""
+
+    def __init__(self) -> None:
+        self._hosts: dict[str, _Host] = {}
+        self._listeners: list[Callable[[str], None]] = []
+        self._sweep_at = _FEW
+
+    def __bool__(self) -> bool:
+        """Whether any host asks for a delay."""
+        return bool(self._hosts)
+
+    def listen(self, listener: Callable[[str], None]) -> None:
+        """Call a function with each host whose turn has become free."""
+        self._listeners.append(listener)
+
+    def leave(self, by: object, listeners: Iterable[Callable[[str], None]]) -> None:
+        """A crawl has ended: forget what it asks for, and stop calling these functions."""
+        for host in self._hosts.values():
+            for origin, asker in [key for key in host.asks if key[1] == id(by)]:
+                del host.asks[origin, asker]
+        self._listeners = [one for one in self._listeners if one not in listeners]
+
+    def ask(self, ask: Ask, by: object) -> None:
+        """Note what an origin asks a crawl for, or that it asks for nothing any more."""
+        host = self._hosts.get(ask.origin.host)
+        key = ask.origin, id(by)
+        if ask.seconds:
+            host = self._record(ask)
+            host.asks[key] = ask
+        elif host is not None and host.asks.pop(key, None) is not None:
+            self._next(host)
+
+    def _record(self, ask: Ask) -> _Host:
+        """The record of the host of an ask; a new one begins with what the policy knows."""
+        name = ask.origin.host
+        host = self._hosts.get(name)
+        if host is not None:
+            return host
+        if len(self._hosts) >= self._sweep_at:
+            now = time.monotonic()
+            for one in list(self._hosts.values()):
+                if one.visit is None and not one.waiting and one.next_at < now:
+                    del self._hosts[one.name]
+            self._sweep_at = max(_FEW, 2 * len(self._hosts))
+        host = self._hosts[name] = _Host(name)
+        host.last_at = ask.last_at
+        return host
+
+    def ready_at(self, name: str) -> float:
+        """When a host may be visited, monotonic seconds; `EVENT` while a request has its turn."""
+        host = self._hosts.get(name)
+        if host is None:
+            return NEVER
+        if host.visit is not None and host.visit.is_over():
+            self._end(host)
+        return EVENT if host.visit is not None or host.waiting else host.next_at
+
+    def seconds(self, name: str) -> float:
+        """The delay that a host is owed, as far as is known."""
+        host = self._hosts.get(name)
+        return 0.0 if host is None else max(host.asked_seconds(), host.owed_seconds)
+
+    def last_at(self, name: str) -> float:
+        """When a host was visited last, as far as is known; monotonic seconds."""
+        host = self._hosts.get(name)
+        return NEVER if host is None else host.last_at
+
+    def take(self, name: str, request: Request, is_over: Callable[[Visit], bool]) -> None:
+        """Give a request the turn of a host that is ready, before it comes to wait for it."""
+        host = self._hosts.get(name)
+        if host is not None and host.visit is None and not host.waiting:
+            host.waiting.append(Visit(request, 0.0, is_over))
+            self._next(host)
+
+    async def turn(
+        self, request: Request, ask: Ask, is_over: Callable[[Visit], bool], *, is_urgent: bool
+    ) -> None:
+        """Wait for the turn of a request; at once where its host asks for no delay.
+
+        `is_over` tells whether a request that has its turn has ended without leaving the
+        downloader, which no signal tells. An urgent request is the next.
+        """
+        host = self._record(ask) if ask.seconds else self._hosts.get(ask.origin.host)
+        if host is None:
+            return
+        if host.visit is not None and host.visit.request is request:
+            if ask.seconds <= host.visit.seconds:
+                return
+            host.visit = None  # it was judged by other tokens than those of the crawl
+        visit = Visit(request, ask.seconds, is_over)
+        if is_urgent:
+            host.waiting.appendleft(visit)
+        else:
+            host.waiting.append(visit)
+        self._next(host)
+        try:
+            await visit.promise
+        except BaseException:
+            if host.visit is visit:
+                self._end(host)
+            else:
+                host.waiting.remove(visit)
+            raise
+
+    def visited(self, name: str, request: Request) -> Visit | None:
+        """A request has left the downloader: its host was visited. Returns the turn that it had."""
+        host = self._hosts.get(name)
+        if host is None:
+            return None
+        host.last_at = time.monotonic()
+        visit = host.visit
+        if visit is None or visit.request is not request:
+            return None
+        self._end(host)
+        return visit
+
+    def give_up(self, name: str, request: Request) -> None:
+        """A request that had its turn is not sent: the turn costs nothing."""
+        host = self._hosts.get(name)
+        if host is not None and host.visit is not None and host.visit.request is request:
+            self._end(host)
+
+    def _end(self, host: _Host) -> None:
+        host.visit = None
+        self._next(host)
+        for listener in self._listeners:
+            listener(host.name)
+
+    def _next(self, host: _Host) -> None:
+        """Give the turn to the first that waits, or look again when that may be possible."""
+        timer, host.timer = host.timer, None
+        if timer is not None:
+            timer.cancel()
+        if not host.waiting:
+            return
+        if host.visit is not None:
+            if host.visit.is_over():
+                self._end(host)
+            else:
+                host.timer = call_later(_LOOK_SECONDS, self._next, host)
+            return
+        first, now = host.waiting[0], time.monotonic()
+        wait_seconds = max(host.next_at, host.last_at + first.asked_seconds) - now
+        if wait_seconds > 0:
+            host.timer = call_later(wait_seconds, self._next, host)
+            return
+        visit = host.visit = host.waiting.popleft()
+        visit.began_at = now
+        visit.seconds = host.owed_seconds = max(host.asked_seconds(), visit.asked_seconds)
+        visit.promise.keep(None)
+
+
+VISITS = Visits()
+"""The records of the crawls of this process, separate for each thread."""
