@@ -16,7 +16,7 @@ from scrapy_rep.pace.visits import Ask
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.queue.readiness import OriginState, Outlook, Readiness
-from scrapy_rep.queue.targets import base_of, target_of
+from scrapy_rep.queue.targets import target_of
 
 from .batch import Settled
 from .ledger import Ledger
@@ -27,7 +27,7 @@ _AT_A_TIME = 16
 
 def lane_of(request: Request) -> str:
     """Where a request queues: its origin; if no robots.txt judges it, its slot."""
-    target = target_of(request, base_of(request))
+    target = target_of(request)
     return f" {target.key}" if target.origin is None else str(target.origin)
 
 

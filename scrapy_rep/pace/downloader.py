@@ -8,6 +8,7 @@ Nothing is written to a slot.
 from __future__ import annotations
 
 import sys
+import time
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ NEVER = float("-inf")
 EVENT = float("inf")
 """A time that is not known yet: an event ends the wait."""
 
+_LOOK_SECONDS = 0.05  # until a request in the middlewares may have taken another slot
 _IDLE_SECONDS = 1.0  # how long a slot without requests is kept, by work that forgets slots
 
 
@@ -77,11 +79,9 @@ class Downloader:
             concurrency = int(_number(getattr(slot, "concurrency", 0)))
             delay = _number(getattr(slot, "delay", 0.0))
             inside = _collection(getattr(slot, "active", ()))
-        taken = len(inside)
-        for request in given:
-            taken += request not in inside and request.meta.get(SLOT, key) == key
-        if 0 < concurrency <= taken:
-            return EVENT
+        coming = [one for one in given if one not in inside and one.meta.get(SLOT, key) == key]
+        if 0 < concurrency <= len(inside) + len(coming):
+            return time.monotonic() + _LOOK_SECONDS if coming else EVENT
         queued = len(_collection(getattr(slot, "queue", ())))
         return given_at + delay * (1 + queued) if delay else NEVER
 

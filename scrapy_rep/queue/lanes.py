@@ -19,7 +19,6 @@ class Lane:
 
     Attributes:
         name: the name of its folder, and of its entry in the state that is written to disk.
-        base: what the URLs of its requests begin with, up to the path; empty if that is not known.
         origin: whose robots.txt judges them; None if nothing judges them.
         slot: the slot that they go through.
         requests: where they are kept.
@@ -28,11 +27,10 @@ class Lane:
         is_fresh: whether its robots.txt has come, and it was not served since.
     """
 
-    __slots__ = ("base", "count", "due_at", "is_fresh", "name", "origin", "requests", "slot")
+    __slots__ = ("count", "due_at", "is_fresh", "name", "origin", "requests", "slot")
 
-    def __init__(self, target: Target, base: str, slot: SlotLanes, requests: Stock) -> None:
+    def __init__(self, target: Target, slot: SlotLanes, requests: Stock) -> None:
         self.name = target.name
-        self.base = base
         self.origin: Origin | None = target.origin
         self.slot = slot
         self.requests = requests
@@ -67,7 +65,7 @@ class SlotLanes:
 
 
 class Lanes:
-    """All lanes of a queue, by name, by what their URLs begin with, and by slot.
+    """All lanes of a queue, by name and by slot.
 
     Attributes:
         count: how many requests there are in all lanes.
@@ -76,16 +74,11 @@ class Lanes:
     def __init__(self) -> None:
         self.count = 0
         self._by_name: dict[str, Lane] = {}
-        self._by_base: dict[str, Lane] = {}
         self._slots: dict[str, SlotLanes] = {}
         self._given: dict[Request, Lane] = {}  # handed out, and not ended
 
     def __iter__(self) -> Iterator[Lane]:
         return iter(self._by_name.values())
-
-    def begins_with(self, base: str) -> Lane | None:
-        """The lane of the URLs that begin like this, if that has been seen."""
-        return self._by_base.get(base)
 
     def named(self, name: str) -> Lane | None:
         """The lane of a name, if there is one."""
@@ -95,15 +88,13 @@ class Lanes:
         """The lanes of a slot, if it has any, or had when its last requests were handed out."""
         return self._slots.get(key)
 
-    def add(self, target: Target, base: str, requests: Stock) -> Lane:
+    def add(self, target: Target, requests: Stock) -> Lane:
         """Make a lane of some requests."""
         slot = self._slots.get(target.key)
         if slot is None:
             slot = self._slots[target.key] = SlotLanes(target.key)
-        lane = Lane(target, base, slot, requests)
+        lane = Lane(target, slot, requests)
         self._by_name[lane.name] = lane
-        if base:
-            self._by_base[base] = lane
         slot.lane_count += 1
         self.count += lane.count
         return lane
@@ -117,7 +108,6 @@ class Lanes:
     def remove(self, lane: Lane) -> None:
         """Remove a lane that is empty."""
         del self._by_name[lane.name]
-        self._by_base.pop(lane.base, None)
         lane.slot.lane_count -= 1
         self._drop_unused(lane.slot)
 

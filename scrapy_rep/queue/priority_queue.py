@@ -40,7 +40,7 @@ from .asking import Asking
 from .lanes import Lane, Lanes, SlotLanes
 from .readiness import OriginState, Outlook, Readiness
 from .stock import Stocks
-from .targets import base_of, target_named, target_of
+from .targets import target_named, target_of
 from .turns import Later, Turns
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class RepPriorityQueue:
         for name, priorities in (startprios or {}).items():
             requests = self._stocks.resume(name, priorities)
             if requests is not None:
-                self._look_at(self._lanes.add(target_named(name), "", requests))
+                self._look_at(self._lanes.add(target_named(name), requests))
 
     # Scrapy's interface
 
@@ -123,11 +123,8 @@ class RepPriorityQueue:
             ValueError: it cannot be written to disk.
         """
         leave_inherited_slot(request)
-        base = base_of(request)
-        lane = self._lanes.begins_with(base)
-        if lane is None:
-            target = target_of(request, base)
-            lane = self._lanes.named(target.name)
+        target = target_of(request)
+        lane = self._lanes.named(target.name)
         if lane is not None:
             lane.requests.push(request)
             lane.count += 1
@@ -138,11 +135,11 @@ class RepPriorityQueue:
             requests.push(request)
         except BaseException:
             if requests:  # a killed crawl left some
-                self._look_at(self._lanes.add(target, base, requests))
+                self._look_at(self._lanes.add(target, requests))
             else:
                 requests.close()
             raise
-        self._begin(self._lanes.add(target, base, requests), request)
+        self._begin(self._lanes.add(target, requests), request)
 
     def pop(self) -> Request | None:
         """Hand out the next request; None while none can be sent, however many wait."""

@@ -37,45 +37,28 @@ class Target(NamedTuple):
         return cls(origin, key, f"{origin or ''} {key}")
 
 
-def base_of(request: Request) -> str:
-    """What a request's URL begins with, up to the path; empty if that does not say where it goes.
+def target_of(request: Request) -> Target:
+    """Where a request goes.
 
-    Most requests share their beginning with others, and then need no further look.
+    Most requests share what their URLs begin with, up to the path, and then need no further look.
     """
-    url = request.url
-    base = url[: url.find("/", 8) + 1]  # the third slash
-    meta = request.meta
-    if len(base) > _BASE_CHARACTERS or is_robots_txt(url):
-        return ""
-    if meta and (meta.get(SLOT) is not None or (EXEMPT in meta and is_exempt(request))):
-        return ""
-    return base
-
-
-def target_of(request: Request, base: str) -> Target:
-    """Where a request goes; `base` is the result of `base_of`."""
-    if base:
-        target = _target_from(base)
-        if target.origin is not None:
-            return target
+    url, meta = request.url, request.meta
+    is_usual = SLOT not in meta and EXEMPT not in meta and not is_robots_txt(url)
+    target = _target_from(url[: url.find("/", 8) + 1]) if is_usual else None  # the third slash
+    if target is not None:
+        return target
     origin = None
-    if not is_exempt(request):
+    if not is_exempt(request) and not is_robots_txt(url):
         with suppress(InvalidUri):
-            origin = Origin.of(request.url)
-    if origin is not None and is_robots_txt(request.url):
-        origin = None
+            origin = Origin.of(url)
     return Target.of(origin, slot_key(request))
 
 
 @lru_cache(maxsize=1 << 10)
-def _target_from(base: str) -> Target:
-    """Where requests go if their URLs begin like this."""
-    origin = origin_from(base)  # which the middleware asks for next
-    if origin is None:
-        return Target.of(None, "")
-    host = origin.host
-    is_plain = base == f"{origin.scheme}://{host}/"  # then the text of the origin is there already
-    return Target(origin, host, f"{base[:-1] if is_plain else origin} {host}")
+def _target_from(base: str) -> Target | None:
+    """Where requests go if their URLs begin like this; None if that takes another look."""
+    origin = None if len(base) > _BASE_CHARACTERS else origin_from(base)
+    return None if origin is None else Target.of(origin, origin.host)
 
 
 def target_named(name: str) -> Target:

@@ -24,61 +24,35 @@ class Turns(Generic[Item]):
     """
 
     def __init__(self) -> None:
-        # A crawl of one site has one item, for which there is nothing to sort.
-        self._only: Item | None = None
         self._by_active: dict[int, OrderedDict[Item, None]] = {}
 
     def __len__(self) -> int:
-        return sum(map(len, self._by_active.values())) + (self._only is not None)
+        return sum(map(len, self._by_active.values()))
 
     def put(self, item: Item, active_count: int) -> None:
         """Put an item behind all that are as active; one that is among them already stays there."""
-        if item.rank == active_count:
-            return
-        only = self._only
-        if only is item or (only is None and not self._by_active):
-            self._only = item
-            item.rank = active_count
-            return
-        if only is not None:
-            self._only = None
-            assert only.rank is not None  # noqa: S101 - it has its turn
-            self._by_active[only.rank] = OrderedDict.fromkeys([only])
-        if item.rank is not None:
+        if item.rank != active_count:
             self.drop(item)
-        item.rank = active_count
-        peers = self._by_active.get(active_count)
-        if peers is None:
-            peers = self._by_active[active_count] = OrderedDict()
-        peers[item] = None
+            item.rank = active_count
+            self._by_active.setdefault(active_count, OrderedDict())[item] = None
 
     def drop(self, item: Item) -> None:
         """Remove an item, if it is there."""
-        if item is self._only:
-            self._only = None
-        elif item.rank is None:
-            return
-        else:
+        if item.rank is not None:
             peers = self._by_active[item.rank]
             del peers[item]
             if not peers:
                 del self._by_active[item.rank]
-        item.rank = None
-
-    @property
-    def are_several(self) -> bool:
-        """Whether there are several items, or were until a moment ago."""
-        return bool(self._by_active)
+            item.rank = None
 
     @property
     def least_active(self) -> int | None:
         """How active the first item is; None without an item."""
-        return min(self._by_active, default=None) if self._only is None else self._only.rank
+        return min(self._by_active, default=None)
 
     def first(self) -> Item | None:
         """The item whose turn it is; None without an item."""
-        by_active = self._by_active
-        return next(iter(by_active[min(by_active)])) if by_active else self._only
+        return next(iter(self._by_active[min(self._by_active)])) if self._by_active else None
 
 
 class Timed(Protocol):

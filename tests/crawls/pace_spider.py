@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from scrapy import Request
+from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
@@ -73,3 +75,25 @@ class LaterSpider(UrlsSpider):
             self._first.remove(asked)
             if not self._first:
                 yield self._request(self.urls[-1])
+
+
+class HiddenSlots(Downloader):
+    """A downloader that shows nothing of its slots, as a later release of Scrapy may."""
+
+    def __getattribute__(self, name: str) -> Any:
+        asker: str = sys._getframe(1).f_globals["__name__"]
+        if name == "slots" and not asker.startswith("scrapy."):
+            raise AttributeError(name)
+        return super().__getattribute__(name)
+
+
+class OtherDownloader:
+    """A downloader that is none of Scrapy's, and has no more than the engine needs."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._inner = Downloader(crawler)
+        self.middleware = self._inner.middleware
+        self.fetch = self._inner.fetch
+        self.needs_backout = self._inner.needs_backout
+        self.close = self._inner.close
+        self.active = self._inner.active

@@ -195,25 +195,24 @@ def test_connections_that_take_long(loop: Loop, settings: dict[str, Any], tls: b
         assert_paced(site.requests(), 0.5)
 
 
-@pytest.mark.parametrize("settings", [{}, pytest.param(SCRAPY_QUEUE, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("downloader", ["HiddenSlots", "OtherDownloader"])
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_connection_that_is_dropped(loop: Loop, settings: dict[str, Any]) -> None:
-    """The request is sent again over a new one, by Scrapy's handler, and that counts."""
-    dropped = [Answer(fault="close_before_answer"), Answer()]
-    with Site({"/robots.txt": asks(0.5), "/1": dropped}) as site:
+def test_a_downloader_without_slots(loop: Loop, downloader: str) -> None:
+    """The pace is kept before a request comes to the downloader."""
+    with Site({"/robots.txt": asks(2)}) as site, Site() as quick:
+        urls = [site.url(f"/{number}") for number in range(3)]
+        # Its downloader-aware queue asks for more than another downloader may have.
+        plain = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
+        queue = plain if downloader == "OtherDownloader" else SCRAPY_QUEUE
+        settings = {**queue, "DOWNLOADER": f"tests.crawls.pace_spider.{downloader}"}
         result = crawl(
             URLS_SPIDER,
             loop=loop,
-            settings={
-                **ADDON,
-                **settings,
-                "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-            },
-            urls=[site.url(f"/{number}") for number in range(3)],
+            settings={**ADDON, **settings},
+            urls=[*urls, quick.url("/1", host="localhost")],
         )
-        assert [item.get("status") for item in result.items] == [200] * 3
-        assert site.paths().count("/1") == 2
-        assert_paced(site.requests(), 0.5)
+        assert [item.get("status") for item in result.items] == [200] * 4
+        assert_paced(site.requests(), 2)
 
 
 @pytest.mark.slow
