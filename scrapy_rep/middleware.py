@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from scrapy_rep.protocol.access.origin import Origin
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +84,7 @@ class RepMiddleware:
         exits.enter(witness_of(crawler, settings))
         exits.sees_all = True
         self._judged_by = exits.judged_by
-        self._looks_again = self._identity.is_chosen  # no header of a request counts then
+        self._looks_last = False  # at each request, behind all middlewares
         self._has_warned = False
         self._came_back: WeakSet[Request] = WeakSet()  # which are not put back once more
         self.policies = Policies(crawler, settings, self._identity, exits)
@@ -115,6 +114,13 @@ class RepMiddleware:
     def _spider_opened(self) -> None:
         self._identity.open()
         self._decisions.open()
+        self._looks_last = call_last(self.crawler, self._last_look)
+        if not self._looks_last and not self._identity.is_chosen:
+            logger.warning(
+                "This DOWNLOADER does not show its middlewares: a User-Agent that one of them sets "
+                "behind RepMiddleware is not judged. Set ROBOTSTXT_USER_AGENT",
+                extra=self._journal.extra,
+            )
 
     async def _spider_closed(self, reason: str = "") -> None:
         await self._decisions.notices.finish()
@@ -167,14 +173,10 @@ class RepMiddleware:
         Raises:
             RobotsTxtDisallowed: the policy of its origin does not allow it.
         """
-        if not self._looks_again:  # by now the engine has made all middlewares
-            self._looks_again = True
-            self._see_last()
         meta = request.meta
         if not _SAYS_MORE.isdisjoint(meta):
             if MARK in meta and is_own(request):
-                await self._take_own_turn(request)
-                return None
+                return await self._go_on(request)
             meta.pop(VERDICT, None)
             if SLOT in meta:
                 leave_inherited_slot(request)
@@ -183,14 +185,14 @@ class RepMiddleware:
                 self._came_back.add(request)
             if EXEMPT in meta and is_exempt(request):
                 self._decisions.exempt(request)
-                return None
+                return await self._go_on(request)
         verdict = self._judged_at_once(request)
         if verdict is None:
-            verdict = await self._judged_in_turn(request)
+            verdict = await self.judge(request)
         if verdict is not None and not verdict.allowed and self._is_undecided(request, verdict):
             return self._put_back(request)
         self._decisions.judged(request, verdict, meta)
-        return None
+        return await self._go_on(request)
 
     async def _take_own_turn(self, request: Request) -> None:
         """Have a file of ours keep the pace of its origin; it goes before pages that wait."""
@@ -203,28 +205,53 @@ class RepMiddleware:
         with request.meta[MARK].in_line(ask.seconds):
             await self.pacing.turn(request, ask, is_urgent=True, is_awaited=is_awaited)
 
-    def _see_last(self) -> None:
-        """Look at each request once more behind all middlewares, before it leaves."""
-        if not call_last(self.crawler, self._look_again):
-            logger.warning(
-                "This DOWNLOADER does not show its middlewares: a User-Agent that one of them sets "
-                "behind RepMiddleware is not judged. Set ROBOTSTXT_USER_AGENT",
-                extra=self._journal.extra,
-            )
+    async def _go_on(self, request: Request) -> Request | None:
+        """Let a request pass; at once, unless there is no last look at it."""
+        looking = None if self._looks_last else self._last_look(request)
+        return None if looking is None else await looking
 
-    def _look_again(self, request: Request) -> Awaitable[Request | None] | None:
-        """Judge a request again that would leave as another crawler than it was judged as."""
+    def _last_look(self, request: Request) -> Awaitable[Request | None] | None:
+        """Judge a request again that would leave as another crawler, and have it wait its turn."""
+        if MARK in request.meta and is_own(request):
+            return self._take_own_turn(request)
         judged = self._judged_by.get(request)
-        if judged is None or self._identity.tokens_for(request) == judged[1]:
-            return None
-        return self._judge_again(request, judged[0])
+        if judged is None:
+            return None if self.pacing.is_idle else self._in_turn(request)
+        policy, tokens = judged
+        if self._identity.tokens_for(request) != tokens:
+            return self._judge_again(request)
+        is_free = policy.asks_nothing and tokens == policy.tokens and self.pacing.is_idle
+        return None if is_free else self._in_turn(request)
 
-    async def _judge_again(self, request: Request, policy: Policy) -> Request | None:
+    async def _judge_again(self, request: Request) -> Request | None:
         if not self._has_warned:
             self._has_warned = True
             self._warn_of_header(request)
-        self.pacing.give_up(request, policy.origin)  # it was that of another pace
-        verdict = await self._judged_in_turn(request)
+        back = await self._judged_again(request)
+        return back or await self._in_turn(request)
+
+    async def _in_turn(self, request: Request) -> Request | None:
+        """Have a request wait for its turn.
+
+        If that took longer than its policy holds, a newer one judges it again: once, for else a
+        request could wait for ever.
+        """
+        ask = self._ask(request)
+        if ask is not None:
+            await self.pacing.turn(request, ask)
+        policy = self.policy_of(request)
+        if ask is None or policy is None or time.time() < policy.usable_until + _WAITED_SECONDS:
+            return None
+        self.pacing.give_up(request, ask.origin)  # else its robots.txt would wait for it
+        back = await self._judged_again(request)
+        ask = self._ask(request)
+        if ask is not None and back is None:
+            await self.pacing.turn(request, ask)
+        return back
+
+    async def _judged_again(self, request: Request) -> Request | None:
+        """Judge a request once more; returns it for the queue if that is undecided."""
+        verdict = await self.judge(request)
         if verdict is not None and not verdict.allowed and self._is_undecided(request, verdict):
             return self._put_back(request)
         first = request.meta.get(VERDICT)
@@ -313,10 +340,10 @@ class RepMiddleware:
         return verdict
 
     def _judged_at_once(self, request: Request) -> Verdict | None:
-        """The verdict on most requests; None where that, or the pace, may take a while."""
+        """The verdict on most requests; None where that may take a while."""
         url = request.url
         origin = known_origin(url)
-        if origin is None or is_robots_txt(url) or not self.pacing.is_idle:
+        if origin is None or is_robots_txt(url):
             return None
         policy = self.policies.peek(origin, request)
         tokens = self._identity.tokens_for(request)
@@ -326,30 +353,14 @@ class RepMiddleware:
         self._judged_by[request] = policy, tokens
         return policy.verdict(url, tokens)
 
-    async def _judged_in_turn(self, request: Request) -> Verdict | None:
-        """The verdict on a request, which waits for its turn if it may be sent.
-
-        If that took longer than the policy holds, the verdict is that of a newer one: once, for
-        else a request could wait for ever.
-        """
-        for is_renewed in (False, True):
-            verdict = await self.judge(request)
-            if verdict is None or not (verdict.allowed or self._decisions.is_dry_run):
-                return verdict
-            policy = self.policy_of(request)
-            origin = origin_of(request.url) if policy is None else policy.origin
-            if origin is None:
-                return verdict
-            await self.pacing.turn(request, self._ask(origin, policy, request))
-            if is_renewed or policy is None or time.time() < policy.usable_until + _WAITED_SECONDS:
-                return verdict
-            self.pacing.give_up(request, origin)  # else its robots.txt would wait for it
-        return verdict
-
-    def _ask(self, origin: Origin, policy: Policy | None, request: Request) -> Ask:
+    def _ask(self, request: Request) -> Ask | None:
         """The delay that a request is to keep; that of the crawl's tokens holds for all."""
-        if policy is None:  # for robots.txt itself, by a spider
-            return Ask(origin, 0.0)
+        policy = self.policy_of(request)
+        if policy is None:  # of an exempt request, or of one for robots.txt itself
+            with suppress(InvalidUri):
+                origin = origin_of(request.url)
+                return None if origin is None else Ask(origin, 0.0)
+            return None
         tokens = self._identity.tokens_for(request)
         is_own = tokens == policy.tokens
         return self.pacing.note(policy) if is_own else self.pacing.ask_of(policy, tokens)

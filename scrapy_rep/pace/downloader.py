@@ -59,11 +59,6 @@ class Downloader:
         total = _number(getattr(self._raw, "total_concurrency", 0))
         return max(0, int(total) - len(self.active)) if total > 0 else sys.maxsize
 
-    @property
-    def tells_of_visits(self) -> bool:
-        """Whether it sends Scrapy's signal for each request that leaves it."""
-        return isinstance(self._raw, ScrapyDownloader)
-
     def ready_at(self, key: str, given: Collection[Request], given_at: float) -> float:
         """When a slot could take another request, monotonic seconds; `EVENT` while it is full.
 

@@ -1,8 +1,7 @@
 """How fast and when this crawl visits an origin: what its policy asks for, within the settings.
 
-Pace is asked, and asks nobody. The queue asks when an origin may be visited (`ready_at`), before it
-hands out a request. The middleware asks for the turn of each request (`turn`), whichever queue
-handed it out.
+The queue asks when an origin may be visited (`ready_at`), before it hands out a request. The
+middleware asks for the turn of each request (`turn`), whichever queue handed it out.
 """
 
 from __future__ import annotations
@@ -43,9 +42,6 @@ logger = logging.getLogger(__name__)
 _SAID_OCTETS = 1 << 20  # memory of the origins that the log has named
 _LASTING_COUNT = 256  # Crawl-delays whose pace is kept
 _LOOK_SECONDS = 0.2  # how soon a request that waits notices that the crawl is closing
-# How long a request keeps its turn in the middlewares: one of them may wait there for another
-# request to the same host, such as a log-in.
-_ON_ITS_WAY_SECONDS = 10.0
 _NO_PACE = Pace()
 _COUNTS = {Excess.CAP: stats.CAPPED, Excess.IGNORE: stats.IGNORED}
 _WORDS = {
@@ -169,13 +165,13 @@ class Pacing:
         self.note(policy)
         return VISITS.ready_at(policy.origin.host)
 
-    def host_ready_at(self, origin: Origin) -> float:
+    def host_ready_at(self, host: str) -> float:
         """The same by what is known of the host alone."""
-        return VISITS.ready_at(origin.host)
+        return VISITS.ready_at(host)
 
-    def hand_out(self, origin: Origin, request: Request) -> None:
-        """Give a request the turn of its host at once: the host was ready."""
-        VISITS.take(origin.host, request, self._is_over)
+    def is_paced(self, host: str) -> bool:
+        """Whether a host is owed a delay, as far as is known."""
+        return VISITS.seconds(host) > 0
 
     def visitable_at(self, policy: Policy) -> float:
         """When a request of our own may visit an origin, POSIX seconds; infinite if it is skipped.
@@ -228,7 +224,7 @@ class Pacing:
         `is_urgent` requests overtake others. `is_awaited` tells if another request waits for the
         answer.
         """
-        if ask.seconds:
+        if ask.seconds or VISITS:
             self._begin()
         if self.gate is not None:
             seconds = max(ask.seconds, self.told_seconds(ask.origin, request))
@@ -246,17 +242,9 @@ class Pacing:
             self.gate.end(request)
 
     def _is_over(self, visit: Visit) -> bool:
-        """Whether a request that has its turn has ended, or takes too long on its way."""
-        request, seconds = visit.request, time.monotonic() - visit.began_at
-        is_gone = request not in self.downloader.active
-        is_late = seconds > _ON_ITS_WAY_SECONDS and not self.downloader.has(request)
-        if is_gone and not self.downloader.tells_of_visits:
-            self._left(request)  # the site may have seen it
-        return is_gone or is_late
+        return visit.request not in self.downloader.active
 
     def _left(self, request: Request) -> None:
-        if not VISITS:
-            return
         with suppress(InvalidUri):
             origin = origin_of(request.url)
             visit = None if origin is None else VISITS.visited(origin.host, request)

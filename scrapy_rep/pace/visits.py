@@ -4,8 +4,8 @@ One rule: a host with a delay gets one request at a time, and the next one when 
 since the answer, or the failure, of the one before. So the site never sees a shorter gap, whichever
 slot, connection or middleware a request takes on its way.
 
-A request takes its turn before it passes the other middlewares. If one of them drops it, or answers
-it, the site has not seen it, and the turn costs nothing.
+A request takes its turn behind all middlewares. So none of them waits for something while it has a
+turn, and a request that one of them drops, or answers from a cache, costs no delay.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .downloader import EVENT, NEVER
 if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
 
-_LOOK_SECONDS = 0.05  # how soon a turn ends that ended in the middlewares, while others wait
+_LOOK_SECONDS = 0.2  # how soon a turn ends if no signal tells of its end, while others wait
 _FEW = 256  # hosts; with more of them, those that owe nothing are forgotten
 
 
@@ -52,25 +52,22 @@ class Visit:
 
     Attributes:
         asked_seconds: the delay that its own policy asks for.
+        is_over: tells of a visit whether it has ended, which no signal may have told.
         began_at: when its turn came; monotonic seconds.
         seconds: the delay that the host is owed before and after it.
     """
 
-    __slots__ = ("_is_over", "asked_seconds", "began_at", "promise", "request", "seconds")
+    __slots__ = ("asked_seconds", "began_at", "is_over", "promise", "request", "seconds")
 
     def __init__(
         self, request: Request, asked_seconds: float, is_over: Callable[[Visit], bool]
     ) -> None:
         self.request = request
         self.asked_seconds = asked_seconds
-        self._is_over = is_over
+        self.is_over = is_over
         self.promise: Promise[None] = Promise()
         self.began_at = NEVER
         self.seconds = 0.0
-
-    def is_over(self) -> bool:
-        """Whether it has ended without leaving the downloader."""
-        return self._is_over(self)
 
 
 class _Host:
@@ -124,10 +121,10 @@ class Visits(threading.local):
 
     def leave(self, by: object, listeners: Iterable[Callable[[str], None]]) -> None:
         """A crawl has ended: forget what it asks for, and stop calling these functions."""
-        for host in self._hosts.values():
-            for origin, asker in [key for key in host.asks if key[1] == id(by)]:
-                del host.asks[origin, asker]
         self._listeners = [one for one in self._listeners if one not in listeners]
+        for host in list(self._hosts.values()):
+            host.asks = {key: ask for key, ask in host.asks.items() if key[1] != id(by)}
+            self._look_at(host)
 
     def ask(self, ask: Ask, by: object) -> None:
         """Note what an origin asks a crawl for, or that it asks for nothing any more."""
@@ -160,8 +157,7 @@ class Visits(threading.local):
         host = self._hosts.get(name)
         if host is None:
             return NEVER
-        if host.visit is not None and host.visit.is_over():
-            self._end(host)
+        self._look_at(host)
         return EVENT if host.visit is not None or host.waiting else host.next_at
 
     def seconds(self, name: str) -> float:
@@ -174,28 +170,18 @@ class Visits(threading.local):
         host = self._hosts.get(name)
         return NEVER if host is None else host.last_at
 
-    def take(self, name: str, request: Request, is_over: Callable[[Visit], bool]) -> None:
-        """Give a request the turn of a host that is ready, before it comes to wait for it."""
-        host = self._hosts.get(name)
-        if host is not None and host.visit is None and not host.waiting:
-            host.waiting.append(Visit(request, 0.0, is_over))
-            self._next(host)
-
     async def turn(
         self, request: Request, ask: Ask, is_over: Callable[[Visit], bool], *, is_urgent: bool
     ) -> None:
         """Wait for the turn of a request; at once where its host asks for no delay.
 
-        `is_over` tells whether a request that has its turn has ended without leaving the
-        downloader, which no signal tells. An urgent request is the next.
+        An urgent request is the next.
         """
         host = self._record(ask) if ask.seconds else self._hosts.get(ask.origin.host)
         if host is None:
             return
         if host.visit is not None and host.visit.request is request:
-            if ask.seconds <= host.visit.seconds:
-                return
-            host.visit = None  # it was judged by other tokens than those of the crawl
+            self.visited(host.name, request)  # of which no signal told, and it comes once more
         visit = Visit(request, ask.seconds, is_over)
         if is_urgent:
             host.waiting.appendleft(visit)
@@ -229,6 +215,12 @@ class Visits(threading.local):
         if host is not None and host.visit is not None and host.visit.request is request:
             self._end(host)
 
+    def _look_at(self, host: _Host) -> None:
+        """End a turn that is over."""
+        visit = host.visit
+        if visit is not None and visit.is_over(visit):
+            self.visited(host.name, visit.request)
+
     def _end(self, host: _Host) -> None:
         host.visit = None
         self._next(host)
@@ -243,10 +235,7 @@ class Visits(threading.local):
         if not host.waiting:
             return
         if host.visit is not None:
-            if host.visit.is_over():
-                self._end(host)
-            else:
-                host.timer = call_later(_LOOK_SECONDS, self._next, host)
+            host.timer = call_later(_LOOK_SECONDS, self._look_and_go_on, host)
             return
         first, now = host.waiting[0], time.monotonic()
         wait_seconds = max(host.next_at, host.last_at + first.asked_seconds) - now
@@ -257,6 +246,10 @@ class Visits(threading.local):
         visit.began_at = now
         visit.seconds = host.owed_seconds = max(host.asked_seconds(), visit.asked_seconds)
         visit.promise.keep(None)
+
+    def _look_and_go_on(self, host: _Host) -> None:
+        self._look_at(host)
+        self._next(host)
 
 
 VISITS = Visits()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterator
 
 from scrapy import Request
@@ -20,6 +20,7 @@ class Lane:
     Attributes:
         name: the name of its folder, and of its entry in the state that is written to disk.
         origin: whose robots.txt judges them; None if nothing judges them.
+        host: where they go, as far as is known.
         slot: the slot that they go through.
         requests: where they are kept.
         count: how many there are.
@@ -27,11 +28,12 @@ class Lane:
         is_fresh: whether its robots.txt has come, and it was not served since.
     """
 
-    __slots__ = ("count", "due_at", "is_fresh", "name", "origin", "requests", "slot")
+    __slots__ = ("count", "due_at", "host", "is_fresh", "name", "origin", "requests", "slot")
 
     def __init__(self, target: Target, slot: SlotLanes, requests: Stock) -> None:
         self.name = target.name
         self.origin: Origin | None = target.origin
+        self.host = slot.key if target.origin is None else target.origin.host
         self.slot = slot
         self.requests = requests
         self.count = len(requests)
@@ -76,6 +78,7 @@ class Lanes:
         self._by_name: dict[str, Lane] = {}
         self._slots: dict[str, SlotLanes] = {}
         self._given: dict[Request, Lane] = {}  # handed out, and not ended
+        self._out: Counter[str] = Counter()  # how many of them there are, by host
 
     def __iter__(self) -> Iterator[Lane]:
         return iter(self._by_name.values())
@@ -116,6 +119,11 @@ class Lanes:
         lane.slot.given.add(request)
         lane.slot.given_at = now
         self._given[request] = lane
+        self._out[lane.host] += 1
+
+    def has_out(self, host: str) -> bool:
+        """Whether a request to a host was handed out, and has not ended."""
+        return host in self._out
 
     def ended(self, active: Collection[Request]) -> list[Lane]:
         """Forget the requests that ended; returns their lanes. O(handed out and not ended)."""
@@ -123,6 +131,9 @@ class Lanes:
         for request in self._given.keys() - active:
             lane = self._given.pop(request)
             lane.slot.given.discard(request)
+            self._out[lane.host] -= 1
+            if not self._out[lane.host]:
+                del self._out[lane.host]
             lanes.append(lane)
             self._drop_unused(lane.slot)
         return lanes

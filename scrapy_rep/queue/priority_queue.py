@@ -249,7 +249,6 @@ class RepPriorityQueue:
         self._lanes.recount(lane)
         if request is not None:
             self._lanes.hand_out(request, lane, time.monotonic())
-            self._readiness.hand_out(lane.origin, request)
         self._served(lane)
         return request
 
@@ -279,9 +278,14 @@ class RepPriorityQueue:
         evicted or expire while a delay runs, and if the queue fetched it again each time, it would
         never hand out a request. The middleware fetches it then.
         """
-        outlook = self._readiness.of(lane.origin)
-        is_gone = outlook.state in (OriginState.UNASKED, OriginState.ASKED)
-        return self._readiness.without_policy(lane.origin) if is_gone and lane.is_fresh else outlook
+        readiness, origin = self._readiness, lane.origin
+        outlook = readiness.without_policy(lane.host) if origin is None else readiness.of(origin)
+        if lane.is_fresh and outlook.state in (OriginState.UNASKED, OriginState.ASKED):
+            outlook = readiness.without_policy(lane.host)
+        is_ready = outlook.state is OriginState.READY
+        if is_ready and self._lanes.has_out(lane.host) and readiness.is_paced(lane.host):
+            return Outlook(OriginState.PACED, EVENT)
+        return outlook
 
     def _look_at(self, lane: Lane) -> None:
         """Put a lane in turn if it is ready, and among those that wait otherwise."""
@@ -290,8 +294,8 @@ class RepPriorityQueue:
             lane.slot.ready.append(lane)
             self._place(lane.slot)
         elif state is OriginState.PACED:
-            if until == EVENT and lane.origin is not None:
-                self._paced.setdefault(lane.origin.host, {})[lane] = None
+            if until == EVENT:
+                self._paced.setdefault(lane.host, {})[lane] = None
                 until = time.monotonic() + _LOOK_SECONDS
             self._later.put(lane, until)
         elif state is OriginState.UNASKED:
@@ -323,8 +327,8 @@ class RepPriorityQueue:
         """Put lanes and slots in their places after events, and those whose time has come."""
         for lane in self._lanes.ended(self._readiness.downloader.active):
             self._changed.append(lane.slot)
-            if self._paced and lane.origin is not None:
-                self._relook(lane.origin.host)
+            if self._paced:
+                self._relook(lane.host)
         while self._settled or self._changed:
             settled, self._settled = self._settled, []
             changed, self._changed = self._changed, []
@@ -338,8 +342,8 @@ class RepPriorityQueue:
 
     def _put_in_place(self, item: Lane | SlotLanes) -> None:
         if isinstance(item, Lane):
-            if self._paced and item.origin is not None:
-                self._paced.get(item.origin.host, {}).pop(item, None)
+            if self._paced:
+                self._paced.get(item.host, {}).pop(item, None)
             self._look_at(item)
         else:
             self._place(item)

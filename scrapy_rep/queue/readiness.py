@@ -127,16 +127,13 @@ class Readiness:
             return Outlook(OriginState.SHUT, _monotonic(opens_at))
         return _paced(self.pacing.ready_at(policy))
 
-    def without_policy(self, origin: Origin | None) -> Outlook:
-        """The state of an origin whose policy came, but is in memory no more."""
-        if origin is None or self.pacing is None:
-            return READY
-        return _paced(self.pacing.host_ready_at(origin))
+    def without_policy(self, host: str) -> Outlook:
+        """The state of an origin without a policy in memory, by what is known of its host."""
+        return READY if self.pacing is None else _paced(self.pacing.host_ready_at(host))
 
-    def hand_out(self, origin: Origin | None, request: Request) -> None:
-        """A request of an origin that was ready goes to the engine: it has the turn of its host."""
-        if origin is not None and self.pacing is not None:
-            self.pacing.hand_out(origin, request)
+    def is_paced(self, host: str) -> bool:
+        """Whether a host is owed a delay, so that it gets one request at a time."""
+        return self.pacing is not None and self.pacing.is_paced(host)
 
     def ask(self, origin: Origin, request: Request | None) -> None:
         """Fetch the robots.txt of an `UNASKED` origin; does nothing while the crawl closes."""
