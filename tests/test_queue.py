@@ -3,52 +3,68 @@
 from __future__ import annotations
 
 import time
-from hashlib import md5
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scrapy import Request, signals
+from scrapy import Request
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import ConfigurationError, RepPriorityQueue
-from scrapy_rep.engine.slots import Slots
+from scrapy_rep.pace.downloader import Downloader
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.queue.asking import Asking
 from scrapy_rep.queue.readiness import OriginState, Outlook
 from scrapy_rep.queue.targets import folder_of, target_named
-from tests.test_slots import Downloader
 
 URLS = [f"http://{host}.example/{number}" for number in range(3) for host in "abc"]
 
 
-class FakePolicies:
-    def __init__(self) -> None:
-        self.listeners: list[Any] = []
+class Engine:
+    """An engine whose downloader has no slots yet, and which counts how often it is woken."""
 
-    def listen(self, listener: Any) -> None:
-        self.listeners.append(listener)
+    def __init__(self) -> None:
+        self.spider = object()
+        self.woken_count = 0
+        self.active: set[Request] = set()
+        self.downloader = SimpleNamespace(
+            slots={}, per_slot_settings={}, domain_concurrency=8, active=self.active, _delay=0.0
+        )
+        self._slot = SimpleNamespace(closing=None, nextcall=SimpleNamespace(schedule=self._wake))
+
+    def _wake(self) -> None:
+        self.woken_count += 1
 
 
 class FakeReadiness:
     """Says what the test says of each host; ready where it says nothing."""
 
-    def __init__(self, slots: Slots) -> None:
-        self.slots = slots
-        self.policies = FakePolicies()
-        self.prefetch_origins = 0
+    def __init__(self, downloader: Downloader) -> None:
+        self.downloader = downloader
         self.concurrent_fetches = 64
         self.kept_origins = 1000
         self.queued: set[str] = set()
         self.outlooks: dict[str, Outlook] = {}
+        self.paced: set[str] = set()
         self.asked: list[tuple[str, str]] = []
         self.origins: dict[str, Origin] = {}
+        self.host_free: Any = None
+        self._settled: Any = None
 
-    def of(self, origin: Origin | None, key: str) -> Outlook:
-        return self.outlooks.get(origin.host if origin else "", Outlook(OriginState.READY))
+    def listen(self, origin_settled: Any, host_free: Any) -> None:
+        self._settled, self.host_free = origin_settled, host_free
+
+    def of(self, origin: Origin) -> Outlook:
+        return self.outlooks.get(origin.host, Outlook(OriginState.READY))
+
+    def without_policy(self, host: str) -> Outlook:
+        return Outlook(OriginState.READY)
+
+    def is_paced(self, host: str) -> bool:
+        return host in self.paced
 
     def ask(self, origin: Origin, request: Request | None) -> None:
         self.asked.append((origin.host, request.url if request else ""))
@@ -63,8 +79,12 @@ class FakeReadiness:
 
     def settle(self, host: str, state: OriginState = OriginState.READY) -> None:
         self.outlooks[host] = Outlook(state)
-        for listener in self.policies.listeners:
-            listener(self.origins.get(host, Origin("http", host, 80)))
+        self._settled(self.origins.get(host, Origin("http", host, 80)))
+
+    def settle_all(self) -> None:
+        for host, _ in self.asked:
+            if self.outlooks[host].state is OriginState.ASKED:
+                self.settle(host)
 
 
 class OtherQueue(FifoMemoryQueue):  # type: ignore[misc,valid-type]
@@ -79,10 +99,10 @@ class Setup:
         kind: Any = FifoMemoryQueue,
         start_kind: Any = None,
     ) -> None:
-        self.crawler = get_crawler(settings_dict={"CONCURRENT_REQUESTS_PER_DOMAIN": 8})
-        self.downloader = Downloader()
-        self.crawler.engine = SimpleNamespace(downloader=self.downloader, spider=None)  # type: ignore[assignment]
-        self.readiness = FakeReadiness(Slots(self.crawler))
+        self.crawler = get_crawler()
+        self.engine = Engine()
+        self.crawler.engine = self.engine  # type: ignore[assignment]
+        self.readiness = FakeReadiness(Downloader(self.crawler))
         self.queue = RepPriorityQueue(
             self.crawler,
             kind,
@@ -102,7 +122,7 @@ class Setup:
         while len(popped) < count and (request := self.queue.pop()) is not None:
             popped.append(request.url)
             if stays:
-                self.downloader.active.add(request)
+                self.engine.active.add(request)
         return popped
 
 
@@ -116,69 +136,42 @@ def test_hosts_take_turns() -> None:
     assert "a.example" not in setup.queue
 
 
-class TestEmptied:
-    """A lane that was emptied last is kept in memory, and is nobody's until its next request."""
+def test_others_of_its_slot_stay() -> None:
+    setup = Setup()
+    setup.push("http://a.example/", "https://a.example/", "https://a.example/1")
+    assert setup.pop(1) == ["http://a.example/"]
+    assert "a.example" in setup.queue
+    assert setup.pop(2) == ["https://a.example/", "https://a.example/1"]
+    assert "a.example" not in setup.queue
 
-    def test_its_next_request_takes_it_again(self) -> None:
-        setup = Setup()
-        for url in ("http://a.example/0", "http://a.example/1", "http://a.example/2"):
-            setup.push(url)
-            assert len(setup.queue) == 1
-            assert "a.example" in setup.queue
-            assert setup.pop() == [url]
-            assert len(setup.queue) == 0
-            assert "a.example" not in setup.queue
-        assert [lane.name for lane in setup.queue._lanes] == ["http://a.example a.example"]
 
-    def test_another_one_takes_its_place(self) -> None:
-        setup = Setup()
-        for host in "abc":
-            setup.push(f"http://{host}.example/")
-            setup.pop()
-        assert [lane.name for lane in setup.queue._lanes] == ["http://c.example c.example"]
-        assert setup.queue._lanes.slot("a.example") is None
+def test_a_paced_host_gets_one_request_at_a_time() -> None:
+    """Over both of its ports; and one that a middleware drops holds up nothing."""
+    setup = Setup()
+    setup.readiness.paced = {"a.example"}
+    setup.push("http://a.example/0", "http://a.example:81/0", "http://b.example/0")
+    setup.push("http://a.example/exempt", meta={"dont_obey_robotstxt": True})
+    first = setup.pop(stays=True)
+    assert len(first) == 2
+    assert "http://b.example/0" in first
+    for left in (1, 0):
+        setup.engine.active.clear()
+        assert len(setup.pop(stays=True)) == 1
+        assert len(setup.queue) == left
 
-    def test_others_of_its_slot_stay(self) -> None:
-        setup = Setup()
-        setup.push("http://a.example/", "https://a.example/", "https://a.example/1")
-        assert setup.pop(1) == ["http://a.example/"]
-        assert "a.example" in setup.queue
-        assert setup.pop(2) == ["https://a.example/", "https://a.example/1"]
-        assert "a.example" not in setup.queue
 
-    def test_its_robots_txt_is_asked_for_anew(self) -> None:
-        setup = Setup()
-        setup.readiness.prefetch_origins = 1
-        setup.push("http://a.example/0")
-        setup.pop()
-        setup.readiness.outlooks["a.example"] = Outlook(OriginState.UNASKED)
-        setup.push("http://a.example/1")
-        assert setup.pop() == []
-        assert setup.readiness.asked == [("a.example", "http://a.example/1")]
-        setup.readiness.settle("a.example")
-        assert setup.pop() == ["http://a.example/1"]
-
-    def test_what_changes_in_its_slot_wakes_nobody(self) -> None:
-        setup = Setup()
-        setup.push("http://a.example/0")
-        setup.pop()
-        setup.queue._slot_changed("a.example")
-        assert not setup.queue._changed
-
-    def test_closing(self) -> None:
-        setup = Setup()
-        setup.push("http://a.example/0")
-        setup.pop()
-        assert setup.queue.close() == {}
-        setup.push("http://a.example/1")
-        assert setup.pop() == ["http://a.example/1"]
-
-    def test_on_disk_it_goes_with_its_folder(self, tmp_path: Path) -> None:
-        setup = Setup(str(tmp_path), kind=PickleFifoDiskQueue)
-        setup.push("http://a.example/0")
-        setup.pop()
-        assert not list(setup.queue._lanes)
-        assert not list(tmp_path.iterdir())
+def test_the_engine_is_woken_when_the_turn_of_a_host_is_free() -> None:
+    setup = Setup()
+    setup.readiness.outlooks["a.example"] = Outlook(OriginState.PACED, float("inf"))
+    setup.push(URLS[0])
+    assert setup.pop() == []
+    setup.readiness.outlooks.clear()
+    assert setup.engine.woken_count == 0
+    setup.readiness.host_free("b.example")
+    assert setup.engine.woken_count == 0
+    setup.readiness.host_free("a.example")
+    assert setup.engine.woken_count == 1
+    assert setup.pop() == [URLS[0]]
 
 
 def test_the_least_active_host_is_first() -> None:
@@ -198,7 +191,7 @@ def test_a_host_has_no_more_than_its_places() -> None:
     setup.push(*(f"http://a.example/{number}" for number in range(12)))
     assert len(setup.pop(stays=True)) == 8
     assert setup.queue.pop() is None
-    setup.downloader.active.pop()  # dropped by a middleware: no signal tells
+    setup.engine.active.pop()  # dropped by a middleware: no signal tells
     assert len(setup.pop(stays=True)) == 1
     assert len(setup.queue) == 3
 
@@ -266,23 +259,6 @@ def test_who_needs_no_robots_txt_by_the_turn_is_not_lost(state: OriginState) -> 
     assert len(setup.queue) == 0
 
 
-def test_the_engine_is_woken_when_a_slot_has_sent_a_request() -> None:
-    """Its next one has a time of its own then, which may be long before the answer."""
-    setup = Setup()
-    woken: list[str] = []
-    setup.crawler.engine.spider = object()  # type: ignore[assignment]
-    setup.crawler.engine._slot = SimpleNamespace(  # type: ignore[assignment]
-        closing=None, nextcall=SimpleNamespace(schedule=lambda: woken.append("engine"))
-    )
-    setup.push(*URLS)
-    request = setup.queue.pop()
-    assert request is not None
-    assert woken == []
-    request.meta["download_slot"] = "a.example"
-    setup.crawler.signals.send_catch_log(signals.request_reached_downloader, request=request)
-    assert woken
-
-
 @pytest.mark.parametrize("url", ["http://:0/x", "http://a.example:0/x", "http:///x"])
 def test_what_names_no_origin_is_handed_out(url: str) -> None:
     """The middleware drops it, and says why."""
@@ -297,16 +273,16 @@ def test_the_pace_of_an_origin_holds_from_when_it_is_known() -> None:
     setup.readiness.outlooks["a.example"] = Outlook(OriginState.UNASKED)
     setup.push(URLS[0])
     assert setup.pop() == []
-    looked: list[tuple[str, str]] = []
+    looked: list[str] = []
     of = setup.readiness.of
 
-    def note(origin: Origin | None, key: str) -> Outlook:
-        looked.append((str(origin), key))
-        return of(origin, key)
+    def note(origin: Origin) -> Outlook:
+        looked.append(str(origin))
+        return of(origin)
 
     setup.readiness.of = note  # type: ignore[method-assign]
     setup.readiness.settle("a.example")
-    assert looked == [("http://a.example", "a.example")]
+    assert looked == ["http://a.example"]
 
 
 def test_the_engine_is_woken_at_the_first_of_the_times(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,24 +294,19 @@ def test_the_engine_is_woken_at_the_first_of_the_times(monkeypatch: pytest.Monke
         alarms.append(alarm)
         return alarm
 
-    monkeypatch.setattr("scrapy_rep.queue.alarm.call_later", call_later)
+    monkeypatch.setattr("scrapy_rep.queue.priority_queue.call_later", call_later)
     setup = Setup()
-    woken: list[str] = []
-    setup.crawler.engine.spider = object()  # type: ignore[assignment]
-    setup.crawler.engine._slot = SimpleNamespace(  # type: ignore[assignment]
-        closing=None, nextcall=SimpleNamespace(schedule=lambda: woken.append("engine"))
-    )
     for host, seconds, first in (("a", 1000, 1000), ("b", 100, 100), ("c", 500, 100)):
         setup.readiness.outlooks[f"{host}.example"] = Outlook(
-            OriginState.HELD, time.time() + seconds
+            OriginState.HELD, time.monotonic() + seconds
         )
         setup.push(f"http://{host}.example/")
         assert setup.pop() == []
         (alarm,) = alarms
         assert first - 50 < alarm.seconds <= first
-    woken.clear()
+    setup.engine.woken_count = 0
     alarms.pop().call()
-    assert woken
+    assert setup.engine.woken_count == 1
     assert setup.pop() == []
     assert len(alarms) == 1
     setup.queue.close()
@@ -372,30 +343,15 @@ def test_what_was_looked_at_before_is_still_there_for_robots_txt() -> None:
     assert setup.pop() == [f"http://a.example/{number}" for number in range(3)]
 
 
-class Woken(Setup):
-    """Counts how often the engine is told to ask again."""
-
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self.woken_count = 0
-        self.crawler.engine.spider = object()  # type: ignore[assignment]
-        self.crawler.engine._slot = SimpleNamespace(  # type: ignore[assignment]
-            closing=None, nextcall=SimpleNamespace(schedule=self._wake)
-        )
-
-    def _wake(self) -> None:
-        self.woken_count += 1
-
-
 def test_many_requests_that_are_lost_keep_the_loop_for_a_while_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    setup = Woken(kind=OtherQueue)
+    setup = Setup(kind=OtherQueue)
     setup.push(*(f"http://h{number}.example/" for number in range(150)))
     for lane in list(setup.queue._lanes)[:-1]:
         monkeypatch.setattr(lane.requests, "pop", [].pop)
     assert setup.queue.pop() is None
-    assert setup.woken_count == 1, "or the rest would wait for the engine's own timer"
+    assert setup.engine.woken_count == 1, "or the rest would wait for the engine's own timer"
     assert len(setup.queue) == 50
     assert setup.pop() == ["http://h149.example/"]
 
@@ -422,21 +378,6 @@ def test_a_queue_that_cannot_return_a_request_now_is_asked_later(
     now = time.monotonic()
     monkeypatch.setattr("scrapy_rep.queue.priority_queue.time.monotonic", lambda: now + 5)
     assert setup.pop() == [URLS[0]]
-
-
-def test_a_slot_that_became_ready_during_a_look_has_the_engine_ask_again() -> None:
-    setup = Woken()
-    setup.readiness.outlooks["a.example"] = Outlook(OriginState.UNASKED)
-    setup.push(URLS[0])
-    ask = setup.readiness.ask
-
-    def ask_and_change(origin: Origin, request: Request | None) -> None:
-        ask(origin, request)
-        setup.queue._slot_changed("a.example")
-
-    setup.readiness.ask = ask_and_change  # type: ignore[method-assign]
-    assert setup.queue.pop() is None
-    assert setup.woken_count == 1
 
 
 def test_a_lane_whose_last_request_proves_lost_is_asked_for_by_nobody(
@@ -470,7 +411,7 @@ def test_a_queue_below_that_has_nothing_is_passed_over() -> None:
 @pytest.mark.parametrize(("octets", "is_kept"), [(0, True), (1 << 14, True), (1 << 15, False)])
 def test_small_requests_are_kept_to_ask_on_behalf_of(octets: int, is_kept: bool) -> None:
     """Larger ones stay on disk alone; what is taken back is forgotten."""
-    asking: Asking[Any] = Asking(FakeReadiness(Slots(get_crawler())))  # type: ignore[arg-type]
+    asking: Asking[Any] = Asking(FakeReadiness(Downloader(get_crawler())))  # type: ignore[arg-type]
     lane: Any = object()
     request = Request(URLS[0], body=b"x" * octets)
     asking.remember(lane, request)
@@ -484,7 +425,7 @@ def test_small_requests_are_kept_to_ask_on_behalf_of(octets: int, is_kept: bool)
 def test_few_requests_are_kept_to_ask_on_behalf_of(monkeypatch: pytest.MonkeyPatch) -> None:
     """On disk there may be millions of origins."""
     monkeypatch.setattr("scrapy_rep.queue.asking._SAMPLES", 2)
-    asking: Asking[Any] = Asking(FakeReadiness(Slots(get_crawler())))  # type: ignore[arg-type]
+    asking: Asking[Any] = Asking(FakeReadiness(Downloader(get_crawler())))  # type: ignore[arg-type]
     lanes: list[Any] = [object() for _ in range(4)]
     for lane in lanes:
         asking.put(lane)
@@ -496,7 +437,7 @@ def test_fetches_that_are_queued_in_slots_are_counted_again_later_and_not_at_onc
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each count looks at all of them."""
-    readiness = FakeReadiness(Slots(get_crawler()))
+    readiness = FakeReadiness(Downloader(get_crawler()))
     asking: Asking[Any] = Asking(readiness)  # type: ignore[arg-type]
     counted: list[Origin] = []
 
@@ -525,6 +466,17 @@ def test_fetches_that_are_queued_in_slots_are_counted_again_later_and_not_at_onc
 
 
 class TestPrefetch:
+    def alarms(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+        """In how many seconds the queue asks to be called."""
+        rung: list[float] = []
+
+        def call_later(seconds: float, _: Any) -> Any:
+            rung.append(seconds)
+            return SimpleNamespace(cancel=lambda: None)
+
+        monkeypatch.setattr("scrapy_rep.queue.priority_queue.call_later", call_later)
+        return rung
+
     def push_many(self, setup: Setup, count: int = 200) -> None:
         hosts = [f"h{number}.example" for number in range(count)]
         setup.readiness.outlooks |= dict.fromkeys(hosts, Outlook(OriginState.UNASKED))
@@ -567,9 +519,7 @@ class TestPrefetch:
         popped: list[str] = []
         for _ in range(300):
             popped += setup.pop()
-            for host, _ in setup.readiness.asked:
-                if setup.readiness.outlooks[host].state is OriginState.ASKED:
-                    setup.readiness.settle(host)
+            setup.readiness.settle_all()
         assert len(set(popped)) == len(popped) == 200
         assert len(setup.queue) == 0
 
@@ -577,15 +527,13 @@ class TestPrefetch:
         """Half of the origins ask for long delays; others are ready all the time."""
         setup = Setup()
         setup.readiness.prefetch_origins = 16
-        setup.readiness.slots.ready_at = (  # type: ignore[method-assign]
-            lambda key: float("inf") if key.startswith("h") else 0.0
+        setup.readiness.downloader.ready_at = (  # type: ignore[method-assign]
+            lambda key, *_: float("inf") if key.startswith("h") else 0.0
         )
         setup.push(*(f"http://ready.example/{number}" for number in range(100)))
         self.push_many(setup)
         for _ in range(20):
-            for host, _ in setup.readiness.asked:
-                if setup.readiness.outlooks[host].state is OriginState.ASKED:
-                    setup.readiness.settle(host)
+            setup.readiness.settle_all()
             assert setup.pop(1) == [f"http://ready.example/{99 - len(setup.queue) + 200}"]
         assert len(setup.readiness.asked) == 200
 
@@ -593,15 +541,13 @@ class TestPrefetch:
         setup = Setup()
         setup.readiness.prefetch_origins = 16
         setup.readiness.kept_origins = 50
-        setup.readiness.slots.ready_at = (  # type: ignore[method-assign]
-            lambda key: float("inf") if key.startswith("h") else 0.0
+        setup.readiness.downloader.ready_at = (  # type: ignore[method-assign]
+            lambda key, *_: float("inf") if key.startswith("h") else 0.0
         )
         setup.push(*(f"http://ready.example/{number}" for number in range(100)))
         self.push_many(setup)
         for _ in range(20):
-            for host, _ in setup.readiness.asked:
-                if setup.readiness.outlooks[host].state is OriginState.ASKED:
-                    setup.readiness.settle(host)
+            setup.readiness.settle_all()
             setup.pop(1)
         assert 50 <= len(setup.readiness.asked) < 50 + 16
 
@@ -609,13 +555,11 @@ class TestPrefetch:
         """If all that are kept ahead wait for delays, others are fetched all the same."""
         setup = Setup()
         setup.readiness.kept_origins = 10
-        setup.readiness.slots.ready_at = lambda key: float("inf")  # type: ignore[method-assign]
+        setup.readiness.downloader.ready_at = lambda *_: float("inf")  # type: ignore[method-assign]
         self.push_many(setup)
         for _ in range(4):
             setup.pop()
-            for host, _ in setup.readiness.asked:
-                if setup.readiness.outlooks[host].state is OriginState.ASKED:
-                    setup.readiness.settle(host)
+            setup.readiness.settle_all()
         assert len(setup.readiness.asked) == 200
 
     def test_who_stands_in_the_line_of_a_slot_keeps_nobody_from_being_asked_for(
@@ -641,14 +585,12 @@ class TestPrefetch:
         """No event tells that a fetch which is under way came to stand in the line of its slot."""
         setup = Setup()
         setup.readiness.concurrent_fetches = 8
-        rung: list[float | None] = []
-        monkeypatch.setattr(setup.queue._alarm, "set", rung.append)
+        rung = self.alarms(monkeypatch)
         self.push_many(setup)
         assert setup.pop() == []
         assert len(setup.readiness.asked) == 8
-        (at,) = rung
-        assert at is not None
-        assert at <= time.monotonic() + 0.5
+        (seconds,) = rung
+        assert seconds <= 0.5
 
     def test_one_that_proves_not_to_be_ready_any_more_is_looked_at_again(
         self, monkeypatch: pytest.MonkeyPatch
@@ -656,16 +598,16 @@ class TestPrefetch:
         """While somebody else waits for longer: what comes first counts."""
         setup = Setup()
         setup.readiness.concurrent_fetches = 1
-        rung: list[float] = []
-        monkeypatch.setattr(setup.queue._alarm, "set", rung.append)
-        setup.readiness.outlooks["c.example"] = Outlook(OriginState.HELD, time.time() + 100)
+        rung = self.alarms(monkeypatch)
+        outlook = Outlook(OriginState.HELD, time.monotonic() + 100)
+        setup.readiness.outlooks["c.example"] = outlook
         setup.push("http://a.example/", "http://b.example/", "http://c.example/")
         for host in ("a.example", "b.example"):
             setup.readiness.outlooks[host] = Outlook(OriginState.UNASKED)
         assert setup.pop() == []
         assert [host for host, _ in setup.readiness.asked] == ["a.example"]
-        (at,) = rung
-        assert at <= time.monotonic() + 0.5
+        (seconds,) = rung
+        assert seconds <= 0.5
 
     def test_a_host_at_work_is_not_enough(self) -> None:
         """Only while one is ready that does nothing, nobody is asked for."""
@@ -680,8 +622,7 @@ class TestPrefetch:
 
     def test_nobody_is_woken_for_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         setup = Setup()
-        rung: list[float | None] = []
-        monkeypatch.setattr(setup.queue._alarm, "set", rung.append)
+        rung = self.alarms(monkeypatch)
         setup.push(*URLS)
         assert len(setup.pop()) == len(URLS)
         setup.push(*(f"http://a.example/{number}" for number in range(10)))
@@ -759,20 +700,6 @@ class TestDisk:
         assert len(folder.name.encode()) <= 255
         setup = Setup(str(tmp_path), state, kind=PickleFifoDiskQueue)
         assert setup.pop() == ["http://a.example/"]
-
-    @pytest.mark.parametrize("slot", ["x" * 90, "字" * 60, "字" * 55 + "x" * 60])
-    def test_folders_of_versions_before_are_found(self, slot: str, tmp_path: Path) -> None:
-        """They were cut to 100 characters."""
-        setup = Setup(str(tmp_path), kind=PickleFifoDiskQueue)
-        setup.push("http://a.example/", meta={"download_slot": slot})
-        state = setup.queue.close()
-        (name,) = state
-        safe = "".join(c if c.isalnum() or c in "-._" else "_" for c in name)
-        (folder,) = tmp_path.iterdir()
-        folder.rename(tmp_path / f"{safe[:100]}-{md5(name.encode()).hexdigest()}")
-        setup = Setup(str(tmp_path), state, kind=PickleFifoDiskQueue)
-        assert setup.pop() == ["http://a.example/"]
-        assert list(tmp_path.iterdir()) == []
 
 
 def test_addresses_are_not_paced() -> None:

@@ -82,7 +82,7 @@ class Readiness:
         self.pacing = middleware.pacing if middleware else None
         self.downloader = middleware.pacing.downloader if middleware else Downloader(crawler)
         self._hold_seconds = settings.unreachable_hold_seconds if settings else 0.0
-        self.prefetch_origins = settings.prefetch_origins if settings else 0
+        self.prefetch_origins = _PREFETCHED
         self.concurrent_fetches = settings.concurrent_fetches if settings else 0
         self.kept_origins = _KEPT_ORIGINS
         self._failed_at: Lru[Origin, float] = Lru(_FAILED_OCTETS)
