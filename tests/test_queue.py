@@ -14,9 +14,9 @@ from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import ConfigurationError, RepPriorityQueue
-from scrapy_rep.pace.downloader import Downloader
+from scrapy_rep.pace.downloader import Downloader, slot_key
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.queue.asking import Asking
+from scrapy_rep.queue.lane_order import Asking
 from scrapy_rep.queue.readiness import OriginState, Outlook
 from scrapy_rep.queue.targets import folder_of, target_named
 
@@ -33,6 +33,7 @@ class Engine:
         self.downloader = SimpleNamespace(
             slots={}, per_slot_settings={}, domain_concurrency=8, active=self.active, _delay=0.0
         )
+        self.downloader.get_slot_key = slot_key
         self._slot = SimpleNamespace(closing=None, nextcall=SimpleNamespace(schedule=self._wake))
 
     def _wake(self) -> None:
@@ -45,17 +46,15 @@ class FakeReadiness:
     def __init__(self, downloader: Downloader) -> None:
         self.downloader = downloader
         self.concurrent_fetches = 64
-        self.kept_origins = 1000
         self.queued: set[str] = set()
         self.outlooks: dict[str, Outlook] = {}
         self.paced: set[str] = set()
         self.asked: list[tuple[str, str]] = []
         self.origins: dict[str, Origin] = {}
-        self.host_free: Any = None
         self._settled: Any = None
 
-    def listen(self, origin_settled: Any, host_free: Any) -> None:
-        self._settled, self.host_free = origin_settled, host_free
+    def listen(self, origin_settled: Any) -> None:
+        self._settled = origin_settled
 
     def of(self, origin: Origin) -> Outlook:
         return self.outlooks.get(origin.host, Outlook(OriginState.READY))
@@ -160,20 +159,6 @@ def test_a_paced_host_gets_one_request_at_a_time() -> None:
         assert len(setup.queue) == left
 
 
-def test_the_engine_is_woken_when_the_turn_of_a_host_is_free() -> None:
-    setup = Setup()
-    setup.readiness.outlooks["a.example"] = Outlook(OriginState.PACED, float("inf"))
-    setup.push(URLS[0])
-    assert setup.pop() == []
-    setup.readiness.outlooks.clear()
-    assert setup.engine.woken_count == 0
-    setup.readiness.host_free("b.example")
-    assert setup.engine.woken_count == 0
-    setup.readiness.host_free("a.example")
-    assert setup.engine.woken_count == 1
-    assert setup.pop() == [URLS[0]]
-
-
 def test_the_least_active_host_is_first() -> None:
     setup = Setup()
     setup.push(*(f"http://a.example/{number}" for number in range(6)))
@@ -202,14 +187,6 @@ def test_priorities_within_an_origin_and_origins_within_a_host() -> None:
     setup.push("http://a.example/high", "http://a.example:81/high", priority=1)
     paths = [url.partition("example")[2] for url in setup.pop()]
     assert paths == ["/high", ":81/high", "/low", ":81/low"]
-
-
-def test_peek_takes_nothing() -> None:
-    setup = Setup()
-    assert setup.queue.peek() is None
-    setup.push(*URLS)
-    assert [setup.queue.peek().url, setup.queue.peek().url] == [URLS[0]] * 2  # type: ignore[union-attr]
-    assert setup.pop() == URLS
 
 
 def test_who_waits_stays_and_others_go_on() -> None:
@@ -331,24 +308,12 @@ def test_a_request_that_can_t_be_read_keeps_nobody_waiting(
     assert setup.pop() == [URLS[0]]
 
 
-def test_what_was_looked_at_before_is_still_there_for_robots_txt() -> None:
-    """Queues in memory hold nothing any more once they were closed."""
-    setup = Setup(kind=OtherQueue)
-    setup.push(*(f"http://a.example/{number}" for number in range(3)))
-    assert setup.queue.peek() is not None
-    setup.readiness.outlooks["a.example"] = Outlook(OriginState.UNASKED)
-    assert setup.pop() == []
-    assert setup.readiness.asked == [("a.example", "http://a.example/0")]
-    setup.readiness.settle("a.example")
-    assert setup.pop() == [f"http://a.example/{number}" for number in range(3)]
-
-
 def test_many_requests_that_are_lost_keep_the_loop_for_a_while_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     setup = Setup(kind=OtherQueue)
     setup.push(*(f"http://h{number}.example/" for number in range(150)))
-    for lane in list(setup.queue._lanes)[:-1]:
+    for lane in list(setup.queue._lanes.by_name.values())[:-1]:
         monkeypatch.setattr(lane.requests, "pop", [].pop)
     assert setup.queue.pop() is None
     assert setup.engine.woken_count == 1, "or the rest would wait for the engine's own timer"
@@ -362,7 +327,7 @@ def test_a_queue_that_cannot_return_a_request_now_is_asked_later(
     """Its disk is full, say: it would be the first again and again."""
     setup = Setup(kind=OtherQueue)
     setup.push(URLS[0])
-    (lane,) = setup.queue._lanes
+    (lane,) = setup.queue._lanes.by_name.values()
     tries: list[str] = []
 
     def take() -> None:
@@ -386,7 +351,7 @@ def test_a_lane_whose_last_request_proves_lost_is_asked_for_by_nobody(
     setup = Setup(kind=OtherQueue)
     setup.readiness.outlooks["a.example"] = Outlook(OriginState.UNASKED)
     setup.push(URLS[0])
-    (lane,) = setup.queue._lanes
+    (lane,) = setup.queue._lanes.by_name.values()
 
     def sample() -> None:
         lane.requests.pop()  # type: ignore[union-attr]
@@ -398,47 +363,12 @@ def test_a_lane_whose_last_request_proves_lost_is_asked_for_by_nobody(
     assert "a.example" not in setup.queue
 
 
-def test_a_queue_below_that_has_nothing_is_passed_over() -> None:
-    """What could not be pushed leaves an empty one behind, in front."""
-    setup = Setup(kind=OtherQueue)
-    setup.push(URLS[0])
-    requests: Any = next(iter(setup.queue._lanes)).requests
-    requests.queues[-9] = FifoMemoryQueue()
-    requests.curprio = -9
-    assert setup.pop() == [URLS[0]]
-
-
-@pytest.mark.parametrize(("octets", "is_kept"), [(0, True), (1 << 14, True), (1 << 15, False)])
-def test_small_requests_are_kept_to_ask_on_behalf_of(octets: int, is_kept: bool) -> None:
-    """Larger ones stay on disk alone; what is taken back is forgotten."""
-    asking: Asking[Any] = Asking(FakeReadiness(Downloader(get_crawler())))  # type: ignore[arg-type]
-    lane: Any = object()
-    request = Request(URLS[0], body=b"x" * octets)
-    asking.remember(lane, request)
-    assert asking.sample(lane) is None, "it does not wait"
-    asking.put(lane)
-    asking.remember(lane, request)
-    assert (asking.sample(lane) is request) is is_kept
-    assert asking.sample(lane) is None
-
-
-def test_few_requests_are_kept_to_ask_on_behalf_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On disk there may be millions of origins."""
-    monkeypatch.setattr("scrapy_rep.queue.asking._SAMPLES", 2)
-    asking: Asking[Any] = Asking(FakeReadiness(Downloader(get_crawler())))  # type: ignore[arg-type]
-    lanes: list[Any] = [object() for _ in range(4)]
-    for lane in lanes:
-        asking.put(lane)
-        asking.remember(lane, Request(URLS[0]))
-    assert [asking.sample(lane) is not None for lane in lanes] == [True, True, False, False]
-
-
 def test_fetches_that_are_queued_in_slots_are_counted_again_later_and_not_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each count looks at all of them."""
     readiness = FakeReadiness(Downloader(get_crawler()))
-    asking: Asking[Any] = Asking(readiness)  # type: ignore[arg-type]
+    asking = Asking(readiness)  # type: ignore[arg-type]
     counted: list[Origin] = []
 
     def is_queued(origin: Origin) -> bool:
@@ -450,18 +380,18 @@ def test_fetches_that_are_queued_in_slots_are_counted_again_later_and_not_at_onc
     lanes: list[Any] = [SimpleNamespace(origin=Origin("http", host, 80)) for host in hosts]
     for lane in lanes:
         asking.put(lane)
-    assert asking.look_at() is None, "events tell of a place"
+    assert asking.look_at is None, "events tell of a place"
     for lane in lanes[: readiness.concurrent_fetches]:
         asking.wait_for(lane)
     began = time.monotonic()
-    assert asking.next(is_needed=True) is lanes[0]
-    assert asking.next(is_needed=True) is lanes[1]
+    assert asking.next() is lanes[0]
+    assert asking.next() is lanes[1]
     assert len(counted) == readiness.concurrent_fetches, "once"
-    at = asking.look_at()
+    at = asking.look_at
     assert at is not None
     assert began < at <= time.monotonic() + 0.5
-    monkeypatch.setattr("scrapy_rep.queue.asking.time.monotonic", lambda: at)
-    assert asking.next(is_needed=True) is lanes[2]
+    monkeypatch.setattr("scrapy_rep.queue.lane_order.time.monotonic", lambda: at)
+    assert asking.next() is lanes[2]
     assert len(counted) == 2 * readiness.concurrent_fetches
 
 
@@ -484,7 +414,6 @@ class TestPrefetch:
 
     def test_is_bounded_ahead_of_need(self) -> None:
         setup = Setup()
-        setup.readiness.prefetch_origins = 16
         setup.push("http://ready.example/1", "http://ready.example/2")
         self.push_many(setup)
         assert [host for host, _ in setup.readiness.asked] == [
@@ -508,13 +437,11 @@ class TestPrefetch:
         """Or the one after which places are free takes the time of all who could be asked for."""
         setup = Setup()
         self.push_many(setup, 50)
-        setup.readiness.prefetch_origins = 16
         setup.push("http://h50.example/")
         assert len(setup.readiness.asked) == 1
 
     def test_everybody_is_served_in_the_end(self) -> None:
         setup = Setup()
-        setup.readiness.prefetch_origins = 4
         self.push_many(setup)
         popped: list[str] = []
         for _ in range(300):
@@ -526,7 +453,6 @@ class TestPrefetch:
     def test_who_waits_for_a_delay_keeps_nobody_from_being_asked_for(self) -> None:
         """Half of the origins ask for long delays; others are ready all the time."""
         setup = Setup()
-        setup.readiness.prefetch_origins = 16
         setup.readiness.downloader.ready_at = (  # type: ignore[method-assign]
             lambda key, *_: float("inf") if key.startswith("h") else 0.0
         )
@@ -539,7 +465,6 @@ class TestPrefetch:
 
     def test_what_is_kept_ahead_is_bounded(self) -> None:
         setup = Setup()
-        setup.readiness.prefetch_origins = 16
         setup.readiness.kept_origins = 50
         setup.readiness.downloader.ready_at = (  # type: ignore[method-assign]
             lambda key, *_: float("inf") if key.startswith("h") else 0.0
@@ -566,7 +491,7 @@ class TestPrefetch:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Nobody has been asked for those; they are bounded all the same."""
-        monkeypatch.setattr("scrapy_rep.queue.asking._RECOUNT_SECONDS", 0.0)
+        monkeypatch.setattr("scrapy_rep.queue.lane_order._RECOUNT_SECONDS", 0.0)
         setup = Setup()
         setup.readiness.concurrent_fetches = 8
         setup.readiness.queued = {f"h{number}.example" for number in range(100)}

@@ -86,20 +86,14 @@ class Pacing:
         self._decisions = decisions
         self.downloader = Downloader(crawler)
         self.gate: Gate | None = None
-        self._listeners: list[Callable[[str], None]] = []
         self._has_asked = False
         self._said: Lru[Origin, float] = Lru(_SAID_OCTETS)
         # A delay means the same at all times, and to each request of an origin.
         self._lasting = lru_cache(_LASTING_COUNT)(lambda delay: self._found(Asked(delay), 0.0))
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
-    def listen(self, listener: Callable[[str], None]) -> None:
-        """Call a function with each host whose turn has become free."""
-        self._listeners.append(listener)
-        VISITS.listen(listener)
-
     def _spider_closed(self) -> None:
-        VISITS.leave(self, self._listeners)
+        VISITS.leave(self)
 
     # What policies ask for
 
@@ -158,7 +152,7 @@ class Pacing:
     # When an origin may be visited
 
     def ready_at(self, policy: Policy) -> float:
-        """When an origin may be visited, monotonic seconds; `EVENT` until listeners hear of it."""
+        """When an origin may be visited, monotonic seconds; `EVENT` while another visits it."""
         asked = policy.asked_of()
         if not VISITS and not asked.crawl_delay and asked.request_rate is None:
             return NEVER

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import Request
@@ -108,20 +108,14 @@ class Visits(threading.local):
 
     def __init__(self) -> None:
         self._hosts: dict[str, _Host] = {}
-        self._listeners: list[Callable[[str], None]] = []
         self._sweep_at = _FEW
 
     def __bool__(self) -> bool:
         """Whether any host asks for a delay."""
         return bool(self._hosts)
 
-    def listen(self, listener: Callable[[str], None]) -> None:
-        """Call a function with each host whose turn has become free."""
-        self._listeners.append(listener)
-
-    def leave(self, by: object, listeners: Iterable[Callable[[str], None]]) -> None:
-        """A crawl has ended: forget what it asks for, and stop calling these functions."""
-        self._listeners = [one for one in self._listeners if one not in listeners]
+    def leave(self, by: object) -> None:
+        """A crawl has ended: forget what it asks for."""
         for host in list(self._hosts.values()):
             host.asks = {key: ask for key, ask in host.asks.items() if key[1] != id(by)}
             self._look_at(host)
@@ -224,8 +218,6 @@ class Visits(threading.local):
     def _end(self, host: _Host) -> None:
         host.visit = None
         self._next(host)
-        for listener in self._listeners:
-            listener(host.name)
 
     def _next(self, host: _Host) -> None:
         """Give the turn to the first that waits, or look again when that may be possible."""

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 from scrapy.pqueues import QueueProtocol
@@ -36,12 +36,10 @@ from scrapy_rep.pace.downloader import EVENT, leave_inherited_slot
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError
 
-from .asking import Asking
-from .lanes import Lane, Lanes, SlotLanes
-from .readiness import OriginState, Outlook, Readiness
+from .lane_order import Asking, Lane, Lanes, Later, SlotLanes, Turns
+from .readiness import READY, OriginState, Outlook, Readiness
 from .stock import Stocks
 from .targets import target_named, target_of
-from .turns import Later, Turns
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -50,7 +48,7 @@ if TYPE_CHECKING:
 
 
 _FAILURES = 100  # requests that one call of `pop` may find lost
-_LOOK_SECONDS = 1.0  # how soon a turn is missed that ended without an event
+_LOOK_SECONDS = 0.2  # how soon the end of a turn is seen that another crawl or a file of ours had
 _STUCK_SECONDS = 5.0  # until a lane whose disk is full is tried again
 
 
@@ -65,17 +63,9 @@ class RepPriorityQueue:
     """
 
     @classmethod
-    def from_crawler(
-        cls,
-        crawler: Crawler,
-        downstream_queue_cls: type[QueueProtocol],
-        key: str,
-        startprios: dict[str, Iterable[int]] | None = None,
-        *,
-        start_queue_cls: type[QueueProtocol] | None = None,
-    ) -> Self:
+    def from_crawler(cls, crawler: Crawler, *arguments: Any, **named: Any) -> Self:
         """Build from a crawler, as Scrapy's scheduler does."""
-        return cls(crawler, downstream_queue_cls, key, startprios, start_queue_cls=start_queue_cls)
+        return cls(crawler, *arguments, **named)
 
     def __init__(
         self,
@@ -98,14 +88,12 @@ class RepPriorityQueue:
         self.key = key
         self._stocks = Stocks(crawler, downstream_queue_cls, start_queue_cls, key)
         self._readiness = readiness or Readiness.from_crawler(crawler)
-        self._readiness.listen(self._origin_settled, self._host_free)
+        self._readiness.listen(self._origin_settled)
         self._lanes = Lanes()
-        self._turns: Turns[SlotLanes] = Turns()
-        self._later: Later[Lane | SlotLanes] = Later()
-        self._asking: Asking[Lane] = Asking(self._readiness)
-        self._paced: dict[str, dict[Lane, None]] = {}  # by host: until the request before ends
+        self._turns = Turns()
+        self._later = Later()
+        self._asking = Asking(self._readiness)
         self._changed: list[Lane | SlotLanes] = []  # whose place may be another now
-        self._settled: list[Origin] = []
         self._alarm: CallLaterResult | None = None
         self._alarm_at = EVENT
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -124,11 +112,10 @@ class RepPriorityQueue:
         """
         leave_inherited_slot(request)
         target = target_of(request)
-        lane = self._lanes.named(target.name)
+        lane = self._lanes.by_name.get(target.name)
         if lane is not None:
             lane.requests.push(request)
-            lane.count += 1
-            self._lanes.count += 1
+            self._lanes.recount(lane)
             return
         requests = self._stocks.open(target.name)
         try:
@@ -139,18 +126,18 @@ class RepPriorityQueue:
             else:
                 requests.close()
             raise
-        self._begin(self._lanes.add(target, requests), request)
+        self._look_at(self._lanes.add(target, requests))
+        self._ask_next()
 
     def pop(self) -> Request | None:
         """Hand out the next request; None while none can be sent, however many wait."""
         if not self._lanes.count:  # the engine asks again and again
             return None
         self._catch_up()
-        self._ask_ahead(is_needed=self._turns.least_active != 0)
         for _ in range(_FAILURES):
             lane = self._next()
             if lane is None:
-                self._ask_ahead(is_needed=True)  # for lanes that proved not to be ready
+                self._catch_up()  # with those that proved not to be ready
                 self._set_alarm()
                 return None
             request = self._take(lane)
@@ -160,29 +147,13 @@ class RepPriorityQueue:
         wake(self.crawler)  # go on later: the event loop has other work
         return None
 
-    def peek(self) -> Request | None:
-        """What `pop` would hand out now."""
-        self._catch_up()
-        for _ in range(_FAILURES):
-            lane = self._next()
-            if lane is None:
-                return None
-            request = lane.requests.take()
-            if request is not None:
-                lane.requests.put_back(request)
-                return request
-            self._lanes.recount(lane)
-            self._served(lane)
-            self._catch_up()
-        return None
-
     def close(self) -> dict[str, list[int]]:
         """Close all files; returns what `from_crawler` needs to open them again."""
         self._spider_closed()
-        state = self._stocks.close({lane.name: lane.requests for lane in self._lanes})
+        lanes = self._lanes.by_name
+        state = self._stocks.close({name: lane.requests for name, lane in lanes.items()})
         self._lanes, self._turns, self._later = Lanes(), Turns(), Later()
-        self._asking.clear()
-        self._paced.clear()
+        self._asking = Asking(self._readiness)
         self._changed.clear()
         return state
 
@@ -190,34 +161,22 @@ class RepPriorityQueue:
         return self._lanes.count
 
     def __contains__(self, slot: str) -> bool:
-        found = self._lanes.slot(slot)
+        found = self._lanes.slots.get(slot)
         return found is not None and found.lane_count > 0
 
     # Events
 
     def _origin_settled(self, origin: Origin) -> None:
-        lanes = self._asking.waiting_for(origin)
+        lanes = self._asking.settle(origin)
         for lane in lanes:
             self._outlook(lane)  # notes its pace now: the policy may be evicted at any time
-        if lanes:
-            self._settled.append(origin)
-            wake(self.crawler)
-
-    def _host_free(self, host: str) -> None:
-        if self._relook(host):
-            wake(self.crawler)
-
-    def _relook(self, host: str) -> bool:
-        """Look at the lanes that wait for a host's turn; whether there are any."""
-        lanes = self._paced.pop(host, {})
-        for lane in lanes:
-            lane.due_at = None
         self._changed += lanes
-        return bool(lanes)
+        if lanes:
+            wake(self.crawler)
 
     def _set_alarm(self) -> None:
         """Wake the engine when the first of those that wait for a time is due."""
-        times = (self._later.next_at, self._asking.look_at())
+        times = (self._later.next_at, self._asking.look_at)
         at = min((at for at in times if at is not None), default=EVENT)
         if at < self._alarm_at and not is_closing(self.crawler):
             self._spider_closed()
@@ -235,28 +194,15 @@ class RepPriorityQueue:
 
     # Lanes and slots
 
-    def _begin(self, lane: Lane, request: Request) -> None:
-        """A lane has its first request: it is put in its place, and its robots.txt fetched soon."""
-        self._look_at(lane)
-        if self._asking.unasked:
-            if self.key:
-                self._asking.remember(lane, request)
-            self._ask_ahead(is_needed=False, most=1)
-
     def _take(self, lane: Lane) -> Request | None:
         """Take the next request of the first lane; None if it is lost, or cannot be read now."""
         request = lane.requests.take()
         self._lanes.recount(lane)
         if request is not None:
-            self._lanes.hand_out(request, lane, time.monotonic())
-        self._served(lane)
-        return request
-
-    def _served(self, lane: Lane) -> None:
-        """A request was taken from the first lane of a slot: the lane goes behind the others."""
+            self._lanes.hand_out(request, lane)
         slot = lane.slot
         self._asking.age(lane)
-        slot.ready.popleft()
+        slot.ready.popleft()  # it goes behind the others
         if not lane.count:
             self._remove(lane)
         elif lane.requests.is_stuck:
@@ -265,10 +211,10 @@ class RepPriorityQueue:
             self._changed.append(lane)
         self._turns.drop(slot)
         self._changed.append(slot)
+        return request
 
     def _remove(self, lane: Lane) -> None:
         self._lanes.remove(lane)
-        self._asking.sample(lane)
         self._stocks.remove(lane.name, lane.requests)
 
     def _outlook(self, lane: Lane) -> Outlook:
@@ -282,27 +228,22 @@ class RepPriorityQueue:
         outlook = readiness.without_policy(lane.host) if origin is None else readiness.of(origin)
         if lane.is_fresh and outlook.state in (OriginState.UNASKED, OriginState.ASKED):
             outlook = readiness.without_policy(lane.host)
-        is_ready = outlook.state is OriginState.READY
-        if is_ready and self._lanes.has_out(lane.host) and readiness.is_paced(lane.host):
+        if outlook == READY and self._lanes.has_out(lane.host) and readiness.is_paced(lane.host):
             return Outlook(OriginState.PACED, EVENT)
         return outlook
 
     def _look_at(self, lane: Lane) -> None:
         """Put a lane in turn if it is ready, and among those that wait otherwise."""
         state, until = self._outlook(lane)
+        lane.is_paced = state is OriginState.PACED
         if state is OriginState.READY:
             lane.slot.ready.append(lane)
             self._place(lane.slot)
         elif state is OriginState.PACED:
-            if until == EVENT:
-                self._paced.setdefault(lane.host, {})[lane] = None
-                until = time.monotonic() + _LOOK_SECONDS
-            self._later.put(lane, until)
+            self._later.put(lane, until if until < EVENT else time.monotonic() + _LOOK_SECONDS)
         elif state is OriginState.UNASKED:
-            self._asking.age(lane)
             self._asking.put(lane)
         elif state is OriginState.ASKED:
-            self._asking.age(lane)
             self._asking.wait_for(lane)
         else:
             self._asking.age(lane)
@@ -313,7 +254,7 @@ class RepPriorityQueue:
         """Put a slot in turn if it could send a request; otherwise let it wait."""
         at = self._ready_at(slot) if slot.ready else EVENT
         if at <= time.monotonic():
-            self._turns.put(slot, len(slot.given))
+            self._turns.put(slot)
             return
         self._turns.drop(slot)
         if at < EVENT:
@@ -324,26 +265,24 @@ class RepPriorityQueue:
         return self._readiness.downloader.ready_at(slot.key, slot.given, slot.given_at)
 
     def _catch_up(self) -> None:
-        """Put lanes and slots in their places after events, and those whose time has come."""
+        """Put lanes and slots where they belong by now, and have more files fetched."""
         for lane in self._lanes.ended(self._readiness.downloader.active):
             self._changed.append(lane.slot)
-            if self._paced:
-                self._relook(lane.host)
-        while self._settled or self._changed:
-            settled, self._settled = self._settled, []
+            if lane.is_paced:
+                lane.is_paced, lane.due_at = False, None
+                self._changed.append(lane)
+        while self._changed:
             changed, self._changed = self._changed, []
-            for origin in settled:
-                changed += self._asking.settle(origin)
             for item in changed:
                 self._put_in_place(item)
         now = time.monotonic()
         while (due := self._later.pop(now)) is not None:
             self._put_in_place(due)
+        while self._ask_next():
+            pass
 
     def _put_in_place(self, item: Lane | SlotLanes) -> None:
         if isinstance(item, Lane):
-            if self._paced:
-                self._paced.get(item.host, {}).pop(item, None)
             self._look_at(item)
         else:
             self._place(item)
@@ -362,40 +301,22 @@ class RepPriorityQueue:
                 return lane
         return None
 
-    # robots.txt, ahead of need
-
-    def _ask_ahead(self, *, is_needed: bool, most: int | None = None) -> None:
-        """Fetch as many robots.txt as should be on their way, and at most `most` of them.
-
-        A few are always fetched ahead. More are fetched while they are needed: while no idle slot
-        is ready, so that requests could be sent but none may be.
-        """
-        asked_count = 0
-        while asked_count != most:
-            lane = self._asking.next(is_needed=is_needed)
-            if lane is None:
-                return
-            self._ask(lane)
-            asked_count += 1
-            if self._settled:
-                self._catch_up()
-                is_needed = is_needed and self._turns.least_active != 0
-
-    def _ask(self, lane: Lane) -> None:
-        """Fetch the robots.txt of a lane, if it still needs one."""
-        request = self._asking.sample(lane)
+    def _ask_next(self) -> bool:
+        """Fetch the robots.txt of the next lane that waits for that; whether there was one."""
+        lane = self._asking.next()
+        if lane is None:
+            return False
         if self._outlook(lane).state is not OriginState.UNASKED:
             self._look_at(lane)
-            return
-        if request is None:
-            request = lane.requests.sample()
-            self._lanes.recount(lane)
-            if not lane.count:
-                self._remove(lane)
-                return
-        self._asking.wait_for(lane)
-        assert lane.origin is not None  # noqa: S101 - a lane without one is always ready
-        self._readiness.ask(lane.origin, request)
+            return True
+        request = lane.requests.sample()
+        self._lanes.recount(lane)
+        if not lane.count:
+            self._remove(lane)
+        elif lane.origin is not None:
+            self._asking.wait_for(lane)
+            self._readiness.ask(lane.origin, request)
+        return True
 
 
 def _check(crawler: Crawler, key: str, startprios: object) -> None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from scrapy_rep.policy import Policy
 
-_KEPT_ORIGINS = 1000
 _FAILED_OCTETS = 1 << 24  # for some 80,000 origins whose file was found unreachable
 
 
@@ -70,8 +69,6 @@ class Readiness:
         policies: those of the crawl; None if nothing judges its requests.
         pacing: the paces that policies ask for.
         concurrent_fetches: how many robots.txt may be fetched at a time.
-        prefetch_origins: how many of them ahead of need.
-        kept_origins: how many origins may be known ahead, without a request handed out since.
     """
 
     def __init__(self, crawler: Crawler, middleware: RepMiddleware | None = None) -> None:
@@ -82,11 +79,8 @@ class Readiness:
         self.pacing = middleware.pacing if middleware else None
         self.downloader = middleware.pacing.downloader if middleware else Downloader(crawler)
         self._hold_seconds = settings.unreachable_hold_seconds if settings else 0.0
-        self.prefetch_origins = _PREFETCHED
         self.concurrent_fetches = settings.concurrent_fetches if settings else 0
-        self.kept_origins = _KEPT_ORIGINS
         self._failed_at: Lru[Origin, float] = Lru(_FAILED_OCTETS)
-        self._has_failed = False  # any origin, ever
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -96,13 +90,10 @@ class Readiness:
             middleware = crawler.get_downloader_middleware(RepMiddleware)
         return cls(crawler, middleware)
 
-    def listen(
-        self, origin_settled: Callable[[Origin], None], host_free: Callable[[str], None]
-    ) -> None:
-        """Call functions with each origin whose policy came, and each host whose turn is free."""
-        if self.policies is not None and self.pacing is not None:
+    def listen(self, origin_settled: Callable[[Origin], None]) -> None:
+        """Call a function with each origin whose policy came."""
+        if self.policies is not None:
             self.policies.listen(origin_settled)
-            self.pacing.listen(host_free)
 
     def of(self, origin: Origin | None) -> Outlook:
         """The state of an origin; O(1).
@@ -114,9 +105,7 @@ class Readiness:
             return READY
         # The request that is handed out renews the policy: it knows which proxy to use.
         policy = self.policies.peek(origin, renew=False)
-        held_until = 0.0
-        if policy is not None and (policy.is_unreachable or self._has_failed):
-            held_until = self._held_until(policy)
+        held_until = 0.0 if policy is None else self._held_until(policy)
         if held_until and held_until > time.time():
             return Outlook(OriginState.HELD, _monotonic(held_until))
         # A policy that held requests may stay in memory for a moment after its end.
@@ -146,15 +135,9 @@ class Readiness:
 
     def tell_of_wait(self, origin: Origin | None, outlook: Outlook, count: int) -> None:
         """Log that so many requests wait for a time."""
-        text = _WAITS.get(outlook.state)
-        if text is not None:
-            logger.info(
-                text,
-                origin,
-                outlook.until - time.monotonic(),
-                count,
-                extra=self._journal.extra,
-            )
+        if outlook.state in _WAITS:
+            seconds = outlook.until - time.monotonic()
+            logger.info(_WAITS[outlook.state], origin, seconds, count, extra=self._journal.extra)
 
     def _held_until(self, policy: Policy) -> float:
         """Until when requests are kept because only a failure disallows them; 0 for not at all.
@@ -173,7 +156,6 @@ class Readiness:
         failed_at = now if known is None else min(known, now)  # the clock may have been set back
         retry_at = min(policy.due_at, policy.usable_until)
         is_soon = retry_at <= failed_at + self._hold_seconds
-        self._has_failed = True
         if failed_at != known:
             self._failed_at.put(policy.origin, failed_at, 200)
         if known is None and is_soon:

@@ -1,12 +1,24 @@
 """The requests of each lane, in memory or in a folder of the `JOBDIR`.
 
-After a peek, some queues on disk write the next request over the data that is there. So what must
-be known of a queued request is remembered when the request is pushed, or its file is closed and
-opened after the peek. To take a request out and push it again would lose it with a crash between.
+A lane's queue is Scrapy's queue for one host. That keeps a queue for each priority, of a class that
+a setting names, on disk each in a file. `Files` takes the place of that class on disk, and wraps
+each of its queues in a `GuardedQueue`. That raises nothing but ValueError in `push`: the scheduler
+then keeps the request in memory.
+
+A failure is counted, and logged once per file. A file that cannot be read is renamed, so that the
+next one can take its name; it stays in the `JOBDIR` as `<name>.damaged-<time>`.
+
+After a peek, some queues on disk write the next request over the data that is there. So the file is
+closed and opened after it.
 """
 
 from __future__ import annotations
 
+import errno
+import logging
+import re
+import sqlite3
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from operator import itemgetter
@@ -14,15 +26,187 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from scrapy.pqueues import QueueProtocol, ScrapyPriorityQueue
+from scrapy.utils.misc import build_from_crawler
 
-from .files import Damage, Files, is_exhausted, priorities_in
+from scrapy_rep import stats
+
 from .targets import folder_of
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from .files import GuardedQueue
+logger = logging.getLogger(__name__)
+
+_TOLD = 20  # files that the log names; a disk that fails has thousands
+_TRIES = 12  # how often a request is read from a full disk
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE})
+_WRONG_KIND = frozenset({errno.EINVAL, errno.EISDIR, errno.ENOTDIR})
+_PRIORITY = re.compile(r"(-?\d+)s?")
+
+
+class Damage:
+    """The failures of the files of one queue.
+
+    Attributes:
+        stuck_count: how often a queue had a request, but could not return it then.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.stuck_count = 0
+        self._crawler = crawler
+        self._keys: set[str] = set()
+
+    def has(self, *keys: str) -> bool:
+        """Whether any of these files failed."""
+        return not self._keys.isdisjoint(keys)
+
+    def found(self, key: str, error: object, lost_count: int = 0) -> None:
+        """Count a file that failed and the requests that it lost, and log it once."""
+        if lost_count:
+            self._crawler.stats.inc_value(stats.LOST, lost_count)
+        if key in self._keys:
+            return
+        self._keys.add(key)
+        self._crawler.stats.inc_value(stats.DAMAGED)
+        if len(self._keys) > _TOLD:
+            return
+        logger.error(
+            "The queue %s failed: %s. The requests in it are lost, and no others%s",
+            key,
+            _words(error),
+            "; further ones are only counted" if len(self._keys) == _TOLD else "",
+            extra={"spider": self._crawler.spider},
+        )
+
+
+class Files:
+    """Makes guarded queues; `build_from_crawler` takes it for a class."""
+
+    def __init__(self, kind: Any, damage: Damage) -> None:
+        self.kind = kind
+        self.damage = damage
+
+    def from_crawler(self, crawler: Crawler, key: str) -> GuardedQueue:
+        """The queue of a path."""
+        return GuardedQueue(self, crawler, key)
+
+
+class GuardedQueue:
+    """One queue; when it fails, only its own requests are lost.
+
+    It keeps a count of its own: counting may take a query to the disk, and may fail.
+    """
+
+    __slots__ = ("_count", "_files", "_key", "_queue", "_tries")
+
+    def __init__(self, files: Files, crawler: Crawler, key: str) -> None:
+        self._files = files
+        self._key = key
+        self._count = 0
+        self._tries = _TRIES
+        self._queue: Any = None
+        _remove_empty(key)
+        try:
+            self._open(crawler)
+        except Exception as error:
+            # If the process has too many files open, the file is sound, but nothing else works.
+            if _is_exhausted(error):
+                raise
+            files.damage.found(key, error)
+            if _is_damage(error):
+                _set_aside(key)
+                with suppress(Exception):
+                    self._open(crawler)
+
+    def _open(self, crawler: Crawler) -> None:
+        queue: Any = build_from_crawler(self._files.kind, crawler, self._key)
+        self._count = len(queue)
+        self._queue = queue
+
+    def __len__(self) -> int:
+        return self._count
+
+    def push(self, request: Request) -> None:
+        """Take a request in.
+
+        Raises:
+            ValueError: it cannot be written to disk.
+        """
+        if self._queue is None:
+            raise ValueError(f"{self._key} cannot be opened")
+        try:
+            self._queue.push(request)
+        except ValueError:
+            raise
+        except Exception as error:
+            if isinstance(error, (OSError, sqlite3.Error)):
+                self._files.damage.found(self._key, error)
+            raise ValueError(f"{self._key}: {_words(error)}") from error
+        self._count += 1
+
+    def pop(self) -> Request | None:
+        """The next request; None if there is none, if it was lost, or if it cannot be read now."""
+        if self._queue is None:
+            return None
+        try:
+            request: Request | None = self._queue.pop()
+        except Exception as error:  # noqa: BLE001 - a damaged file may lead to any
+            self._failed(error)
+            return None
+        if request is None:
+            self._failed(None)
+            return None
+        self._count -= 1
+        self._tries = _TRIES
+        return request
+
+    def peek(self) -> Request | None:
+        """The next request. On disk, close the queue then: some write over their data otherwise."""
+        request: Request | None = None if self._queue is None else self._queue.peek()
+        return request
+
+    def close(self) -> None:
+        """Close the file; an empty one is deleted."""
+        queue, self._queue = self._queue, None
+        if queue is None:
+            return
+        try:
+            queue.close()
+        except Exception as error:  # noqa: BLE001 - a full disk may lead to any
+            self._files.damage.found(self._key, error)
+
+    def _failed(self, error: Exception | None) -> None:
+        """Find out what a failed read has lost: one request, none yet, or all of them."""
+        left = self._left()
+        is_patient = error is not None and _is_full(error)
+        if left is not None and left < self._count:
+            lost_count, self._count = self._count - left, left
+            self._files.damage.found(self._key, error or "it held no request", lost_count)
+        elif left == 0 == self._count:
+            return
+        elif is_patient and self._tries:
+            self._files.damage.stuck_count += 1
+            self._tries -= 1
+            self._files.damage.found(self._key, error)
+        else:
+            self._give_up(error or "it holds less than it says")
+
+    def _left(self) -> int | None:
+        """How many requests the queue says it holds; None if it fails to say."""
+        with suppress(Exception):
+            return len(self._queue)
+        return None
+
+    def _give_up(self, error: object) -> None:
+        self._files.damage.found(self._key, error, self._count)
+        self._count = 0
+        queue, self._queue = self._queue, None
+        with suppress(Exception):
+            queue.close()
+        if _is_damage(error):
+            _set_aside(self._key)
 
 
 class Stock(ScrapyPriorityQueue):
@@ -31,25 +215,16 @@ class Stock(ScrapyPriorityQueue):
     def __init__(
         self,
         crawler: Crawler,
-        files: Files,
-        start_files: Files | None,
+        kinds: tuple[Any, Any],
+        damage: Damage,
         folder: str,
         priorities: Iterable[int],
     ) -> None:
-        self._damage = files.damage
-        self._in_hand: Request | None = None  # one that was taken out and put back: the next one
+        self._damage = damage
         self.is_stuck = False
         self._opened: list[QueueProtocol] | None = None  # while files are opened
-        super().__init__(
-            crawler,
-            cast("type[QueueProtocol]", files),
-            folder,
-            priorities,
-            start_queue_cls=cast("type[QueueProtocol] | None", start_files),
-        )
-
-    def __len__(self) -> int:
-        return super().__len__() + (self._in_hand is not None)
+        kind, start_kind = kinds
+        super().__init__(crawler, kind, folder, priorities, start_queue_cls=start_kind)
 
     def init_prios(self, startprios: Iterable[int]) -> None:
         """Open the files of these priorities; those that hold nothing are closed and deleted.
@@ -86,8 +261,6 @@ class Stock(ScrapyPriorityQueue):
         try:
             super().push(request)
         except OSError as error:
-            if not self.key:
-                raise
             raise ValueError(f"{self.key}: {error}") from error
 
     def take(self) -> Request | None:
@@ -96,9 +269,6 @@ class Stock(ScrapyPriorityQueue):
         Also None if it cannot be read now; then `is_stuck` is set.
         """
         self.is_stuck = False
-        if self._in_hand is not None:
-            request, self._in_hand = self._in_hand, None
-            return request
         before = self._damage.stuck_count
         try:
             found = self.pop()
@@ -109,36 +279,11 @@ class Stock(ScrapyPriorityQueue):
         self.is_stuck = self._damage.stuck_count != before
         return found
 
-    def put_back(self, request: Request) -> None:
-        """Make a request that was taken out the next one again; it stays in memory."""
-        self._in_hand = request
-
     def sample(self) -> Request | None:
-        """One of the requests, which stays in the queue; None if none can be read.
+        """One of the requests, which stays in the queue; None if none can be looked at.
 
-        Of a queue on disk, the files are closed and opened after the look. A request that cannot be
-        looked at is taken out and pushed again, and lost if the crawl is killed between the two. In
-        a first-in-first-out queue, it is the last of its priority then.
+        Of a queue on disk, the files are closed and opened after the look.
         """
-        if self._in_hand is None:
-            seen = self._seen()
-            if seen is not None or not self.key:
-                return seen
-        elif not self.key:
-            return self._in_hand
-        request = self.take()
-        if request is None:
-            return None
-        try:
-            self.push(request)
-        except Exception:  # noqa: BLE001 - the disk is full, say; that is logged already
-            self.put_back(request)
-        else:
-            self._reopen()
-        return request
-
-    def _seen(self) -> Request | None:
-        """The next request, by a look that takes nothing; None if its queue has no such look."""
         # Scrapy's own `peek` fails where a priority has no requests left.
         queues = [
             (priority, queue)
@@ -158,8 +303,7 @@ class Stock(ScrapyPriorityQueue):
                 self._reopen()
 
     def _reopen(self) -> None:
-        count = len(self)
-        priorities = self.close()
+        count, priorities = len(self), self.close()
         self._forget()
         try:
             self.init_prios(priorities)
@@ -168,14 +312,10 @@ class Stock(ScrapyPriorityQueue):
 
     def close(self) -> list[int]:
         """Close all files; returns the priorities of those that are left."""
-        request, self._in_hand = self._in_hand, None
         try:
-            if request is not None:
-                self.push(request)
-                request = None
             return super().close()
         except Exception as error:  # noqa: BLE001 - the other stocks have to be closed too
-            self._damage.found(self.key, error, int(request is not None))
+            self._damage.found(self.key, error)
             return list(self.queues)
 
     def _forget(self) -> None:
@@ -190,10 +330,10 @@ class Stocks:
     def __init__(self, crawler: Crawler, kind: Any, start_kind: Any, key: str) -> None:
         self._crawler = crawler
         self._key = key
-        damage = Damage(crawler)
-        self._damage = damage
-        self._files = Files(kind, damage, is_on_disk=bool(key))
-        self._start_files = start_kind and Files(start_kind, damage, is_on_disk=bool(key))
+        self._damage = damage = Damage(crawler)
+        self._kinds = kind, start_kind
+        if key:
+            self._kinds = Files(kind, damage), start_kind and Files(start_kind, damage)
         self._unopened: dict[str, list[int]] = {}
 
     def open(self, name: str) -> Stock:
@@ -204,7 +344,7 @@ class Stocks:
         """
         folder = self._folder(name)
         try:
-            return self._stock(folder, priorities_in(folder) if folder else ())
+            return self._stock(folder, _priorities_in(folder) if folder else ())
         except OSError as error:
             raise ValueError(f"{folder}: {error}") from error
 
@@ -221,7 +361,7 @@ class Stocks:
             known = sorted({int(priority) for priority in priorities})
             stock = self._stock(folder, known)
         except Exception as error:
-            if is_exhausted(error):
+            if _is_exhausted(error):
                 raise
             self._damage.found(folder, error)
             return None
@@ -249,7 +389,51 @@ class Stocks:
         return state
 
     def _stock(self, folder: str, priorities: Iterable[int]) -> Stock:
-        return Stock(self._crawler, self._files, self._start_files, folder, priorities)
+        return Stock(self._crawler, self._kinds, self._damage, folder, priorities)
 
     def _folder(self, name: str) -> str:
         return f"{self._key}/{folder_of(name)}" if self._key else ""
+
+
+def _priorities_in(folder: str) -> list[int]:
+    """The priorities whose files a killed crawl has left in a folder."""
+    with suppress(OSError):
+        found = [_PRIORITY.fullmatch(path.name) for path in Path(folder).iterdir()]
+        return sorted({int(name[1]) for name in found if name is not None})
+    return []
+
+
+def _remove_empty(key: str) -> None:
+    """Delete a file without a single octet, which a killed crawl has left."""
+    with suppress(OSError, ValueError):
+        path = Path(key)
+        if path.is_file() and not path.stat().st_size:
+            path.unlink()
+
+
+def _set_aside(key: str) -> None:
+    with suppress(OSError, ValueError):
+        Path(key).rename(f"{key}.damaged-{time.time_ns()}")
+
+
+def _is_full(error: Exception) -> bool:
+    """Whether the disk is full or the database is busy: a later try may succeed."""
+    if isinstance(error, sqlite3.OperationalError):
+        return True
+    return isinstance(error, OSError) and error.errno in _FULL
+
+
+def _is_exhausted(error: Exception) -> bool:
+    """Whether the process or the system has too many files open."""
+    return isinstance(error, OSError) and error.errno in _EXHAUSTED
+
+
+def _is_damage(error: object) -> bool:
+    """Whether the content of the file is wrong, and not the disk or a permission."""
+    if isinstance(error, OSError):
+        return error.errno in _WRONG_KIND
+    return not isinstance(error, sqlite3.OperationalError)
+
+
+def _words(error: object) -> str:
+    return f"{type(error).__name__}: {error}" if isinstance(error, Exception) else str(error)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import lru_cache
 from hashlib import md5
 from typing import NamedTuple
 
 from scrapy import Request
 
-from scrapy_rep.engine.origins import origin_from
-from scrapy_rep.meta import EXEMPT, is_exempt
+from scrapy_rep.engine.origins import origin_of
+from scrapy_rep.meta import is_exempt
 from scrapy_rep.pace.downloader import SLOT, slot_key
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.paths import is_robots_txt
 
-_BASE_CHARACTERS = 1000  # longer ones are not kept: no host has such a name
 _NAME_OCTETS = 255  # the longest name of a folder that file systems take
 _CUT_OCTETS = 100  # longer names are cut to this
 
@@ -38,27 +36,13 @@ class Target(NamedTuple):
 
 
 def target_of(request: Request) -> Target:
-    """Where a request goes.
-
-    Most requests share what their URLs begin with, up to the path, and then need no further look.
-    """
-    url, meta = request.url, request.meta
-    is_usual = SLOT not in meta and EXEMPT not in meta and not is_robots_txt(url)
-    target = _target_from(url[: url.find("/", 8) + 1]) if is_usual else None  # the third slash
-    if target is not None:
-        return target
+    """Where a request goes."""
     origin = None
-    if not is_exempt(request) and not is_robots_txt(url):
+    if not is_exempt(request) and not is_robots_txt(request.url):
         with suppress(InvalidUri):
-            origin = Origin.of(url)
-    return Target.of(origin, slot_key(request))
-
-
-@lru_cache(maxsize=1 << 10)
-def _target_from(base: str) -> Target | None:
-    """Where requests go if their URLs begin like this; None if that takes another look."""
-    origin = None if len(base) > _BASE_CHARACTERS else origin_from(base)
-    return None if origin is None else Target.of(origin, origin.host)
+            origin = origin_of(request.url)
+    is_usual = origin is not None and SLOT not in request.meta
+    return Target.of(origin, origin.host if origin and is_usual else slot_key(request))
 
 
 def target_named(name: str) -> Target:
@@ -78,16 +62,9 @@ def folder_of(name: str) -> str:
 
     Only a name that is too long for file systems is cut; Scrapy's queue does not find that one.
     """
-    safe, mark = _safe(name), _mark(name)
+    safe = "".join(c if c.isalnum() or c in "-._" else "_" for c in name)
+    mark = f"-{md5(name.encode(), usedforsecurity=False).hexdigest()}"
     octets = safe.encode()
     if len(octets) + len(mark) > _NAME_OCTETS:
         safe = octets[:_CUT_OCTETS].decode(errors="ignore")
     return safe + mark
-
-
-def _safe(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-._" else "_" for c in name)
-
-
-def _mark(name: str) -> str:
-    return f"-{md5(name.encode(), usedforsecurity=False).hexdigest()}"

@@ -1,0 +1,286 @@
+"""The requests that wait, in lanes, and the orders in which lanes wait.
+
+There is a lane for each origin and slot. It waits for a fetch of its robots.txt (`Asking`), for a
+time (`Later`), or for its slot to have a turn (`Turns`).
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from scrapy import Request
+
+from scrapy_rep.pace.downloader import NEVER
+from scrapy_rep.protocol.access.origin import Origin
+
+from .stock import Stock
+from .targets import Target
+
+if TYPE_CHECKING:
+    from .readiness import Readiness
+
+_KEPT_ORIGINS = 1000  # that may wait for their first request with a known robots.txt
+_RECOUNT_SECONDS = 0.2  # how often the fetches that are queued in slots are counted
+_PARKED_FACTOR = 16  # bounds all fetches, those that are queued in slots included
+
+
+class Lane:
+    """The requests of one origin that go through one slot.
+
+    Attributes:
+        name: the name of its folder, and of its entry in the state that is written to disk.
+        origin: the robots.txt of this origin judges them; None if nothing judges them.
+        host: where they go, as far as is known.
+        slot: the slot that they go through.
+        requests: where they are kept.
+        count: how many there are.
+        due_at: the time that it waits for, if it waits for one; see `Later`.
+        is_fresh: whether its robots.txt has come, and it was not served since.
+        is_paced: whether it waits for the delay of its host, or for the turn of another request.
+    """
+
+    __slots__ = (
+        *("count", "due_at", "host", "is_fresh", "is_paced"),
+        *("name", "origin", "requests", "slot"),
+    )
+
+    def __init__(self, target: Target, slot: SlotLanes, requests: Stock) -> None:
+        self.name = target.name
+        self.origin = target.origin
+        self.host = slot.key if target.origin is None else target.origin.host
+        self.slot = slot
+        self.requests = requests
+        self.count = len(requests)
+        self.due_at: float | None = None
+        self.is_fresh = False
+        self.is_paced = False
+
+
+class SlotLanes:
+    """The lanes of one slot, and those whose requests may be handed out, in turn.
+
+    Attributes:
+        key: the key of the slot.
+        lane_count: how many lanes there are.
+        ready: the lanes whose requests may be handed out, in turn.
+        given: the requests that were handed out and have not ended.
+        given_at: when the last of them was handed out; monotonic seconds.
+        due_at: the time that the slot waits for, if it waits for one; see `Later`.
+        rank: how many requests it had out when it got its turn; None while it has none.
+    """
+
+    __slots__ = ("due_at", "given", "given_at", "key", "lane_count", "rank", "ready")
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.lane_count = 0
+        self.ready: deque[Lane] = deque()
+        self.given: set[Request] = set()
+        self.given_at = NEVER
+        self.due_at: float | None = None
+        self.rank: int | None = None
+
+
+class Lanes:
+    """All lanes of a queue, by name and by slot.
+
+    Attributes:
+        count: how many requests there are in all lanes.
+        by_name: the lanes by name.
+        slots: by key, the slots that have lanes, or requests that were handed out.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.by_name: dict[str, Lane] = {}
+        self.slots: dict[str, SlotLanes] = {}
+        self._given: dict[Request, Lane] = {}  # handed out, and not ended
+        self._out: Counter[str] = Counter()  # how many of them there are, by host
+
+    def add(self, target: Target, requests: Stock) -> Lane:
+        """Make a lane of some requests."""
+        slot = self.slots.get(target.key)
+        if slot is None:
+            slot = self.slots[target.key] = SlotLanes(target.key)
+        lane = self.by_name[target.name] = Lane(target, slot, requests)
+        slot.lane_count += 1
+        self.count += lane.count
+        return lane
+
+    def recount(self, lane: Lane) -> None:
+        """Count again what a lane holds: taking a request out of it may have cost more."""
+        left = len(lane.requests)
+        self.count -= lane.count - left
+        lane.count = left
+
+    def remove(self, lane: Lane) -> None:
+        """Remove a lane that is empty."""
+        del self.by_name[lane.name]
+        lane.slot.lane_count -= 1
+        self._drop_unused(lane.slot)
+
+    def hand_out(self, request: Request, lane: Lane) -> None:
+        """A request was handed out."""
+        lane.slot.given.add(request)
+        lane.slot.given_at = time.monotonic()
+        self._given[request] = lane
+        self._out[lane.host] += 1
+
+    def has_out(self, host: str) -> bool:
+        """Whether a request to a host was handed out, and has not ended."""
+        return host in self._out
+
+    def ended(self, active: Collection[Request]) -> list[Lane]:
+        """Forget the requests that ended; returns their lanes. O(handed out and not ended)."""
+        lanes = []
+        for request in self._given.keys() - active:
+            lane = self._given.pop(request)
+            lane.slot.given.discard(request)
+            self._out[lane.host] -= 1
+            if not self._out[lane.host]:
+                del self._out[lane.host]
+            lanes.append(lane)
+            self._drop_unused(lane.slot)
+        return lanes
+
+    def _drop_unused(self, slot: SlotLanes) -> None:
+        if not slot.lane_count and not slot.given:
+            self.slots.pop(slot.key, None)
+
+
+class Turns:
+    """The slots that may be served now: the least active first, the equally active in turn.
+
+    Every operation costs O(1) in the number of slots. Finding the first costs one step for each
+    count that occurs, and no more counts occur than requests are under way.
+    """
+
+    def __init__(self) -> None:
+        self._by_active: dict[int, OrderedDict[SlotLanes, None]] = {}
+
+    def put(self, slot: SlotLanes) -> None:
+        """Put a slot behind all that are as active; one that is among them already stays there."""
+        active_count = len(slot.given)
+        if slot.rank != active_count:
+            self.drop(slot)
+            slot.rank = active_count
+            self._by_active.setdefault(active_count, OrderedDict())[slot] = None
+
+    def drop(self, slot: SlotLanes) -> None:
+        """Remove a slot, if it is there."""
+        if slot.rank is not None:
+            peers = self._by_active[slot.rank]
+            del peers[slot]
+            if not peers:
+                del self._by_active[slot.rank]
+            slot.rank = None
+
+    def first(self) -> SlotLanes | None:
+        """The slot whose turn it is; None without one."""
+        return next(iter(self._by_active[min(self._by_active)])) if self._by_active else None
+
+
+class Later:
+    """The lanes and slots that wait for a time. Each operation costs O(log n).
+
+    Each `put` takes one entry of memory until its time comes.
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, Lane | SlotLanes]] = []
+        self._number = 0
+
+    def put(self, item: Lane | SlotLanes, due_at: float) -> None:
+        """Let an item wait until then, and not for the time that it waited for before."""
+        if item.due_at == due_at:
+            return
+        item.due_at = due_at
+        self._number += 1
+        heapq.heappush(self._heap, (due_at, self._number, item))
+
+    def pop(self, now: float) -> Lane | SlotLanes | None:
+        """Remove and return an item whose time has come; None if there is none."""
+        while self._heap and self._heap[0][0] <= now:
+            due_at, _, item = heapq.heappop(self._heap)
+            if item.due_at == due_at:
+                item.due_at = None
+                return item
+        return None
+
+    @property
+    def next_at(self) -> float | None:
+        """The time of the first item; None without one."""
+        while self._heap and self._heap[0][2].due_at != self._heap[0][0]:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+
+class Asking:
+    """The lanes that wait for a fetch of their robots.txt, in order, and for its answer.
+
+    Files are fetched ahead of need, so that the delay of an origin passes while others are served.
+    So many fetches are under way at a time (`REP_CONCURRENT_FETCHES`), until many origins whose
+    robots.txt is known wait for their first request.
+
+    A fetch that is queued in a downloader slot does not count: a few slow hosts would keep all
+    others from being fetched. These are counted a few times a second at most.
+    """
+
+    def __init__(self, readiness: Readiness) -> None:
+        self._readiness = readiness
+        self._unasked: deque[Lane] = deque()
+        self._asked: dict[Origin, list[Lane]] = {}
+        self._fresh_count = 0
+        self._parked_count = 0
+        self._recount_at = 0.0
+
+    def put(self, lane: Lane) -> None:
+        """Let a lane wait for the fetch of its robots.txt, behind the others."""
+        self.age(lane)
+        self._unasked.append(lane)
+
+    def wait_for(self, lane: Lane) -> None:
+        """Let a lane wait for its robots.txt, which is being fetched."""
+        assert lane.origin is not None  # noqa: S101 - others are always ready
+        self.age(lane)
+        self._asked.setdefault(lane.origin, []).append(lane)
+
+    def settle(self, origin: Origin) -> list[Lane]:
+        """Remove and return the lanes that waited for an origin's robots.txt, which has come."""
+        lanes = self._asked.pop(origin, [])
+        for lane in lanes:
+            self._fresh_count += not lane.is_fresh
+            lane.is_fresh = True
+        return lanes
+
+    def age(self, lane: Lane) -> None:
+        """Note that a lane was served, or has to wait again: it is not fresh any more."""
+        self._fresh_count -= lane.is_fresh
+        lane.is_fresh = False
+
+    def next(self) -> Lane | None:
+        """The lane whose robots.txt should be fetched now; None for none."""
+        most, count = self._readiness.concurrent_fetches, len(self._asked)
+        if not self._unasked or self._fresh_count >= _KEPT_ORIGINS:
+            return None
+        if count >= most and (count >= _PARKED_FACTOR * most or count - self._parked() >= most):
+            return None
+        return self._unasked.popleft()
+
+    @property
+    def look_at(self) -> float | None:
+        """When to count again, where no event tells of a free place; None where events do."""
+        is_full = len(self._asked) >= self._readiness.concurrent_fetches
+        return time.monotonic() + _RECOUNT_SECONDS if self._unasked and is_full else None
+
+    def _parked(self) -> int:
+        """How many of the fetches are queued in a slot."""
+        now = time.monotonic()
+        if now >= self._recount_at:
+            self._parked_count = sum(map(self._readiness.is_queued, self._asked))
+            self._recount_at = now + _RECOUNT_SECONDS
+        return self._parked_count
