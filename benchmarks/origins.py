@@ -3,9 +3,9 @@
     python benchmarks/origins.py [--origins 100000] [--stores memory sqlite]
 
 A real crawl, with the middleware, its policies and its store as they are, in a process of its own
-per store. The network alone is played: `Fetcher.fetch` gives a file of about 1,000 octets that is
-another for each origin, one in ten is a 404 and one in fifty a failure. A spider comes to a policy
-for each origin, 50 at a time, and judges a URL by it.
+per store. The network alone is played: `FileFetch.attempt` gives a file of about 1,000 octets that
+is another for each origin, one in ten is a 404 and one in fifty a failure. A spider comes to a
+policy for each origin, 50 at a time, and judges a URL by it.
 
 At each tenth of the way it prints the process's resident memory, of which *anonymous* is what the
 process holds, and *file* what of SQLite's memory map happens to be resident: the system's cache of
@@ -32,10 +32,9 @@ from scrapy import Spider
 from scrapy.crawler import AsyncCrawlerProcess
 
 from scrapy_rep.crawl import policy_for
-from scrapy_rep.fetching.fetcher import Fetcher
+from scrapy_rep.fetching.file_fetch import FileFetch
 from scrapy_rep.protocol.access.events import Failure
-from scrapy_rep.protocol.access.knowledge import Answer
-from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.knowledge import Answer, Copy
 
 AT_A_TIME = 50
 STEPS = 10
@@ -45,9 +44,10 @@ _LINES = "User-agent: *\nCrawl-delay: 1\n" + "".join(
 )
 
 
-async def played(self: Fetcher, origin: Origin, *_: Any, **__: Any) -> Answer:  # noqa: ARG001
+async def played(self: FileFetch, copy: Copy | None) -> Answer:  # noqa: ARG001
     """An answer without a network."""
     await asyncio.sleep(0)
+    origin = self.origin
     number = int(origin.host.partition(".")[0][1:])
     hops = (origin.robots_txt_uri,)
     if number % 50 == 1:
@@ -104,7 +104,7 @@ def measure(store: str, count: int) -> bool:
     """Crawl in this process; whether memory stayed flat."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "robots.sqlite")
-        Fetcher.fetch = played  # type: ignore[method-assign]
+        FileFetch.attempt = played  # type: ignore[method-assign]
         process = AsyncCrawlerProcess(
             {
                 "ADDONS": {"scrapy_rep.Addon": 500},

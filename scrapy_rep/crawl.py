@@ -24,15 +24,24 @@ async def policy_for(crawler: Crawler, url: str) -> Policy:
         ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
         InvalidUri: robots.txt does not govern the scheme of the URL, or the URL has no host.
     """
-    policies = policies_of(crawler, "policy_for")
+    middleware = middleware_of(crawler, "policy_for")
     origin = Origin.of(url)
     if origin is None:
         raise InvalidUri(f"{url!r}: robots.txt governs http, https and ftp URLs only")
-    return await policies.get(origin)
+    return await middleware.policy_for(origin)
 
 
 def policies_of(crawler: Crawler, asker: str) -> Policies:
     """The policies of a crawl that has begun; `asker` is named in the error.
+
+    Raises:
+        ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
+    """
+    return middleware_of(crawler, asker).policies
+
+
+def middleware_of(crawler: Crawler, asker: str) -> RepMiddleware:
+    """The middleware of a crawl that has begun; `asker` is named in the error.
 
     Raises:
         ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
@@ -43,4 +52,4 @@ def policies_of(crawler: Crawler, asker: str) -> Policies:
             f"{asker} needs RepMiddleware: set ROBOTSTXT_OBEY = True and "
             'ADDONS = {"scrapy_rep.Addon": 500}'
         )
-    return middleware.policies
+    return middleware

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
+    from scrapy_rep.pages.reservations import Reservations
+    from scrapy_rep.protocol.access.origin import Origin
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +96,11 @@ class RepMiddleware:
             from scrapy_rep.pace.redis_gate import RedisGate
 
             self.pacing.gate = RedisGate(crawler, link_of(crawler, settings.redis_url))
-        self.policies.visitable_at = self.pacing.visitable_at
+        self._reservations: Reservations | None = None
+        if settings.tdmrep:
+            from scrapy_rep.pages.reservations import Reservations  # few crawls ask for the file
+
+            self._reservations = Reservations(crawler, settings, self.policies, self.pacing)
         self._pages = pages_of(
             crawler, lambda judge: judge(crawler, settings, self.policies, self.judge)
         )
@@ -124,6 +130,8 @@ class RepMiddleware:
 
     async def _spider_closed(self, reason: str = "") -> None:
         await self._decisions.notices.finish()
+        if self._reservations is not None:
+            await self._reservations.close()
         await self.policies.close()
         await self._decisions.leave(reason)
 
@@ -131,7 +139,7 @@ class RepMiddleware:
         with suppress(InvalidUri):
             origin = origin_of(request.url)
             if origin is not None and not is_robots_txt(request.url):
-                self.policies.saw_answer(origin, response.status)
+                self.policies.fetching.saw_answer(origin, response.status)
 
     def _request_scheduled(self, request: Request) -> None:
         """Drop a request that is known to be disallowed before it is queued (`REP_FILTER_LINKS`).
@@ -192,7 +200,15 @@ class RepMiddleware:
         if verdict is not None and not verdict.allowed and self._is_undecided(request, verdict):
             return self._put_back(request)
         self._decisions.judged(request, verdict, meta)
+        if self._reservations is not None:
+            await self._reserve(request, self._reservations)
         return await self._go_on(request)
+
+    async def _reserve(self, request: Request, reservations: Reservations) -> None:
+        """Learn what the tdmrep.json of an origin says, before a page of it is asked for."""
+        policy = self.policy_of(request)
+        if policy is not None:
+            await reservations.add_to(policy, request)
 
     async def _take_own_turn(self, request: Request) -> None:
         """Have a file of ours keep the pace of its origin; it goes before pages that wait."""
@@ -201,7 +217,7 @@ class RepMiddleware:
         if origin is None or (policy is None and self.pacing.is_idle):
             return
         ask = Ask(origin, 0.0) if policy is None else self.pacing.ask_of(policy)
-        is_awaited = partial(self.policies.is_awaited, origin)
+        is_awaited = partial(self._is_awaited, origin)
         with request.meta[MARK].in_line(ask.seconds):
             await self.pacing.turn(request, ask, is_urgent=True, is_awaited=is_awaited)
 
@@ -209,6 +225,19 @@ class RepMiddleware:
         """Let a request pass; at once, unless there is no last look at it."""
         looking = None if self._looks_last else self._last_look(request)
         return None if looking is None else await looking
+
+    def _is_awaited(self, origin: Origin) -> bool:
+        """Whether a request waits for a file of an origin."""
+        reservations = self._reservations
+        is_reserving = reservations is not None and reservations.is_awaited(origin)
+        return is_reserving or self.policies.is_awaited(origin)
+
+    async def policy_for(self, origin: Origin) -> Policy:
+        """The policy of an origin, with what its tdmrep.json says if the user wants that."""
+        policy = await self.policies.get(origin)
+        if self._reservations is not None:
+            await self._reservations.add_to(policy)
+        return policy
 
     def _last_look(self, request: Request) -> Awaitable[Request | None] | None:
         """Judge a request again that would leave as another crawler, and have it wait its turn."""
@@ -257,6 +286,8 @@ class RepMiddleware:
         first = request.meta.get(VERDICT)
         if not self._decisions.is_dry_run or first is None or first.allowed:
             self._decisions.judged(request, verdict, request.meta, is_again=True)
+        if self._reservations is not None:
+            await self._reserve(request, self._reservations)
         return None
 
     def _warn_of_header(self, request: Request) -> None:

@@ -18,26 +18,24 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
 from scrapy.utils.asyncio import run_in_thread
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.announcements import Announcements
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.decisions import Decisions
 from scrapy_rep.engine.journal import Journal
-from scrapy_rep.engine.loops import Places, within
-from scrapy_rep.engine.origins import origin_of
+from scrapy_rep.engine.loops import Places
 from scrapy_rep.engine.state import is_closing, is_running
 from scrapy_rep.engine.waiting import SharedWork
-from scrapy_rep.fetching.exchanges import Exchanges, LateError, NotNeededError
+from scrapy_rep.fetching.context import FetchContext
+from scrapy_rep.fetching.file_fetch import FileFetch, NotNeededError
 from scrapy_rep.overrides import Override
 from scrapy_rep.policy import (
     GAVE_UP,
@@ -50,13 +48,11 @@ from scrapy_rep.policy import (
 )
 from scrapy_rep.protocol.access.events import Failure, Meaning
 from scrapy_rep.protocol.access.exchange import PolicyOptions, Standing, learn, standing
-from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Step
+from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge
 from scrapy_rep.protocol.access.lifetime import LEAST_SECONDS
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.reading import Reading, digest_of
-from scrapy_rep.reservations import SCHEMES, UNASKED, Reservations, Tdmrep
 from scrapy_rep.robotparser import ParserChoice
 
 if TYPE_CHECKING:
@@ -72,7 +68,11 @@ _FINISH_SECONDS = 2.0  # time to release leases when the crawl ends
 
 
 class Policies:
-    """The policies of one crawl."""
+    """The policies of one crawl.
+
+    Attributes:
+        fetching: what its fetches share.
+    """
 
     def __init__(
         self,
@@ -85,38 +85,22 @@ class Policies:
         self._settings = settings
         self._identity = identity
         self._parser = ParserChoice(crawler)
-        self._exchanges = Exchanges(crawler, settings, identity)
-        self._reservations = (
-            Reservations(crawler, settings, self._exchanges) if settings.tdmrep else None
-        )
-        self._reserving: dict[Origin, Policy] = {}  # whose tdmrep.json is on its way
-        self.visitable_at: Callable[[Policy], float] = lambda _: 0.0  # of Pacing, which is above us
+        self.fetching = FetchContext.of(crawler, settings, identity)
         self._kept: Lru[Origin, Policy] = Lru(settings.memory_octets)
         self._kept_at = 0.0
         self._work: SharedWork[Origin, Policy] = SharedWork()
         self._journal = Journal(crawler)
-        self._tasks: set[Deferred[None]] = set()
         self._listeners: list[Callable[[Origin], None]] = []
         self._decisions = decisions
         self._notices = decisions.notices
         self._announcements = Announcements(crawler, self._notices)
-        self._unread: set[Origin] = set()  # whose file came, and is being read
         self._thread = Places(1)  # more would take the processor from the loop
 
     async def close(self) -> None:
         """End the fetches that are under way, and close the store."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        with suppress(TimeoutError):
-            await within(_FINISH_SECONDS, _all_of(tasks))
-        for origin in self._work.under_way():  # a task cancelled before its turn never runs
+        for origin in await self._work.cancel(_FINISH_SECONDS):
             self._hand_out(self._refused(origin))
-        await self._exchanges.close()
-
-    def saw_answer(self, origin: Origin, status: int) -> None:
-        """Note that a page of an origin was answered: some policies depend on that."""
-        self._exchanges.saw_answer(origin, status)
+        await self.fetching.close()
 
     def peek(
         self, origin: Origin, request: Request | None = None, *, renew: bool = True
@@ -142,24 +126,15 @@ class Policies:
         return policy
 
     def known(self, origin: Origin) -> Policy | None:
-        """The newest policy that is in memory, though it may have ended, or be handed out soon."""
-        return self._reserving.get(origin) or self._kept.get(origin)
+        """The newest policy that is in memory, though it may have ended."""
+        return self._kept.get(origin)
 
     async def get(self, origin: Origin, request: Request | None = None) -> Policy:
         """The policy: from memory, or from one fetch that all requests meanwhile share.
 
         `request` is the one on whose behalf the file is fetched, if there is one.
         """
-        while True:
-            policy = await self._got(origin, request)
-            if policy.tdmrep is not UNASKED:  # of work that began before anybody wanted a page
-                return policy
-
-    async def _got(
-        self, origin: Origin, request: Request | None, *, is_for_redirect: bool = False
-    ) -> Policy:
-        """The policy; without its tdmrep.json if only a redirect is to be judged by it."""
-        policy = self.peek(origin, request, renew=not is_for_redirect) or self._unasked(origin)
+        policy = self.peek(origin, request) or self._unasked(origin)
         if policy is not None:
             return policy
         if self._work.waiting_count >= self._settings.unreachable_wait_count:
@@ -169,10 +144,8 @@ class Policies:
         # A request that serves the exchange itself, the log-in of a middleware say, would wait for
         # ever. It cannot be told from others, so every exchange ends.
         try:
-            start = partial(
-                self._start, origin, request, is_refresh=False, is_for_redirect=is_for_redirect
-            )
-            return await self._work.result(origin, start)
+            work = partial(self._settle, origin, request, is_refresh=False)
+            return await self._work.result(origin, work)
         except CancelledError:
             # Twisted's, which Scrapy takes for an error. Without a policy here, a spider's `start`
             # would break off when the crawl closes, and not go on to its end.
@@ -210,8 +183,8 @@ class Policies:
         return self._work.count_of(origin) > 0
 
     def is_queued(self, origin: Origin) -> bool:
-        """Whether the request for an origin's robots.txt is queued in the slot of a host."""
-        return self._exchanges.is_queued(origin)
+        """Whether the fetch of an origin's robots.txt only waits."""
+        return self.fetching.is_queued(origin)
 
     def ask(self, origin: Origin, request: Request | None) -> None:
         """Fetch a policy into memory for requests that wait elsewhere; listeners hear of its end.
@@ -224,15 +197,12 @@ class Policies:
             self._tell_listeners(origin)
             return
         self._journal.count(stats.PREFETCHED)
-        self._work.begin(origin)
-        self._start(origin, request, is_refresh=False)
+        self._work.start(origin, self._settle(origin, request, is_refresh=False))
 
     def _unasked(self, origin: Origin) -> Policy | None:
         """The policy that the user sets for an origin, instead of a fetch; None without one."""
         override = self._settings.overrides.match(origin)
         if override is None or override.preset is not None:
-            return None
-        if self._reservations is not None and not override.ignore:
             return None
         policy = self._overridden(origin, override)
         self._keep(policy)
@@ -243,28 +213,14 @@ class Policies:
     def _refresh(self, origin: Origin, request: Request | None) -> None:
         if not self._work.is_under_way(origin) and not is_closing(self._crawler):
             self._journal.count(stats.CACHE_REFRESHED)
-            self._work.begin(origin)
-            self._start(origin, request, is_refresh=True)
-
-    def _start(
-        self,
-        origin: Origin,
-        request: Request | None,
-        *,
-        is_refresh: bool,
-        is_for_redirect: bool = False,
-    ) -> None:
-        work = self._settle(origin, request, is_refresh=is_refresh, is_for_redirect=is_for_redirect)
-        task = deferred_from_coro(work)
-        self._tasks.add(task)  # or it would be collected while it runs
-        task.addBoth(lambda _: self._tasks.discard(task))
+            self._work.start(origin, self._settle(origin, request, is_refresh=True))
 
     def _given_up(self, origin: Origin) -> Policy:
         """The policy for a request that can wait no longer: that of a failure of our own."""
         self._journal.count(stats.CACHE_GAVE_UP)
         rules = self._rules_for(origin)
         known = learn(Knowledge(), Answer(Failure.LOCAL), time.time(), rules.limits)
-        stands = self._exchanges.standing(origin, known, rules)
+        stands = self.fetching.standing(origin, known, rules)
         return self._standing(origin, known, stands, Reading.of_nothing(origin), GAVE_UP)
 
     def _refused(self, origin: Origin) -> Policy:
@@ -282,35 +238,39 @@ class Policies:
             grown=self._recount,
         )
 
-    async def _settle(
-        self, origin: Origin, request: Request | None, *, is_refresh: bool, is_for_redirect: bool
-    ) -> None:
+    async def _settle(self, origin: Origin, request: Request | None, *, is_refresh: bool) -> None:
         """Get a policy, keep it, and give it to all who wait. Does not raise."""
         policy: Policy | None = None
-        otherwise = self._given_up
+        fetch: FileFetch | None = None
         try:
-            policy = await self._policy(origin, request, is_refresh=is_refresh)
-            if is_for_redirect:
-                policy.reserve(UNASKED)
-            else:
-                await self._reserve(policy, request, is_refresh=is_refresh)
+            rules = self._rules_for(origin)
+            fetch = FileFetch(
+                self.fetching,
+                origin,
+                rules,
+                request,
+                is_refresh=is_refresh,
+                is_awaited=partial(self.is_awaited, origin),
+            )
+            known = await fetch.result()
+            if fetch.is_late:
+                self._journal.count(stats.CACHE_GAVE_UP, self._work.count_of(origin))
+            source = NETWORK if fetch.steps else STORE
+            policy = await self._policy(origin, known, rules, request, source)
         except (NotNeededError, CancelledError) as error:  # Twisted's, which is an Exception
             logger.debug("%s is not fetched: %s", origin, error, extra=self._journal.extra)
-            otherwise = self._refused
         except Exception:
             logger.exception(
                 "Reading the robots.txt of %s failed, so every URL of it is disallowed",
                 origin,
                 extra=self._journal.extra,
             )
-            otherwise = self._refused
         finally:
             # This runs when the work is cancelled too, at the end of the loop: nobody is left
             # waiting.
-            if origin in self._unread:  # cancelled in the midst of it
-                self._unread.discard(origin)
-                otherwise = self._refused
-            policy = policy or self._still_usable(origin) or otherwise(origin)
+            if policy is None and fetch is not None:
+                self._tell_of_vain(fetch)
+            policy = policy or self._still_usable(origin) or self._refused(origin)
             # Otherwise a queue would fetch a file that holds for no time again and again, and never
             # hand out a request.
             policy.usable_until = max(policy.usable_until, time.time() + LEAST_SECONDS)
@@ -320,8 +280,7 @@ class Policies:
     def _hand_out(self, policy: Policy) -> None:
         """Keep a policy, and give it to all who wait, even if something else fails here."""
         try:
-            if policy.tdmrep is not UNASKED:
-                self._keep(policy)
+            self._keep(policy)
             self._tell(policy)
         finally:
             self._work.end(policy.origin, policy)
@@ -331,50 +290,14 @@ class Policies:
         if self._decisions.witness is not None:
             self._decisions.witness.learnt(policy)
 
+    def _tell_of_vain(self, fetch: FileFetch) -> None:
+        if fetch.steps and self._decisions.witness is not None:
+            self._decisions.witness.sent_in_vain(fetch.origin, fetch.steps)
+
     def _tell_of_file(self, body: bytes, sha256: str) -> str:
         if self._decisions.witness is not None:
             self._decisions.witness.read(body, sha256)
         return sha256
-
-    async def _reserve(self, policy: Policy, request: Request | None, *, is_refresh: bool) -> None:
-        """Have a policy know the tdmrep.json of its origin, if the user wants that."""
-        origin, before = policy.origin, self._kept.get(policy.origin)
-        if self._reservations is None or origin.scheme not in SCHEMES:
-            return
-        opens_at = self.visitable_at(policy)
-        if opens_at > time.time():
-            policy.reserve(Tdmrep(due_at=opens_at, usable_until=opens_at))
-            return
-        self._reserving[origin] = policy
-        try:
-            found = await self._reservations.of(
-                origin,
-                request,
-                None if before is None else before.tdmrep,
-                lambda url: self._permits(url, request),
-                is_refresh=is_refresh,
-                is_awaited=lambda: self._work.count_of(origin) > 0,
-            )
-        finally:
-            del self._reserving[origin]
-        policy.reserve(found)
-
-    async def _permits(self, url: str, request: Request | None) -> bool:
-        """Whether robots.txt lets a tdmrep.json be fetched; its redirects may leave the origin.
-
-        Two origins may redirect to each other: what waits for the tdmrep.json of its own origin
-        judges already, so that neither waits for the other. And an origin that is only redirected
-        to is asked for no tdmrep.json of its own: that may lead to a third, and so on for ever.
-        """
-        try:
-            origin = origin_of(url)
-        except InvalidUri:
-            return False
-        if origin is None:
-            return False
-        policy = self._reserving.get(origin) or self.peek(origin, renew=False)
-        policy = policy or await self._got(origin, request, is_for_redirect=True)
-        return policy.verdict(url).allowed and self.visitable_at(policy) <= time.time()
 
     def _tell_listeners(self, origin: Origin) -> None:
         for listener in self._listeners:
@@ -389,41 +312,23 @@ class Policies:
         policy.due_at = now + self._settings.rules.limits.retry_first_seconds
         return policy
 
-    async def _policy(self, origin: Origin, request: Request | None, *, is_refresh: bool) -> Policy:
-        override = self._settings.overrides.match(origin)
-        if override is not None and override.preset is None:
-            return self._overridden(origin, override)
-        rules = self._rules_for(origin)
-        steps: list[Step] = []
-        is_learnt = False
-        try:
-            known = await self._exchanges.settle(
-                origin,
-                rules,
-                request,
-                is_refresh=is_refresh,
-                is_awaited=lambda: self._work.count_of(origin) > 0,
-                steps=steps,
-            )
-            is_learnt = True
-        except LateError as late:
-            known = late.known
-            is_learnt = True
-            self._journal.count(stats.CACHE_GAVE_UP, self._work.count_of(origin))
-        finally:
-            if steps and not is_learnt and self._decisions.witness is not None:
-                self._decisions.witness.sent_in_vain(origin, steps)
-        stands = self._exchanges.standing(origin, known, rules)
+    async def _policy(
+        self,
+        origin: Origin,
+        known: Knowledge,
+        rules: PolicyOptions,
+        request: Request | None,
+        source: str,
+    ) -> Policy:
+        """The policy that follows from what is known; its file is read."""
+        stands = self.fetching.standing(origin, known, rules)
         if stands.meaning is None and known.copy is not None:
             # It expired while it was being stored. Those who waited for it use it all the same.
             stands = standing(known, known.copy.confirmed_at, rules)
         if known.copy is None or stands.meaning is not Meaning.RULES:
             reading = Reading.of_nothing(origin)
         else:
-            self._unread.add(origin)
             reading = await self._read(origin, known.copy, request)
-            self._unread.discard(origin)
-        source = NETWORK if steps else STORE
         policy = self._standing(origin, known, stands, reading, source)
         self._announcements.outage(policy, known)
         return policy
@@ -481,7 +386,7 @@ class Policies:
         body = override.text or b""
         robots_txt = parse(body, origin.robots_txt_uri)
         meaning = Meaning.ALLOW if override.ignore else Meaning.RULES
-        self._exchanges.overridden(origin, override.text)
+        self.fetching.overridden(origin, override.text)
         return Policy(
             origin,
             None,
@@ -507,9 +412,3 @@ class Policies:
         """Count the memory of a policy that has grown; others are evicted for it."""
         if self._kept.get(policy.origin) is policy:
             self._keep(policy)
-
-
-async def _all_of(tasks: Iterable[Deferred[None]]) -> None:
-    for task in tasks:
-        with suppress(Exception):
-            await maybe_deferred_to_future(task)

@@ -27,13 +27,13 @@ from scrapy_rep.protocol.tokens import ProductTokens, as_product_tokens, refuse_
 from scrapy_rep.protocol.usage.categories import NO_TOKENS, UsageTokens
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
 from scrapy_rep.reading import Reading
-from scrapy_rep.reservations import Tdmrep
 
 if TYPE_CHECKING:
     from scrapy_rep.analysis.findings import Finding
     from scrapy_rep.protocol.extensions.clean_params import CleanParams
     from scrapy_rep.protocol.usage.preference import UsagePreferences
     from scrapy_rep.protocol.usage.robots import FileUsage
+    from scrapy_rep.protocol.usage.tdmrep import Tdmrep
 
 _POLICY_OCTETS = 2500  # what a policy takes besides its file, roughly
 
@@ -89,7 +89,8 @@ class Policy:
         asked_at: when the site last answered, or failed to; POSIX seconds, 0 if it was not asked.
         due_at: when the file should be fetched again; POSIX seconds.
         usable_until: when the policy expires; POSIX seconds.
-        tdmrep: what is known of the origin's tdmrep.json; None without `REP_TDMREP`.
+        tdmrep: what is known of the origin's tdmrep.json, once a page of it is fetched or a spider
+            has the policy; None without `REP_TDMREP`.
     """
 
     __slots__ = (
@@ -362,12 +363,6 @@ class Policy:
             self._grown(self)
         return found
 
-    def reserve(self, tdmrep: Tdmrep) -> None:
-        """Know the origin's tdmrep.json, too: what expires first expires the policy."""
-        self.tdmrep = tdmrep
-        self.due_at = min(self.due_at, tdmrep.due_at)
-        self.usable_until = min(self.usable_until, tdmrep.usable_until)
-
     def asked_of(self, product_tokens: tuple[str, ...] | None = None) -> Asked:
         """How fast and when the site wants to be visited by this crawl, or by other tokens.
 
@@ -414,9 +409,8 @@ class Policy:
         usage = sum(one.kept_octets for one in self._usage.values())
         steps = sum(_STEP_OCTETS + len(step.uri) + len(step.location) for step in self.steps)
         answer = (self.origin.host, self.content_type, self.remark, *self.hops)
-        reserved = 0 if self.tdmrep is None else self.tdmrep.octets
         kept = _POLICY_OCTETS + sum(map(len, answer)) + self._reading.octets
-        return kept + usage + steps + reserved
+        return kept + usage + steps
 
     def _view(self, name: str) -> Any:
         return self._reading.view(name, lambda: self._grown(self))

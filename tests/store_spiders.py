@@ -12,7 +12,7 @@ from scrapy import Request, Spider
 
 from scrapy_rep.cache import sqlite
 from scrapy_rep.engine.loops import sleep
-from scrapy_rep.fetching import exchanges, keeper
+from scrapy_rep.fetching import context, keeper
 
 LEASE_SECONDS = 1.5
 
@@ -40,7 +40,7 @@ class StoppedSpider(Spider):
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
-        keeper.LEASE_SECONDS = exchanges.LEASE_SECONDS = LEASE_SECONDS  # type: ignore[attr-defined]
+        keeper.LEASE_SECONDS = context.LEASE_SECONDS = LEASE_SECONDS  # type: ignore[attr-defined]
         Path(self.pid_path).write_text(str(os.getpid()))
 
     async def start(self) -> AsyncIterator[Any]:

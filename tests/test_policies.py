@@ -1,4 +1,4 @@
-"""The policies of a crawl over exchanges that a test directs: who shares, waits and is told."""
+"""The policies of a crawl over fetches that a test directs: who shares, waits and is told."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from scrapy.utils.test import get_crawler
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep.decisions import Decisions
-from scrapy_rep.engine.slots import Slots
-from scrapy_rep.fetching.exchanges import LateError, NotNeededError
+from scrapy_rep.fetching.context import FetchContext
+from scrapy_rep.fetching.file_fetch import NotNeededError
 from scrapy_rep.identity import Identity
 from scrapy_rep.policies import Policies
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Failure, Meaning
-from scrapy_rep.protocol.access.exchange import PolicyOptions, Standing, learn, standing
+from scrapy_rep.protocol.access.exchange import PolicyOptions, learn
 from scrapy_rep.protocol.access.knowledge import Answer, Knowledge, Step
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.verdict import Reason
@@ -41,37 +41,38 @@ FOR_EVER = 1e6
 
 
 class Directed:
-    """Exchanges that come to what the test says, when it says so."""
+    """The fetches of a crawl, which come to what the test says, when it says so."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[Origin, bool]] = []
         self.requests: list[Request | None] = []
         self.is_awaited: Callable[[], bool] = lambda: False
-        self.overrides: list[tuple[Origin, bytes | None]] = []
         self.outcome: Knowledge | BaseException = file()
+        self.is_late = False
         self.sent: tuple[Step, ...] = ()
         self.go_on = asyncio.Event()
         self.go_on.set()
-        self.is_closed = False
         self.cancelled_count = 0
 
-    def overridden(self, origin: Origin, body: bytes | None) -> None:
-        self.overrides.append((origin, body))
-
-    async def settle(
+    def fetch(
         self,
+        context: FetchContext,
         origin: Origin,
         rules: PolicyOptions,
         request: Request | None,
         *,
         is_refresh: bool,
         is_awaited: Callable[[], bool],
-        steps: list[Step],
-    ) -> Knowledge:
+    ) -> Any:
+        """What stands for `FileFetch`."""
         self.asked.append((origin, is_refresh))
         self.requests.append(request)
         self.is_awaited = is_awaited
-        steps += self.sent
+        return SimpleNamespace(
+            origin=origin, steps=[*self.sent], is_late=self.is_late, result=self._result
+        )
+
+    async def _result(self) -> Knowledge:
         try:
             await self.go_on.wait()
         except asyncio.CancelledError:
@@ -80,15 +81,6 @@ class Directed:
         if isinstance(self.outcome, BaseException):
             raise self.outcome
         return self.outcome
-
-    def standing(self, origin: Origin, known: Knowledge, rules: PolicyOptions) -> Standing:
-        return standing(known, time.time(), rules)
-
-    def is_queued(self, origin: Origin) -> bool:
-        return False
-
-    async def close(self) -> None:
-        self.is_closed = True
 
 
 class Crawl:
@@ -106,9 +98,8 @@ class Crawl:
         identity = Identity(crawler)
         identity.open()
         rep = RepSettings.of(crawler.settings)
-        self.policies = Policies(crawler, rep, identity, Slots(crawler), Decisions(crawler))
-        self.exchanges = Directed()
-        self.policies._exchanges = self.exchanges  # type: ignore[assignment]
+        self.policies = Policies(crawler, rep, identity, Decisions(crawler))
+        self.fetches = Directed()
         self.heard: list[Origin] = []
         self.policies.listen(self.heard.append)
 
@@ -134,7 +125,10 @@ def in_a_crawl(
     """In a loop of its own: this thread has one already."""
 
     async def main() -> None:
-        await asyncio.wait_for(work(Crawl({"REP_STORE": "memory", **(settings or {})})), 20)
+        crawl = Crawl({"REP_STORE": "memory", **(settings or {})})
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("scrapy_rep.policies.FileFetch", crawl.fetches.fetch)
+            await asyncio.wait_for(work(crawl), 20)
 
     with ThreadPoolExecutor(1) as thread:
         thread.submit(asyncio.run, main()).result(timeout=30)
@@ -159,20 +153,20 @@ def is_closed_to_all(policy: Policy) -> bool:
 class TestSharing:
     def test_who_asks_meanwhile_shares_the_exchange(self) -> None:
         async def work(crawl: Crawl) -> None:
-            crawl.exchanges.go_on.clear()
+            crawl.fetches.go_on.clear()
             request = Request(SLASH)
             tasks = [asyncio.ensure_future(crawl.policies.get(ORIGIN, request)) for _ in range(3)]
             await turns()
             assert crawl.policies.is_asking(ORIGIN)
             assert not crawl.policies.is_asking(OTHER)
-            assert crawl.exchanges.is_awaited()
-            crawl.exchanges.go_on.set()
+            assert crawl.fetches.is_awaited()
+            crawl.fetches.go_on.set()
             found = await asyncio.gather(*tasks)
             assert is_read(found[0])
             assert found[1] is found[0]
             assert found[2] is found[0]
-            assert crawl.exchanges.asked == [(ORIGIN, False)]
-            assert crawl.exchanges.requests == [request]
+            assert crawl.fetches.asked == [(ORIGIN, False)]
+            assert crawl.fetches.requests == [request]
             assert (crawl.counted("cache/miss"), crawl.counted("cache/waited")) == (1, 2)
             assert crawl.heard == [ORIGIN]
             assert await crawl.policies.get(ORIGIN) is found[0], "from memory"
@@ -182,27 +176,27 @@ class TestSharing:
 
     def test_one_that_is_cancelled_ends_neither_the_exchange_nor_other_waits(self) -> None:
         async def work(crawl: Crawl) -> None:
-            crawl.exchanges.go_on.clear()
+            crawl.fetches.go_on.clear()
             first, second = (asyncio.ensure_future(crawl.policies.get(ORIGIN)) for _ in range(2))
             await turns()
             first.cancel()
             await turns()
             assert first.cancelled()
-            assert crawl.exchanges.is_awaited()
-            crawl.exchanges.go_on.set()
+            assert crawl.fetches.is_awaited()
+            crawl.fetches.go_on.set()
             assert is_read(await second)
 
         in_a_crawl(work)
 
     def test_an_exchange_whose_last_request_is_cancelled_is_not_awaited(self) -> None:
         async def work(crawl: Crawl) -> None:
-            crawl.exchanges.go_on.clear()
+            crawl.fetches.go_on.clear()
             only = asyncio.ensure_future(crawl.policies.get(ORIGIN))
             await turns()
             only.cancel()
             await turns()
-            assert not crawl.exchanges.is_awaited()
-            crawl.exchanges.go_on.set()
+            assert not crawl.fetches.is_awaited()
+            crawl.fetches.go_on.set()
             await turns()
             assert is_read(crawl.policies.peek(ORIGIN)), "it went on all the same"
 
@@ -229,17 +223,17 @@ class TestRefreshing:
             before.due_at = time.time() - 1
             assert crawl.policies.peek(ORIGIN, renew=False) is before
             await turns()
-            assert crawl.exchanges.asked == [(ORIGIN, False)]
-            crawl.exchanges.go_on.clear()
+            assert crawl.fetches.asked == [(ORIGIN, False)]
+            crawl.fetches.go_on.clear()
             request = Request(SLASH)
             for _ in range(3):
                 assert crawl.policies.peek(ORIGIN, request) is before
             await turns()
-            assert not crawl.exchanges.is_awaited()
-            assert crawl.exchanges.asked == [(ORIGIN, False), (ORIGIN, True)]
-            assert crawl.exchanges.requests == [None, request]
+            assert not crawl.fetches.is_awaited()
+            assert crawl.fetches.asked == [(ORIGIN, False), (ORIGIN, True)]
+            assert crawl.fetches.requests == [None, request]
             assert crawl.counted("cache/refreshed") == 1
-            crawl.exchanges.go_on.set()
+            crawl.fetches.go_on.set()
             await turns()
             after = crawl.policies.peek(ORIGIN)
             assert after is not before
@@ -253,7 +247,7 @@ class TestRefreshing:
             before.due_at = before.usable_until = time.time() - 1
             assert crawl.policies.peek(ORIGIN) is None
             assert await crawl.policies.get(ORIGIN) is not before
-            assert crawl.exchanges.asked == [(ORIGIN, False)] * 2
+            assert crawl.fetches.asked == [(ORIGIN, False)] * 2
 
         in_a_crawl(work)
 
@@ -265,7 +259,7 @@ class TestRefreshing:
             assert crawl.policies.peek(ORIGIN) is before
             crawl.policies.ask(OTHER, None)
             await turns()
-            assert crawl.exchanges.asked == [(ORIGIN, False)]
+            assert crawl.fetches.asked == [(ORIGIN, False)]
 
         in_a_crawl(work)
 
@@ -276,11 +270,11 @@ class TestRefreshing:
         async def work(crawl: Crawl) -> None:
             before = await crawl.policies.get(ORIGIN)
             before.due_at = time.time() - 1
-            crawl.exchanges.outcome = error
+            crawl.fetches.outcome = error
             for _ in range(3):
                 assert crawl.policies.peek(ORIGIN) is before
                 await turns()
-            assert crawl.exchanges.asked == [(ORIGIN, False), (ORIGIN, True)]
+            assert crawl.fetches.asked == [(ORIGIN, False), (ORIGIN, True)]
             assert 5 < before.due_at - time.time() < 8
 
         in_a_crawl(work, {"REP_RETRY_FIRST_SECONDS": 7.0})
@@ -290,7 +284,7 @@ class TestRefreshing:
         async def work(crawl: Crawl) -> None:
             before = await crawl.policies.get(ORIGIN)
             before.due_at = before.usable_until = time.time() - 1
-            crawl.exchanges.outcome = error
+            crawl.fetches.outcome = error
             assert is_closed_to_all(await crawl.policies.get(ORIGIN))
 
         in_a_crawl(work)
@@ -306,11 +300,11 @@ class TestRefreshing:
             clock = time.time
             monkeypatch.setattr(time, "time", lambda: clock() - back_seconds)
             assert (crawl.policies.peek(ORIGIN) is before) is is_used
-            crawl.exchanges.outcome = file()
+            crawl.fetches.outcome = file()
             again = await crawl.policies.get(ORIGIN)
             assert is_read(again)
             assert crawl.policies.peek(ORIGIN) is again, "and not fetched for each request"
-            assert crawl.exchanges.asked == [(ORIGIN, False)] * (1 if is_used else 2)
+            assert crawl.fetches.asked == [(ORIGIN, False)] * (1 if is_used else 2)
 
         in_a_crawl(work)
 
@@ -322,7 +316,7 @@ class TestRefreshing:
             assert again is not before
             assert again._reading is before._reading
             again.due_at = again.usable_until = 0.0
-            crawl.exchanges.outcome = file(b"User-agent: *\nDisallow: /\n")
+            crawl.fetches.outcome = file(b"User-agent: *\nDisallow: /\n")
             assert not (await crawl.policies.get(ORIGIN)).verdict(SLASH).allowed
 
         in_a_crawl(work)
@@ -336,7 +330,7 @@ def test_what_is_not_fetched_any_more_permits_nothing(
     """That the crawl ends is no event of the site's, whatever the policy says of failures."""
 
     async def work(crawl: Crawl) -> None:
-        crawl.exchanges.outcome = error
+        crawl.fetches.outcome = error
         assert is_closed_to_all(await crawl.policies.get(ORIGIN))
 
         def cancelled(*_: object) -> None:
@@ -351,7 +345,7 @@ def test_what_is_not_fetched_any_more_permits_nothing(
 
 def test_large_files_are_packed() -> None:
     async def work(crawl: Crawl) -> None:
-        crawl.exchanges.outcome = file(BODY + b"User-agent: other\nDisallow: /\n" * 5000)
+        crawl.fetches.outcome = file(BODY + b"User-agent: other\nDisallow: /\n" * 5000)
         found = await crawl.policies.get(ORIGIN)
         assert is_read(found)
         assert found.octets < 50_000
@@ -364,58 +358,20 @@ class TestAsking:
 
     def test_listeners_hear_of_the_end(self) -> None:
         async def work(crawl: Crawl) -> None:
-            crawl.exchanges.go_on.clear()
+            crawl.fetches.go_on.clear()
             request = Request(SLASH)
             for _ in range(2):
                 crawl.policies.ask(ORIGIN, request)
             await turns()
-            assert not crawl.exchanges.is_awaited()
+            assert not crawl.fetches.is_awaited()
             assert crawl.heard == []
-            crawl.exchanges.go_on.set()
+            crawl.fetches.go_on.set()
             await turns()
             assert crawl.heard == [ORIGIN]
-            assert crawl.exchanges.asked == [(ORIGIN, False)]
-            assert crawl.exchanges.requests == [request]
+            assert crawl.fetches.asked == [(ORIGIN, False)]
+            assert crawl.fetches.requests == [request]
             assert crawl.counted("queue/asked") == 1
             assert is_read(crawl.policies.peek(ORIGIN))
-
-        in_a_crawl(work)
-
-    def test_many_begin_together_while_the_loop_is_busy(self) -> None:
-        """The first ones at once, and all within a tenth of a second."""
-
-        async def work(crawl: Crawl) -> None:
-            origins = [Origin("https", f"{number}.example", 443) for number in range(20)]
-            crawl.exchanges.go_on.clear()
-            counts: list[int] = []
-            began = time.monotonic()
-            for origin in origins:
-                crawl.policies.ask(origin, None)
-                time.sleep(0.02)  # noqa: ASYNC251 - it is busy
-                await asyncio.sleep(0)
-                counts.append(len(crawl.exchanges.asked))
-            seconds = time.monotonic() - began
-            assert counts[:4] == [1, 2, 3, 4]
-            assert len(set(counts)) <= 5 + seconds / 0.1, "none by itself"
-            await turns()
-            assert [origin for origin, _ in crawl.exchanges.asked] == origins
-            crawl.exchanges.go_on.set()
-            await turns()
-            assert crawl.heard == origins
-
-        in_a_crawl(work)
-
-    def test_one_begins_in_the_next_turn_of_an_idle_loop(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("scrapy_rep.engine.gathering._IDLE_SECONDS", 60.0)  # any machine's
-
-        async def work(crawl: Crawl) -> None:
-            crawl.exchanges.go_on.clear()
-            for number in range(9):
-                crawl.policies.ask(Origin("https", f"{number}.example", 443), None)
-                await turns()
-                assert len(crawl.exchanges.asked) == number + 1
 
         in_a_crawl(work)
 
@@ -432,8 +388,7 @@ class TestAsking:
             assert policy.source == "override"
             assert await crawl.policies.get(ORIGIN) is policy
             await turns()
-            assert crawl.exchanges.asked == []
-            assert crawl.exchanges.overrides == [(ORIGIN, None)], "which an archive holds"
+            assert crawl.fetches.asked == []
 
         in_a_crawl(work, {"REP_OVERRIDES": {"example.com": "ignore"}})
 
@@ -441,7 +396,7 @@ class TestAsking:
 class TestFailing:
     def test_an_exchange_that_is_not_needed_any_more_is_a_failure_of_our_own(self) -> None:
         async def work(crawl: Crawl) -> None:
-            crawl.exchanges.outcome = NotNeededError("the crawl is closing")
+            crawl.fetches.outcome = NotNeededError("the crawl is closing")
             assert is_closed_to_all(await crawl.policies.get(ORIGIN))
             assert crawl.counted("cache/gave_up") == 1
 
@@ -452,9 +407,9 @@ class TestFailing:
     ) -> None:
         async def work(crawl: Crawl) -> None:
             limits = RepSettings.of(crawl.crawler.settings).rules.limits
-            crawl.exchanges.outcome = learn(Knowledge(), Answer(Failure.LOCAL), time.time(), limits)
+            crawl.fetches.outcome = learn(Knowledge(), Answer(Failure.LOCAL), time.time(), limits)
             assert (await crawl.policies.get(OTHER)).meaning is Meaning.ALLOW, "as errors mean here"
-            crawl.exchanges.outcome = KeyError("unthought-of")
+            crawl.fetches.outcome = KeyError("unthought-of")
             policy = await crawl.policies.get(ORIGIN)
             assert is_closed_to_all(policy)
             assert not policy.verdict(PRIVATE).allowed
@@ -469,11 +424,11 @@ class TestFailing:
 
     def test_one_that_is_late_counts_for_all_who_waited(self) -> None:
         async def work(crawl: Crawl) -> None:
-            crawl.exchanges.go_on.clear()
+            crawl.fetches.go_on.clear()
+            crawl.fetches.is_late = True
             tasks = [asyncio.ensure_future(crawl.policies.get(ORIGIN)) for _ in range(3)]
             await turns()
-            crawl.exchanges.outcome = LateError(file())
-            crawl.exchanges.go_on.set()
+            crawl.fetches.go_on.set()
             assert all(map(is_read, await asyncio.gather(*tasks))), "what was known holds"
             assert crawl.counted("cache/gave_up") == 3
 
@@ -485,7 +440,6 @@ class TestFailing:
             (NotNeededError("the crawl is closing"), True),
             (KeyError("unthought-of"), True),
             (None, False),
-            (LateError(Knowledge()), False),  # that it is late is learnt, with its steps
         ],
         ids=repr,
     )
@@ -499,11 +453,11 @@ class TestFailing:
                 read=lambda *_: None,
                 sent_in_vain=lambda origin, steps: told.append((origin, steps)),
             )
-            crawl.exchanges.sent = (sent,)
-            crawl.exchanges.outcome = outcome or file()
+            crawl.fetches.sent = (sent,)
+            crawl.fetches.outcome = outcome or file()
             policy = await crawl.policies.get(ORIGIN)
             assert policy.source == ("gave-up" if is_vain else "network")
-            crawl.exchanges.sent = ()
+            crawl.fetches.sent = ()
             policy = await crawl.policies.get(OTHER)
             assert policy.source == ("gave-up" if is_vain else "store")
 
@@ -512,7 +466,7 @@ class TestFailing:
 
     def test_too_many_that_wait_do_not(self) -> None:
         async def work(crawl: Crawl) -> None:
-            crawl.exchanges.go_on.clear()
+            crawl.fetches.go_on.clear()
             tasks = [asyncio.ensure_future(crawl.policies.get(ORIGIN)) for _ in range(2)]
             await turns()
             for origin in (ORIGIN, OTHER):
@@ -520,7 +474,7 @@ class TestFailing:
                 assert is_closed_to_all(policy)
                 assert policy.source == "gave-up"
             assert crawl.counted("cache/gave_up") == 2
-            crawl.exchanges.go_on.set()
+            crawl.fetches.go_on.set()
             assert all(map(is_read, await asyncio.gather(*tasks)))
             assert is_read(await crawl.policies.get(OTHER)), "there is room again"
 
@@ -528,7 +482,7 @@ class TestFailing:
 
     def test_what_expired_while_it_was_stored_is_used_by_those_who_waited(self) -> None:
         async def work(crawl: Crawl) -> None:
-            crawl.exchanges.outcome = file(lifetime=5.0, age=60.0)
+            crawl.fetches.outcome = file(lifetime=5.0, age=60.0)
             policy = await crawl.policies.get(ORIGIN)
             assert is_read(policy)
             assert 0.5 < policy.usable_until - time.time() < 2, "for a moment"
@@ -539,7 +493,7 @@ class TestFailing:
         async def work(crawl: Crawl) -> None:
             limits = RepSettings.of(crawl.crawler.settings).rules.limits
             answer = Answer(Failure.DNS, hops=(ORIGIN.robots_txt_uri,))
-            crawl.exchanges.outcome = learn(Knowledge(), answer, time.time(), limits)
+            crawl.fetches.outcome = learn(Knowledge(), answer, time.time(), limits)
             policy = await crawl.policies.get(ORIGIN)
             assert (policy.event, policy.meaning) == ("dns", Meaning.DISALLOW)
 
@@ -551,7 +505,7 @@ class TestFailing:
             limits = RepSettings.of(crawl.crawler.settings).rules.limits
             answer = Answer(503, hops=(ORIGIN.robots_txt_uri,))
             before = file(age=3 * 86_400)
-            crawl.exchanges.outcome = learn(before, answer, time.time(), limits)
+            crawl.fetches.outcome = learn(before, answer, time.time(), limits)
             policy = await crawl.policies.get(ORIGIN)
             assert policy.is_stale is is_used
             assert policy.meaning is (Meaning.RULES if is_used else Meaning.DISALLOW)
@@ -561,7 +515,7 @@ class TestFailing:
 
     def test_nothing_at_all_is_known(self, caplog: pytest.LogCaptureFixture) -> None:
         async def work(crawl: Crawl) -> None:
-            crawl.exchanges.outcome = Knowledge()
+            crawl.fetches.outcome = Knowledge()
             assert (await crawl.policies.get(ORIGIN)).meaning is Meaning.DISALLOW
 
         with caplog.at_level(logging.ERROR):
@@ -571,7 +525,7 @@ class TestFailing:
 
 def test_another_parser_decides_and_the_file_is_read_by_ours() -> None:
     async def work(crawl: Crawl) -> None:
-        crawl.exchanges.outcome = file(BODY + b"Sitemap: /a.xml\n")
+        crawl.fetches.outcome = file(BODY + b"Sitemap: /a.xml\n")
         policy = await crawl.policies.get(ORIGIN)
         assert is_read(policy)
         assert policy.verdict(SLASH).reason is Reason.OTHER_PARSER
@@ -595,7 +549,7 @@ class TestMemory:
 
     def test_a_policy_that_grows_makes_room(self) -> None:
         async def work(crawl: Crawl) -> None:
-            crawl.exchanges.outcome = file(b"a: b\n" * 5_000)
+            crawl.fetches.outcome = file(b"a: b\n" * 5_000)
             first = await crawl.policies.get(ORIGIN)
             second = await crawl.policies.get(OTHER)
             assert len(first.other_records) == 5_000
@@ -612,14 +566,13 @@ class TestMemory:
 class TestClosing:
     def test_exchanges_end_and_the_store_is_closed(self) -> None:
         async def work(crawl: Crawl) -> None:
-            crawl.exchanges.go_on.clear()
+            crawl.fetches.go_on.clear()
             waiting = asyncio.ensure_future(crawl.policies.get(ORIGIN))
             crawl.policies.ask(OTHER, None)
             await turns()
             crawl.close()
             await crawl.policies.close()
-            assert crawl.exchanges.is_closed
-            assert crawl.exchanges.cancelled_count == 2
+            assert crawl.fetches.cancelled_count == 2
             assert is_closed_to_all(await waiting), "nobody is left waiting"
             assert set(crawl.heard) == {ORIGIN, OTHER}
 
@@ -656,24 +609,6 @@ class TestClosing:
 
         in_a_crawl(work)
 
-    def test_what_is_gathered_never_begins(self) -> None:
-        async def work(crawl: Crawl) -> None:
-            crawl.exchanges.go_on.clear()
-            for number in range(4):
-                crawl.policies.ask(Origin("https", f"{number}.example", 443), None)
-            await turns()
-            crawl.policies.ask(OTHER, None)
-            waiting = asyncio.ensure_future(crawl.policies.get(OTHER))
-            await asyncio.sleep(0)
-            crawl.close()
-            await crawl.policies.close()
-            assert is_closed_to_all(await asyncio.wait_for(waiting, 5))
-            await turns()
-            assert len(crawl.exchanges.asked) == 4
-            assert OTHER in crawl.heard
-
-        in_a_crawl(work)
-
     def test_what_is_being_read_in_a_thread_permits_nothing(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -689,7 +624,7 @@ class TestClosing:
         monkeypatch.setattr(Reading, "prepare", held)
 
         async def work(crawl: Crawl) -> None:
-            crawl.exchanges.outcome = file(LARGE)
+            crawl.fetches.outcome = file(LARGE)
             waiting = asyncio.create_task(crawl.policies.get(ORIGIN))
             await asyncio.to_thread(began.wait, 10)
             crawl.close()
@@ -723,7 +658,7 @@ class TestLargeFiles:
         others = [("one",), ("two",), ("one",)]
 
         async def work(crawl: Crawl) -> None:
-            crawl.exchanges.outcome = file(LARGE)
+            crawl.fetches.outcome = file(LARGE)
             policy = await crawl.policies.get(ORIGIN)
             before = policy.octets
             assert [policy.is_ready_for(tokens) for tokens in others] == [False] * 3
@@ -740,7 +675,7 @@ class TestLargeFiles:
 
     def test_what_was_forgotten_is_read_again(self) -> None:
         async def work(crawl: Crawl) -> None:
-            crawl.exchanges.outcome = file(LARGE)
+            crawl.fetches.outcome = file(LARGE)
             policy = await crawl.policies.get(ORIGIN)
             for number in range(40):
                 tokens = (f"bot-{'x' * number}",)

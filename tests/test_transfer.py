@@ -14,6 +14,7 @@ import brotli
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scrapy import Request
 from scrapy.exceptions import ResponseDataLossError
 from scrapy.http import Headers, Response
 
@@ -67,7 +68,7 @@ def received(body: bytes, encoding: str, *, piece: int = 1 << 14) -> tuple[Trans
     """A transfer of a body piece by piece, until it has enough or there is no more."""
     headers = Headers({"Content-Encoding": encoding})
     transfer = Transfer(LIMIT)
-    transfer.begin(headers)
+    transfer.head_came(headers)
     came = b""
     for start in range(0, len(body), piece):
         came += body[start : start + piece]
@@ -375,7 +376,7 @@ def test_how_a_body_ended_is_told_by_its_head(
     """Where nothing else tells: what is not known to have an end of its own has none."""
     came = Response("http://h/robots.txt", status=status, headers=headers, protocol=protocol)
     transfer = Transfer(LIMIT)
-    transfer.begin(Headers())
+    transfer.head_came(Headers())
     assert transfer.ending(came) is expected
     if expected is not Ending.BROKEN:
         assert transfer.ending(came.replace(flags=["partial"])) is Ending.UNKNOWN
@@ -385,10 +386,10 @@ def test_a_handler_that_tells_of_an_end_by_closing_is_believed() -> None:
     """Twisted's does, and gives a constant of its own for a length that is not known."""
     came = Response("http://h/robots.txt", protocol="HTTP/1.1")
     transfer = Transfer(LIMIT)
-    transfer.begin(Headers(), object())
+    transfer.head_came(Headers(), object())
     assert (transfer.has_head, transfer.ending(came)) == (True, Ending.FRAMED)
     assert transfer.ending(came.replace(flags=["partial"])) is Ending.UNKNOWN
-    transfer.restart()
+    transfer.begin(Request("http://h/robots.txt"))
     assert (transfer.has_head, transfer.ending(came)) == (False, Ending.UNKNOWN)
 
 
@@ -403,13 +404,3 @@ def test_layers_of_codings_are_bounded(layers: int, is_read: bool) -> None:
         return
     with pytest.raises(UndecodableError, match="one over the other"):
         body_of(body, names)
-
-
-def test_only_what_was_sent_can_be_unanswered() -> None:
-    transfer = Transfer(1000)
-    is_unanswered = [transfer.is_unanswered]
-    transfer.sent_at = 1.0
-    is_unanswered.append(transfer.is_unanswered)
-    transfer.came(Response("https://example.com/robots.txt"))
-    is_unanswered.append(transfer.is_unanswered)
-    assert is_unanswered == [False, True, False]

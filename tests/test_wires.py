@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 from scrapy import Request
-from scrapy.core.downloader import Downloader
-from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 from twisted.internet.defer import succeed
@@ -22,9 +20,8 @@ from twisted.web._newclient import HTTP11ClientProtocol
 from twisted.web.client import URI as URI_OF_TWISTED
 
 from scrapy_rep.fetching import wires as module
-from scrapy_rep.fetching.connection import HEAD_OCTETS, Connection, OversizedAnswerError
-from scrapy_rep.fetching.transfer import MARK, Transfer
-from scrapy_rep.fetching.wires import Wires
+from scrapy_rep.fetching.transfer import HEAD_OCTETS, MARK, Connection, Transfer
+from scrapy_rep.fetching.wires import OversizedAnswerError, Wires
 from scrapy_rep.protocol.access.endings import Ending
 
 URI = "https://example.com/robots.txt"
@@ -87,7 +84,7 @@ class TestCarrying:
 
         async def answer(request: Request) -> Response:
             carried.append(module._carrying.get())
-            awaited.append(wires._awaited[URI])
+            awaited.append(wires.awaited[URI])
             return response
 
         carried: list[Any] = []
@@ -100,78 +97,19 @@ class TestCarrying:
         assert carried == [request.meta[MARK], None]
         assert awaited == [1, 0]
         assert handlers.seen == ["https", request, other]
-        assert URI not in wires._awaited
+        assert URI not in wires.awaited
 
     def test_two_that_are_awaited_at_once(self) -> None:
         wires = wires_of(Handlers())
         first, second = Transfer(LIMIT), Transfer(LIMIT)
         with wires._awaiting(URI, first):
             with wires._awaiting(URI, second):
-                assert wires._awaited[URI] == 2
+                assert wires.awaited[URI] == 2
                 assert module._carrying.get() is second
-            assert wires._awaited[URI] == 1
+            assert wires.awaited[URI] == 1
             assert module._carrying.get() is first
-        assert URI not in wires._awaited
+        assert URI not in wires.awaited
         assert module._carrying.get() is None
-
-    @pytest.mark.parametrize(("takes_seconds", "is_late"), [(0.05, False), (5.0, True)])
-    def test_a_handler_that_keeps_no_time_has_a_little_more(
-        self, takes_seconds: float, is_late: bool, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        async def answer(request: Request) -> Response:
-            await asyncio.sleep(takes_seconds)
-            return Response(URI)
-
-        monkeypatch.setattr(module, "_SLACK_SECONDS", 0.3)
-        handlers = Handlers(answer=answer)
-        wires_of(handlers)
-        fetch = lambda: handlers.download_request_async(ours(0.01))  # noqa: E731
-        if is_late:
-            with pytest.raises(TimeoutError):
-                run(fetch)
-        else:
-            assert run(fetch).url == URI
-
-    @pytest.mark.parametrize("is_subclass", [False, True])
-    def test_only_a_handler_that_is_known_to_keep_the_time_gets_no_second_timer(
-        self, is_subclass: bool, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        class Another(HTTP11DownloadHandler):
-            pass
-
-        async def answer(request: Request) -> Response:
-            tasks.append(asyncio.current_task())
-            return Response(URI)
-
-        async def fetch() -> None:
-            await handlers.download_request_async(request := ours(0.01))
-            tasks.append(asyncio.current_task())
-            assert request.meta[MARK].response.url == URI
-
-        tasks: list[Any] = []
-        handler: Any = (Another if is_subclass else HTTP11DownloadHandler).__new__(
-            Another if is_subclass else HTTP11DownloadHandler
-        )
-        handler._pool = None
-        handlers = Handlers(handler, answer)
-        wires_of(handlers)
-        run(fetch)
-        assert (tasks[0] is tasks[1]) is not is_subclass
-
-    @pytest.mark.parametrize(
-        "seconds", [None, 0, -1, "soon", [7], float("nan"), float("inf"), "not there"]
-    )
-    def test_without_a_time_a_handler_has_the_one_of_the_download(self, seconds: Any) -> None:
-        async def answer(request: Request) -> Response:
-            return Response(URI)
-
-        handlers = Handlers(answer=answer)
-        wires_of(handlers)
-        request = ours()
-        request.meta["download_timeout"] = seconds
-        if seconds == "not there":
-            del request.meta["download_timeout"]
-        assert run(lambda: handlers.download_request_async(request)).url == URI
 
     def test_an_answer_is_kept_with_headers_of_its_own(self) -> None:
         response = Response(URI, headers={"Content-Encoding": "gzip"}, flags=["one"])
@@ -188,30 +126,6 @@ class TestCarrying:
         kept = request.meta[MARK].response
         assert kept.headers.getlist("Content-Encoding") == [b"gzip"]
         assert kept.flags == ["one"]
-
-    def test_another_downloader_may_answer_without_a_handler(self) -> None:
-        handlers = Handlers()
-        assert not wires_of(handlers).sees_answers
-        crawler = get_crawler()
-        downloader = Downloader.__new__(Downloader)
-        downloader.handlers = Handlers()  # type: ignore[assignment]
-        crawler.engine = SimpleNamespace(downloader=downloader)  # type: ignore[assignment]
-        assert Wires.of(crawler).sees_answers
-
-    def test_whoever_takes_our_place_may_answer_without_us(self) -> None:
-        async def answer(request: Request) -> Response:
-            return Response(URI)
-
-        crawler = get_crawler()
-        downloader = Downloader.__new__(Downloader)
-        handlers: Any = Handlers()
-        downloader.handlers = handlers
-        crawler.engine = SimpleNamespace(downloader=downloader)  # type: ignore[assignment]
-        wires = Wires.of(crawler)
-        assert wires.sees_answers
-        handlers.download_request_async = answer
-        assert Wires.of(crawler) is wires
-        assert not wires.sees_answers
 
     def test_another_handler_for_ftp_is_asked(self) -> None:
         async def answer(request: Request) -> Response:
@@ -345,8 +259,7 @@ class TestTwisted:
             assert not wires.is_awaited(request)
             with wires._awaiting(target, Transfer(LIMIT)):
                 assert wires.is_awaited(request)
-        assert not wires.awaits
-        assert not wires._awaited
+        assert not wires.awaited
 
     def test_pages_have_none(self) -> None:
         wires, protocol = self.watched(Protocol())

@@ -23,16 +23,15 @@ from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.addon import Addon
+from scrapy_rep.crawl import policies_of
 from scrapy_rep.engine.loops import as_they_come, within
 from scrapy_rep.exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
-from scrapy_rep.fetching.fetcher import Fetcher
-from scrapy_rep.identity import Identity
+from scrapy_rep.fetching.file_fetch import FileFetch
 from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.access.knowledge import Answer, Copy
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import RepError
-from scrapy_rep.settings import RepSettings
 
 from .running import FOUND, INTERRUPTED, UNREACHABLE, Call, CommandError
 from .terminal import OutputError, safe
@@ -71,15 +70,15 @@ def ask(
         return f"fetching robots.txt, {len(found):,} of {len(wanted):,} done"
 
     async def work(crawler: Crawler) -> dict[Origin, Answer]:
-        identity, limits = Identity(crawler), RepSettings.of(crawler.settings)
-        identity.open()
-        fetcher = Fetcher(crawler, limits, identity)
+        fetching = policies_of(crawler, "this command").fetching
+        limits = fetching.settings
         seconds = limits.unreachable_wait_seconds + limits.fetch_line_seconds
 
         async def one(origin: Origin) -> None:
             began_at = time.monotonic()
             try:
-                answer = await within(seconds, fetcher.fetch(origin, (copies or {}).get(origin)))
+                fetch = FileFetch(fetching, origin, limits.rules, uses_store=False)
+                answer = await within(seconds, fetch.attempt((copies or {}).get(origin)))
             except TimeoutError:
                 found[origin] = Answer(Failure.LOCAL, hops=(origin.robots_txt_uri,))
             else:

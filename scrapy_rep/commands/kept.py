@@ -27,6 +27,7 @@ from scrapy_rep.fetching.chosen_store import (
     sqlite_store,
 )
 from scrapy_rep.identity import Identity
+from scrapy_rep.pages.reservations import rules_of as tdmrep_rules
 from scrapy_rep.policy import OVERRIDE, Policy
 from scrapy_rep.protocol.access.events import Failure, Meaning, name_of
 from scrapy_rep.protocol.access.exchange import Standing, learn, standing
@@ -35,7 +36,6 @@ from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.reading import Reading, digest_of
-from scrapy_rep.reservations import rules_of as tdmrep_rules
 from scrapy_rep.robotparser import ParserChoice
 from scrapy_rep.settings import RepSettings
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Generic, TypeVar
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Generic, TypeVar
 
-from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
+
+from .loops import within
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -25,10 +27,7 @@ class SharedWork(Generic[Key, Value]):
     def __init__(self) -> None:
         self.waiting_count = 0
         self._waiters: dict[Key, list[Deferred[Value]]] = {}
-
-    def under_way(self) -> list[Key]:
-        """The keys that there is work on."""
-        return list(self._waiters)
+        self._tasks: set[Deferred[None]] = set()
 
     def is_under_way(self, key: Key) -> bool:
         """Whether there is work on a key."""
@@ -38,9 +37,12 @@ class SharedWork(Generic[Key, Value]):
         """How many wait for the result of a key."""
         return len(self._waiters.get(key, ()))
 
-    def begin(self, key: Key) -> None:
-        """Work on a key begins; nobody waits for it yet."""
-        self._waiters[key] = []
+    def start(self, key: Key, work: Coroutine[Any, Any, None]) -> None:
+        """Begin work on a key, which calls `end` with its result."""
+        self._waiters.setdefault(key, [])
+        task = deferred_from_coro(work)
+        self._tasks.add(task)  # or it would be collected while it runs
+        task.addBoth(lambda _: self._tasks.discard(task))
 
     def end(self, key: Key, value: Value) -> None:
         """The work on a key has a result: give it to all who wait, unless they have one."""
@@ -48,8 +50,8 @@ class SharedWork(Generic[Key, Value]):
             if not waiter.called:
                 waiter.callback(value)
 
-    async def result(self, key: Key, start: Callable[[], None]) -> Value:
-        """The result of the work on a key; `start` starts that work if it is not under way.
+    async def result(self, key: Key, work: Callable[[], Coroutine[Any, Any, None]]) -> Value:
+        """The result of the work on a key; `work` makes that work if it is not under way.
 
         Raises:
             CancelledError: the one who waits was cancelled.
@@ -58,13 +60,23 @@ class SharedWork(Generic[Key, Value]):
         # awaits it, and None to the others.
         waiter: Deferred[Value] = Deferred()
         is_new = key not in self._waiters
-        if is_new:
-            self.begin(key)
-        self._waiters[key].append(waiter)  # before the start: the work may end within it
+        self._waiters.setdefault(key, []).append(waiter)  # the work may end within its start
         with self._waiting(key, waiter):
             if is_new:
-                start()
+                self.start(key, work())
             return await maybe_deferred_to_future(waiter)
+
+    async def cancel(self, limit_seconds: float) -> list[Key]:
+        """Cancel all work, and wait for its end; returns the keys that have no result even then.
+
+        Work that is cancelled before its turn never runs.
+        """
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        with suppress(TimeoutError):
+            await within(limit_seconds, _all_of(tasks))
+        return list(self._waiters)
 
     @contextmanager
     def _waiting(self, key: Key, waiter: Deferred[Value]) -> Iterator[None]:
@@ -76,3 +88,9 @@ class SharedWork(Generic[Key, Value]):
             waiters = self._waiters.get(key, [])
             if waiter in waiters:
                 waiters.remove(waiter)
+
+
+async def _all_of(tasks: Iterable[Deferred[None]]) -> None:
+    for task in tasks:
+        with suppress(Exception):
+            await maybe_deferred_to_future(task)

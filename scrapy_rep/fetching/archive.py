@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from scrapy_rep.identity import Identity
     from scrapy_rep.settings import RepSettings
 
-    from .course import Course
+    from .fetch_state import FetchState
     from .transfer import Transfer
 
 logger = logging.getLogger(__name__)
@@ -173,7 +173,9 @@ class Archive:
     # What exchanges tell
 
     @_guarded("")
-    def saw(self, course: Course, step: Step, transfer: Transfer, response: Response | None) -> str:
+    def saw(
+        self, course: FetchState, step: Step, transfer: Transfer, response: Response | None
+    ) -> str:
         """Archive a request that is done, and return the id of its record; empty for none.
 
         `response` is the answer to it, if one came, with the octets judged in `transfer.body`.
@@ -203,7 +205,7 @@ class Archive:
         return self._hold(course, exchange)
 
     @_guarded(None)
-    def repeats(self, course: Course, copy: Copy) -> None:
+    def repeats(self, course: FetchState, copy: Copy) -> None:
         """Archive what an exchange took from the copy of another origin, to which it was led."""
         if course.way is not None:
             origin, hops = course.way.origin, (*course.way.hops, *copy.hops)
@@ -211,7 +213,7 @@ class Archive:
 
     @_guarded(None)
     def end(
-        self, course: Course, answer: Answer | None = None, known: Knowledge | None = None
+        self, course: FetchState, answer: Answer | None = None, known: Knowledge | None = None
     ) -> None:
         """Archive the last request of a course.
 
@@ -223,7 +225,7 @@ class Archive:
         if held is not None:
             self._put(held, None if answer is None else _outcome(answer, known))
 
-    def _hold(self, course: Course, archived: Exchange | Stored) -> str:
+    def _hold(self, course: FetchState, archived: Exchange | Stored) -> str:
         before, course.held = course.held, archived
         if before is not None:
             self._put(before)
@@ -265,7 +267,7 @@ def _outcome(answer: Answer, known: Knowledge | None) -> FileOutcome:
     return FileOutcome(name_of(answer.event), at, answer.hops)
 
 
-def _purpose(course: Course) -> Purpose:
+def _purpose(course: FetchState) -> Purpose:
     assert course.way is not None  # noqa: S101 - for mypy
     return Purpose(str(course.way.origin), course.resource.path, tuple(course.way.hops))
 

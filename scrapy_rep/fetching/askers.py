@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 from hashlib import blake2b
+from pprint import pformat
 from typing import TYPE_CHECKING, Any
 
 from scrapy.http import Headers
@@ -103,7 +104,9 @@ def _digest(facts: Mapping[str, Mapping[str, Any]]) -> str:
     told = {name: found for name, fact in facts.items() if (found := _without_blanks(fact))}
     if not told:
         return ""
-    return blake2b(_text(told).encode(), digest_size=_DIGEST_OCTETS).hexdigest()
+    # The same in every process: `pformat` sorts each dict and set that is no line by itself.
+    text = _ADDRESS.sub("", pformat(told, width=1))
+    return blake2b(text.encode("utf-8", "backslashreplace"), digest_size=_DIGEST_OCTETS).hexdigest()
 
 
 def _unusual_headers(headers: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,15 +122,3 @@ def _unusual_headers(headers: Mapping[str, Any]) -> dict[str, Any]:
 
 def _without_blanks(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: fact for name, fact in facts.items() if fact not in _BLANKS}
-
-
-def _text(value: Any) -> str:
-    """A value as text that is the same in every process, whatever the order of a dict or set."""
-    if isinstance(value, Mapping):
-        pairs = sorted((_text(name), _text(one)) for name, one in value.items())
-        return f"{{{', '.join(map(': '.join, pairs))}}}"
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_text, value))}]"
-    if isinstance(value, (set, frozenset)):
-        return f"{{{', '.join(sorted(map(_text, value)))}}}"
-    return _ADDRESS.sub("", ascii(value))

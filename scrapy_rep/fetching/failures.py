@@ -11,133 +11,93 @@ from __future__ import annotations
 
 import errno
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from twisted.python.failure import Failure as TwistedFailure
 
 from scrapy_rep.protocol.access.events import Failure
 
 _MOST_CAUSES = 100  # of one exception; only a hostile chain is longer
-_STREAM_RESET = "a reset of a stream"
+_STREAM_RESET = "a-reset-of-a-stream"
 _STREAM_RESETS = ("RST_STREAM", "StreamReset")  # only the text tells, in Scrapy and in httpx
 # Raised and caught in every handshake, so they are the context of every failure in one.
 _NO_FAILURES = frozenset(
-    {
-        "ssl.SSLWantReadError",
-        "ssl.SSLWantWriteError",
-        "OpenSSL.WantReadError",
-        "OpenSSL.WantWriteError",
-    }
+    f"{library}Want{end}Error" for library in ("ssl.SSL", "OpenSSL.") for end in ("Read", "Write")
 )
 _OF_HTTP2 = ("h2.", "httpx.", "httpx2.", "httpcore.", "httpcore2.")
 
 # Decisions of Scrapy, its middlewares or ours: only the exception itself is looked up.
-_OUTERMOST: tuple[tuple[Failure, tuple[str, ...]], ...] = (
+_OUTERMOST = (
     (
         Failure.LOCAL,
-        (
-            "scrapy.IgnoreRequest",
-            "scrapy.DownloadCancelledError",
-            "scrapy.NotConfigured",
-            "scrapy.NotSupported",
-            "scrapy.StopDownload",
-            "scrapy.UnsupportedURLSchemeError",
-            "scrapy_rep.CancelledElsewhereError",
-        ),
+        """
+        scrapy.IgnoreRequest scrapy.DownloadCancelledError scrapy.NotConfigured scrapy.NotSupported
+        scrapy.StopDownload scrapy.UnsupportedURLSchemeError scrapy_rep.CancelledElsewhereError
+        """,
     ),
-    (Failure.TRUNCATED, ("scrapy.ResponseDataLossError", "asyncio.IncompleteReadError")),
-    (
+    (Failure.TRUNCATED, "scrapy.ResponseDataLossError asyncio.IncompleteReadError"),
+    (  # most of these are from Scrapy's decompression
         Failure.UNDECODABLE,
-        (
-            "scrapy_rep.UndecodableError",
-            "builtins.EOFError",  # this and the following: from Scrapy's decompression
-            "gzip.BadGzipFile",
-            "zlib.error",
-            "struct.error",
-            "brotli.error",
-            "brotlicffi.error",
-            "compression.ZstdError",
-            "backports.ZstdError",
-        ),
+        """
+        scrapy_rep.UndecodableError builtins.EOFError gzip.BadGzipFile zlib.error struct.error
+        brotli.error brotlicffi.error compression.ZstdError backports.ZstdError
+        """,
     ),
 )
-
 # Events on the wire: the exception and all its causes are looked up, row by row.
-_WIRE: tuple[tuple[Failure, tuple[str, ...]], ...] = (
+_WIRE = (
     # This process has no more files or memory for connections: that says nothing of the site.
-    (Failure.LOCAL, ("errno.EMFILE", "errno.ENFILE", "errno.ENOBUFS", "errno.ENOMEM")),
+    (Failure.LOCAL, "errno.EMFILE errno.ENFILE errno.ENOBUFS errno.ENOMEM"),
     # We aborted the connection ourselves. Twisted derives its error from that of a reset.
-    (Failure.NETWORK, ("scrapy_rep.OversizedAnswerError", "twisted.ConnectionAborted")),
-    (
+    (Failure.NETWORK, "scrapy_rep.OversizedAnswerError twisted.ConnectionAborted"),
+    (  # Python 3.10 has that of asyncio apart
         Failure.TIMEOUT,
-        (
-            "scrapy.DownloadTimeoutError",
-            "builtins.TimeoutError",
-            "asyncio.TimeoutError",  # Python 3.10 has it apart
-            "twisted.TimeoutError",
-            "twisted.TCPTimedOutError",
-            "errno.ETIMEDOUT",
-        ),
+        """
+        scrapy.DownloadTimeoutError builtins.TimeoutError asyncio.TimeoutError twisted.TimeoutError
+        twisted.TCPTimedOutError errno.ETIMEDOUT
+        """,
     ),
     (
         Failure.DNS,
-        (
-            "scrapy.CannotResolveHostError",
-            "socket.gaierror",
-            "twisted.DNSLookupError",
-            "aiohttp.ClientConnectorDNSError",
-        ),
+        """
+        scrapy.CannotResolveHostError socket.gaierror twisted.DNSLookupError
+        aiohttp.ClientConnectorDNSError
+        """,
     ),
     # The other side left the handshake: not a TLS error, though ssl raises one.
     (
         Failure.RESET,
-        (
-            "ssl.SSLEOFError",
-            "ssl.SSLZeroReturnError",
-            "anyio.EndOfStream",
-            "anyio.ClosedResourceError",
-        ),
+        "ssl.SSLEOFError ssl.SSLZeroReturnError anyio.EndOfStream anyio.ClosedResourceError",
     ),
     (
         Failure.TLS,
-        (
-            "ssl.SSLError",
-            "ssl.CertificateError",
-            "OpenSSL.Error",
-            "service_identity.VerificationError",
-            "twisted.VerifyError",
-            "twisted.SimpleVerificationError",
-            "aiohttp.ClientSSLError",
-            "aiohttp.ServerFingerprintMismatch",
-        ),
+        """
+        ssl.SSLError ssl.CertificateError OpenSSL.Error service_identity.VerificationError
+        twisted.VerifyError twisted.SimpleVerificationError aiohttp.ClientSSLError
+        aiohttp.ServerFingerprintMismatch
+        """,
     ),
-    (
+    (  # ConnectionLost by its module: that of FTP is any loss. RemoteTerminated... is a GOAWAY.
         Failure.RESET,
-        (
-            _STREAM_RESET,
-            "scrapy.RemoteTerminatedConnection",  # GOAWAY
-            "builtins.ConnectionResetError",
-            "builtins.ConnectionAbortedError",
-            "builtins.BrokenPipeError",
-            "anyio.BrokenResourceError",
-            "twisted.internet.error.ConnectionLost",  # not FTP's, which is any loss
-            "errno.ECONNRESET",
-            "errno.ECONNABORTED",
-            "errno.EPIPE",
-        ),
+        f"""
+        {_STREAM_RESET} scrapy.RemoteTerminatedConnection builtins.ConnectionResetError
+        builtins.ConnectionAbortedError builtins.BrokenPipeError anyio.BrokenResourceError
+        twisted.internet.error.ConnectionLost errno.ECONNRESET errno.ECONNABORTED errno.EPIPE
+        """,
     ),
     (
         Failure.REFUSED,
-        (
-            "builtins.ConnectionRefusedError",
-            "twisted.ConnectionRefusedError",
-            "errno.ECONNREFUSED",
-        ),
+        "builtins.ConnectionRefusedError twisted.ConnectionRefusedError errno.ECONNREFUSED",
     ),
     # No route to the host: Scrapy's handlers for asyncio call every failure to connect a refusal.
-    (Failure.NETWORK, ("builtins.OSError", "twisted.ConnectError")),
-    (Failure.REFUSED, ("scrapy.DownloadConnectionRefusedError",)),
+    (Failure.NETWORK, "builtins.OSError twisted.ConnectError"),
+    (Failure.REFUSED, "scrapy.DownloadConnectionRefusedError"),
 )
+
+
+def _failure_in(rows: Iterable[tuple[Failure, str]], found: set[str]) -> Failure | None:
+    """The failure of the first row that has one of these names."""
+    return next((failure for failure, names in rows if not found.isdisjoint(names.split())), None)
 
 
 def failure_of(error: BaseException) -> Failure:
@@ -145,11 +105,8 @@ def failure_of(error: BaseException) -> Failure:
 
     An exception that no row names is a network failure.
     """
-    own = _names(error)
-    for failure, names in _OUTERMOST:
-        if not own.isdisjoint(names):
-            return failure
-    return _on_the_wire(_all_names(error))
+    own = _failure_in(_OUTERMOST, _names(error))
+    return _on_the_wire(_all_names(error)) if own is None else own
 
 
 def is_loss(error: BaseException) -> bool:
@@ -164,8 +121,7 @@ def is_loss(error: BaseException) -> bool:
 
 
 def _on_the_wire(found: set[str]) -> Failure:
-    rows = (failure for failure, names in _WIRE if not found.isdisjoint(names))
-    return next(rows, Failure.NETWORK)
+    return _failure_in(_WIRE, found) or Failure.NETWORK
 
 
 def _all_names(error: BaseException) -> set[str]:

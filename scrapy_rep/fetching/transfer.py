@@ -17,6 +17,7 @@ is, if it is text.
 from __future__ import annotations
 
 import re
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -38,8 +39,6 @@ from scrapy_rep.protocol.compressed import (
     without_gzip,
 )
 
-from .connection import Connection
-
 if TYPE_CHECKING:
     from scrapy import Request
 
@@ -47,6 +46,11 @@ if TYPE_CHECKING:
 
 MARK = "rep_fetch"
 """The meta key under which a request carries its transfer."""
+
+HEAD_OCTETS = 256 * 1024
+"""The limit for the heads of an answer together, those of status 1xx included."""
+
+_FRAMING = 8  # how many times the parse limit a body may take with its framing, as of chunks
 
 _FRAMES = 1000  # of zstd: each takes a copy of the rest
 _DEFLATE = 8  # RFC 1950, 2.2: the compression method in a zlib frame
@@ -78,6 +82,52 @@ class UndecodableError(Exception):
     """A body cannot be decompressed."""
 
 
+class Connection:
+    """One connection that our files come over.
+
+    Attributes:
+        ending: how it ended; `UNKNOWN` while it is open.
+        most_octets: how much may come; None for any amount.
+        came_octets: how much came since the last request was sent over it.
+        has_ended_body: whether a body lasted until the end of the connection, by its parser; None
+            where that is not known.
+    """
+
+    __slots__ = ("_is_orderly", "came_octets", "ending", "has_ended_body", "most_octets")
+
+    def __init__(self, *, has_ended_body: bool | None = None) -> None:
+        self.ending = Ending.UNKNOWN
+        self.has_ended_body = has_ended_body
+        self.begin(None)
+
+    def begin(self, most_octets: int | None) -> None:
+        """A request is sent."""
+        self.most_octets = most_octets
+        self.came_octets = 0
+        self._is_orderly: bool | None = None
+
+    def takes(self, octets: int) -> bool:
+        """Count octets that came; whether they are within the limit."""
+        self.came_octets += octets
+        return self.most_octets is None or self.came_octets <= self.most_octets
+
+    def head_came(self, limit_octets: int) -> None:
+        """The head is complete: a body of so many octets may follow, in any framing."""
+        if self.most_octets is not None:
+            self.most_octets = HEAD_OCTETS + _FRAMING * limit_octets
+
+    def eof_came(self, *, is_orderly: bool | None) -> None:
+        """Nothing follows; over TLS with a close_notify or not; None if that is not known."""
+        self._is_orderly = is_orderly
+
+    def end(self, error: BaseException | None) -> None:
+        """The connection is lost; `error` is that of asyncio."""
+        if error is not None:
+            self.ending = Ending.BROKEN
+        elif self._is_orderly is not None:
+            self.ending = Ending.CLOSED if self._is_orderly else Ending.BROKEN
+
+
 class Transfer:
     """The transfer of one answer; its request carries it in meta.
 
@@ -89,40 +139,42 @@ class Transfer:
         connection: the connection that it comes over, if we see that.
         has_head: whether the head of the answer has come.
         remark: what was unusual in the encoding of the body; empty if nothing was.
-        sent_at: when its request was sent, last; None while it was not.
-        sent: the request as it was sent, for the archive; None without one.
+        sent: its request as it came to the downloader, last; None while it did not.
+        sent_at: when that was.
+        handled_since: since when a download handler has it, by `time.monotonic`; None before.
+        is_back: whether its request has left the downloader.
         body: the octets judged, for the archive; None while they are not known.
         turn_seconds: while it waits for its turn at its host, the delay that is kept there.
     """
-
-    __slots__ = (
-        "_came_octets",
-        "_handler_tells_end",
-        "_is_encoded",
-        "_is_full",
-        "_is_stopped",
-        "body",
-        "connection",
-        "cookies",
-        "has_head",
-        "limit_octets",
-        "remark",
-        "response",
-        "sent",
-        "sent_at",
-        "turn_seconds",
-        "uri",
-    )
 
     def __init__(self, limit_octets: int) -> None:
         self.limit_octets = limit_octets
         self.uri = ""
         self.cookies: Cookies | None = None
-        self.sent_at: float | None = None
         self.sent: Request | None = None
+        self.sent_at: float | None = None
         self.body: bytes | None = None
         self.turn_seconds: float | None = None
-        self.restart()
+        self._forget()
+
+    def begin(self, request: Request) -> None:
+        """Its request has come to the downloader, perhaps again."""
+        self.sent, self.sent_at = request, time.time()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what came."""
+        self.response: Response | None = None
+        self.connection: Connection | None = None
+        self.handled_since: float | None = None
+        self.is_back = False
+        self.has_head = False
+        self.remark = ""
+        self._handler_tells_end = False
+        self._came_octets = 0
+        self._is_encoded = False
+        self._is_stopped = False
+        self._is_full = False
 
     @staticmethod
     def of(request: Request) -> Transfer | None:
@@ -139,29 +191,12 @@ class Transfer:
         finally:
             self.turn_seconds = None
 
-    def restart(self) -> None:
-        """Forget what came: the request is sent, perhaps again."""
-        self.response: Response | None = None
-        self.connection: Connection | None = None
-        self.has_head = False
-        self.remark = ""
-        self._handler_tells_end = False
-        self._came_octets = 0
-        self._is_encoded = False
-        self._is_stopped = False
-        self._is_full = False
-
-    @property
-    def is_unanswered(self) -> bool:
-        """Whether its request was sent and no answer of a handler was seen."""
-        return self.sent_at is not None and self.response is None
-
     @property
     def is_stopped(self) -> bool:
         """Whether the transfer was stopped because enough came."""
         return self._is_stopped
 
-    def begin(self, headers: Headers, body_length: Any = None) -> None:
+    def head_came(self, headers: Headers, body_length: Any = None) -> None:
         """The head has come.
 
         `body_length` is that of Scrapy's signal: a number, None, or a constant for "unknown". Only
@@ -177,20 +212,7 @@ class Transfer:
         Its copy has headers of its own: Scrapy's decompression empties the Content-Encoding of the
         original, and a truncated body would look complete.
         """
-        headers = Headers(encoding=response.headers.encoding)
-        dict.update(headers, {name: list(values) for name, values in dict.items(response.headers)})
-        # Neither `copy` nor `Response.copy`, which take several times as long.
-        self.response = made = Response(
-            response.url,
-            response.status,
-            body=response.body,
-            flags=response.flags,
-            request=response.request,
-            certificate=response.certificate,
-            ip_address=response.ip_address,
-            protocol=response.protocol,
-        )
-        made.headers = headers
+        self.response = response.copy()
 
     def has_enough_after(self, data: bytes) -> bool:
         """Whether nothing more is needed once these octets have come.

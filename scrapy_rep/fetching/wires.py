@@ -11,41 +11,39 @@ that lacks one of the attributes counts as an unknown handler.
 
 from __future__ import annotations
 
-import math
+import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from contextvars import ContextVar, Token
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from scrapy.core.downloader import Downloader
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
 from twisted.internet.protocol import Factory, connectionDone
 from twisted.python.failure import Failure
 from twisted.web._newclient import HTTP11ClientProtocol
 
-from scrapy_rep.engine.loops import within
 from scrapy_rep.protocol.access.endings import Ending
 
 from . import ftp
-from .connection import HEAD_OCTETS, Connection, OversizedAnswerError
-from .transfer import MARK, Transfer
+from .transfer import HEAD_OCTETS, Connection, Transfer
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-_SLACK_SECONDS = 1.0  # handlers that keep the timeout of a request raise first
-
 _carrying: ContextVar[Transfer | None] = ContextVar("carrying", default=None)
 
 _OF_AIOHTTP = ("set_response_params", "data_received", "eof_received", "connection_lost")
 
 Download = Callable[["Request"], Awaitable["Response"]]
-_Counted = TypeVar("_Counted")
+
+
+class OversizedAnswerError(Exception):
+    """An answer takes more octets than its file could need."""
 
 
 class Wires:
@@ -53,16 +51,14 @@ class Wires:
 
     Attributes:
         speaking: the connection whose octets are passed to the parser just now.
-        awaits: what the URLs end with that are awaited, each with their number.
+        awaited: the URLs that are awaited, each with their number.
     """
 
     def __init__(self, crawler: Crawler, handlers: Any) -> None:
         self._crawler = crawler
         self._handlers = handlers
-        self._entrance: Any = None  # what we put in the place of the handlers' own
-        self._watched: dict[str, bool] = {}  # whether the handler of a scheme keeps the time itself
-        self._awaited: Counter[str] = Counter()
-        self.awaits: Counter[bytes] = Counter()
+        self._watched: set[str] = set()  # schemes
+        self.awaited: Counter[str] = Counter()
         self.speaking: Connection | None = None
 
     @classmethod
@@ -77,27 +73,17 @@ class Wires:
                 wires._take_over(handlers)
         return wires
 
-    @property
-    def sees_answers(self) -> bool:
-        """Whether each answer passes here last before it passes a middleware.
-
-        Another DOWNLOADER may answer without a handler, and whoever took our place may answer
-        without us.
-        """
-        engine: Any = self._crawler.engine
-        entrance = getattr(self._handlers, "download_request_async", None)
-        is_ours = entrance is not None and entrance is self._entrance
-        return is_ours and type(engine.downloader) is Downloader
-
     def _take_over(self, handlers: Any) -> None:
         download: Download = handlers.download_request_async
 
         def carry(request: Request) -> Awaitable[Response]:
             # Most requests are pages: a coroutine more would cost each turn of theirs.
-            is_ours = MARK in request.meta
-            return self._carry(request, download) if is_ours else download(request)
+            transfer = Transfer.of(request)
+            if transfer is None:
+                return download(request)
+            return self._carry(request, transfer, download)
 
-        handlers.download_request_async = self._entrance = carry
+        handlers.download_request_async = carry
         handlers.rep_wires = self
 
     def note_head(self, transfer: Transfer) -> None:
@@ -106,39 +92,39 @@ class Wires:
         if connection is not None:
             connection.head_came(transfer.limit_octets)
 
-    async def _carry(self, request: Request, download: Download) -> Response:
-        """Download a request; keep the answer to one of ours as it came."""
-        transfer = Transfer.of(request)
-        if transfer is None:
-            return await download(request)
-        response = await self._in_time(request, transfer, download)
-        transfer.came(response)
-        return response
-
-    async def _in_time(self, request: Request, transfer: Transfer, download: Download) -> Response:
-        """Download a request of ours, which ends in time even if its handler keeps no time."""
+    async def _carry(self, request: Request, transfer: Transfer, download: Download) -> Response:
+        """Download a request of ours; keep the answer as it came."""
+        transfer.handled_since = time.monotonic()
         scheme = request.url.partition(":")[0]
         handler = self._handler(scheme)
         if scheme == "ftp" and ftp.is_built_in(handler):
-            return await ftp.retrieve(request, self._crawler.settings, transfer.limit_octets)
-        with self._awaiting(request.url, transfer):
-            if self._watched.get(scheme):
-                return await download(request)
-            seconds = timeout_of(request)
-            if seconds is None:
-                return await download(request)  # the download's own limit stands above this one
-            return await within(seconds + _SLACK_SECONDS, _as_coroutine(download(request)))
+            limit = transfer.limit_octets
+            response = await ftp.retrieve(request, self._crawler.settings, limit)
+        else:
+            with self._awaiting(request.url, transfer):
+                response = await download(request)
+        transfer.came(response)
+        return response
 
-    def _awaiting(self, url: str, transfer: Transfer) -> _Awaiting:
+    @contextmanager
+    def _awaiting(self, url: str, transfer: Transfer) -> Iterator[None]:
         """Mark a URL as awaited, so that the connections of either library know the transfer."""
-        return _Awaiting(self._awaited, self.awaits, url, transfer)
+        token = _carrying.set(transfer)
+        self.awaited[url] += 1
+        try:
+            yield
+        finally:
+            self.awaited[url] -= 1
+            if not self.awaited[url]:
+                del self.awaited[url]
+            _carrying.reset(token)
 
     def _handler(self, scheme: str) -> Any:
         """The handler for the URLs of a scheme, watched from now on."""
         find = getattr(self._handlers, "_get_handler", None)
         handler = find(scheme) if find is not None else None
         if handler is not None and scheme not in self._watched:
-            self._watched[scheme] = _keeps_time(handler)
+            self._watched.add(scheme)
             pool = getattr(handler, "_pool", None)
             if hasattr(pool, "_factory") and hasattr(pool, "getConnection"):
                 self._watch_twisted(pool)
@@ -156,11 +142,11 @@ class Wires:
 
         def factory_of(*args: Any, **kwargs: Any) -> Any:
             made = make_factory(*args, **kwargs)
-            return _watched(made, _WatchedFactory, rep_wires=self) if self.awaits else made
+            return _watched(made, _WatchedFactory, rep_wires=self) if self.awaited else made
 
         def get_connection(*args: Any, **kwargs: Any) -> Any:
             found = get(*args, **kwargs)
-            if self.awaits and isinstance(found, Deferred):
+            if self.awaited and isinstance(found, Deferred):
                 found.addCallback(self._watch_found)
             return found
 
@@ -182,14 +168,8 @@ class Wires:
         return _watched(made, _WatchedProtocol, rep_wires=self, rep_connection=Connection())
 
     def is_awaited(self, asked: Any) -> bool:
-        """Whether a request of Twisted's client is one of ours.
-
-        Twisted puts its URI together from parts, which takes longer than all else here. Most
-        requests are pages, whose targets end otherwise than those of ours.
-        """
-        if not asked.uri.endswith((*self.awaits,)):
-            return False
-        return (asked.absoluteURI or b"").decode("latin-1") in self._awaited
+        """Whether a request of Twisted's client is one of ours."""
+        return (asked.absoluteURI or b"").decode("latin-1") in self.awaited
 
 
 class _WatchedFactory(Factory):
@@ -211,14 +191,14 @@ class _WatchedProtocol(HTTP11ClientProtocol):
     def request(self, request: Any) -> Any:
         """Send a request."""
         wires, connection = self.rep_wires, self.rep_connection
-        if wires.awaits or connection.most_octets is not None:  # rarely: requests are for pages
+        if wires.awaited or connection.most_octets is not None:  # rarely: requests are for pages
             connection.begin(HEAD_OCTETS if wires.is_awaited(request) else None)
         return super().request(request)
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802
         """Pass octets to the parser, unless there are too many of them."""
         connection, wires = self.rep_connection, self.rep_wires
-        if connection.most_octets is None and not wires.awaits:  # as nearly always: it is a page's
+        if connection.most_octets is None and not wires.awaited:  # as nearly always: it is a page's
             super().dataReceived(data)  # type: ignore[no-untyped-call]
         elif connection.takes(len(data)):
             before, wires.speaking = wires.speaking, connection
@@ -319,73 +299,6 @@ def _watch_client(protocol: Any) -> None:
     protocol.data_received = data_received
     protocol.eof_received = eof_received
     protocol.connection_lost = connection_lost
-
-
-def timeout_of(request: Request) -> float | None:
-    """The time that a request gives its handler; None if it names none.
-
-    A middleware may have written anything there, or have removed it. Handlers read no number, or 0,
-    as their default or as no limit.
-    """
-    try:
-        seconds = float(request.meta.get("download_timeout") or 0)
-    except (TypeError, ValueError):
-        return None
-    return seconds if 0 < seconds < math.inf else None
-
-
-class _Awaiting:
-    """While a URL is awaited."""
-
-    __slots__ = ("_awaited", "_end", "_ends", "_token", "_transfer", "_url")
-
-    def __init__(
-        self, awaited: Counter[str], ends: Counter[bytes], url: str, transfer: Transfer
-    ) -> None:
-        self._awaited = awaited
-        self._ends = ends
-        self._url = url
-        self._end = _end_of(url)
-        self._transfer = transfer
-
-    def __enter__(self) -> None:
-        self._token: Token[Transfer | None] = _carrying.set(self._transfer)
-        self._awaited[self._url] += 1
-        self._ends[self._end] += 1
-
-    def __exit__(self, *_: object) -> None:
-        _count_down(self._awaited, self._url)
-        _count_down(self._ends, self._end)
-        _carrying.reset(self._token)
-
-
-def _count_down(counts: Counter[_Counted], one: _Counted) -> None:
-    counts[one] -= 1
-    if not counts[one]:
-        del counts[one]
-
-
-def _end_of(url: str) -> bytes:
-    """What the target of a request for a URL ends with, in whichever form; empty for any end."""
-    bare = url.partition("#")[0]
-    path_at = bare.find("/", bare.find("//") + 2)
-    return b"" if path_at < 0 else bare[path_at:].rpartition("/")[2].encode()
-
-
-def _keeps_time(handler: Any) -> bool:
-    """Whether a handler is known to end each request in time: Scrapy's usual one, by a timer.
-
-    A timer and a task of ours would be a second pair for each file.
-    """
-    if not hasattr(handler, "_pool"):
-        return False  # and its module may not be there: it needs a reactor
-    from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
-
-    return type(handler) is HTTP11DownloadHandler
-
-
-async def _as_coroutine(download: Awaitable[Response]) -> Response:
-    return await download
 
 
 def _is_amid_body(protocol: Any) -> bool | None:

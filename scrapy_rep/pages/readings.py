@@ -193,7 +193,7 @@ async def _policy_now(response: Response) -> Policy | None:
     if origin is None or response.request is None or is_exempt(response.request):
         return None
     for judge in _judges_of(response):
-        return await judge.policies.get(origin)
+        return await judge.policy_for(origin)
     return None
 
 

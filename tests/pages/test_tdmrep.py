@@ -177,13 +177,14 @@ class TestFailures:
 
     @_loops
     def test_a_crawl_ends_that_only_waits_for_it(self, site: Site, loop: Loop) -> None:
-        """With our queue, no request is in the downloader meanwhile."""
+        """Its pages are fetched all the same, and nobody knows what the file says of them."""
         site.change({_PATH: Answer(fault="hang")})
         settings = {"REP_FETCH_TIMEOUT_SECONDS": 100, "CLOSESPIDER_TIMEOUT": 1}
         result = run(site, loop, settings=settings, timeout_seconds=60)
         assert result.finish_reason == "closespider_timeout"
         assert _PATH in site.paths()
-        assert result.items == []
+        assert said(site, result) == _UNKNOWN
+        assert not is_complete(result)
 
 
 class TestRobotsTxt:

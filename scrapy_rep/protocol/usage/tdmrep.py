@@ -7,7 +7,7 @@ mining, and training, which is mining; its absence permits mining alone. Linear 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from json import loads
 from typing import Any
 from urllib.parse import urljoin
@@ -27,7 +27,7 @@ from scrapy_rep.protocol.page.rule_words import lowered
 from scrapy_rep.protocol.paths import normal_pattern
 
 from .categories import TDM, TRAIN_AI
-from .preference import Preference, Statement
+from .preference import Preference, Statement, UsagePreferences
 from .scoped import Scoped, matching, paths_of
 
 RESERVATION = "tdm-reservation"
@@ -153,6 +153,35 @@ class TdmFile:
         shared = {id(one.said.policy): len(one.said.policy) for one in self.rules}
         texts += sum(shared.values())
         return texts + _RULE_OCTETS * len(self.rules) + _RULE_OCTETS * len(self.remarks)
+
+
+@dataclass(frozen=True, slots=True)
+class Tdmrep:
+    """What is known of the tdmrep.json of an origin, for a while.
+
+    Attributes:
+        file: what it says; None if there is none, or nobody knows.
+        fetched_at: when it came, or the answer that there is none; POSIX seconds, 0 if neither did.
+        is_stale: whether it is an old copy, used because the file is unreachable.
+        is_complete: whether the site answered, or there is a copy.
+        due_at: when it should be fetched again, POSIX seconds.
+        usable_until: when that expires, POSIX seconds.
+    """
+
+    file: TdmFile | None = None
+    fetched_at: float = 0.0
+    is_stale: bool = False
+    is_complete: bool = False
+    due_at: float = float("inf")
+    usable_until: float = float("inf")
+
+    def marked(self, usage: UsagePreferences) -> UsagePreferences:
+        """Preferences that rest on this file too."""
+        return replace(
+            usage,
+            is_stale=usage.is_stale or self.is_stale,
+            is_complete=usage.is_complete and self.is_complete,
+        )
 
 
 def _first(

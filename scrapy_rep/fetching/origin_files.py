@@ -5,8 +5,8 @@ All go through the same code. A file is a row: where it is, what it may be, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from scrapy_rep import stats
 from scrapy_rep.protocol.access.events import Event, seen_with_body
@@ -16,56 +16,39 @@ from scrapy_rep.protocol.usage.categories import TDMREP_PATH
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class OriginFile:
     """A file that each origin has at the same path.
 
     Attributes:
         path: its path.
         accept: the value of the Accept header.
-        requests: counts fetches, redirects apart.
-        responses: counts answers.
-        status: counts answers by status.
-        exceptions: counts failures by exception.
-        access: counts fetches by access result.
-        event: counts fetches by what happened.
-        store_hit: counts what was found in the store.
         event_of: what an answer comes to, by its event, its Content-Type and its body.
+        stats: the names of its stats, by those of robots.txt.
     """
 
     path: str
     accept: str
-    requests: str
-    responses: str
-    status: str
-    exceptions: str
-    access: str
-    event: str
-    store_hit: str
     event_of: Callable[[Event, str, bytes], Event] = lambda event, *_: event
+    stats: Mapping[str, str] = field(default_factory=dict)
+
+    def stat(self, name: str) -> str:
+        """The name of a stat of this file, by that of robots.txt."""
+        return self.stats.get(name, name)
 
 
-ROBOTS_TXT = Resource(
-    ROBOTS_TXT_PATH,
-    "text/plain,*/*;q=0.1",
-    requests=stats.REQUESTS,
-    responses=stats.RESPONSES,
-    status=stats.RESPONSE_STATUS,
-    exceptions=stats.EXCEPTIONS,
-    access=stats.ACCESS,
-    event=stats.EVENT,
-    store_hit=stats.STORE_HIT,
-    event_of=seen_with_body,
-)
-TDMREP = Resource(
+ROBOTS_TXT = OriginFile(ROBOTS_TXT_PATH, "text/plain,*/*;q=0.1", seen_with_body)
+TDMREP = OriginFile(
     TDMREP_PATH,
     "application/json,*/*;q=0.1",
-    requests=stats.TDMREP_REQUESTS,
-    responses=stats.TDMREP_RESPONSES,
-    status=stats.TDMREP_STATUS,
-    exceptions=stats.TDMREP_EXCEPTIONS,
-    access=stats.TDMREP_ACCESS,
-    event=stats.TDMREP_EVENT,
-    store_hit=stats.TDMREP_STORE_HIT,
+    stats={
+        stats.REQUESTS: stats.TDMREP_REQUESTS,
+        stats.RESPONSES: stats.TDMREP_RESPONSES,
+        stats.RESPONSE_STATUS: stats.TDMREP_STATUS,
+        stats.EXCEPTIONS: stats.TDMREP_EXCEPTIONS,
+        stats.ACCESS: stats.TDMREP_ACCESS,
+        stats.EVENT: stats.TDMREP_EVENT,
+        stats.STORE_HIT: stats.TDMREP_STORE_HIT,
+    },
 )
 
 

@@ -1,0 +1,123 @@
+"""What the fetches of a crawl share: its store, its archive, its sender, and places to fetch in."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from scrapy_rep.cache.entry import Key
+from scrapy_rep.cache.memory import Lru
+from scrapy_rep.engine.journal import Journal
+from scrapy_rep.engine.loops import Places, Ticks
+from scrapy_rep.protocol.access.exchange import PolicyOptions, Standing, standing
+from scrapy_rep.protocol.access.knowledge import Knowledge
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.units import DAY_SECONDS
+
+from .askers import Asker
+from .keeper import LEASE_SECONDS, Keeper
+from .origin_files import ROBOTS_TXT
+from .sender import Sender
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.identity import Identity
+    from scrapy_rep.settings import RepSettings
+
+    from .archive import Archive
+    from .fetch_state import FetchState
+
+_LOOK_SECONDS = 0.1  # how soon a fetch ends that is late or not needed any more
+_UP_SECONDS = DAY_SECONDS  # how long a page's answer shows that its origin is up
+_UP_OCTETS = 1 << 20
+_DATED_OCTETS = 1 << 22  # for some 10,000 files
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FetchContext:
+    """What the fetches of one crawl share.
+
+    Attributes:
+        crawler: the crawl.
+        settings: the checked values of our settings.
+        journal: counts and logs for the crawl.
+        asker: as whom it fetches.
+        keeper: keeps what is learnt.
+        sender: sends requests.
+        archive: archives what is sent and what comes; None if the user wants no archive.
+        places: those of `REP_CONCURRENT_FETCHES`.
+        looks: look after each fetch that is under way.
+        heartbeat: renews each lease in time.
+        under_way: the fetches that are under way, by origin and path.
+        dated: the files whose age in the store the log has told.
+        began_at: when the crawl began, by the clock that nobody sets (`time.monotonic`).
+    """
+
+    crawler: Crawler
+    settings: RepSettings
+    journal: Journal
+    asker: Asker
+    keeper: Keeper
+    sender: Sender
+    archive: Archive | None
+    places: Places
+    looks: Ticks = field(default_factory=lambda: Ticks(_LOOK_SECONDS))
+    heartbeat: Ticks = field(default_factory=lambda: Ticks(LEASE_SECONDS / 3))
+    under_way: dict[tuple[Origin, str], FetchState] = field(default_factory=dict)
+    dated: Lru[Key, bool] = field(default_factory=lambda: Lru(_DATED_OCTETS))
+    began_at: float = field(default_factory=time.monotonic)
+    _up: Lru[Origin, float] = field(default_factory=lambda: Lru(_UP_OCTETS))
+
+    @classmethod
+    def of(cls, crawler: Crawler, settings: RepSettings, identity: Identity) -> FetchContext:
+        """That of a crawl.
+
+        Raises:
+            ConfigurationError: the store cannot be made, or warcio is not installed.
+        """
+        archive = None
+        if settings.warc_dir:
+            from .archive import Archive  # most crawls keep none, and need not load it
+
+            archive = Archive(crawler, settings, identity)
+        return cls(
+            crawler,
+            settings,
+            Journal(crawler),
+            Asker(crawler, settings, identity),
+            Keeper(crawler, settings),
+            Sender(crawler, settings, identity, archive),
+            archive,
+            Places(settings.concurrent_fetches),
+        )
+
+    async def close(self) -> None:
+        """Close the store; what is still under way goes on without it."""
+        self.heartbeat.stop()
+        await self.keeper.close()
+        if self.archive is not None:
+            await self.archive.close()
+
+    def is_queued(self, origin: Origin) -> bool:
+        """Whether the fetch of an origin's robots.txt only waits, for its turn above all."""
+        fetch = self.under_way.get((origin, ROBOTS_TXT.path))
+        return fetch is not None and fetch.is_idle
+
+    def overridden(self, origin: Origin, body: bytes | None) -> None:
+        """Note that the user sets the robots.txt of an origin, so that nothing is fetched."""
+        if self.archive is not None:
+            self.archive.overridden(origin, ROBOTS_TXT.path, body)
+
+    def saw_answer(self, origin: Origin, status: int) -> None:
+        """Note the answer of a page: a status below 500 shows that its origin is up."""
+        if status < 500:  # noqa: PLR2004
+            self._up.put(origin, time.time(), 200)
+
+    def standing(self, origin: Origin, known: Knowledge, rules: PolicyOptions) -> Standing:
+        """What follows now from what is known."""
+        now = time.time()
+        seen_at = self._up.get(origin)
+        is_answering = seen_at is not None and now - seen_at < _UP_SECONDS
+        return standing(known, now, rules, is_answering=is_answering)

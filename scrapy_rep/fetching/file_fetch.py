@@ -1,0 +1,507 @@
+"""One fetch of one file of an origin, robots.txt above all: from the store, or from the site.
+
+A fetch looks at what the store has at hand. If that is not usable, it claims: the store returns
+what another process has learnt, or a lease, or when to look again. With the lease it asks the site,
+with quick retries, and stores the outcome. Processes that share a store fetch once.
+
+Every response and every exception becomes an event of the protocol; what the event means is decided
+elsewhere. Redirects are followed here, each hop with a fresh request: Scrapy's own redirects depend
+on settings and spiders, follow HTML, and carry meta from hop to hop.
+
+A fetch that takes longer than `REP_UNREACHABLE_WAIT_SECONDS` ends as a failure of our own. Our own
+queueing does not count there: it has a limit of its own (`sender`). When the crawl closes, a fetch
+ends at once if nothing waits for it or its request was not sent yet.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+from scrapy.exceptions import NotSupported, ResponseDataLossError
+from twisted.internet.defer import CancelledError
+
+from scrapy_rep import stats
+from scrapy_rep.cache.entry import Entry, Key
+from scrapy_rep.engine.loops import Running, Stopwatch, sleep
+from scrapy_rep.engine.state import is_closing, would_end_but_for
+from scrapy_rep.protocol.access.clocks import believable
+from scrapy_rep.protocol.access.endings import Extent, extent, extent_beside
+from scrapy_rep.protocol.access.events import NOT_MODIFIED, Event, Failure, name_of
+from scrapy_rep.protocol.access.exchange import (
+    Act,
+    PolicyOptions,
+    State,
+    as_left,
+    is_worth_a_retry,
+    learn,
+    standing,
+)
+from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Step, steps_to
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.redirects import next_hop
+from scrapy_rep.protocol.units import age_words
+
+from .failures import failure_of
+from .fetch_state import Carried, FetchPart, FetchState, Way
+from .keeper import Claimed, Held
+from .origin_files import ROBOTS_TXT, OriginFile, origin_at
+from .redirect_guard import as_requested, is_led_astray, refusal_of
+from .sender import headers_of
+from .transfer import is_own
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
+
+    from .context import FetchContext
+
+logger = logging.getLogger(__name__)
+
+_POLL_SECONDS = (0.02, 0.5)  # between tries for a lease that another holds: at first, at last
+_GRACE_SECONDS = 1.0  # beyond a handler's time limit, for one that keeps it itself
+_NEWER_SECONDS = 1.0  # a newer copy than ours is fresh for longer than ours, by this at least
+_SLOW_SECONDS = 5.0  # after which the log tells of a fetch
+_DATED_COST = 400
+
+
+class NotNeededError(Exception):
+    """A fetch was ended because the crawl ends: nothing was learnt."""
+
+
+class _LateError(Exception):
+    """A fetch took too long."""
+
+
+class FileFetch(FetchState):
+    """One fetch, to be awaited once.
+
+    Attributes:
+        is_late: whether it took too long.
+    """
+
+    def __init__(
+        self,
+        context: FetchContext,
+        origin: Origin,
+        rules: PolicyOptions,
+        request: Request | None = None,
+        *,
+        is_refresh: bool = False,
+        is_awaited: Callable[[], bool] = lambda: True,
+        resource: OriginFile = ROBOTS_TXT,
+        permits: Callable[[str], Awaitable[bool]] | None = None,
+        uses_store: bool = True,
+    ) -> None:
+        """Take what it is for.
+
+        Args:
+            context: what it shares with others.
+            origin: whose file is fetched.
+            rules: decide whether the stored copy is usable without fetching.
+            request: the request on whose behalf the file is fetched, if there is one.
+            is_refresh: fetch also if the copy is still usable, but is to be confirmed.
+            is_awaited: tells whether a request in the downloader waits for the result.
+            resource: which file.
+            permits: tells whether a redirect may be followed to a URL; None if robots.txt does not
+                govern the file.
+            uses_store: whether other origins' copies are used, and its requests are archived.
+        """
+        carried = Carried.of(request, context.settings.fetch_meta_keys)
+        super().__init__(
+            context.crawler, origin, resource, carried, is_awaited, uses_store=uses_store
+        )
+        self._context = context
+        self._count = context.journal.count
+        self._archive = context.archive if uses_store else None
+        self._rules = rules
+        self._is_refresh = is_refresh
+        self._permits = permits
+        self._key = context.asker.key(origin, carried.meta, resource.path)
+        self._running: Running[Knowledge] | None = None
+        self._closing = Stopwatch()
+        self.is_late = False
+
+    # Under way
+
+    async def result(self) -> Knowledge:
+        """What is known of the file, after a fetch where one is needed.
+
+        Raises:
+            NotNeededError: the crawl is closing, or only this fetch keeps it from its end.
+        """
+        context = self._context
+        context.under_way[self.origin, self.resource.path] = self
+        self._running = Running(self._run())
+        context.looks.add(self._look)
+        try:
+            known = await self._running.result()
+        except _LateError:
+            return self._learn_that_it_is_late()
+        else:
+            if self._archive is not None:
+                path = self.resource.path
+                self._archive.knows(self.origin, path, known, is_fetched=bool(self.steps))
+            return known
+        finally:
+            context.looks.drop(self._look)
+            del context.under_way[self.origin, self.resource.path]
+            self.enter(None)
+            if self._archive is not None:
+                self._archive.end(self)
+
+    def _look(self) -> None:
+        """End the fetch if it is late or not needed any more."""
+        assert self._running is not None  # noqa: S101 - for mypy
+        crawler, settings = self._context.crawler, self._context.settings
+        if self.asked.seconds > settings.unreachable_wait_seconds:
+            self._running.end(_LateError())
+        elif is_closing(crawler):
+            self._closing.start()
+            patience = settings.fetch_timeout_seconds + _GRACE_SECONDS
+            is_worth_it = self.part in (FetchPart.HANDLER, FetchPart.ANSWER) and self.is_awaited()
+            is_worth_it = is_worth_it or self.part is FetchPart.STORE
+            if self._closing.seconds > patience or not is_worth_it:
+                self._running.end(NotNeededError("the crawl is closing"))
+        elif self._delays_the_end():
+            self._running.end(NotNeededError("only this fetch keeps the crawl from its end"))
+
+    def _delays_the_end(self) -> bool:
+        """Whether the engine waits for nothing but fetches that wait for their turn."""
+        is_useless = self.part is FetchPart.SLOT and not self.is_awaited()
+        return is_useless and would_end_but_for(self._context.crawler, is_own)
+
+    def _learn_that_it_is_late(self) -> Knowledge:
+        self.is_late = True
+        self._count(stats.LATE)
+        answer = Answer(Failure.LOCAL, hops=(self._key.uri,), steps=tuple(self.steps))
+        self._count_outcome(answer)
+        logger.warning(
+            "The %s of %s did not come in the %g seconds of REP_UNREACHABLE_WAIT_SECONDS; at last "
+            "it waited for %s",
+            self._key.file_name,
+            self.origin,
+            self._context.settings.unreachable_wait_seconds,
+            self.part.value if self.part else "nothing",
+            extra=self._context.journal.extra,
+        )
+        return self._learnt(self._context.keeper.peek(self._key), answer)
+
+    async def _run(self) -> Knowledge:
+        """Look at the store; with a lease ask the site, and store what is learnt."""
+        context = self._context
+        claimed = await self._claimed()
+        known, held = claimed.known, claimed.held
+        if held is None:
+            return known
+        keep_alive = partial(context.keeper.keep_alive, held)
+        context.heartbeat.add(keep_alive)
+        is_kept = False
+        try:
+            for pause in (*context.settings.quick_retry_seconds, None):
+                self.enter(FetchPart.PLACE)
+                async with context.places.one() as place:
+                    self.place = place
+                    try:
+                        answer = await self.attempt(known.copy)
+                    finally:
+                        self.enter(FetchPart.STORE)
+                        self.place = None
+                if pause is None or not is_worth_a_retry(answer, time.time(), pause):
+                    break
+                self._count(stats.QUICK_RETRIES)
+                self.enter(FetchPart.PAUSE)
+                await sleep(pause)
+            if answer.event is Failure.LOCAL and is_closing(context.crawler):
+                raise NotNeededError("the crawl is closing")
+            self._count_outcome(answer)
+            # A failure of our own says nothing about the site, so others must not see it.
+            is_kept = answer.event not in (Failure.LOCAL, Failure.GUARD)
+            if not is_kept:
+                return self._learnt(known, answer)
+            known = await self._keep(known, answer, held)
+            if self._archive is not None:
+                self._archive.end(self, answer, known)
+            return known
+        finally:
+            context.heartbeat.drop(keep_alive)
+            if not is_kept:
+                await context.keeper.release(held)
+
+    # The store
+
+    async def _claimed(self) -> Claimed:
+        """What the store knows, if that is enough; otherwise the lease to fetch with."""
+        keeper, key = self._context.keeper, self._key
+        pause, longest = _POLL_SECONDS
+        is_said, is_refused = False, False
+        while True:
+            self.enter(FetchPart.STORE)
+            known = self._of_this_run(keeper.peek(key))
+            if self._is_enough(known):
+                self._tell_of_hit(known)
+                return Claimed(known)
+            # What the store takes as fresh may not be so by this crawl's settings.
+            wanted = math.inf if is_refused else self._wanted_seconds(known)
+            claimed = await keeper.claim(key, wanted)
+            known = self._of_this_run(claimed.known)
+            if self._is_enough(known):
+                self._tell_of_hit(known)
+                if claimed.held is not None:
+                    await keeper.release(claimed.held)
+                return Claimed(known)
+            if claimed.held is not None:
+                return replace(claimed, known=known)
+            if claimed.wait_seconds is None:
+                is_refused = True
+                continue
+            self.enter(FetchPart.LEASE)
+            self._count(stats.LEASE_WAITED)
+            if self.asked.seconds > _SLOW_SECONDS and not is_said:
+                is_said = True
+                logger.info(
+                    "Waiting for another process, which fetches the %s of %s",
+                    key.file_name,
+                    self.origin,
+                )
+            patience = max(_POLL_SECONDS[0], min(pause, claimed.wait_seconds))
+            await sleep(patience * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
+            pause = min(2 * pause, longest)
+
+    def _wanted_seconds(self, known: Knowledge) -> float:
+        """How long what another process has learnt must hold: to refresh, longer than ours."""
+        if not self._is_refresh or known.copy is None:
+            return 0.0
+        return max(known.copy.fresh_until - time.time(), 0.0) + _NEWER_SECONDS
+
+    def _of_this_run(self, known: Knowledge) -> Knowledge:
+        """What is known, with what an earlier run found unreachable due at once."""
+        return as_left(known, time.time() - (time.monotonic() - self._context.began_at))
+
+    def _is_enough(self, known: Knowledge, *, is_refresh: bool | None = None) -> bool:
+        """Whether what is stored is usable without fetching; for a refresh, it must be fresh."""
+        if known.copy is None and known.outage is None:
+            return False
+        is_refresh = self._is_refresh if is_refresh is None else is_refresh
+        known = believable(known, time.time(), self._rules.limits)
+        act = self._context.standing(self.origin, known, self._rules).act
+        return act is Act.USE or (act is Act.REFRESH and not is_refresh)
+
+    def _tell_of_hit(self, known: Knowledge) -> None:
+        """Count what the store had; log once for each file how old it is."""
+        self._count(self.resource.stat(stats.STORE_HIT))
+        dated = self._context.dated
+        if dated.get(self._key) is None:
+            dated.put(self._key, value=True, octets=_DATED_COST)
+            age = age_words(time.time() - Entry(self._key, known).changed_at)
+            logger.debug(
+                "rules of %s from the store, %s old",
+                self._key.uri,
+                age,
+                extra=self._context.journal.extra,
+            )
+
+    def _count_outcome(self, answer: Answer) -> None:
+        self._count(self.resource.stat(stats.ACCESS).format(answer.access_result.value))
+        self._count(self.resource.stat(stats.EVENT).format(name_of(answer.event)))
+
+    def _learnt(self, known: Knowledge, answer: Answer) -> Knowledge:
+        chance = random.random()  # noqa: S311 - no secret
+        return learn(known, answer, time.time(), self._rules.limits, chance=chance)
+
+    async def _keep(self, known: Knowledge, answer: Answer, held: Held) -> Knowledge:
+        """Store what is known after an answer, unless another process has taken over."""
+        keeper, key = self._context.keeper, self._key
+        sent_key = self._context.asker.key_as_sent(key, answer.user_agent)
+        if sent_key != key:
+            # Sent with another User-Agent than that of the lease and of the copy.
+            await keeper.release(held)
+            if not answer.is_confirmation:
+                known = keeper.peek(sent_key)
+        known = self._learnt(known, answer)
+        if await keeper.commit(Entry(sent_key, known), held if sent_key == key else None):
+            await self._keep_for_targets(sent_key, answer)
+            return known
+        self._count(stats.LEASE_LOST)
+        theirs = await keeper.claim(key, 0.0)  # it may not be at hand here
+        if theirs.held is not None:
+            await keeper.release(theirs.held)
+        return theirs.known if self._is_enough(theirs.known, is_refresh=True) else known
+
+    async def _keep_for_targets(self, key: Key, answer: Answer) -> None:
+        """Store an answer for the targets of redirects too, where it is their own file.
+
+        Only a hop to exactly its path, `/robots.txt`, counts: a file at another path does not speak
+        for the origin that serves it.
+        """
+        is_answer = isinstance(answer.event, int) or answer.event is Failure.HTML
+        if not is_answer or answer.confirms or answer.repeats is not None:
+            return
+        keeper = self._context.keeper
+        for number, uri in enumerate(answer.hops[1:], start=1):
+            target = origin_at(uri, key.path)
+            is_first = uri not in answer.hops[:number]  # of several for a wall of cookies
+            if target is None or target == key.origin or not is_first:
+                continue
+            target_key = Key.under(target, key.user_agent, key.variant, key.path)
+            theirs = Answer(
+                answer.event,
+                answer.body,
+                answer.hops[number:],
+                answer.headers,
+                steps=steps_to(answer.steps, answer.hops[number - 1]),
+            )
+            known = learn(keeper.peek(target_key), theirs, time.time(), self._rules.limits)
+            await keeper.commit(Entry(target_key, known))
+
+    # The site
+
+    async def attempt(self, copy: Copy | None) -> Answer:
+        """Ask the site once, follow its redirects, and log it if that takes long. Does not raise.
+
+        The request to the URI that the stored copy came from is conditional.
+        """
+        file, began = self.resource, self.asked.seconds
+        self.enter(FetchPart.MIDDLEWARES)
+        self.user_agent = None
+        self.way = way = Way(self.origin, [], copy)
+        settings, hops, cookies_at = self._context.settings, way.hops, 0
+        uri = f"{self.origin}{file.path}"
+        self._count(file.stat(stats.REQUESTS))
+        while True:
+            hops.append(uri)
+            try:
+                response, body, is_conditional = await self._hop(uri, way)
+            except CancelledError:  # Twisted's, which is an Exception
+                raise
+            except Exception as error:  # noqa: BLE001 - every failure is an event: see `failures`
+                answer = self._answer(self._failure(uri, error))
+                break
+            if is_led_astray(settings, self.origin, uri, response):
+                answer = self._answer(Failure.GUARD)
+                break
+            if way.cookies.keep(response, response.request or Request(uri)):
+                cookies_at = len(hops)
+            step = next_hop(
+                hops,
+                response.status,
+                response.headers.get(b"Location"),
+                limit=settings.redirect_hops,
+                cookies_at=cookies_at,
+            )
+            if not isinstance(step, str):
+                self._count(file.stat(stats.RESPONSES))
+                self._count(file.stat(stats.RESPONSE_STATUS).format(response.status))
+                headers = headers_of(response)
+                event = file.event_of(step, headers.get("content-type", ""), body)
+                answer = self._answer(event, body=body, headers=headers, confirms=is_conditional)
+                break
+            self._count(stats.REDIRECT_HOPS)
+            uri = as_requested(step)
+            refusal = await self._refusal(uri)
+            if refusal is not None:
+                self.steps.append(Step(uri or step, refusal))
+                answer = self._answer(refusal, (uri or step,))
+                break
+            found = self._fresh_copy(uri) if uri not in hops else None
+            if found is not None:
+                self.steps.extend(_copied(found))
+                if self._archive is not None:
+                    self._archive.repeats(self, found)
+                answer = self._answer(found.event, found.hops, repeats=found)
+                break
+        self._tell_if_slow(answer, self.asked.seconds - began)
+        return answer
+
+    async def _hop(self, uri: str, way: Way) -> tuple[Response, bytes, bool]:
+        """The answer of one hop, its body, and whether it was asked for with conditions.
+
+        It is asked for again as a whole if it confirms another version than our copy, and again if
+        its body may be cut short.
+
+        Raises:
+            ResponseDataLossError: the body is cut short, or may be.
+        """
+        copy = way.copy
+        conditions = copy.validators if copy is not None and copy.hops[-1:] == (uri,) else {}
+        first: bytes | None = None
+        while True:
+            response, body, ending = await self._context.sender.send(self, uri, conditions)
+            if conditions and copy is not None and _is_of_another_version(response, copy):
+                conditions = {}
+                continue
+            if response.status // 100 != 2:  # noqa: PLR2004 - other bodies are not read
+                break
+            found = extent(body, ending) if first is None else extent_beside(first, body, ending)
+            if found is Extent.PART:
+                raise ResponseDataLossError(f"{uri}: {ending.value} after {len(body)} octets")
+            if found is Extent.WHOLE:
+                break
+            self._count(stats.CONFIRMED)
+            first = body
+        return response, body, bool(conditions)
+
+    def _answer(self, event: Event, further: tuple[str, ...] = (), **facts: Any) -> Answer:
+        """An answer to what was sent so far."""
+        assert self.way is not None  # noqa: S101 - for mypy
+        hops, steps = (*self.way.hops, *further), tuple(self.steps)
+        return Answer(event, hops=hops, user_agent=self.user_agent, steps=steps, **facts)
+
+    def _failure(self, uri: str, error: Exception) -> Failure:
+        """The event that an exception stands for, counted and logged."""
+        journal = self._context.journal
+        self._count(self.resource.stat(stats.EXCEPTIONS).format(type(error)))
+        failure = failure_of(error)
+        logger.debug("No file from %s (%s): %r", uri, failure.value, error, extra=journal.extra)
+        if isinstance(error, NotSupported):
+            self._context.sender.warn_of_scheme(uri.partition(":")[0])
+        return failure
+
+    async def _refusal(self, uri: str) -> Failure | None:
+        """Why a redirect to a URI is not followed; None if it may be."""
+        refusal = await refusal_of(self._context.settings, self.origin, uri)
+        if refusal is not None or self._permits is None:
+            return refusal
+        before = self.part
+        self.enter(FetchPart.JUDGE)
+        try:
+            return None if await self._permits(uri) else Failure.GUARD
+        finally:
+            self.enter(before)
+
+    def _fresh_copy(self, uri: str) -> Copy | None:
+        """The fresh copy of another origin, if a redirect leads to exactly its file."""
+        origin = origin_at(uri, self.resource.path)
+        if origin is None or not self.uses_store:
+            return None
+        context = self._context
+        known = context.keeper.peek(context.asker.key(origin, path=self.resource.path))
+        stands = standing(known, time.time(), context.settings.rules)
+        return known.copy if stands.state is State.FRESH else None
+
+    def _tell_if_slow(self, answer: Answer, seconds: float) -> None:
+        if seconds > _SLOW_SECONDS:
+            logger.warning(
+                "%s took %.1f seconds (%s)",
+                f"{self.origin}{self.resource.path}",
+                seconds,
+                name_of(answer.event),
+                extra=self._context.journal.extra,
+            )
+
+
+def _is_of_another_version(response: Response, copy: Copy) -> bool:
+    """Whether a 304 confirms another version than our copy."""
+    return response.status == NOT_MODIFIED and not copy.is_same_as(headers_of(response))
+
+
+def _copied(copy: Copy) -> list[Step]:
+    """The steps of another origin's copy: nothing is fetched for them."""
+    steps = copy.steps or [Step(hop) for hop in copy.hops]
+    return [replace(step, is_copied=True) for step in steps]

@@ -1,0 +1,395 @@
+"""The requests for files of ours: how each is made, sent, limited in time, and answered.
+
+A request passes the middlewares, waits for its turn at its host, is with a download handler, and
+its answer passes the middlewares again. In Scrapy only handlers have a time limit, and keep it
+themselves. So we look ten times a second where each request is.
+
+The handler may take the `download_timeout` of the request and a second. The turn may take
+`REP_FETCH_LINE_SECONDS` and one delay. The fetch limits everything together.
+
+The transfer of an answer is stopped once there is more than the parse limit can use. Scrapy's own
+size limit would throw away what came before.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, signals
+from scrapy.exceptions import (
+    DownloadCancelledError,
+    IgnoreRequest,
+    ResponseDataLossError,
+    StopDownload,
+)
+from scrapy.http import Headers
+from scrapy.http.request import NO_CALLBACK
+from twisted.internet.defer import CancelledError
+
+from scrapy_rep import stats
+from scrapy_rep.engine.journal import Journal
+from scrapy_rep.engine.loops import Running, Ticks
+from scrapy_rep.engine.state import is_closing
+from scrapy_rep.pace.downloader import Downloader
+from scrapy_rep.protocol.access.endings import Ending, is_range
+from scrapy_rep.protocol.access.events import Event, Failure
+from scrapy_rep.protocol.access.knowledge import REMARK, Step
+
+from .failures import failure_of, is_loss
+from .fetch_state import PROXY, FetchPart, FetchState
+from .transfer import MARK, Transfer
+from .wires import Wires
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_rep.identity import Identity
+    from scrapy_rep.settings import RepSettings
+
+    from .archive import Archive
+
+logger = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 0.1
+_GRACE_SECONDS = 1.0  # handlers that keep their time limit raise first, and tell more
+_LINE_LIMIT = 1000  # fetches that may wait for their turn at a time: each takes memory
+_LOCATION_CHARACTERS = 2000  # of a header that a site may make as long as it likes
+_SET_COOKIE = b"set-cookie"  # kept no longer than the fetch
+_PARTIAL_CONTENT = 206
+_PROXY_REFUSES = 407
+_PRIORITY = 1000  # as Scrapy's own; nothing schedules these requests, but middlewares may look
+
+
+class Sender:
+    """Sends the requests of one crawl's fetches, each a fresh one, and returns their answers."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        settings: RepSettings,
+        identity: Identity,
+        archive: Archive | None,
+    ) -> None:
+        self._archive = archive
+        self._crawler = crawler
+        self._journal = Journal(crawler)
+        self._settings = settings
+        self._identity = identity
+        self._downloader = Downloader(crawler)
+        self._under_way: dict[Transfer, tuple[FetchState, Running[Response]]] = {}
+        self._ticks = Ticks(_LOOK_SECONDS)
+        self._schemes_without_handler: set[str] = set()
+        for handler, signal in (
+            (self._reached, signals.request_reached_downloader),
+            (self._left, signals.request_left_downloader),
+            (self._headers_received, signals.headers_received),
+            (self._bytes_received, signals.bytes_received),
+            (self._response_downloaded, signals.response_downloaded),
+        ):
+            crawler.signals.connect(handler, signal=signal)
+
+    async def send(
+        self, fetch: FetchState, uri: str, conditions: Mapping[str, str]
+    ) -> tuple[Response, bytes, Ending]:
+        """The answer to one request, its body, and how the body ended.
+
+        The body is decompressed and cut to the parse limit. However it ends, the request becomes a
+        step of its fetch.
+
+        Raises:
+            TimeoutError: the handler took too long.
+            IgnoreRequest: its turn did not come in time, or the crawl is closing.
+            Exception: what else the engine raises.
+        """
+        request = self._request(fetch, uri, conditions)
+        transfer: Transfer = request.meta[MARK]
+        response: Response | None = None
+        event: Event = Failure.LOCAL  # of one that is cancelled: it was sent all the same
+        try:
+            fetch.enter(FetchPart.MIDDLEWARES)
+            self._ticks.add(self._look)
+            running = Running(self._in_engine(request))
+            self._under_way[transfer] = fetch, running
+            try:
+                came = await running.result()
+                fetch.user_agent = _user_agent(came.request or request)
+            except CancelledError:  # Twisted's, which is an Exception
+                raise
+            except Exception as error:  # noqa: BLE001 - raised again unless the answer can be read
+                # Without an answer, a middleware may not have set the header yet.
+                fetch.user_agent = fetch.user_agent or _user_agent(request) or None
+                came = _rescued(transfer, error)
+            transfer.body = _body_of(came, request, transfer)
+            response, event = came, came.status
+            return came, transfer.body, transfer.ending(came)
+        except Exception as error:
+            if not isinstance(error, CancelledError):
+                event = failure_of(error)
+            raise
+        finally:
+            if self._under_way.pop(transfer, None) is not None:
+                fetch.enter(FetchPart.MIDDLEWARES)
+                if not transfer.is_back:
+                    self._downloader.abandon(transfer.sent or request)
+            if not self._under_way:
+                self._ticks.drop(self._look)
+            self._note(fetch, _step(uri, transfer, event, response), transfer, response)
+
+    async def _in_engine(self, request: Request) -> Response:
+        if is_closing(self._crawler):
+            raise IgnoreRequest("the crawl is closing")
+        engine = self._crawler.engine
+        assert engine is not None  # noqa: S101 - without one, the crawl would be closing
+        Wires.of(self._crawler)
+        with self._downloader.one_place_more():
+            return await engine.download_async(request)
+
+    def _request(self, fetch: FetchState, uri: str, conditions: Mapping[str, str]) -> Request:
+        headers: dict[str, Any] = {
+            **conditions,
+            "Accept": fetch.resource.accept,
+            "Accept-Encoding": "identity",
+        }
+        if self._identity.fetch_header is not None:
+            headers["User-Agent"] = self._identity.fetch_header
+        usual = {
+            "dont_cache": True,  # Scrapy's HTTP cache may never expire, and would freeze a policy
+            "dont_merge_cookies": True,
+            "dont_retry": True,
+            "download_timeout": self._settings.fetch_timeout_seconds,
+        }
+        transfer = Transfer(self._settings.parse_limit_octets)
+        needed = {
+            "dont_redirect": True,
+            "download_fail_on_dataloss": True,
+            "download_maxsize": 0,  # we stop the transfer ourselves, and use what came
+            "handle_httpstatus_all": True,
+            MARK: transfer,
+        }
+        meta = {**usual, **fetch.carried.meta, **self._settings.fetch_meta, **needed}
+        request = Request(
+            uri,
+            callback=NO_CALLBACK,
+            dont_filter=True,
+            headers={**headers, **fetch.carried.headers_for(meta)},
+            meta=meta,
+            priority=_PRIORITY,
+        )
+        transfer.uri = request.url
+        transfer.cookies = fetch.way.cookies if fetch.way is not None else None
+        return request
+
+    def _note(
+        self, fetch: FetchState, step: Step, transfer: Transfer, response: Response | None
+    ) -> None:
+        """Note a request that is done as a step of its fetch, and archive it."""
+        if self._archive is not None and fetch.uses_store:
+            step = replace(step, record=self._archive.saw(fetch, step, transfer, response))
+        transfer.sent = transfer.body = None
+        fetch.steps.append(step)
+
+    def warn_of_scheme(self, scheme: str) -> None:
+        """Log once that the files of a scheme cannot be fetched."""
+        if scheme in self._schemes_without_handler:
+            return
+        self._schemes_without_handler.add(scheme)
+        has_reactor = self._crawler.settings.getbool("TWISTED_REACTOR_ENABLED", True)
+        logger.warning(
+            "Scrapy has no %s here%s, so the robots.txt of %s:// origins cannot be fetched: each "
+            "counts as a failure of our own (event 'local')",
+            scheme.upper(),
+            "" if has_reactor else " (TWISTED_REACTOR_ENABLED = False)",
+            scheme,
+            extra=self._journal.extra,
+        )
+
+    # Time limits
+
+    def _look(self) -> None:
+        for transfer, (fetch, running) in list(self._under_way.items()):
+            part = self._part_of(transfer)
+            is_new = part is not fetch.part
+            fetch.enter(part)
+            if part is FetchPart.HANDLER:
+                self._look_at_handled(transfer, running)
+            elif part is FetchPart.SLOT:
+                self._look_at_queued(fetch, transfer, running, is_new=is_new)
+
+    def _part_of(self, transfer: Transfer) -> FetchPart:
+        if transfer.is_back:
+            return FetchPart.ANSWER
+        if transfer.turn_seconds is not None:
+            return FetchPart.SLOT
+        if transfer.handled_since is not None:
+            return FetchPart.HANDLER
+        if transfer.sent is None or not self._downloader.has(transfer.sent):
+            return FetchPart.MIDDLEWARES
+        return FetchPart.SLOT if self._downloader.is_waiting(transfer.sent) else FetchPart.HANDLER
+
+    def _look_at_handled(self, transfer: Transfer, running: Running[Response]) -> None:
+        request, now = transfer.sent, time.monotonic()
+        assert request is not None  # noqa: S101 - for mypy
+        transfer.handled_since = transfer.handled_since or now
+        seconds = _timeout_of(request) or self._settings.fetch_timeout_seconds
+        if now - transfer.handled_since > seconds + _GRACE_SECONDS:
+            running.end(TimeoutError(f"the download handler did not end {request} in time"))
+
+    def _look_at_queued(
+        self, fetch: FetchState, transfer: Transfer, running: Running[Response], *, is_new: bool
+    ) -> None:
+        delay_seconds = transfer.turn_seconds or 0.0
+        if transfer.sent is not None:
+            delay_seconds = max(delay_seconds, self._downloader.delay_seconds(transfer.sent))
+        if fetch.queued.seconds > self._settings.fetch_line_seconds + delay_seconds:
+            why = f"it was queued for {fetch.queued.seconds:.0f} seconds"
+        elif is_new and self._queued_count() > _LINE_LIMIT:
+            why = f"{_LINE_LIMIT} others are queued"
+        else:
+            return
+        self._journal.count(stats.LINE_GAVE_UP)
+        logger.warning(
+            "The fetch of %s is given up in the queue of its slot: %s",
+            transfer.uri,
+            why,
+            extra=self._journal.extra,
+        )
+        running.end(IgnoreRequest(f"given up in the queue of its slot: {why}"))
+
+    def _queued_count(self) -> int:
+        return sum(fetch.part is FetchPart.SLOT for fetch, _ in self._under_way.values())
+
+    # What Scrapy tells
+
+    def _reached(self, request: Request) -> None:
+        """A request has come to the downloader: ours, or one that a middleware put in its place."""
+        transfer = Transfer.of(request)
+        if transfer is not None:
+            transfer.begin(request)
+            if transfer.cookies is not None:
+                transfer.cookies.add_to(request)
+
+    def _left(self, request: Request) -> None:
+        transfer = Transfer.of(request)
+        if transfer is not None:
+            transfer.is_back = True
+
+    def _headers_received(
+        self, headers: Headers, request: Request, body_length: Any = None
+    ) -> None:
+        transfer = Transfer.of(request)
+        if transfer is not None:
+            transfer.head_came(headers, body_length)
+            Wires.of(self._crawler).note_head(transfer)
+
+    def _bytes_received(self, data: bytes, request: Request) -> None:
+        transfer = Transfer.of(request)
+        if transfer is None:
+            return
+        # Set too late to bound the download itself. It bounds what Scrapy decompresses.
+        request.meta["download_maxsize"] = transfer.limit_octets + 1
+        if transfer.has_enough_after(data):
+            raise StopDownload(fail=False)
+
+    def _response_downloaded(self, response: Response, request: Request) -> None:
+        transfer = Transfer.of(request)
+        if transfer is not None and transfer.response is None:  # `Wires` did not see it
+            transfer.came(response)
+
+
+def _timeout_of(request: Request) -> float | None:
+    """The time that a request gives its handler; None if it names none.
+
+    A middleware may have written anything there, or have removed it. Handlers read no number, or 0,
+    as their default or as no limit.
+    """
+    try:
+        seconds = float(request.meta.get("download_timeout") or 0)
+    except (TypeError, ValueError):
+        return None
+    return seconds if 0 < seconds < math.inf else None
+
+
+def _body_of(response: Response, request: Request, transfer: Transfer) -> bytes:
+    """The octets of an answer up to the limit.
+
+    Raises:
+        Exception: the answer says nothing of the site, or does not hold the whole file.
+    """
+    if "download_stopped" in response.flags and not transfer.is_stopped:
+        raise DownloadCancelledError(f"other code stopped the download of {request.url}")
+    if "dataloss" in response.flags or _is_part(response):
+        raise ResponseDataLossError(request.url)
+    if response.status == _PROXY_REFUSES and (response.request or request).meta.get(PROXY):
+        raise IgnoreRequest("the proxy asks for credentials")
+    body = transfer.body_of(response)
+    response.headers.pop(REMARK, None)  # only we may set it
+    if transfer.remark:
+        response.headers[REMARK] = transfer.remark
+    return body
+
+
+def _step(uri: str, transfer: Transfer, event: Event, response: Response | None) -> Step:
+    """What is known of a request that is done; `response` is its answer, if one came."""
+    came = transfer.response if transfer.response is not None else response
+    sent_at = transfer.sent_at
+    seconds = None if sent_at is None else max(time.time() - sent_at, 0.0)
+    if came is None:
+        return Step(uri, event, sent_at, seconds)
+    location = (came.headers.get(b"Location") or b"").decode("utf-8", "backslashreplace")
+    return Step(
+        uri,
+        event,
+        sent_at,
+        seconds,
+        octets=len(came.body),
+        address="" if came.ip_address is None else str(came.ip_address),
+        location=location[:_LOCATION_CHARACTERS],
+    )
+
+
+def _rescued(transfer: Transfer, error: Exception) -> Response:
+    """The answer that came although its download raised.
+
+    Scrapy's decompression raises on a body that grows too large, of which we need only the
+    beginning, and on one that is slightly damaged, which we may still read.
+
+    Raises:
+        Exception: there is no answer, or something else refused it.
+    """
+    if transfer.response is not None:
+        failure = failure_of(error)
+        if _is_too_large(error) or (failure is Failure.UNDECODABLE and transfer.is_compressed):
+            return transfer.response
+    if transfer.has_head and is_loss(error):
+        raise ResponseDataLossError(transfer.uri) from error
+    raise error
+
+
+def _is_too_large(error: Exception) -> bool:
+    """Whether an error of Scrapy's says that a body grew beyond `download_maxsize`."""
+    is_refusal = isinstance(error, IgnoreRequest)
+    return is_refusal and type(error.__cause__).__name__ == "_DecompressionMaxSizeExceeded"
+
+
+def _is_part(response: Response) -> bool:
+    """Whether an answer is a part of the file by its own word (206 with a range)."""
+    return response.status == _PARTIAL_CONTENT and is_range(headers_of(response))
+
+
+def _user_agent(request: Request) -> str:
+    return (request.headers.get(b"User-Agent") or b"").decode("utf-8", "backslashreplace")
+
+
+def headers_of(response: Response) -> dict[str, str]:
+    """The headers of an answer but its cookies, names in lower case, as text."""
+    return {
+        name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
+        for name, values in response.headers.items()
+        if name.lower() != _SET_COOKIE
+    }
