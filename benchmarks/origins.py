@@ -32,7 +32,7 @@ from scrapy import Spider
 from scrapy.crawler import AsyncCrawlerProcess
 
 from scrapy_rep.crawl import policy_for
-from scrapy_rep.fetching.file_fetch import FileFetch
+from scrapy_rep.fetch.file_fetch import FileFetch
 from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.access.knowledge import Answer, Copy
 

@@ -22,7 +22,7 @@ from scrapy_rep.engine.components import call_last, middleware_orders
 from scrapy_rep.engine.journal import Journal, log_refusals_in_one_line
 from scrapy_rep.engine.origins import known_origin, origin_of
 from scrapy_rep.engine.state import is_closing
-from scrapy_rep.fetching.transfer import MARK, is_own
+from scrapy_rep.fetch.transfer import MARK, is_own
 from scrapy_rep.identity import Identity
 from scrapy_rep.meta import EXEMPT, PUT_BACK, QUEUE, VERDICT, is_exempt
 from scrapy_rep.pace.downloader import SLOT, leave_inherited_slot
@@ -92,7 +92,7 @@ class RepMiddleware:
         self.policies = Policies(crawler, settings, self._identity, exits)
         self.pacing = Pacing(crawler, settings, exits)
         if keeps_own_gate(crawler, settings):
-            from scrapy_rep.fetching.chosen_store import link_of  # few crawls share their pace so
+            from scrapy_rep.fetch.chosen_store import link_of  # few crawls share their pace so
             from scrapy_rep.pace.redis_gate import RedisGate
 
             self.pacing.gate = RedisGate(crawler, link_of(crawler, settings.redis_url))

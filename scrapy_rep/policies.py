@@ -34,8 +34,8 @@ from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.loops import Places
 from scrapy_rep.engine.state import is_closing, is_running
 from scrapy_rep.engine.waiting import SharedWork
-from scrapy_rep.fetching.context import FetchContext
-from scrapy_rep.fetching.file_fetch import FileFetch, NotNeededError
+from scrapy_rep.fetch.context import FetchContext
+from scrapy_rep.fetch.file_fetch import FileFetch, NotNeededError
 from scrapy_rep.overrides import Override
 from scrapy_rep.policy import (
     GAVE_UP,

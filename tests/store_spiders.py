@@ -12,7 +12,7 @@ from scrapy import Request, Spider
 
 from scrapy_rep.cache import sqlite
 from scrapy_rep.engine.loops import sleep
-from scrapy_rep.fetching import context, keeper
+from scrapy_rep.fetch import context, keeper
 
 LEASE_SECONDS = 1.5
 

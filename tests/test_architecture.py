@@ -43,7 +43,7 @@ _ROOMS: tuple[tuple[str, ...], ...] = (
         "reading",
         "witness",
     ),
-    ("fetching",),
+    ("fetch",),
     ("pace/downloader",),
     ("identity", "robotparser"),
     ("settings", "setting_table", "outcomes", "overrides", "checks", "hosts"),
@@ -415,7 +415,7 @@ process.start()
     assert "scrapy_rep.middleware" in loaded
     unused = (
         "scrapy_rep.proof",
-        *("scrapy_rep.fetching.archive", "scrapy_rep.analysis", "scrapy_rep.survey"),
+        *("scrapy_rep.fetch.archive", "scrapy_rep.analysis", "scrapy_rep.survey"),
         *("scrapy_rep.commands", "scrapy_rep.pages.withholding", "scrapy_rep.pages.page_html"),
         *(
             "scrapy_rep.browsers.judge",

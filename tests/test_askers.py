@@ -16,7 +16,7 @@ from scrapy.settings import Settings
 
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.fetching.askers import Asker
+from scrapy_rep.fetch.askers import Asker
 from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.units import DAY_SECONDS

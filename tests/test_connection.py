@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.fetching.transfer import HEAD_OCTETS, Connection
+from scrapy_rep.fetch.transfer import HEAD_OCTETS, Connection
 from scrapy_rep.protocol.access.endings import Ending
 
 

@@ -6,7 +6,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
-from scrapy_rep.fetching.cookies import Cookies
+from scrapy_rep.fetch.cookies import Cookies
 
 _SETTER = "https://www.example.co.uk/a/robots.txt"
 

@@ -27,8 +27,8 @@ from twisted.protocols.ftp import ConnectionLost as FtpConnectionLost
 from twisted.python.failure import Failure as TwistedFailure
 from twisted.web.client import ResponseFailed
 
-from scrapy_rep.fetching.failures import failure_of, is_loss
-from scrapy_rep.fetching.transfer import UndecodableError
+from scrapy_rep.fetch.failures import failure_of, is_loss
+from scrapy_rep.fetch.transfer import UndecodableError
 from scrapy_rep.protocol.access.events import Failure
 
 tx: Any = error  # whose classes have no annotations

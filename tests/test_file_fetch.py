@@ -32,14 +32,14 @@ from scrapy.utils.test import get_crawler
 from scrapy_rep import stats
 from scrapy_rep.cache.base import Claim, Leased
 from scrapy_rep.cache.entry import Entry, Key
-from scrapy_rep.fetching import context as context_module
-from scrapy_rep.fetching import file_fetch as module
-from scrapy_rep.fetching import sender as sender_module
-from scrapy_rep.fetching.context import FetchContext
-from scrapy_rep.fetching.fetch_state import FetchPart
-from scrapy_rep.fetching.file_fetch import FileFetch, NotNeededError
-from scrapy_rep.fetching.keeper import LEASE_SECONDS, Claimed, Held
-from scrapy_rep.fetching.transfer import MARK, Transfer, is_own
+from scrapy_rep.fetch import context as context_module
+from scrapy_rep.fetch import file_fetch as module
+from scrapy_rep.fetch import sender as sender_module
+from scrapy_rep.fetch.context import FetchContext
+from scrapy_rep.fetch.fetch_state import FetchPart
+from scrapy_rep.fetch.file_fetch import FileFetch, NotNeededError
+from scrapy_rep.fetch.keeper import LEASE_SECONDS, Claimed, Held
+from scrapy_rep.fetch.transfer import MARK, Transfer, is_own
 from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.access.exchange import learn

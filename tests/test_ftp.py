@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone, ConnectionLost
 from twisted.python.failure import Failure
 
-from scrapy_rep.fetching import ftp
+from scrapy_rep.fetch import ftp
 
 
 class Transport:

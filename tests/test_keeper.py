@@ -19,8 +19,8 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_rep.cache.base import Claim, Found, Lease, StoreError
 from scrapy_rep.cache.entry import Entry, Key
-from scrapy_rep.fetching import keeper
-from scrapy_rep.fetching.keeper import LEASE_SECONDS, Keeper
+from scrapy_rep.fetch import keeper
+from scrapy_rep.fetch.keeper import LEASE_SECONDS, Keeper
 from scrapy_rep.protocol.access.knowledge import Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.settings import RepSettings

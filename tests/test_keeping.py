@@ -20,7 +20,7 @@ from scrapy.utils.test import get_crawler
 from scrapy_rep.cache.base import Claim, Lease, Leased, done
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.fetching import keeper
+from scrapy_rep.fetch import keeper
 from scrapy_rep.protocol.access.knowledge import Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.settings import RepSettings
@@ -34,7 +34,7 @@ from tests.store_spiders import LEASE_SECONDS
 
 _OLD = "User-agent: *\nDisallow: /old\n"
 _NEW = "User-agent: *\nDisallow: /new\n"
-_WARNINGS = re.compile(r"\[scrapy_rep\.fetching\.keeper\] WARNING: (.*)")
+_WARNINGS = re.compile(r"\[scrapy_rep\.fetch\.keeper\] WARNING: (.*)")
 
 
 class StoreOfBefore(PlainStore):

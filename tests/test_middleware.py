@@ -17,13 +17,13 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
+from scrapy_rep.engine.floors import Ask
 from twisted.internet.defer import succeed
 
 from scrapy_rep import Origin, RepMiddleware
 from scrapy_rep.browsers import browser_pages
-from scrapy_rep.engine.floors import Ask
 from scrapy_rep.exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
-from scrapy_rep.fetching.transfer import MARK, Transfer
+from scrapy_rep.fetch.transfer import MARK, Transfer
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Event, Meaning
 from scrapy_rep.protocol.document import parse

@@ -18,8 +18,8 @@ from scrapy.utils.test import get_crawler
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep.decisions import Decisions
-from scrapy_rep.fetching.context import FetchContext
-from scrapy_rep.fetching.file_fetch import NotNeededError
+from scrapy_rep.fetch.context import FetchContext
+from scrapy_rep.fetch.file_fetch import NotNeededError
 from scrapy_rep.identity import Identity
 from scrapy_rep.policies import Policies
 from scrapy_rep.policy import Policy

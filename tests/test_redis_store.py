@@ -102,7 +102,7 @@ def assert_obeyed(proxy: Site, names: list[str], crawls: list[Crawl]) -> None:
 def warnings(done: Crawl) -> list[str]:
     """What the log says of the store; on a busy machine, sites may seem slow as well."""
     found = _WARNINGS.findall(done.log)
-    return [words for name, words in found if name != "scrapy_rep.fetching.fetcher"]
+    return [words for name, words in found if name != "scrapy_rep.fetch.file_fetch"]
 
 
 _AT_LENGTH = [pytest.mark.slow, pytest.mark.at_length]

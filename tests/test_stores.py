@@ -21,7 +21,7 @@ from scrapy.statscollectors import StatsCollector
 
 from scrapy_rep.cache.base import Busy, Claim, Found, Lease, Leased, StoreError, done
 from scrapy_rep.cache.entry import Entry
-from scrapy_rep.fetching import chosen_store, keeper
+from scrapy_rep.fetch import chosen_store, keeper
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.settings import RepSettings
 from tests.cache.samples import file_entry
@@ -452,7 +452,7 @@ class TestPlaces:
         code = (
             "import os, pwd, sys\n"
             "from scrapy_rep.cache.base import StoreError\n"
-            "from scrapy_rep.fetching.chosen_store import default_path\n"
+            "from scrapy_rep.fetch.chosen_store import default_path\n"
             "os.environ.pop('HOME', None) if len(sys.argv) == 2 else None\n"
             "os.setgroups([]); os.setgid(65533); os.setuid(65533); os.chdir(sys.argv[1])\n"
             "try: print(default_path())\n"
@@ -517,7 +517,7 @@ class TestPlaces:
 
     def _check(self, folder: Path, environment: dict[str, str], expected: Path) -> None:
         code = (
-            "from scrapy_rep.fetching import chosen_store\n"
+            "from scrapy_rep.fetch import chosen_store\n"
             "print(chosen_store.default_path().resolve())"
         )
         done = subprocess.run(

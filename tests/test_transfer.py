@@ -23,7 +23,7 @@ try:
 except ImportError:
     from backports import zstd
 
-from scrapy_rep.fetching.transfer import Transfer, UndecodableError
+from scrapy_rep.fetch.transfer import Transfer, UndecodableError
 from scrapy_rep.protocol.access.endings import Ending
 
 LIMIT = 512_000

@@ -19,9 +19,9 @@ from twisted.python.failure import Failure
 from twisted.web._newclient import HTTP11ClientProtocol
 from twisted.web.client import URI as URI_OF_TWISTED
 
-from scrapy_rep.fetching import wires as module
-from scrapy_rep.fetching.transfer import HEAD_OCTETS, MARK, Connection, Transfer
-from scrapy_rep.fetching.wires import OversizedAnswerError, Wires
+from scrapy_rep.fetch import wires as module
+from scrapy_rep.fetch.transfer import HEAD_OCTETS, MARK, Connection, Transfer
+from scrapy_rep.fetch.wires import OversizedAnswerError, Wires
 from scrapy_rep.protocol.access.endings import Ending
 
 URI = "https://example.com/robots.txt"

@@ -28,7 +28,7 @@ from scrapy import Request, signals
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.engine.components import BROWSER_HOOK
-from scrapy_rep.fetching.transfer import is_own
+from scrapy_rep.fetch.transfer import is_own
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.paths import path_of
 from scrapy_rep.protocol.verdict import Verdict

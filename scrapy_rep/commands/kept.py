@@ -18,8 +18,8 @@ from scrapy.settings import Settings
 
 from scrapy_rep.cache.base import Browsable, Remembering, Store, StoreError
 from scrapy_rep.cache.entry import Entry, Key, as_of, is_same_version
-from scrapy_rep.fetching.askers import Asker
-from scrapy_rep.fetching.chosen_store import (
+from scrapy_rep.fetch.askers import Asker
+from scrapy_rep.fetch.chosen_store import (
     keep_seconds,
     kind_of,
     own_store,

@@ -29,7 +29,7 @@ from scrapy_rep.cache.link import LinkDownError
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.progress import can_take_more, is_starting
 from scrapy_rep.engine.state import is_closing, wake
-from scrapy_rep.fetching.chosen_store import link_of
+from scrapy_rep.fetch.chosen_store import link_of
 from scrapy_rep.pace.downloader import Downloader, leave_inherited_slot
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.queue.readiness import Readiness

@@ -21,8 +21,8 @@ from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.origins import origin_of
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.engine.waiting import SharedWork
-from scrapy_rep.fetching.file_fetch import FileFetch, NotNeededError
-from scrapy_rep.fetching.origin_files import TDMREP
+from scrapy_rep.fetch.file_fetch import FileFetch, NotNeededError
+from scrapy_rep.fetch.origin_files import TDMREP
 from scrapy_rep.policy import OVERRIDE, Policy
 from scrapy_rep.protocol.access.events import AccessPolicy, AccessResult, Meaning, access_result
 from scrapy_rep.protocol.access.exchange import PolicyOptions

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scrapy import Request
 
-from scrapy_rep.fetching.fetch_state import Carried
+from scrapy_rep.fetch.fetch_state import Carried
 from scrapy_rep.setting_table import SETTINGS
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy.utils.asyncio import call_later
 
 from scrapy_rep.engine import spreading
-from scrapy_rep.fetching.transfer import is_own
+from scrapy_rep.fetch.transfer import is_own
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -15,9 +15,9 @@ from scrapy import Request
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
-from scrapy_rep.fetching.context import FetchContext
-from scrapy_rep.fetching.file_fetch import NotNeededError
-from scrapy_rep.fetching.origin_files import TDMREP, OriginFile
+from scrapy_rep.fetch.context import FetchContext
+from scrapy_rep.fetch.file_fetch import NotNeededError
+from scrapy_rep.fetch.origin_files import TDMREP, OriginFile
 from scrapy_rep.identity import Identity
 from scrapy_rep.pages.reservations import Reservations
 from scrapy_rep.policy import OVERRIDE, Policy

@@ -7,7 +7,7 @@ from typing import Any
 from scrapy import Request
 from scrapy.http import Response, TextResponse
 
-from scrapy_rep.fetching import archive
+from scrapy_rep.fetch import archive
 
 
 class Answers:
