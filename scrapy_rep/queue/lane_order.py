@@ -202,14 +202,15 @@ class Later:
         self._number += 1
         heapq.heappush(self._heap, (due_at, self._number, item))
 
-    def pop(self, now: float) -> Lane | SlotLanes | None:
-        """Remove and return an item whose time has come; None if there is none."""
+    def pop(self) -> list[Lane | SlotLanes]:
+        """Remove and return the items whose time has come."""
+        items, now = [], time.monotonic()
         while self._heap and self._heap[0][0] <= now:
             due_at, _, item = heapq.heappop(self._heap)
             if item.due_at == due_at:
                 item.due_at = None
-                return item
-        return None
+                items.append(item)
+        return items
 
     @property
     def next_at(self) -> float | None:

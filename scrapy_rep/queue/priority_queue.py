@@ -275,9 +275,8 @@ class RepPriorityQueue:
             changed, self._changed = self._changed, []
             for item in changed:
                 self._put_in_place(item)
-        now = time.monotonic()
-        while (due := self._later.pop(now)) is not None:
-            self._put_in_place(due)
+        for item in self._later.pop():
+            self._put_in_place(item)
         while self._ask_next():
             pass
 

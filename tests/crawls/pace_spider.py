@@ -9,6 +9,7 @@ from typing import Any
 from scrapy import Request
 from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from tests.spiders import UrlsSpider
@@ -97,3 +98,31 @@ class OtherDownloader:
         self.needs_backout = self._inner.needs_backout
         self.close = self._inner.close
         self.active = self._inner.active
+
+
+class LogsIn:
+    """A downloader middleware behind ours that logs in at the site before a page goes there."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> LogsIn:
+        """Build from a crawler."""
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> None:
+        """Wait for the answer of the login page."""
+        if request.url.endswith("/0"):
+            assert self._crawler.engine is not None
+            await self._crawler.engine.download_async(Request(request.url[:-1] + "login"))
+
+
+class Answers:
+    """A downloader middleware behind ours that drops requests, or answers them from a cache."""
+
+    def process_request(self, request: Request) -> Response | None:
+        """Go by the path."""
+        if "/dropped" in request.url:
+            raise IgnoreRequest("dropped")
+        return Response(request.url) if "/cached" in request.url else None

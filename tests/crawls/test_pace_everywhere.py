@@ -6,6 +6,7 @@ import itertools
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -213,6 +214,76 @@ def test_a_downloader_without_slots(loop: Loop, downloader: str) -> None:
         )
         assert [item.get("status") for item in result.items] == [200] * 4
         assert_paced(site.requests(), 2)
+
+
+def behind(name: str) -> dict[str, Any]:
+    return {"DOWNLOADER_MIDDLEWARES": {f"tests.crawls.pace_spider.{name}": 900}}
+
+
+@pytest.mark.parametrize("settings", [{}, pytest.param(SCRAPY_QUEUE, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_middleware_behind_us_that_logs_in(loop: Loop, settings: dict[str, Any]) -> None:
+    """Its request goes to the same site, and the page waits for its answer."""
+    with Site({"/robots.txt": asks(0.5)}) as site:
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={**ADDON, **settings, **behind("LogsIn")},
+            urls=[site.url(f"/{number}") for number in range(3)],
+            timeout_seconds=60,
+        )
+        assert [item.get("status") for item in result.items] == [200] * 3
+        assert "/login" in site.paths()
+        assert_paced(site.requests(), 0.5)
+    assert_clean(result.log)
+
+
+@pytest.mark.parametrize("settings", [{}, pytest.param(SCRAPY_QUEUE, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_what_the_site_never_sees_costs_no_delay(loop: Loop, settings: dict[str, Any]) -> None:
+    """A middleware behind us drops requests, or answers them from a cache."""
+    with Site({"/robots.txt": asks(2)}) as site:
+        urls = [site.url(f"/{kind}{number}") for number in range(9) for kind in _UNSEEN]
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={**ADDON, **settings, **behind("Answers")},
+            urls=[*urls, site.url("/1"), site.url("/2")],
+        )
+        assert sorted(site.paths()) == ["/1", "/2", "/robots.txt"]
+        assert len(result.items) == 20
+        assert_paced(site.requests(), 2)
+    assert result.stats["elapsed_time_seconds"] < 15, "of 40, if each had a delay"
+
+
+_UNSEEN = ("dropped", "cached")
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_crawl_that_closes_while_requests_wait_for_their_turn(loop: Loop, tmp_path: Path) -> None:
+    """They are sent in their turn, or wait for the next run."""
+    settings = {**ADDON, **SCRAPY_QUEUE, "JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 3}
+    with Site({"/robots.txt": asks(0.5)}) as site:
+        urls = [site.url(f"/{number}") for number in range(6)]
+        closing = "tests.faults.spiders:ClosingSpider"
+        result = crawl(closing, loop=loop, settings=settings, urls=urls)
+        assert result.finish_reason == "enough"
+        assert 1 < len(site.paths()) < 6
+        result = crawl("tests.faults.spiders:ResumedSpider", loop=loop, settings=settings)
+        pages = [path for path in site.paths() if path != "/robots.txt"]
+        assert sorted(pages) == [f"/{number}" for number in range(6)], result.log
+        assert_paced([seen for seen in site.requests() if seen.path != "/robots.txt"], 0.5)
+    assert_clean(result.log)
+
+
+@pytest.mark.timed
+def test_how_much_of_a_delay_is_used() -> None:
+    """Answers take 0.3 s, and the delay is counted from them."""
+    with Site({"/robots.txt": asks(1)}, default=Answer(delay_seconds=0.3)) as site:
+        urls = [site.url(f"/{number}") for number in range(9)]
+        crawl(URLS_SPIDER, settings=ADDON, urls=urls)
+        times = [seen.at for seen in site.requests()]
+    assert (len(times) - 1) / (times[-1] - times[0]) > 0.7
 
 
 @pytest.mark.slow
