@@ -17,13 +17,13 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
-from scrapy_rep.engine.floors import Ask
 from twisted.internet.defer import succeed
 
 from scrapy_rep import Origin, RepMiddleware
 from scrapy_rep.browsers import browser_pages
 from scrapy_rep.exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
 from scrapy_rep.fetch.transfer import MARK, Transfer
+from scrapy_rep.pace.visits import Ask
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Event, Meaning
 from scrapy_rep.protocol.document import parse
@@ -128,7 +128,7 @@ _PAGE = "http://example.com/a"
 def test_what_is_disallowed_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     crawl = Crawl(policy_of(_CLOSED), REP_VISIT_TIME_OBEY=True)
     waited: list[str] = []
-    for name in ("wait", "wait_for_others"):
+    for name in ("wait_for_visit_time", "turn"):
         monkeypatch.setattr(crawl.middleware.pacing, name, lambda *_: waited.append("one"))
     with pytest.raises(RobotsTxtDisallowed):
         crawl.process(Request(_PAGE))
@@ -143,6 +143,17 @@ def test_the_target_of_a_redirect_goes_through_a_slot_of_its_own() -> None:
     assert "download_slot" not in request.meta
 
 
+def turns_of(crawl: Crawl) -> list[float]:
+    """The delays by which the requests of a crawl wait for their turns, from now on."""
+    asked: list[float] = []
+
+    async def turn(request: Request, ask: Ask) -> None:
+        asked.append(ask.seconds)
+
+    crawl.middleware.pacing.turn = turn  # type: ignore[method-assign, assignment]
+    return asked
+
+
 class TestPaces:
     """A policy that asks for nothing is judged by without a look at paces, and others are not."""
 
@@ -154,25 +165,17 @@ class TestPaces:
         policy = self.policy(b"User-agent: *\nAllow: /\n\nUser-agent: bar\nCrawl-delay: 7\n")
         assert policy.asked_of().is_nothing
         crawl = Crawl(policy, USER_AGENT="foo/1.0")
-        slots = crawl.middleware.slots
+        asked = turns_of(crawl)
         crawl.process(Request(_PAGE))
-        assert not slots._asks
-        crawl.process(named := Request(_PAGE, headers={"User-Agent": "bar/1.0"}))
-        assert slots._asks[named].seconds == 7
+        assert asked == []
+        crawl.process(Request(_PAGE, headers={"User-Agent": "bar/1.0"}))
+        assert asked == [7]
 
     def test_of_a_policy_that_nobody_asked_yet(self) -> None:
         crawl = Crawl(self.policy(b"User-agent: *\nCrawl-delay: 7\n"), USER_AGENT="foo/1.0")
+        asked = turns_of(crawl)
         crawl.process(Request(_PAGE))
-        assert crawl.middleware.slots.floors
-
-    def test_of_a_site_that_asks_for_nothing_any_more(self) -> None:
-        policy = self.policy()
-        assert policy.asked_of().is_nothing
-        crawl = Crawl(policy, USER_AGENT="foo/1.0")
-        slots = crawl.middleware.slots
-        slots.set_floor("example.com", Ask(ORIGIN, 7.0))
-        crawl.process(Request(_PAGE))
-        assert slots._delays.floors["example.com"].seconds() == 0
+        assert asked == [7]
 
     def test_who_judged_is_known_in_either_case(self) -> None:
         policy = self.policy()
@@ -224,9 +227,14 @@ class TestWaitingLongerThanAPolicyHolds:
             return newer
 
         pacing = crawl.middleware.pacing
-        monkeypatch.setattr(pacing, "wait", wait)
-        monkeypatch.setattr(pacing, "give_up_turn", lambda _: done.append("give up"))
+        monkeypatch.setattr(pacing, "wait_for_visit_time", wait)
+        monkeypatch.setattr(pacing, "give_up", lambda *_: done.append("give up"))
         monkeypatch.setattr(crawl.middleware.policies, "get", get)
+        monkeypatch.setattr(
+            crawl.middleware.policies,
+            "peek",
+            lambda *_: policy if time.time() < policy.usable_until else None,
+        )
         try:
             assert crawl.process(Request(_PAGE)) is None
         except RobotsTxtDisallowed as refused:
@@ -332,6 +340,7 @@ class TestLookingAgain:
             middlewares = (crawl.middleware, behind or Renames())
             manager = DownloaderMiddlewareManager(*middlewares, crawler=crawl.crawler)
             engine.downloader = SimpleNamespace(middleware=manager)
+            crawl.middleware._spider_opened()
 
         async def download(request: Request) -> Response:
             return Response(request.url, status=418)
@@ -381,33 +390,23 @@ class TestLookingAgain:
     ) -> None:
         crawl = Crawl(policy_of())
 
-        def admit(policy: Policy, request: Request, tokens: tuple[str, ...]) -> Pace:
+        def pace_of(policy: Policy, tokens: tuple[str, ...] | None = None) -> Pace:
             if tokens == ("OtherBot",):
                 raise RuntimeError("unthought-of")
             return Pace()
 
-        monkeypatch.setattr(crawl.middleware.pacing, "admit", admit)
+        monkeypatch.setattr(crawl.middleware.pacing, "of", pace_of)
         with pytest.raises(RuntimeError, match="unthought-of"):
             self.send(crawl, Request(_PAGE))
 
-    def test_its_turn_among_other_processes_is_another(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_its_turn_is_that_of_the_other(self) -> None:
         policy = policy_of(
             b"User-agent: OtherBot\nCrawl-delay: 9\nAllow: /\n\nUser-agent: *\nAllow: /\n"
         )
         crawl = Crawl(policy, REP_VISIT_TIME_OBEY=True)
-        done: list[Any] = []
-
-        async def wait_for_others(origin: Origin, request: Request, seconds: float) -> None:
-            done.append(seconds)
-
-        monkeypatch.setattr(crawl.middleware.pacing, "wait_for_others", wait_for_others)
-        monkeypatch.setattr(
-            crawl.middleware.pacing, "give_up_turn", lambda request: done.append("given up")
-        )
+        asked = turns_of(crawl)
         assert self.send(crawl, Request(_PAGE)) is None
-        assert done == [0.0, "given up", 9.0]
+        assert asked == [9.0]
 
     def test_put_back_once_when_the_crawl_closes(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -418,7 +417,7 @@ class TestLookingAgain:
             return tokens != ("OtherBot",)
 
         monkeypatch.setattr("scrapy_rep.middleware.is_closing", lambda crawler: True)
-        monkeypatch.setattr(crawl.middleware.pacing, "wait", wait)
+        monkeypatch.setattr(crawl.middleware.pacing, "wait_for_visit_time", wait)
         found = self.send(crawl, Request(_PAGE))
         assert (found.url, found.dont_filter) == (_PAGE, True)
         del found.headers["User-Agent"]
@@ -428,9 +427,11 @@ class TestLookingAgain:
     def test_a_downloader_that_does_not_show_its_middlewares(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
-        crawl = Crawl(policy_of())
+        crawl = Crawl(policy_of(b"User-agent: *\nCrawl-delay: 3\n"))
+        crawl.middleware._spider_opened()
+        asked = turns_of(crawl)
         crawl.process(Request(_PAGE))
-        crawl.process(Request(_PAGE))
+        assert asked == [3.0], "it has its turn before other middlewares"
         assert caplog.text.count("does not show its middlewares") == 1
 
 
@@ -609,35 +610,12 @@ class TestJudging:
             return comes
 
         crawl = Crawl(policy_of(), REP_VISIT_TIME_OBEY=True)
-        crawl.middleware.pacing.wait = wait  # type: ignore[method-assign, assignment]
+        crawl.middleware.pacing.wait_for_visit_time = wait  # type: ignore[method-assign, assignment]
         if comes:
             crawl.process(Request(_PAGE))
         else:
             with pytest.raises(RobotsTxtDisallowed, match="visit"):
                 crawl.process(Request(_PAGE))
-
-    @pytest.mark.parametrize(
-        ("url", "said"),
-        [
-            (_PAGE, (2.5,)),
-            ("http://example.com/robots.txt", ()),  # a page here, which no policy judges
-        ],
-    )
-    def test_it_waits_for_its_turn_among_other_processes(
-        self, url: str, said: tuple[float, ...]
-    ) -> None:
-        asked: list[tuple[Any, ...]] = []
-
-        async def wait_for_others(*values: Any) -> None:
-            asked.append(values)
-
-        policy = policy_of(b"User-agent: *\nCrawl-delay: 2.5\n")
-        crawl = Crawl(policy, REP_VISIT_TIME_OBEY=True)
-        crawl.crawler.engine = SimpleNamespace(downloader=None)  # type: ignore[assignment]
-        crawl.middleware.pacing.wait_for_others = wait_for_others  # type: ignore[assignment]
-        request = Request(url)
-        crawl.process(request)
-        assert asked == [(ORIGIN, request, *said)]
 
 
 def test_whoever_listens_hears_of_what_is_dropped() -> None:

@@ -17,8 +17,8 @@ from scrapy import Request, squeues
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.queue.files import Damage
 from scrapy_rep.queue.readiness import OriginState, Outlook
+from scrapy_rep.queue.stock import Damage
 from tests.test_queue import Setup
 
 # Queues that fail while they are opened, or copied while they are open, leave their files open.
@@ -107,28 +107,10 @@ class TestNothingIsLost:
     ) -> None:
         setup = Setup(str(tmp_path), kind=kind)
         unasked(setup)
-        setup.readiness.prefetch_origins = 16
         setup.push(*pages(6))
         assert setup.readiness.asked == [(host, f"http://{host}/0") for host in HOSTS]
         assert sorted(serve(setup)) == sorted(pages(6))
         assert list(tmp_path.iterdir()) == []
-
-    def test_public_peek_takes_nothing(self, kind: Any, tmp_path: Path) -> None:
-        setup = Setup(str(tmp_path), kind=kind)
-        setup.push(*pages(2))
-        first = setup.queue.peek()
-        assert first is not None
-        again = setup.queue.peek()
-        assert again is not None
-        assert (again.url, len(setup.queue)) == (first.url, 6)
-        setup.push(*pages(4)[6:])
-        state = setup.queue.close()
-        setup = resumed(tmp_path, state, kind)
-        first = setup.queue.peek()
-        assert first is not None
-        popped = setup.pop()
-        assert popped[0] == first.url
-        assert sorted(popped) == sorted(pages(4))
 
     def test_resumed_it_is_asked_for_on_behalf_of_a_request(
         self, kind: Any, tmp_path: Path
@@ -198,7 +180,7 @@ class TestNothingIsLost:
     def test_queues_that_cannot_be_looked_at(
         self, kind: Any, error: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A request is taken out and pushed again."""
+        """Their robots.txt is fetched on behalf of nobody."""
 
         def peek(_: object) -> None:
             if error:
@@ -210,7 +192,7 @@ class TestNothingIsLost:
         monkeypatch.setattr(kind, "peek", peek)
         unasked(setup)
         assert setup.pop() == []
-        assert all(url for _, url in setup.readiness.asked)
+        assert not any(url for _, url in setup.readiness.asked)
         assert sorted(serve(setup)) == sorted(pages(3))
         assert stats(setup) == {"damaged": 0, "lost": 0}
 
@@ -220,7 +202,6 @@ class TestNothingIsLost:
         for turn in range(3):
             setup = Setup(str(tmp_path), state or None, kind=kind)
             unasked(setup)
-            setup.readiness.prefetch_origins = 2
             setup.push(*(f"{url}?{turn}" for url in pages(4)))
             for _ in range(2):
                 popped += setup.pop(3)
@@ -313,7 +294,6 @@ class TestOneThatFails:
         unasked(setup)
         assert sorted(serve(setup)) == [url for url in sorted(pages(4)) if "a.example" not in url]
         assert "a.example" not in setup.queue
-        assert "a.example" not in [host for host, _ in setup.readiness.asked]
         self.assert_told_once(setup, caplog.text, 4)
 
     @pytest.mark.parametrize("meta", [{}, {"is_start_request": True}])
@@ -355,21 +335,6 @@ class TestOneThatFails:
         self.assert_told_once(setup, caplog.text, 0)
         popped = resumed(tmp_path, state, kind).pop()
         assert {url for url in pages(3) if "a.example" not in url} <= set(popped)
-
-    def test_in_close_of_what_was_looked_at(
-        self, kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The request in hand goes back to disk then; it is lost, and counted, if it can't."""
-        setup = Setup(str(tmp_path), kind=kind)
-        setup.push(*pages(2))
-        assert setup.queue.peek() is not None
-
-        def fail(*_: Any) -> None:
-            raise OSError(errno.ENOSPC, "no space left on device")
-
-        monkeypatch.setattr(kind, "push", fail)
-        setup.queue.close()
-        assert stats(setup)["lost"] == 1
 
     def test_what_a_killed_crawl_left_while_no_more_files_can_be_opened(
         self, kind: Any, tmp_path: Path
@@ -476,7 +441,11 @@ def test_one_record_that_can_t_be_read_costs_one_request(kind: Any, tmp_path: Pa
     """The spider has lost a callback, say."""
     setup = Setup(str(tmp_path), kind=kind)
     setup.push(*pages(3))
-    lane = next(lane for lane in setup.queue._lanes if lane.name == "http://a.example a.example")
+    lane = next(
+        lane
+        for lane in setup.queue._lanes.by_name.values()
+        if lane.name == "http://a.example a.example"
+    )
     requests: Any = lane.requests
     queue = requests.queues[0]._queue
     kind.__mro__[1].push(queue, {"url": "http://a.example/", "callback": "gone"})
@@ -621,25 +590,7 @@ def test_a_new_queue_below_is_as_scrapy_s(kind: Any, tmp_path: Path) -> None:
     urls = [f"http://a.example/{number}" for number in range(5)]
     setup = Setup(str(tmp_path), kind=kind)
     unasked(setup)
-    setup.readiness.prefetch_origins = 16
     setup.push(*urls)
     setup.readiness.settle("a.example")
     is_fifo = issubclass(kind, queuelib.queue.FifoDiskQueue)
     assert setup.pop() == (urls if is_fifo else urls[::-1])
-
-
-def test_what_is_remembered_of_those_on_disk_is_bounded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("scrapy_rep.queue.asking._SAMPLES", 1)
-    setup = Setup(str(tmp_path), kind=LIFO)
-    unasked(setup)
-    setup.push("http://c.example/0", body="x" * 100_000, method="POST")
-    setup.push(*pages(2))
-    assert len(setup.queue._asking._samples) == 1
-    assert setup.pop() == []
-    asked = dict(setup.readiness.asked)
-    assert sorted(asked) == HOSTS
-    assert all(asked.values()), "they are looked at on disk"
-    assert setup.queue._asking._samples == {}
-    assert len(serve(setup)) == 7

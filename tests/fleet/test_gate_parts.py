@@ -13,8 +13,8 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep.cache.link import Link
+from scrapy_rep.pace.redis_gate import RedisGate
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.redis_gate import RedisGate
 from tests.redis_server import RedisServer, SlowLine, in_a_loop, needs_redis
 
 pytestmark = needs_redis
@@ -24,39 +24,32 @@ WORKERS = "rep:{pace}:workers"
 DELAY = 0.5
 
 
-class Slots:
-    """As much of the downloader's slots as the gate asks."""
-
-    def __init__(self) -> None:
-        self.floors: list[str] = []
-        self.departed: Callable[[Request, float], None] = lambda _request, _at: None
-
-    def listen_to_departures(self, listener: Callable[[Request, float], None]) -> None:
-        self.departed = listener
-
-    def visited_at(self, _: Origin) -> float:
-        return time.monotonic() - 1e6
-
-    def set_floor(self, key: str, _: Any) -> None:
-        self.floors.append(key)
-
-
 class Gated:
     """One worker's gate, and how requests go through it."""
 
     def __init__(self, url: str) -> None:
-        slots: Any = Slots()
-        self.slots: Any = slots
         self.link = Link(url)
         crawler: Any = SimpleNamespace(signals=SimpleNamespace(connect=lambda *_, **__: None))
-        self.gate = RedisGate(crawler, self.link, slots)
+        self.gate = RedisGate(crawler, self.link)
+
+    def open(self) -> None:
+        self.gate._spider_opened()
+
+    async def close(self) -> None:
+        await self.gate._spider_closed()
+
+    async def has_turn(self, request: Request) -> None:
+        await self.gate.wait(ORIGIN, DELAY, request, lambda: False)
+
+    def left(self, request: Request) -> None:
+        self.gate._left(request)
 
     async def go(self) -> float:
         """When a request has its turn; it leaves at once."""
         request = Request("http://a.example/x")
-        await self.gate.wait(ORIGIN, DELAY, request)
+        await self.has_turn(request)
         at = time.monotonic()
-        self.slots.departed(request, at)
+        self.left(request)
         self.gate.end(request)
         return at
 
@@ -75,12 +68,12 @@ class TestClosing:
         async def work() -> None:
             one, two = Gated(redis_server.url), Gated(redis_server.url)
             with redis_server.client() as client:
-                one.gate.open()
-                two.gate.open()
+                one.open()
+                two.open()
                 await soon(lambda: client.zcard(WORKERS) == 2)
-                await two.gate.close()
+                await two.close()
                 assert client.zcard(WORKERS) == 1
-                await one.gate.close()
+                await one.close()
                 assert client.zcard(WORKERS) == 0
 
         in_a_loop(work)
@@ -90,20 +83,20 @@ class TestClosing:
 
         async def work() -> None:
             one, two = Gated(redis_server.url), Gated(redis_server.url)
-            one.gate.open()
-            two.gate.open()
+            one.open()
+            two.open()
             held = Request("http://a.example/held")
-            await one.gate.wait(ORIGIN, DELAY, held)
+            await one.has_turn(held)
             waiting = asyncio.create_task(two.go())
             await asyncio.sleep(0.1)
             assert not waiting.done()
             began = time.monotonic()
-            await two.gate.close()
+            await two.close()
             await waiting
             assert time.monotonic() - began < 3
             one.gate.end(held)
-            await one.gate.close()
-            one.slots.departed(held, time.monotonic())
+            await one.close()
+            one.left(held)
             one.gate.end(held)
             await asyncio.sleep(0.1)
 
@@ -116,20 +109,20 @@ class TestClosing:
         async def work() -> None:
             with SlowLine(redis_server.port) as lane:
                 one = Gated(lane.url)
-                one.gate.open()
+                one.open()
                 await one.go()
                 lane.refuses, lane.swallows = is_cut, True
                 if is_cut:
                     lane.cut()
                 began = time.monotonic()
-                await one.gate.close()
+                await one.close()
                 assert time.monotonic() - began < 5
                 await asyncio.sleep(0.1)  # connections that were broken off are gone
 
         in_a_loop(work)
 
     def test_one_that_was_never_opened(self, redis_server: RedisServer) -> None:
-        in_a_loop(Gated(redis_server.url).gate.close)
+        in_a_loop(Gated(redis_server.url).close)
 
 
 class TestRefusing:
@@ -141,7 +134,7 @@ class TestRefusing:
             with redis_server.client() as client:
                 counts: list[int] = []
                 for each in some:
-                    each.gate.open()
+                    each.open()
                     counts.append(len(counts) + 1)
                     await soon(lambda: client.zcard(WORKERS) == len(counts))
             one = some[-1]
@@ -157,7 +150,7 @@ class TestRefusing:
                 await one.go()
                 assert one.gate.factor == 1
             for other in some:
-                await other.gate.close()
+                await other.close()
 
         in_a_loop(work)
 
@@ -165,11 +158,11 @@ class TestRefusing:
         async def work() -> None:
             with SlowLine(redis_server.port) as lane:
                 other, one = Gated(redis_server.url), Gated(lane.url)
-                other.gate.open()
+                other.open()
                 await soon(lambda: other.gate._worker_count == 1)
                 with redis_server.client() as client:
                     await soon(lambda: client.zcard(WORKERS) == 1)
-                one.gate.open()
+                one.open()
                 await soon(lambda: one.gate._worker_count == 2)
                 lane.refuses = True
                 lane.cut()
@@ -182,8 +175,8 @@ class TestRefusing:
                 await soon(lambda: one.link.is_up)
                 assert one.gate.factor == 1
                 await one.go()
-                await one.gate.close()
-                await other.gate.close()
+                await one.close()
+                await other.close()
 
         in_a_loop(work)
 
@@ -191,27 +184,11 @@ class TestRefusing:
         async def work() -> None:
             some = [Gated(redis_server.url) for _ in range(2)]
             for one in some:
-                one.gate.open()
+                one.open()
             found = sorted(await asyncio.gather(*(one.go() for one in some for _ in range(2))))
             gaps = [after - before for before, after in itertools.pairwise(found)]
             assert min(gaps) >= 0.98 * DELAY, gaps
             for one in some:
-                await one.gate.close()
+                await one.close()
 
         in_a_loop(work)
-
-
-def test_a_turn_takes_the_delay_and_a_little_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        gated = Gated("redis://127.0.0.1:1")
-
-        async def take(turn: Any, _: Origin) -> float:
-            taken.append(turn.delay_ms)
-            return 0.0
-
-        monkeypatch.setattr(gated.gate, "_take", take)
-        await gated.gate.wait(ORIGIN, DELAY, Request("http://a.example/x"))
-
-    taken: list[int] = []
-    in_a_loop(work)
-    assert taken == [515]

@@ -22,7 +22,6 @@ from scrapy_rep.fleet.batch import HeldRequest, Push, PushKind
 from scrapy_rep.fleet.filter import Filter, SeenFingerprints
 from scrapy_rep.fleet.fleet_lanes import lane_of
 from scrapy_rep.fleet.ledger import PUSH_OCTETS, PUSHES, Ledger
-from scrapy_rep.fleet.out import Out
 from scrapy_rep.fleet.redis_exchange import Reply, Wants, arguments, reply_of
 from scrapy_rep.fleet.talk import Talk
 from scrapy_rep.protocol.errors import ConfigurationError
@@ -175,99 +174,6 @@ class TestLedger:
         ledger.moved(held, 4.0)
         ledger.confirmed(batch, "e", 1)
         assert ledger.batch().moved == {"1": ("lane", 4.0)}
-
-
-class TestOut:
-    """A request that waits inside its slot when its turn is over is kept back."""
-
-    def followed(self) -> tuple[Any, Any, Out, list[Request]]:
-        """A worker's slots and talk, and who was kept back."""
-        kept: list[Request] = []
-        slots = SimpleNamespace(waiting=True, listen_to_departures=lambda _: None, until=[])
-        slots.keep_back = lambda _, until: slots.until.append(until)
-        slots.is_waiting = lambda _: slots.waiting
-        talk: Any = SimpleNamespace(is_leased=True, wake=lambda: None)
-        crawler = crawler_of(inprogress=set())
-        crawler.signals = SimpleNamespace(connect=lambda *_, **__: None)
-        out = Out(Ledger("w"), talk)
-        out.follow(crawler, slots, lambda request, _: kept.append(request))  # type: ignore[arg-type]
-        return slots, talk, out, kept
-
-    @pytest.mark.parametrize("happens", ["it is not heard of", "it is succeeded", "it is sent"])
-    @pytest.mark.parametrize("is_turn", [False, True])
-    def test_waits_inside_its_slot(self, happens: str, is_turn: bool) -> None:
-        async def work() -> None:
-            slots, talk, out, kept = self.followed()
-            request = Request("http://a.example/")
-            held = HeldRequest(
-                "1", "http://a.example", 1.0, 1, b"", request=request, is_turn=is_turn
-            )
-            out.add(held)
-            out._reached(request)
-            await asyncio.sleep(0.12)
-            assert kept == []
-            if happens == "it is succeeded":
-                out.clear()
-            talk.is_leased = False
-            slots.waiting = happens != "it is sent"
-            await asyncio.sleep(0.12)
-            assert set(kept) == ({request} if slots.waiting else set())
-
-        in_a_loop(work)
-
-    def test_one_that_comes_early_is_kept_until_it_is_due(self) -> None:
-        """And if the worker was frozen meanwhile, it is known just before the slot sends it."""
-
-        async def work() -> None:
-            slots, talk, out, kept = self.followed()
-            request = Request("http://a.example/")
-            held = HeldRequest("1", "http://a.example", 1.0, 1, b"", request=request)
-            held.due_at = time.monotonic() + 0.1
-            out.add(held)
-            out._reached(request)
-            assert slots.until == [held.due_at]
-            sent: list[bool] = []
-            loop = asyncio.get_running_loop()
-            loop.call_later(held.due_at - time.monotonic(), lambda: sent.append(not kept))
-            talk.is_leased = False
-            time.sleep(0.3)  # noqa: ASYNC251 - frozen: both timers are late
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            assert sent == [False]
-
-        in_a_loop(work)
-
-    def test_one_whose_lane_has_another_in_its_slot_is_not_kept_back(self) -> None:
-        """Or each would wait for the other: the slot leaves the delay between the two."""
-
-        async def work() -> None:
-            slots, _, out, _ = self.followed()
-            old, new = (Request(f"http://a.example/{number}") for number in range(2))
-            assert not out.waits_behind("http://a.example", old)
-            held = HeldRequest("2", "http://a.example", 1.0, 1, b"", request=new)
-            out.add(held)
-            assert not out.waits_behind("http://a.example", old), "it has not come there"
-            out._reached(new)
-            assert out.waits_behind("http://a.example", old)
-            assert not out.waits_behind("http://a.example", new)
-            assert not out.waits_behind("http://b.example", old)
-            slots.waiting = False
-            assert not out.waits_behind("http://a.example", old)
-
-        in_a_loop(work)
-
-    def test_one_without_a_delay_is_left_alone(self) -> None:
-        async def work() -> None:
-            _, talk, out, kept = self.followed()
-            request = Request("http://a.example/")
-            out.add(HeldRequest("1", "http://a.example", 0.0, 1, b"", request=request))
-            out._reached(request)
-            talk.is_leased = False
-            out.clear()
-            await asyncio.sleep(0.1)
-            assert kept == []
-
-        in_a_loop(work)
 
 
 def test_seen_is_bounded() -> None:

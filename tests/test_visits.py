@@ -1,0 +1,213 @@
+"""The book of visits: one request at a time to a host with a delay, and the next a delay later."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from scrapy import Request
+
+from scrapy_rep.pace import visits as module
+from scrapy_rep.pace.downloader import EVENT, NEVER
+from scrapy_rep.pace.visits import Ask, Visit, Visits
+from scrapy_rep.protocol.access.origin import Origin
+
+HOST = "a.example"
+ORIGIN = Origin("http", HOST, 80)
+OTHER_PORT = Origin("http", HOST, 81)
+DELAY = 0.2
+LATE = 0.01  # that a clock may be off
+
+
+class Book:
+    """A book, and when which request had its turn."""
+
+    def __init__(self) -> None:
+        self.visits = Visits()
+        self.over: set[Request] = set()
+        self.turns: list[str] = []
+        self.at: list[float] = []
+
+    def is_over(self, visit: Visit) -> bool:
+        return visit.request in self.over
+
+    async def turn(
+        self, request: Request, seconds: float = DELAY, *, origin: Origin = ORIGIN, **named: Any
+    ) -> None:
+        ask = Ask(origin, seconds, **named)
+        await self.visits.turn(request, ask, self.is_over, is_urgent="robots" in request.url)
+        self.turns.append(request.url.rpartition("/")[2])
+        self.at.append(time.monotonic())
+
+    def comes(self, name: str, seconds: float = DELAY, **named: Any) -> tuple[Request, Any]:
+        """A request that waits for its turn, and the task that does."""
+        request = Request(f"http://{HOST}/{name}")
+        return request, asyncio.ensure_future(self.turn(request, seconds, **named))
+
+
+def in_a_loop(work: Callable[[Book], Coroutine[Any, Any, None]]) -> None:
+    """In a thread of its own, which has a book of its own."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, work(Book())).result(timeout=20)
+
+
+def test_the_next_is_a_delay_after_the_end_of_the_one_before() -> None:
+    async def work(book: Book) -> None:
+        first, one = book.comes("1")
+        _, two = book.comes("2")
+        await one
+        await asyncio.sleep(DELAY)
+        assert not two.done(), "it counts from the end"
+        ended_at = time.monotonic()
+        visit = book.visits.visited(HOST, first)
+        assert visit is not None
+        assert visit.seconds == DELAY
+        assert book.visits.last_at(HOST) >= ended_at
+        await two
+        assert book.at[1] - ended_at >= DELAY - LATE
+
+    in_a_loop(work)
+
+
+def test_a_host_without_a_delay_is_free() -> None:
+    async def work(book: Book) -> None:
+        for name in ("1", "2"):
+            await book.comes(name, 0.0)[1]
+        assert not book.visits
+        assert book.visits.ready_at(HOST) == NEVER
+        assert book.visits.visited(HOST, Request(f"http://{HOST}/")) is None
+
+    in_a_loop(work)
+
+
+def test_when_a_host_is_ready() -> None:
+    """Two ports share it, and the longer of their delays; a fetch of the policy was a visit too."""
+
+    async def work(book: Book) -> None:
+        now = time.monotonic()
+        book.visits.ask(Ask(ORIGIN, 5.0, last_at=now), book)
+        book.visits.ask(Ask(OTHER_PORT, 9.0), book)
+        assert book.visits.seconds(HOST) == 9.0
+        assert book.visits.ready_at(HOST) == now + 9.0
+        book.visits.ask(Ask(OTHER_PORT, 0.0), book)
+        assert book.visits.ready_at(HOST) == now + 5.0
+        book.visits.ask(Ask(ORIGIN, 5.0, until=now), book)
+        assert book.visits.seconds(HOST) == 0.0
+
+    in_a_loop(work)
+
+
+def test_it_is_not_ready_while_another_visits_it() -> None:
+    async def work(book: Book) -> None:
+        first, task = book.comes("1")
+        await task
+        assert book.visits.ready_at(HOST) == EVENT
+        book.over.add(first)  # no signal told of it
+        now = time.monotonic()
+        assert now + DELAY - LATE <= book.visits.ready_at(HOST) < EVENT
+
+    in_a_loop(work)
+
+
+def test_files_of_ours_go_before_pages() -> None:
+    async def work(book: Book) -> None:
+        tasks = [book.comes(name)[1] for name in ("1", "2", "robots.txt")]
+        await tasks[0]
+        for _ in range(2):
+            visit = book.visits._hosts[HOST].visit
+            assert visit is not None
+            book.visits.visited(HOST, visit.request)
+            await asyncio.sleep(DELAY + 0.05)
+        assert book.turns == ["1", "robots.txt", "2"]
+
+    in_a_loop(work)
+
+
+def test_one_that_is_not_sent_costs_nothing() -> None:
+    async def work(book: Book) -> None:
+        first, one = book.comes("1", 5.0)
+        await one
+        _, two = book.comes("2", 5.0)
+        book.visits.give_up(HOST, first)
+        await asyncio.wait_for(two, 1)
+
+    in_a_loop(work)
+
+
+@pytest.mark.parametrize("has_turn", [True, False])
+def test_one_that_is_cancelled_holds_up_nobody(has_turn: bool) -> None:
+    async def work(book: Book) -> None:
+        first, one = book.comes("1")
+        _, two = book.comes("2")
+        _, three = book.comes("3")
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        if has_turn:
+            book.visits.visited(HOST, first)
+            await asyncio.sleep(DELAY - 0.05)
+        two.cancel()
+        await asyncio.wait([two])
+        book.visits.visited(HOST, first)
+        await asyncio.wait_for(three, 1)
+        await one
+        assert book.turns == ["1", "3"]
+
+    in_a_loop(work)
+
+
+def test_one_whose_end_no_signal_tells_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LOOK_SECONDS", 0.02)
+
+    async def work(book: Book) -> None:
+        first, one = book.comes("1")
+        _, two = book.comes("2")
+        await one
+        await asyncio.sleep(0.1)
+        book.over.add(first)
+        over_at = time.monotonic()
+        await asyncio.wait_for(two, 1)
+        assert book.at[1] - over_at >= DELAY - LATE, "the site may have seen it"
+
+    in_a_loop(work)
+
+
+def test_the_same_request_may_come_again() -> None:
+    """A middleware returned it, and a downloader of the user's told nothing of its first visit."""
+
+    async def work(book: Book) -> None:
+        request, task = book.comes("1")
+        await task
+        await asyncio.wait_for(book.turn(request), 1)
+        assert book.at[1] - book.at[0] >= DELAY - LATE
+
+    in_a_loop(work)
+
+
+def test_a_crawl_that_ends_leaves_what_the_host_is_owed() -> None:
+    async def work(book: Book) -> None:
+        crawls = "one", "other"
+        book.visits.ask(Ask(ORIGIN, 5.0), crawls[0])
+        book.visits.ask(Ask(ORIGIN, 3.0), crawls[1])
+        first, task = book.comes("1", 3.0)
+        await task
+        book.over.add(first)
+        book.visits.leave(crawls[0])
+        assert book.visits.seconds(HOST) == 5.0, "before and after the visit"
+        assert book.visits.ready_at(HOST) < EVENT
+
+    in_a_loop(work)
+
+
+def test_hosts_that_are_owed_nothing_are_forgotten() -> None:
+    async def work(book: Book) -> None:
+        for number in range(2000):
+            origin = Origin("http", f"{number}.example", 80)
+            book.visits.ask(Ask(origin, 5.0, last_at=time.monotonic() - 10 * (number != 7)), book)
+        assert len(book.visits._hosts) <= 1024
+        assert book.visits.ready_at("7.example") > time.monotonic()
+
+    in_a_loop(work)
