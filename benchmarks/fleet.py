@@ -32,7 +32,7 @@ from tests.redis_server import RedisServer, SlowLine
 from tests.servers.handle import Answer, Seen, Site
 
 TREE, FLAT = "tests.fleet.spiders:TreeSpider", "tests.fleet.spiders:FlatSpider"
-OURS: dict[str, Any] = {"REP_STORE": "redis", "REP_STORE_LOCAL": "memory", "LOG_LEVEL": "WARNING"}
+OURS: dict[str, Any] = {"REP_STORE": "redis", "REP_STORE_PATH": ":memory:", "LOG_LEVEL": "WARNING"}
 THEIRS: dict[str, Any] = {
     "ADDONS": {},
     "SCHEDULER": "scrapy_redis.scheduler.Scheduler",

@@ -21,7 +21,7 @@ from typing import Any
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.reading import Reading
-from scrapy_rep.setting_table import SETTINGS
+from scrapy_rep.settings import SETTINGS
 
 _FILE_OCTETS = 511_000
 _POLICY_OCTETS = 2500

@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scrapy_rep import stats
-from scrapy_rep.setting_table import SETTINGS
+from scrapy_rep.settings import SETTINGS
 
 _MADE = (
     "Made by `python docs/make_reference.py` from the table in `scrapy_rep/{}.py`; "
@@ -43,12 +43,12 @@ def pages() -> dict[str, str]:
 
 def _settings() -> Iterator[str]:
     yield "# Settings\n"
-    yield _MADE.format("setting_table") + "\n"
+    yield _MADE.format("settings") + "\n"
     yield _SETTINGS + "\n"
     yield "| setting | default | meaning |"
     yield "| --- | --- | --- |"
-    for setting in SETTINGS.values():
-        yield f"| `{setting.name}` | `{setting.default!r}` | {_cell(setting.meaning)} |"
+    for name, setting in SETTINGS.items():
+        yield f"| `{name}` | `{setting.default!r}` | {_cell(setting.meaning)} |"
 
 
 def _stats() -> Iterator[str]:

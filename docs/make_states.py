@@ -43,7 +43,7 @@ _PHASES = """\
 ## The phases of an outage
 
 The table says what an unreachable file means under each `REP_POLICY`, by the length of the outage.
-A copy is usable for `REP_STALE_SECONDS` after it was last confirmed. An override of
+A copy is usable for 30 days after it was last confirmed. An override of
 `REP_POLICY_OVERRIDES` that names the failure takes precedence over this table. It has no phases."""
 
 

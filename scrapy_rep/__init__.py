@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from .analysis.rewrite.normal import normalise as normalise
     from .browsers.browser_pages import playwright_abort_request as playwright_abort_request
     from .cache.base import Store as Store
-    from .crawl import policy_for as policy_for
-    from .exceptions import RobotsTxtDisallowed as RobotsTxtDisallowed
-    from .exceptions import RobotsTxtUnreachable as RobotsTxtUnreachable
     from .fleet.scheduler import RepRedisScheduler as RepRedisScheduler
     from .middleware import RepMiddleware as RepMiddleware
+    from .middleware import policy_for as policy_for
     from .pages.page_middleware import RepPageMiddleware as RepPageMiddleware
     from .pages.readings import page_rules as page_rules
     from .pages.readings import usage as usage
@@ -54,6 +52,8 @@ if TYPE_CHECKING:
     from .protocol.verdict import Verdict as Verdict
     from .queue.priority_queue import RepPriorityQueue as RepPriorityQueue
     from .robotparser import RepRobotParser as RepRobotParser
+    from .signals import RobotsTxtDisallowed as RobotsTxtDisallowed
+    from .signals import RobotsTxtUnreachable as RobotsTxtUnreachable
     from .sitemaps.spiders import RobotsSitemapMixin as RobotsSitemapMixin
     from .sitemaps.spiders import RobotsSitemapSpider as RobotsSitemapSpider
 
@@ -93,8 +93,8 @@ _HOMES = {
     "RobotsSitemapMixin": "sitemaps.spiders",
     "RobotsSitemapSpider": "sitemaps.spiders",
     "RobotsTxt": "protocol.document",
-    "RobotsTxtDisallowed": "exceptions",
-    "RobotsTxtUnreachable": "exceptions",
+    "RobotsTxtDisallowed": "signals",
+    "RobotsTxtUnreachable": "signals",
     "Rule": "protocol.verdict",
     "Severity": "analysis.checks.codes",
     "Step": "protocol.access.knowledge",
@@ -106,7 +106,7 @@ _HOMES = {
     "page_rules": "pages.readings",
     "parse": "protocol.document",
     "playwright_abort_request": "browsers.browser_pages",
-    "policy_for": "crawl",
+    "policy_for": "middleware",
     "usage": "pages.readings",
     "usage_of": "pages.readings",
     "RepPageMiddleware": "pages.page_middleware",

@@ -8,15 +8,16 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.misc import load_object
 
-from scrapy_rep.engine.components import MIDDLEWARES, middleware_orders
-from scrapy_rep.engine.journal import log_refusals_in_one_line
+from scrapy_rep.engine.components import middleware_orders
 from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.pages.page_middleware import RepPageMiddleware
 from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.settings import log_refusals_in_one_line
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
+_MIDDLEWARES = "DOWNLOADER_MIDDLEWARES"
 _QUEUE = "SCHEDULER_PRIORITY_QUEUE"
 _SPIDER_MIDDLEWARES = "SPIDER_MIDDLEWARES"
 _PAGES_ORDER = 950  # next to the spider: what others add to its requests is not judged
@@ -38,17 +39,17 @@ class Addon:
             ConfigurationError: the user disabled `RepMiddleware`.
         """
         log_refusals_in_one_line()
-        for component, order in (settings[MIDDLEWARES] or {}).items():
+        for component, order in (settings[_MIDDLEWARES] or {}).items():
             if order is None and load_object(component) is RepMiddleware:
                 raise ConfigurationError(
-                    f"{MIDDLEWARES} disables RepMiddleware, and scrapy_rep.Addon disables Scrapy's "
-                    "own: robots.txt would not be obeyed. Remove one of the two, or set "
+                    "DOWNLOADER_MIDDLEWARES disables RepMiddleware, and scrapy_rep.Addon disables "
+                    "Scrapy's own: robots.txt would not be obeyed. Remove one of the two, or set "
                     "ROBOTSTXT_OBEY = False"
                 )
         order = middleware_orders(settings).get(RobotsTxtMiddleware)
-        settings.set_in_component_priority_dict(MIDDLEWARES, RobotsTxtMiddleware, None)
+        settings.set_in_component_priority_dict(_MIDDLEWARES, RobotsTxtMiddleware, None)
         settings.setdefault_in_component_priority_dict(
-            MIDDLEWARES, RepMiddleware, _ORDER if order is None else order
+            _MIDDLEWARES, RepMiddleware, _ORDER if order is None else order
         )
         settings.setdefault_in_component_priority_dict(
             _SPIDER_MIDDLEWARES, RepPageMiddleware, _PAGES_ORDER

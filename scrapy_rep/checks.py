@@ -1,20 +1,30 @@
 """The checks of settings: each returns the value for use, or raises.
 
 The text of a `ValueError` here follows the setting's name and value in the error that the user
-sees.
+sees. Values that are more than a word or a number have a class here.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from fnmatch import translate
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import BaseSettings
 
+from scrapy_rep.protocol.access.events import PRESETS, AccessPolicy
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.redirects import FOLLOWED
 from scrapy_rep.protocol.tokens import as_product_tokens
+
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
 
 
 def of_json(value: Any) -> Any:
@@ -27,7 +37,7 @@ def of_json(value: Any) -> Any:
         raise ValueError(f"begins as JSON does, and is not JSON ({error})") from None
 
 
-def number(minimum: float, *, whole: bool) -> Callable[[Any], Any]:
+def number(minimum: float, *, whole: bool = False) -> Callable[[Any], Any]:
     """A check for numbers from a minimum on, also written as strings."""
     kind = "a whole number" if whole else "a number"
 
@@ -45,7 +55,7 @@ def number(minimum: float, *, whole: bool) -> Callable[[Any], Any]:
 
 def numbers(value: Any) -> tuple[float, ...]:
     """A list of numbers of 0 or more, or a string with commas between them."""
-    check = number(0, whole=False)
+    check = number(0)
     value = of_json(value)
     if isinstance(value, str):
         value = [part for part in value.split(",") if part.strip()]
@@ -169,3 +179,99 @@ def mapping(value: Any) -> dict[str, Any]:
     if isinstance(value, (Mapping, BaseSettings)) and all(isinstance(key, str) for key in value):
         return {key: value[key] for key in value}
     raise ValueError("must be a dict with strings as keys")
+
+
+def event_meanings(value: Any) -> dict[str, str]:
+    """A dict of meanings by class of events; a redirect that is followed has none."""
+    meanings = mapping(value)
+    for name in meanings:
+        if name in FOLLOWED:
+            raise ValueError(
+                f"{name!r} would never act, because redirects are followed to their end: use "
+                "'redirect' for those that lead to no file, or the status at their end"
+            )
+    return dict(AccessPolicy(overrides=meanings).overrides)
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """What holds for the hosts of one pattern: exactly one of these.
+
+    Attributes:
+        ignore: everything is allowed, and no robots.txt is fetched.
+        text: a file to obey instead of the host's own, which is not fetched.
+        preset: the policy for errors of these hosts.
+    """
+
+    ignore: bool = False
+    text: bytes | None = None
+    preset: str | None = None
+
+    @classmethod
+    def of(cls, pattern: str, value: Any) -> Override:
+        """Read the value of a pattern."""
+        if value == "ignore":
+            return cls(ignore=True)
+        if isinstance(value, str) and value in PRESETS:
+            return cls(preset=value)
+        if isinstance(value, Mapping) and [*value] == ["robots_txt"]:
+            file = value["robots_txt"]
+            if isinstance(file, str):
+                return cls(text=file.encode())
+        raise ValueError(
+            f"{pattern!r} cannot be {value!r}: use 'ignore', one of {', '.join(PRESETS)}, or "
+            "{'robots_txt': 'a file to obey'}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """Overrides by host pattern, in order: the first that matches decides.
+
+    A pattern is compared with the host, or with the whole origin if it holds ``://``. ``*`` stands
+    for any characters. Letter case is ignored.
+    """
+
+    patterns: tuple[tuple[re.Pattern[str], bool, Override], ...] = ()
+
+    @classmethod
+    def of(cls, value: Any) -> Overrides:
+        """Read a dict of overrides by pattern."""
+        patterns = (
+            (re.compile(translate(pattern.lower())), "://" in pattern, Override.of(pattern, one))
+            for pattern, one in mapping(value).items()
+        )
+        return cls(tuple(patterns))
+
+    def match(self, origin: Origin) -> Override | None:
+        """The override for an origin, if there is one."""
+        for pattern, is_origin, override in self.patterns:
+            if pattern.match(str(origin) if is_origin else origin.host):
+                return override
+        return None
+
+
+class HostScope(Enum):
+    """Which other hosts are near enough to a host: all, those of the same site, none."""
+
+    ANY = "any"
+    SAME_SITE = "same-site"
+    SAME_HOST = "same-host"
+
+    def holds(self, host: str, other: str) -> bool:
+        """Whether the other host is near enough."""
+        if self is HostScope.ANY or host == other:
+            return True
+        return self is HostScope.SAME_SITE and site_of(host) == site_of(other)
+
+
+def site_of(host: str) -> str:
+    """The registrable domain of a host, by the installed list: nothing is downloaded."""
+    return _extract()(host).top_domain_under_public_suffix or host
+
+
+@cache
+def _extract() -> TLDExtract:
+    from tldextract import TLDExtract
+
+    return TLDExtract(suffix_list_urls=(), cache_dir=None)

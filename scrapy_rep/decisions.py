@@ -19,21 +19,28 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from scrapy import Request
 
 from scrapy_rep import stats
-from scrapy_rep.engine.journal import Journal
-from scrapy_rep.engine.notices import Notices
-from scrapy_rep.exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
-from scrapy_rep.meta import VERDICT
-from scrapy_rep.protocol.access.knowledge import Step
+from scrapy_rep.cache.memory import Lru
+from scrapy_rep.protocol.access.events import Meaning, name_of
+from scrapy_rep.protocol.access.knowledge import Outage, Step
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.signals import request_disallowed, withheld
+from scrapy_rep.signals import (
+    VERDICT,
+    Notices,
+    RobotsTxtDisallowed,
+    RobotsTxtUnreachable,
+    request_disallowed,
+    sitemaps_discovered,
+    withheld,
+)
+from scrapy_rep.stats import Journal
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     from scrapy_rep.policy import Policy
-    from scrapy_rep.settings import PageSettings, RepSettings
+    from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +60,13 @@ DONT_OBEY, SCHEME, ITSELF = "dont_obey", "scheme", "robots-txt-itself"
 robots.txt itself."""
 
 _DRY_RUN_LINES = 20
+_OUTAGE_WORDS = {
+    Meaning.RULES: "a copy from before is obeyed",
+    Meaning.ALLOW: "every URL of this origin is allowed",
+    Meaning.DISALLOW: "every URL of this origin is disallowed",
+}
+_KEPT_OCTETS = 1 << 24  # for some 80,000 origins; those that are forgotten are announced again
+_ORIGIN_OCTETS = 200
 
 
 class Decision(NamedTuple):
@@ -133,10 +147,11 @@ class Decisions:
         self._waits: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
         self._user_count = 0
         self._would_counts: Counter[str] = Counter()
+        self._announced: Lru[Origin, int] = Lru(_KEPT_OCTETS)
         self._journal = Journal(crawler)
 
     @classmethod
-    def of(cls, crawler: Crawler, settings: RepSettings | PageSettings) -> Decisions:
+    def of(cls, crawler: Crawler, settings: RepSettings) -> Decisions:
         """The exit of a crawl, which its components share."""
         found = _EXITS.get(id(crawler))
         if found is None:
@@ -262,6 +277,31 @@ class Decisions:
         if self.witness is not None:
             self.witness.decided(self._decision(url, request, verdict, BROWSER, SLIPPED))
         self._journal.count(stats.BROWSER_SLIPPED)
+
+    # Policies
+
+    def discovered(self, policy: Policy) -> None:
+        """Send the signal for sitemaps, if they differ from those that were announced last."""
+        if not self.notices.has_listeners(sitemaps_discovered):
+            return
+        origin, sitemaps = policy.origin, policy.sitemaps
+        content = hash(sitemaps)
+        if sitemaps and self._announced.get(origin) != content:
+            self._announced.put(origin, content, _ORIGIN_OCTETS)
+            self.notices.send(sitemaps_discovered, origin=origin, sitemaps=sitemaps, policy=policy)
+
+    def outage(self, policy: Policy, outage: Outage) -> None:
+        """Log that a file is unreachable, each time that a fetch has found it so."""
+        if policy.is_stale:
+            self._journal.count(stats.STALE)
+        logger.warning(
+            "%s is unreachable (%s, %d in a row): %s",
+            policy.origin.robots_txt_uri,
+            name_of(outage.event),
+            outage.count,
+            "a stale copy is obeyed" if policy.is_stale else _OUTAGE_WORDS[policy.meaning],
+            extra=self._journal.extra,
+        )
 
     # What callbacks yield
 

@@ -19,21 +19,21 @@ from scrapy_rep import stats
 from scrapy_rep.browsers.hook import pages_of
 from scrapy_rep.decisions import Decisions
 from scrapy_rep.engine.components import call_last, middleware_orders
-from scrapy_rep.engine.journal import Journal, log_refusals_in_one_line
-from scrapy_rep.engine.origins import known_origin, origin_of
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.fetch.transfer import MARK, is_own
 from scrapy_rep.identity import Identity
-from scrapy_rep.meta import EXEMPT, PUT_BACK, QUEUE, VERDICT, is_exempt
 from scrapy_rep.pace.downloader import SLOT, leave_inherited_slot
 from scrapy_rep.pace.pacing import Pacing, keeps_own_gate
 from scrapy_rep.pace.visits import Ask
 from scrapy_rep.policies import Policies
 from scrapy_rep.policy import Policy
+from scrapy_rep.protocol.access.origin import Origin, known_origin, origin_of
 from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
-from scrapy_rep.settings import RepSettings
+from scrapy_rep.settings import RepSettings, log_refusals_in_one_line
+from scrapy_rep.signals import EXEMPT, PUT_BACK, QUEUE, VERDICT, is_exempt
+from scrapy_rep.stats import Journal
 from scrapy_rep.witness import witness_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_rep.pages.reservations import Reservations
-    from scrapy_rep.protocol.access.origin import Origin
 
 logger = logging.getLogger(__name__)
 
@@ -413,3 +412,44 @@ def _refuse_a_second_judge(crawler: Crawler) -> None:
                 f'{{"{loaded.__module__}.{loaded.__qualname__}": None}}, or set '
                 'ADDONS = {"scrapy_rep.Addon": 500}, which does that'
             )
+
+
+async def policy_for(crawler: Crawler, url: str) -> Policy:
+    """The policy of a URL's origin, from the crawl's cache or from one fetch.
+
+    Await it in callbacks, in `start` and in pipelines. Do not await it where the fetch itself would
+    wait for you: in handlers of `robots_parsed`, and in `process_request` of middlewares.
+
+    Raises:
+        ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
+        InvalidUri: robots.txt does not govern the scheme of the URL, or the URL has no host.
+    """
+    middleware = middleware_of(crawler, "policy_for")
+    origin = Origin.of(url)
+    if origin is None:
+        raise InvalidUri(f"{url!r}: robots.txt governs http, https and ftp URLs only")
+    return await middleware.policy_for(origin)
+
+
+def policies_of(crawler: Crawler, asker: str) -> Policies:
+    """The policies of a crawl that has begun; `asker` is named in the error.
+
+    Raises:
+        ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
+    """
+    return middleware_of(crawler, asker).policies
+
+
+def middleware_of(crawler: Crawler, asker: str) -> RepMiddleware:
+    """The middleware of a crawl that has begun; `asker` is named in the error.
+
+    Raises:
+        ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
+    """
+    middleware = crawler.get_downloader_middleware(RepMiddleware)
+    if middleware is None:
+        raise ConfigurationError(
+            f"{asker} needs RepMiddleware: set ROBOTSTXT_OBEY = True and "
+            'ADDONS = {"scrapy_rep.Addon": 500}'
+        )
+    return middleware

@@ -13,7 +13,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy_poet.page_input_providers import PageObjectInputProvider
 
-from scrapy_rep.crawl import policy_for
+from scrapy_rep.middleware import policy_for
 from scrapy_rep.policy import Policy
 
 

@@ -27,16 +27,14 @@ from scrapy.utils.asyncio import run_in_thread
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
-from scrapy_rep.announcements import Announcements
 from scrapy_rep.cache.memory import Lru
+from scrapy_rep.checks import Override
 from scrapy_rep.decisions import Decisions
-from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.loops import Places
 from scrapy_rep.engine.state import is_closing, is_running
 from scrapy_rep.engine.waiting import SharedWork
 from scrapy_rep.fetch.context import FetchContext
 from scrapy_rep.fetch.file_fetch import FileFetch, NotNeededError
-from scrapy_rep.overrides import Override
 from scrapy_rep.policy import (
     GAVE_UP,
     NETWORK,
@@ -54,6 +52,7 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.reading import Reading, digest_of
 from scrapy_rep.robotparser import ParserChoice
+from scrapy_rep.stats import Journal
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -93,7 +92,6 @@ class Policies:
         self._listeners: list[Callable[[Origin], None]] = []
         self._decisions = decisions
         self._notices = decisions.notices
-        self._announcements = Announcements(crawler, self._notices)
         self._thread = Places(1)  # more would take the processor from the loop
 
     async def close(self) -> None:
@@ -137,8 +135,6 @@ class Policies:
         policy = self.peek(origin, request) or self._unasked(origin)
         if policy is not None:
             return policy
-        if self._work.waiting_count >= self._settings.unreachable_wait_count:
-            return self._given_up(origin)
         is_under_way = self._work.is_under_way(origin)
         self._journal.count(stats.CACHE_WAITED if is_under_way else stats.CACHE_MISS)
         # A request that serves the exchange itself, the log-in of a middleware say, would wait for
@@ -207,7 +203,7 @@ class Policies:
         policy = self._overridden(origin, override)
         self._keep(policy)
         self._tell(policy)
-        self._announcements.sitemaps(policy)
+        self._decisions.discovered(policy)
         return policy
 
     def _refresh(self, origin: Origin, request: Request | None) -> None:
@@ -275,7 +271,7 @@ class Policies:
             # hand out a request.
             policy.usable_until = max(policy.usable_until, time.time() + LEAST_SECONDS)
             self._hand_out(policy)
-        self._announcements.sitemaps(policy)
+        self._decisions.discovered(policy)
 
     def _hand_out(self, policy: Policy) -> None:
         """Keep a policy, and give it to all who wait, even if something else fails here."""
@@ -330,7 +326,8 @@ class Policies:
         else:
             reading = await self._read(origin, known.copy, request)
         policy = self._standing(origin, known, stands, reading, source)
-        self._announcements.outage(policy, known)
+        if known.outage is not None:
+            self._decisions.outage(policy, known.outage)
         return policy
 
     def _rules_for(self, origin: Origin) -> PolicyOptions:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.misc import build_from_crawler, load_object
@@ -21,12 +22,15 @@ from scrapy_rep.protocol.extensions.headers import token_from_user_agent
 from scrapy_rep.protocol.paths import is_robots_txt, uri_without_dots
 from scrapy_rep.protocol.tokens import ProductTokens
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
+from scrapy_rep.stats import Journal
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
 logger = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
 
 
 class RepRobotParser(RobotParser):
@@ -84,7 +88,7 @@ class ParserRules:
     def __init__(self, parser: Any, uri: str, crawler: Crawler) -> None:
         self._parser = parser
         self._uri = uri
-        self._crawler = crawler
+        self._journal = Journal(crawler)
 
     def verdict(self, url: str, product_tokens: ProductTokens) -> Verdict:
         """The parser's answer; a parser that raises permits nothing.
@@ -93,41 +97,31 @@ class ParserRules:
         """
         if is_robots_txt(url):
             return implicit_verdict(self._uri)
-        asker = _asker(product_tokens)
-        try:
-            allowed = all(
-                self._parser.allowed(one, asker)
-                for one in dict.fromkeys((url, uri_without_dots(url)))
-            )
-        except Exception:
-            logger.exception(
-                "The parser %s raised on %s, which counts as disallowed",
-                type(self._parser).__name__,
-                url,
-                extra={"spider": self._crawler.spider},
-            )
-            self._crawler.stats.inc_value(stats.PARSER_FAILED)
-            return Verdict(allowed=False, reason=Reason.PARSER_FAILED, robots_txt=self._uri)
-        return Verdict(allowed=allowed, reason=Reason.OTHER_PARSER, robots_txt=self._uri)
+        asker, urls = _asker(product_tokens), dict.fromkeys((url, uri_without_dots(url)))
+        allowed = self._answer(url, lambda: all(self._parser.allowed(one, asker) for one in urls))
+        reason = Reason.PARSER_FAILED if allowed is None else Reason.OTHER_PARSER
+        return Verdict(allowed=bool(allowed), reason=reason, robots_txt=self._uri)
 
     def crawl_delay(self, product_tokens: ProductTokens) -> float | None:
         """The parser's answer; None if it knows no delays, raises, or returns no number."""
-        ask = getattr(self._parser, "crawl_delay", None)
-        if ask is None:
-            return None
-        try:
+        ask = getattr(self._parser, "crawl_delay", lambda _: None)
+
+        def seconds() -> float | None:
             answer = ask(_asker(product_tokens))
-            seconds = 0.0 if answer is None else float(answer)
+            return None if answer is None else float(answer)
+
+        found = self._answer(f"the Crawl-delay of {self._uri}", seconds)
+        return found if found is not None and 0 <= found < math.inf else None
+
+    def _answer(self, what: str, ask: Callable[[], Value]) -> Value | None:
+        """What the parser says of something; None if it raises."""
+        try:
+            return ask()
         except Exception:
-            logger.exception(
-                "The parser %s raised on the Crawl-delay of %s",
-                type(self._parser).__name__,
-                self._uri,
-                extra={"spider": self._crawler.spider},
-            )
-            self._crawler.stats.inc_value(stats.PARSER_FAILED)
+            name = type(self._parser).__name__
+            logger.exception("The parser %s raised on %s", name, what, extra=self._journal.extra)
+            self._journal.count(stats.PARSER_FAILED)
             return None
-        return None if answer is None or not 0 <= seconds < math.inf else seconds
 
 
 def _asker(product_tokens: ProductTokens) -> str:

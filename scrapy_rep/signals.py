@@ -1,7 +1,31 @@
-"""The signals of this package; connect to them as to Scrapy's own. Handlers may be coroutines.
+"""What spiders see of our work: signals, exceptions, and keys in the meta of requests.
 
-Only the end of the crawl waits for handlers; verdicts do not.
+Connect to the signals as to Scrapy's own. Handlers may be coroutines. Only the end of the crawl
+waits for handlers; verdicts do not.
 """
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+
+from scrapy_rep.engine.loops import within
+from scrapy_rep.engine.state import has_listeners
+from scrapy_rep.protocol.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from scrapy.crawler import Crawler
+    from twisted.internet.defer import Deferred
+
+logger = logging.getLogger(__name__)
+
+_HANDLERS_SECONDS = 10.0
 
 sitemaps_discovered = object()
 """`sitemaps_discovered(origin, sitemaps, policy)`: the robots.txt of an origin names sitemaps.
@@ -19,3 +43,107 @@ text, it says everything. Not sent in a dry run.
 
 request_disallowed = object()
 """`request_disallowed(request, verdict)`: a request was dropped; `verdict` says by what."""
+
+VERDICT = "rep_verdict"
+"""Written: the `Verdict` that let the request through."""
+
+QUEUE = "rep_queue"
+"""Read: `REP_FILTER_LINKS` leaves this request alone, so that its errback gets the verdict."""
+
+PAGE = "rep_page"
+"""Written: the `PageRules` of the response, if `REP_PAGE_OBEY` or `REP_ITEM_FIELD` needs them."""
+
+USAGE = "rep_usage"
+"""Written: its `UsagePreferences`, if `REP_USES` or `REP_ITEM_FIELD` needs them."""
+
+PUT_BACK = "rep_put_back"
+"""Written: the `dont_filter` of a request that was put back into the `JOBDIR`."""
+
+STARTED = "rep_started"
+"""Written: a fleet's queue has handed out this start request; what is made of it is none."""
+
+DONT_OBEY_PAGE_RULES = "dont_obey_page_rules"
+"""Read: a request that carries it is not dropped because of the page that links to it."""
+
+EXEMPT = "dont_obey_robotstxt"
+"""Read: Scrapy's key that exempts a request."""
+
+
+def is_exempt(request: Request) -> bool:
+    """Whether a request carries `dont_obey_robotstxt` of its own.
+
+    Scrapy copies meta to the request for the target of a redirect. That target may be any page of
+    any host, and the user exempted only the page that redirects.
+    """
+    meta = request.meta
+    return bool(meta.get(EXEMPT)) and not meta.get("redirect_urls")
+
+
+class RobotsTxtDisallowed(IgnoreRequest):
+    """The request was dropped because the robots.txt of its origin does not allow it.
+
+    Attributes:
+        verdict: what decided: the rule, its line and file, or the access result.
+    """
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(f"Forbidden by robots.txt: {verdict}")
+        self.verdict = verdict
+
+    def __reduce__(self) -> tuple[type[RobotsTxtDisallowed], tuple[Verdict], dict[str, Any]]:
+        """Copies and pickles are made of the verdict, not of the message."""
+        return type(self), (self.verdict,), self.__dict__
+
+
+class RobotsTxtUnreachable(RobotsTxtDisallowed):
+    """The request was dropped because the robots.txt of its origin is unreachable.
+
+    RFC 9309, 2.3.1.4 tells crawlers to assume complete disallow then. A later retry may succeed.
+    """
+
+
+class Notices:
+    """Sends the signals of one crawl; those without listeners cost next to nothing."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._tasks: set[Deferred[Any]] = set()
+
+    def has_listeners(self, signal: object) -> bool:
+        """Whether a signal has any handler."""
+        return has_listeners(self._crawler, signal)
+
+    def send(self, signal: object, **values: Any) -> None:
+        """Send a signal; Scrapy logs the errors of handlers."""
+        if not self.has_listeners(signal):
+            return
+        sending = self._crawler.signals.send_catch_log_async(signal=signal, **values)
+        task: Deferred[Any] = deferred_from_coro(sending)
+        self._tasks.add(task)  # or it would be collected while it runs
+        task.addBoth(lambda _: self._tasks.discard(task))
+
+    async def deliver(self, signal: object, limit_seconds: float, **values: Any) -> None:
+        """Send a signal, and return when all handlers are done or have taken too long."""
+        sending = self._crawler.signals.send_catch_log_async(signal=signal, **values)
+        await self._until_done(sending, min(limit_seconds, _HANDLERS_SECONDS))
+
+    async def finish(self) -> None:
+        """Return when all handlers are done; those that take too long are cancelled."""
+        if self._tasks:
+            await self._until_done(self._all(), _HANDLERS_SECONDS)
+            for task in list(self._tasks):
+                task.cancel()
+
+    async def _all(self) -> None:
+        for task in list(self._tasks):
+            await maybe_deferred_to_future(task)
+
+    async def _until_done(self, handling: Coroutine[Any, Any, Any], seconds: float) -> None:
+        try:
+            await within(seconds, handling)
+        except TimeoutError:
+            logger.warning(
+                "Handlers of signals about robots.txt did not end in %g seconds and are cancelled",
+                seconds,
+                extra={"spider": self._crawler.spider},
+            )

@@ -1,190 +1,130 @@
-"""The names of all stats, each with its meaning. Their values are integers.
-
-The documentation is checked against this table.
-"""
+"""The stats of a crawl, each with its meaning, and what counts them. Values are integers."""
 
 from __future__ import annotations
 
-REQUESTS = "robotstxt/request_count"
-RESPONSES = "robotstxt/response_count"
-RESPONSE_STATUS = "robotstxt/response_status_count/{}"
-EXCEPTIONS = "robotstxt/exception_count/{}"
-FORBIDDEN = "robotstxt/forbidden"
+from typing import TYPE_CHECKING, Any
 
-VERDICT_ALLOWED = "rep/verdict/allowed"
-VERDICT_DISALLOWED = "rep/verdict/disallowed"
-NOT_JUDGED = "rep/not_judged"
-EXEMPT = "rep/exempt"
-CACHE_HIT = "rep/cache/hit"
-CACHE_MISS = "rep/cache/miss"
-CACHE_WAITED = "rep/cache/waited"
-CACHE_GAVE_UP = "rep/cache/gave_up"
-CACHE_EVICTED = "rep/cache/evicted"
-CACHE_REFRESHED = "rep/cache/refreshed"
-DELAYED_ORIGINS = "rep/pace/delayed_origins"
-CAPPED = "rep/pace/capped"
-IGNORED = "rep/pace/ignored"
-SKIPPED = "rep/pace/skipped"
-PREFETCHED = "rep/queue/asked"
-HELD = "rep/queue/held"
-DAMAGED = "rep/queue/damaged"
-LOST = "rep/queue/lost"
-PUT_BACK = "rep/queue/put_back"
-FLEET_EXCHANGES = "rep/fleet/exchanges"
-FLEET_FAILED = "rep/fleet/failed"
-FLEET_REFUSED = "rep/fleet/refused"
-FLEET_ASIDE = "rep/fleet/aside"
-FLEET_DEAD = "rep/fleet/dead_letters"
-FLEET_AGAIN = "rep/fleet/again"
-FLEET_SUCCEEDED = "rep/fleet/succeeded"
-FLEET_EMPTIED = "rep/fleet/emptied"
-FLEET_SEEDS = "rep/fleet/start_urls"
-FLEET_ODD = "rep/fleet/odd_keys"
-FLEET_MENDED = "rep/fleet/mended"
-STORE_HIT = "rep/store/hit"
-STORE_FAILED = "rep/store/failed"
-STORE_BACK = "rep/store/back"
-STORE_UNREADABLE = "rep/store/unreadable"
-LEASE_LOST = "rep/store/lease_lost"
-LEASE_WAITED = "rep/store/lease_waited"
-LATE = "rep/late"
-LINE_GAVE_UP = "rep/line/gave_up"
-QUICK_RETRIES = "rep/quick_retries"
-CONFIRMED = "rep/asked_twice"
-STALE = "rep/stale"
-WOULD_DROP = "rep/dry_run/would_drop"
-FILTERED = "rep/filtered_links"
-BROWSER_ALLOWED = "rep/browser/allowed"
-BROWSER_ABORTED = "rep/browser/aborted"
-BROWSER_UNJUDGED = "rep/browser/unjudged"
-BROWSER_SLIPPED = "rep/browser/slipped"
-SITEMAP_REQUESTS = "rep/sitemap/request_count"
-SITEMAP_READ = "rep/sitemap/read/{}"
-SITEMAP_INVALID = "rep/sitemap/invalid"
-SITEMAP_CUT = "rep/sitemap/cut"
-SITEMAP_DAMAGED = "rep/sitemap/damaged"
-SITEMAP_LEFT_OUT = "rep/sitemap/left_out/{}"
-SITEMAP_PAGES = "rep/sitemap/pages"
-PAGE_READ = "rep/page/read"
-PAGE_REMARKS = "rep/page/finding"
-PAGE_RULE = "rep/page/rule/{}"
-PAGE_REQUESTS = "rep/page/dropped_requests"
-PAGE_ITEMS = "rep/page/dropped_items"
-USAGE = "rep/usage/{}/{}"
-USAGE_ITEMS = "rep/usage/dropped_items"
-WOULD_WITHHOLD_REQUESTS = "rep/dry_run/would_drop_links"
-WOULD_WITHHOLD_ITEMS = "rep/dry_run/would_drop_items"
-UNANNOTATED = "rep/page/unannotated_items"
-TDMREP_REQUESTS = "rep/tdmrep/request_count"
-TDMREP_RESPONSES = "rep/tdmrep/response_count"
-TDMREP_STATUS = "rep/tdmrep/response_status_count/{}"
-TDMREP_EXCEPTIONS = "rep/tdmrep/exception_count/{}"
-TDMREP_ACCESS = "rep/tdmrep/access/{}"
-TDMREP_EVENT = "rep/tdmrep/event/{}"
-TDMREP_STORE_HIT = "rep/tdmrep/store_hit"
-TDMREP_DISALLOWED = "rep/tdmrep/disallowed"
-TDMREP_FAILED = "rep/tdmrep/failed"
-ACCESS = "rep/access/{}"
-EVENT = "rep/event/{}"
-REDIRECT_HOPS = "rep/redirect_hops"
-PARSE_LIMIT = "rep/parse_limit"
-PARSER_FAILED = "rep/parser_failed"
-AUDIT_RECORDS = "rep/audit/records"
-AUDIT_GAPS = "rep/audit/gaps"
-AUDIT_SEGMENTS = "rep/audit/segments"
-WARC_RECORDS = "rep/warc/records"
-WARC_FAILED = "rep/warc/failed"
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
 
-MEANINGS = {
-    REQUESTS: "robots.txt files fetched, redirects not counted",
-    RESPONSES: "robots.txt files answered, whatever the status",
-    RESPONSE_STATUS: "the same by the status of the last answer",
-    EXCEPTIONS: "robots.txt fetches that failed, by exception",
-    FORBIDDEN: "requests dropped",
-    VERDICT_ALLOWED: "requests judged as allowed",
-    VERDICT_DISALLOWED: "requests judged as disallowed",
-    NOT_JUDGED: "requests of schemes that robots.txt does not govern",
-    EXEMPT: "requests that carried dont_obey_robotstxt",
-    CACHE_HIT: "requests whose policy was in memory",
-    CACHE_MISS: "requests that started a fetch, because their policy was not in memory",
-    CACHE_WAITED: "requests that waited for a fetch that was under way",
-    CACHE_GAVE_UP: "requests whose wait for a policy was refused or timed out",
-    CACHE_EVICTED: "policies evicted from memory to make room",
-    CACHE_REFRESHED: "policies fetched again in the background while they were used",
-    DELAYED_ORIGINS: "origins that ask for a delay between requests",
-    CAPPED: "origins whose delay was cut by REP_CRAWL_DELAY_EXCESS = 'cap'",
-    IGNORED: "origins whose delay was ignored by REP_CRAWL_DELAY_EXCESS = 'ignore'",
-    SKIPPED: "requests dropped by REP_CRAWL_DELAY_EXCESS = 'skip'",
-    PREFETCHED: "policies fetched by the queue ahead of need",
-    HELD: "origins whose requests the queue kept because their robots.txt was unreachable",
-    DAMAGED: "queue files in the JOBDIR that could not be opened, read, written or closed",
-    LOST: "requests lost in those files, by the count in the file",
-    PUT_BACK: "requests put back into the JOBDIR, because they waited for a robots.txt or a visit "
-    "time when the crawl was stopped",
-    FLEET_EXCHANGES: "exchanges with the queue in Redis",
-    FLEET_FAILED: "exchanges without a reply",
-    FLEET_REFUSED: "requests that can't be queued in Redis; the log names what of them",
-    FLEET_ASIDE: "entries of the queue that were not executed because they break a rule",
-    FLEET_DEAD: "requests set aside because three workers in a row were lost with them",
-    FLEET_AGAIN: "requests that another worker had before and did not finish",
-    FLEET_SUCCEEDED: "times that this worker counted as dead and others got its requests",
-    FLEET_EMPTIED: "times that Redis was found emptied, or older than it was",
-    FLEET_SEEDS: "start URLs taken from Redis, of a RedisSpider",
-    FLEET_ODD: "keys in Redis of another type than the crawl's, which were set aside",
-    FLEET_MENDED: "times that this worker counted anew what Redis has of the crawl",
-    STORE_HIT: "policies found in the store, so that nothing was fetched",
-    STORE_FAILED: "times that the store failed and memory, or its local tier, took its place",
-    STORE_BACK: "times that a failed store was used again",
-    STORE_UNREADABLE: "records in Redis that could not be read or were another origin's: not used",
-    LEASE_LOST: "answers not stored because another process had taken over the fetch",
-    LEASE_WAITED: "looks at the store while another process was fetching",
-    LATE: "fetches that took longer than REP_UNREACHABLE_WAIT_SECONDS",
-    LINE_GAVE_UP: "fetches given up while queued in a slot, by time or number",
-    QUICK_RETRIES: "fetches retried after a short pause",
-    CONFIRMED: "files fetched twice, because the first answer ended with the connection",
-    STALE: "times that a stale copy was used because the file was unreachable",
-    WOULD_DROP: "requests that passed because of REP_DRY_RUN",
-    FILTERED: "requests dropped by REP_FILTER_LINKS before they were queued",
-    BROWSER_ALLOWED: "requests of pages in browsers that were allowed",
-    BROWSER_ABORTED: "requests of pages in browsers that were disallowed, and aborted",
-    BROWSER_UNJUDGED: "requests of pages in browsers aborted because no verdict came in time",
-    BROWSER_SLIPPED: "redirects to disallowed URLs that a browser followed and we could not stop",
-    SITEMAP_REQUESTS: "sitemaps that spiders requested, index files included",
-    SITEMAP_READ: "sitemaps read, by kind: index, urlset, feed, text",
-    SITEMAP_INVALID: "answers to sitemap requests that were not sitemaps",
-    SITEMAP_CUT: "sitemaps read in part: too large, or truncated",
-    SITEMAP_DAMAGED: "sitemaps read despite errors in them",
-    SITEMAP_LEFT_OUT: (
-        "sitemaps not fetched: another-host, too-many, invalid, disallowed, unreachable"
-    ),
-    SITEMAP_PAGES: "pages requested because a sitemap lists them",
-    PAGE_READ: "responses whose page rules were read, because of REP_PAGE_OBEY or REP_ITEM_FIELD",
-    PAGE_REMARKS: "what was unusual in them",
-    PAGE_RULE: "responses that have a rule, by rule: noindex, nofollow, max-snippet, ...",
-    PAGE_REQUESTS: "requests dropped because of nofollow or rel-nofollow in REP_PAGE_OBEY",
-    PAGE_ITEMS: "items dropped because of another rule in REP_PAGE_OBEY",
-    USAGE: "responses whose preferences were read, by category and preference: y, n, unknown",
-    USAGE_ITEMS: "items dropped because of REP_USES",
-    WOULD_WITHHOLD_REQUESTS: "requests that page rules would drop, but for REP_DRY_RUN",
-    WOULD_WITHHOLD_ITEMS: "items that page rules or preferences would drop, but for REP_DRY_RUN",
-    UNANNOTATED: "items that have no field of the name in REP_ITEM_FIELD",
-    TDMREP_REQUESTS: "tdmrep.json files fetched because of REP_TDMREP, redirects not counted",
-    TDMREP_RESPONSES: "tdmrep.json files answered, whatever the status",
-    TDMREP_STATUS: "the same by the status of the last answer",
-    TDMREP_EXCEPTIONS: "tdmrep.json fetches that failed, by exception",
-    TDMREP_ACCESS: "the same by access result: successful, unavailable, unreachable",
-    TDMREP_EVENT: "the same by what happened: a status, or dns, timeout, redirect-loop, ...",
-    TDMREP_STORE_HIT: "tdmrep.json files found in the store, so that nothing was fetched",
-    TDMREP_DISALLOWED: "URLs of tdmrep.json not fetched because a robots.txt disallows them",
-    TDMREP_FAILED: "times that nobody knows what a tdmrep.json says: unreachable, or not fetched",
-    ACCESS: "fetches by access result: successful, unavailable, unreachable",
-    EVENT: "fetches by what happened: a status, or html, dns, timeout, redirect-loop, ...",
-    REDIRECT_HOPS: "redirects of robots.txt, and of tdmrep.json, that were followed",
-    PARSE_LIMIT: "files longer than the parse limit",
-    PARSER_FAILED: "files or URLs on which the parser of ROBOTSTXT_PARSER raised",
-    AUDIT_RECORDS: "records in the audit trail, marks and policies included",
-    AUDIT_GAPS: "times that the audit trail could not be written; it tells what it lacks",
-    AUDIT_SEGMENTS: "files of the audit trail",
-    WARC_RECORDS: "records in the WARC files, the first one of each file included",
-    WARC_FAILED: "exchanges that could not be archived, or whose file vanished",
-}
+MEANINGS: dict[str, str] = {}
+"""What the documentation says of each."""
+
+
+def _stat(name: str, meaning: str) -> str:
+    MEANINGS[name] = meaning
+    return name
+
+
+REQUESTS = _stat("robotstxt/request_count", "robots.txt files fetched, redirects not counted")
+RESPONSES = _stat("robotstxt/response_count", "robots.txt files answered, whatever the status")
+RESPONSE_STATUS = _stat("robotstxt/response_status_count/{}", "the same by last status")
+EXCEPTIONS = _stat("robotstxt/exception_count/{}", "robots.txt fetches that failed, by exception")
+FORBIDDEN = _stat("robotstxt/forbidden", "requests dropped")
+VERDICT_ALLOWED = _stat("rep/verdict/allowed", "requests judged as allowed")
+VERDICT_DISALLOWED = _stat("rep/verdict/disallowed", "requests judged as disallowed")
+NOT_JUDGED = _stat("rep/not_judged", "requests of schemes that robots.txt does not govern")
+EXEMPT = _stat("rep/exempt", "requests that carried dont_obey_robotstxt")
+CACHE_HIT = _stat("rep/cache/hit", "requests whose policy was in memory")
+CACHE_MISS = _stat("rep/cache/miss", "requests that started a fetch: no policy was in memory")
+CACHE_WAITED = _stat("rep/cache/waited", "requests that waited for a fetch that was under way")
+CACHE_GAVE_UP = _stat("rep/cache/gave_up", "requests whose wait for a policy was in vain")
+CACHE_EVICTED = _stat("rep/cache/evicted", "policies evicted from memory to make room")
+CACHE_REFRESHED = _stat("rep/cache/refreshed", "policies that were fetched again while in use")
+DELAYED_ORIGINS = _stat("rep/pace/delayed_origins", "origins that ask for a delay between requests")
+CAPPED = _stat("rep/pace/capped", "origins whose delay REP_CRAWL_DELAY_EXCESS = 'cap' cuts")
+IGNORED = _stat("rep/pace/ignored", "origins whose delay REP_CRAWL_DELAY_EXCESS = 'ignore' drops")
+SKIPPED = _stat("rep/pace/skipped", "requests dropped by REP_CRAWL_DELAY_EXCESS = 'skip'")
+PREFETCHED = _stat("rep/queue/asked", "policies fetched by the queue ahead of need")
+HELD = _stat("rep/queue/held", "origins whose requests the queue kept while unreachable")
+DAMAGED = _stat("rep/queue/damaged", "queue files in the JOBDIR that could not be used")
+LOST = _stat("rep/queue/lost", "requests lost in those files, by the count in the file")
+PUT_BACK = _stat("rep/queue/put_back", "requests put back into the JOBDIR at the end of a crawl")
+FLEET_EXCHANGES = _stat("rep/fleet/exchanges", "exchanges with the queue in Redis")
+FLEET_FAILED = _stat("rep/fleet/failed", "exchanges without a reply")
+FLEET_REFUSED = _stat("rep/fleet/refused", "requests that can't be queued in Redis (see the log)")
+FLEET_ASIDE = _stat("rep/fleet/aside", "entries of the queue that break a rule, set aside")
+FLEET_DEAD = _stat("rep/fleet/dead_letters", "requests with which three workers in a row were lost")
+FLEET_AGAIN = _stat("rep/fleet/again", "requests that another worker had before and did not finish")
+FLEET_SUCCEEDED = _stat("rep/fleet/succeeded", "times that this worker counted as dead")
+FLEET_EMPTIED = _stat("rep/fleet/emptied", "times that Redis was emptied, or older than before")
+FLEET_SEEDS = _stat("rep/fleet/start_urls", "start URLs taken from Redis, of a RedisSpider")
+FLEET_ODD = _stat("rep/fleet/odd_keys", "keys of an unexpected type in Redis, set aside")
+FLEET_MENDED = _stat("rep/fleet/mended", "times that the crawl in Redis was counted anew")
+STORE_HIT = _stat("rep/store/hit", "policies found in the store, so that nothing was fetched")
+STORE_FAILED = _stat("rep/store/failed", "times that memory, or the local tier, replaced the store")
+STORE_BACK = _stat("rep/store/back", "times that a failed store was used again")
+STORE_UNREADABLE = _stat("rep/store/unreadable", "unreadable records in Redis, not used")
+LEASE_LOST = _stat("rep/store/lease_lost", "answers not stored: another process had taken over")
+LEASE_WAITED = _stat("rep/store/lease_waited", "looks at the store while another process fetched")
+LATE = _stat("rep/late", "fetches that took longer than REP_UNREACHABLE_WAIT_SECONDS")
+LINE_GAVE_UP = _stat("rep/line/gave_up", "fetches given up while queued in a slot")
+QUICK_RETRIES = _stat("rep/quick_retries", "fetches retried after a short pause")
+CONFIRMED = _stat("rep/asked_twice", "files fetched twice: the first ended with the connection")
+STALE = _stat("rep/stale", "times that a stale copy was used because the file was unreachable")
+WOULD_DROP = _stat("rep/dry_run/would_drop", "requests that passed because of REP_DRY_RUN")
+FILTERED = _stat("rep/filtered_links", "requests that REP_FILTER_LINKS dropped, not queued")
+BROWSER_ALLOWED = _stat("rep/browser/allowed", "requests of pages in browsers that were allowed")
+BROWSER_ABORTED = _stat("rep/browser/aborted", "requests of pages that were disallowed")
+BROWSER_UNJUDGED = _stat("rep/browser/unjudged", "requests of pages without a verdict in time")
+BROWSER_SLIPPED = _stat("rep/browser/slipped", "redirects to disallowed URLs, already followed")
+SITEMAP_REQUESTS = _stat("rep/sitemap/request_count", "sitemaps requested, index files included")
+SITEMAP_READ = _stat("rep/sitemap/read/{}", "sitemaps read, by kind: index, urlset, feed, text")
+SITEMAP_INVALID = _stat("rep/sitemap/invalid", "answers to sitemap requests that were not sitemaps")
+SITEMAP_CUT = _stat("rep/sitemap/cut", "sitemaps read in part: too large, or truncated")
+SITEMAP_DAMAGED = _stat("rep/sitemap/damaged", "sitemaps read despite errors in them")
+SITEMAP_LEFT_OUT = _stat(
+    "rep/sitemap/left_out/{}",
+    "sitemaps not fetched: another-host, too-many, invalid, disallowed, unreachable",
+)
+SITEMAP_PAGES = _stat("rep/sitemap/pages", "pages requested because a sitemap lists them")
+PAGE_READ = _stat("rep/page/read", "responses whose page rules were read")
+PAGE_REMARKS = _stat("rep/page/finding", "what was unusual in them")
+PAGE_RULE = _stat("rep/page/rule/{}", "responses by rule: noindex, nofollow, max-snippet, ...")
+PAGE_REQUESTS = _stat("rep/page/dropped_requests", "requests that REP_PAGE_OBEY dropped")
+PAGE_ITEMS = _stat("rep/page/dropped_items", "items that REP_PAGE_OBEY dropped")
+USAGE = _stat("rep/usage/{}/{}", "responses by category and preference: y, n, unknown")
+USAGE_ITEMS = _stat("rep/usage/dropped_items", "items that REP_USES dropped")
+WOULD_WITHHOLD_REQUESTS = _stat(
+    "rep/dry_run/would_drop_links", "links that passed because of REP_DRY_RUN"
+)
+WOULD_WITHHOLD_ITEMS = _stat(
+    "rep/dry_run/would_drop_items", "items that passed because of REP_DRY_RUN"
+)
+UNANNOTATED = _stat("rep/page/unannotated_items", "items without the field REP_ITEM_FIELD")
+TDMREP_REQUESTS = _stat("rep/tdmrep/request_count", "tdmrep.json files fetched, without redirects")
+TDMREP_RESPONSES = _stat("rep/tdmrep/response_count", "tdmrep.json files answered")
+TDMREP_STATUS = _stat("rep/tdmrep/response_status_count/{}", "the same by last status")
+TDMREP_EXCEPTIONS = _stat("rep/tdmrep/exception_count/{}", "fetches that failed, by exception")
+TDMREP_ACCESS = _stat("rep/tdmrep/access/{}", "the same by access result")
+TDMREP_EVENT = _stat("rep/tdmrep/event/{}", "the same by status or failure")
+TDMREP_STORE_HIT = _stat("rep/tdmrep/store_hit", "tdmrep.json files found in the store")
+TDMREP_DISALLOWED = _stat("rep/tdmrep/disallowed", "tdmrep.json files that a robots.txt disallows")
+TDMREP_FAILED = _stat("rep/tdmrep/failed", "times that it is not known what a tdmrep.json says")
+ACCESS = _stat("rep/access/{}", "fetches by access result: successful, unavailable, unreachable")
+EVENT = _stat("rep/event/{}", "fetches by status, or html, dns, timeout, ...")
+REDIRECT_HOPS = _stat("rep/redirect_hops", "redirects of robots.txt and tdmrep.json, followed")
+PARSE_LIMIT = _stat("rep/parse_limit", "files longer than the parse limit")
+PARSER_FAILED = _stat("rep/parser_failed", "files or URLs on which ROBOTSTXT_PARSER raised")
+AUDIT_RECORDS = _stat("rep/audit/records", "records in the audit trail, with marks and policies")
+AUDIT_GAPS = _stat("rep/audit/gaps", "times that the audit trail could not be written")
+AUDIT_SEGMENTS = _stat("rep/audit/segments", "files of the audit trail")
+WARC_RECORDS = _stat("rep/warc/records", "records in the WARC files, with the first of each file")
+WARC_FAILED = _stat("rep/warc/failed", "exchanges that could not be archived")
+
+
+class Journal:
+    """What a crawl records of our work: stats, and log records that bear its spider."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    def count(self, name: str, count: int = 1) -> None:
+        """Count so many more; 0 leaves no stat."""
+        if count:
+            self._crawler.stats.inc_value(name, count)
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """The `extra` of a log record."""
+        return {"spider": self._crawler.spider}

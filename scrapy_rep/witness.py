@@ -9,12 +9,10 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.proof.trail import Trail
-    from scrapy_rep.settings import PageSettings, RepSettings
+    from scrapy_rep.settings import RepSettings
 
 
-def witness_of(
-    crawler: Crawler, settings: RepSettings | PageSettings
-) -> Callable[[], Trail] | None:
+def witness_of(crawler: Crawler, settings: RepSettings) -> Callable[[], Trail] | None:
     """What makes the witness of a crawl; None for none."""
     if not settings.audit_dir:
         return None

@@ -29,7 +29,6 @@ _ROOMS: tuple[tuple[str, ...], ...] = (
     ("fleet",),
     ("addon", "poet", "sitemaps", "queue"),  # what users name, in settings and in spiders
     ("pages",),
-    ("crawl",),
     ("middleware",),
     ("browsers",),
     ("pages/reservations",),
@@ -46,9 +45,10 @@ _ROOMS: tuple[tuple[str, ...], ...] = (
     ("fetch",),
     ("pace/downloader",),
     ("identity", "robotparser"),
-    ("settings", "setting_table", "outcomes", "overrides", "checks", "hosts"),
+    ("settings", "checks"),
+    ("signals",),
     ("engine",),
-    ("stats", "signals", "exceptions", "meta"),
+    ("stats",),
     ("proof/report",),
     ("survey/jobs", "survey/spark"),
     ("survey/inputs", "survey/survey_page"),
@@ -69,7 +69,6 @@ _ROOMS: tuple[tuple[str, ...], ...] = (
 )
 # Files on the same line that do know each other: from, to.
 _NEIGHBOURS = {
-    ("policies", "announcements"),
     ("policies", "decisions"),
     ("decisions", "policy"),
     ("proof/trail", "decisions"),
@@ -80,12 +79,7 @@ _NEIGHBOURS = {
     ("policy", "reading"),
     ("announcements", "policy"),
     ("identity", "robotparser"),
-    ("settings", "outcomes"),
-    ("settings", "overrides"),
-    ("settings", "hosts"),
-    ("settings", "setting_table"),
-    ("setting_table", "checks"),
-    ("setting_table", "hosts"),
+    ("settings", "checks"),
 }
 _RANKS = {room: rank for rank, line in enumerate(_ROOMS) for room in line}
 

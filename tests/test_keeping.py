@@ -194,7 +194,7 @@ def test_a_stopped_process_does_not_overwrite_its_successor(
     if kind == "redis":
         settings |= {
             "REP_REDIS_URL": request.getfixturevalue("redis_server").url,
-            "REP_STORE_LOCAL": "memory",
+            "REP_STORE_PATH": ":memory:",
         }
     with (
         Site({"/robots.txt": Sequence([first, Answer(body=_NEW)])}) as site,

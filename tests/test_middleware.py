@@ -21,7 +21,6 @@ from twisted.internet.defer import succeed
 
 from scrapy_rep import Origin, RepMiddleware
 from scrapy_rep.browsers import browser_pages
-from scrapy_rep.exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
 from scrapy_rep.fetch.transfer import MARK, Transfer
 from scrapy_rep.pace.visits import Ask
 from scrapy_rep.policy import Policy
@@ -30,7 +29,7 @@ from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.extensions.pace import Pace
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.reading import Reading
-from scrapy_rep.signals import request_disallowed
+from scrapy_rep.signals import RobotsTxtDisallowed, RobotsTxtUnreachable, request_disallowed
 from tests.crawls.settings import ADDON
 
 ORIGIN = Origin("http", "example.com", 80)

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_rep import InvalidUri, Origin
-from scrapy_rep.engine.origins import known_origin, origin_of
+from scrapy_rep.protocol.access.origin import known_origin, origin_of
 
 SCHEMES = ["http", "https", "HTTP", "ftp", "data", "file", "", "https "]
 AUTHORITIES = [

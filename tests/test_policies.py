@@ -378,7 +378,7 @@ class TestAsking:
     def test_a_policy_of_the_user_s_is_there_at_once(self) -> None:
         async def work(crawl: Crawl) -> None:
             told: list[Policy] = []
-            crawl.policies._announcements.sitemaps = told.append  # type: ignore[method-assign, assignment]
+            crawl.policies._decisions.discovered = told.append  # type: ignore[method-assign, assignment]
             crawl.policies.ask(ORIGIN, None)
             assert crawl.heard == [ORIGIN]
             assert [one.origin for one in told] == [ORIGIN]
@@ -499,8 +499,8 @@ class TestFailing:
 
         in_a_crawl(work)
 
-    @pytest.mark.parametrize(("stale_seconds", "is_used"), [(FOR_EVER, True), (0, False)])
-    def test_an_outage_with_a_copy_from_before(self, stale_seconds: float, is_used: bool) -> None:
+    @pytest.mark.parametrize(("days", "is_used"), [(3, True), (31, False)])
+    def test_an_outage_with_a_copy_from_before(self, days: float, is_used: bool) -> None:
         async def work(crawl: Crawl) -> None:
             limits = RepSettings.of(crawl.crawler.settings).rules.limits
             answer = Answer(503, hops=(ORIGIN.robots_txt_uri,))
@@ -511,7 +511,7 @@ class TestFailing:
             assert policy.meaning is (Meaning.RULES if is_used else Meaning.DISALLOW)
             assert policy.verdict(SLASH).allowed is is_used
 
-        in_a_crawl(work, {"REP_STALE_SECONDS": stale_seconds})
+        in_a_crawl(work)
 
     def test_nothing_at_all_is_known(self, caplog: pytest.LogCaptureFixture) -> None:
         async def work(crawl: Crawl) -> None:

@@ -64,7 +64,7 @@ def worker(
     urls = [f"{name}{page}" for name in names for page in ("/public", "/private")]
     random.Random(seed).shuffle(urls)
     local = (
-        {"REP_STORE_LOCAL": "memory"}
+        {"REP_STORE_PATH": ":memory:"}
         if path is None
         else {"REP_STORE_PATH": str(path / f"worker-{seed}" / "robots.sqlite")}
     )
@@ -307,7 +307,7 @@ def test_a_crawl_that_ends_while_another_process_fetches(redis_server: RedisServ
 
 
 def _shared(url: str) -> dict[str, Any]:
-    return {"REP_STORE": "redis", "REP_REDIS_URL": url, "REP_STORE_LOCAL": "memory"}
+    return {"REP_STORE": "redis", "REP_REDIS_URL": url, "REP_STORE_PATH": ":memory:"}
 
 
 def _plain_crawl(server: RedisServer, urls: list[str], **settings: Any) -> Crawl:
@@ -354,12 +354,11 @@ def test_a_local_tier_that_cannot_be_had_is_memory(redis_server: RedisServer) ->
                 proxy,
                 names,
                 None,
-                REP_STORE_LOCAL="sqlite",
                 REP_STORE_PATH="/proc/self/robots.sqlite",
             )
         assert set(asked(proxy).values()) == {1}
     (words,) = warnings(done)
-    assert "REP_STORE_LOCAL = 'memory'" in words
+    assert "':memory:'" in words
 
 
 @pytest.mark.parametrize("loop", _LOOPS)

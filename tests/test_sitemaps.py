@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scrapy.utils.sitemap import Sitemap as ScrapySitemap
 
-from scrapy_rep.hosts import HostScope
+from scrapy_rep.checks import HostScope
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.sitemaps.reader import SITEMAP_ENTRIES, SITEMAP_OCTETS, Sitemap, SitemapKind
 from scrapy_rep.sitemaps.seeding import LeftOut, Seeding

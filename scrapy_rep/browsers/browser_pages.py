@@ -27,7 +27,6 @@ from weakref import WeakKeyDictionary
 from scrapy import Request, signals
 from scrapy.utils.misc import load_object
 
-from scrapy_rep.engine.components import BROWSER_HOOK
 from scrapy_rep.fetch.transfer import is_own
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.paths import path_of
@@ -155,9 +154,8 @@ async def _is_refused(request: Any) -> bool:
     if visit is None and page.context not in _JUDGES:
         logger.warning(
             "%s is aborted: its page belongs to no crawl with RepMiddleware. Set "
-            'ADDONS = {"scrapy_rep.Addon": 500}, or remove %s',
+            'ADDONS = {"scrapy_rep.Addon": 500}, or remove PLAYWRIGHT_ABORT_REQUEST',
             request.url,
-            BROWSER_HOOK,
         )
         return True
     judge = _JUDGES[page.context] if visit is None else visit.judge

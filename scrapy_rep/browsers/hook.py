@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from scrapy_rep.engine.components import BROWSER_HOOK
-
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
@@ -21,7 +19,7 @@ def pages_of(
 
     `judge` makes what judges; None where all is allowed.
     """
-    if not crawler.settings.get(BROWSER_HOOK):
+    if not crawler.settings.get("PLAYWRIGHT_ABORT_REQUEST"):
         return None
     from .browser_pages import CrawlPages
     from .judge import BrowserJudge  # few crawls have a browser, and load what judges there

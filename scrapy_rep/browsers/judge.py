@@ -18,11 +18,11 @@ from scrapy import Request
 
 from scrapy_rep import stats
 from scrapy_rep.decisions import Decisions
-from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.loops import Places, within
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.stats import Journal
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -110,7 +110,7 @@ class BrowserJudge:
             if request is None:
                 return _INVALID
             work = self._in_turn(origin, request)
-            return await within(self._settings.browser_wait_seconds, work)
+            return await within(self._settings.fetch_timeout_seconds, work)
         except InvalidUri:
             return _INVALID
         except TimeoutError:

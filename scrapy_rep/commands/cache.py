@@ -27,6 +27,7 @@ from typing import Any
 from scrapy_rep.analysis.findings import findings
 from scrapy_rep.cache.base import Browsable, Remembering
 from scrapy_rep.cache.entry import Entry, Key, key_of
+from scrapy_rep.fetch.chosen_store import IN_MEMORY
 from scrapy_rep.protocol.access.events import AccessResult, access_result, name_of
 from scrapy_rep.protocol.access.knowledge import Copy, Outage
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
@@ -208,10 +209,10 @@ def _history_note(kept: Kept, call: Call) -> str:
         return f"{kind} keeps only the latest version; {method}"
     if not call.ours.store_versions:
         return "REP_STORE_VERSIONS is 0, so new versions replace the old ones; set it to 10, say"
-    if call.ours.redis_url and call.ours.store_local != "sqlite":
+    if call.ours.redis_url and call.ours.store_path == IN_MEMORY:
         return (
-            "Redis keeps only the latest version; with REP_STORE_LOCAL = 'sqlite', this machine "
-            "keeps those that it sees"
+            "Redis keeps only the latest version; without REP_STORE_PATH = ':memory:', this "
+            "machine keeps those that it sees"
         )
     return ""
 

@@ -38,10 +38,10 @@ from scrapy.utils.asyncio import run_in_thread
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import DeferredSemaphore
 
-from scrapy_rep.crawl import policies_of, policy_for
 from scrapy_rep.engine.loops import as_they_come, sleep
 from scrapy_rep.engine.state import is_closing, is_running
 from scrapy_rep.fetch.chosen_store import kind_of
+from scrapy_rep.middleware import policies_of, policy_for
 from scrapy_rep.pace.downloader import Downloader
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri

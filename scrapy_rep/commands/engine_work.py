@@ -23,15 +23,14 @@ from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.addon import Addon
-from scrapy_rep.crawl import policies_of
 from scrapy_rep.engine.loops import as_they_come, within
-from scrapy_rep.exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
 from scrapy_rep.fetch.file_fetch import FileFetch
-from scrapy_rep.middleware import RepMiddleware
+from scrapy_rep.middleware import RepMiddleware, policies_of
 from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.access.knowledge import Answer, Copy
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import RepError
+from scrapy_rep.signals import RobotsTxtDisallowed, RobotsTxtUnreachable
 
 from .running import FOUND, INTERRUPTED, UNREACHABLE, Call, CommandError
 from .terminal import OutputError, safe
@@ -72,7 +71,7 @@ def ask(
     async def work(crawler: Crawler) -> dict[Origin, Answer]:
         fetching = policies_of(crawler, "this command").fetching
         limits = fetching.settings
-        seconds = limits.unreachable_wait_seconds + limits.fetch_line_seconds
+        seconds = limits.unreachable_wait_seconds + limits.line_seconds
 
         async def one(origin: Origin) -> None:
             began_at = time.monotonic()

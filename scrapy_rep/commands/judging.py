@@ -18,9 +18,9 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.effect.rule_patterns import Matcher
-from scrapy_rep.crawl import policies_of, policy_for
 from scrapy_rep.engine.loops import as_they_come, sleep
 from scrapy_rep.identity import Identity
+from scrapy_rep.middleware import policies_of, policy_for
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import AccessResult, Meaning
 from scrapy_rep.protocol.access.knowledge import status_of

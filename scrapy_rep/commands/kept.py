@@ -20,6 +20,7 @@ from scrapy_rep.cache.base import Browsable, Remembering, Store, StoreError
 from scrapy_rep.cache.entry import Entry, Key, as_of, is_same_version
 from scrapy_rep.fetch.askers import Asker
 from scrapy_rep.fetch.chosen_store import (
+    IN_MEMORY,
     keep_seconds,
     kind_of,
     own_store,
@@ -197,7 +198,7 @@ def _redis_store(ours: RepSettings, loop: asyncio.AbstractEventLoop) -> Store:
 
     local = None
     with suppress(OSError, StoreError):  # crawls use memory here, then
-        if ours.store_local == "sqlite" and sqlite_path(ours).exists():
+        if ours.store_path != IN_MEMORY and sqlite_path(ours).exists():
             local = sqlite_store(ours)
     return RedisStore(Link(ours.redis_url), local, keep_seconds(ours), loop)
 

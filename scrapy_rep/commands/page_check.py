@@ -16,9 +16,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from scrapy_rep.crawl import policy_for
-from scrapy_rep.meta import QUEUE
-from scrapy_rep.middleware import RepMiddleware
+from scrapy_rep.middleware import RepMiddleware, policy_for
 from scrapy_rep.pages import page_html, readings
 from scrapy_rep.pages.readings import usage_of
 from scrapy_rep.pages.subresources import resources_of
@@ -29,7 +27,8 @@ from scrapy_rep.protocol.page.rule_words import REL_NOFOLLOW, UNAVAILABLE_AFTER,
 from scrapy_rep.protocol.page.rules import PageRule, PageRules
 from scrapy_rep.protocol.usage.categories import CATEGORIES
 from scrapy_rep.protocol.usage.preference import Preference, UsagePreferences
-from scrapy_rep.settings import PageSettings
+from scrapy_rep.settings import RepSettings
+from scrapy_rep.signals import QUEUE
 
 from .engine_work import answer_to, in_engine
 from .inputs import origin_of, read, refuse_odd_path
@@ -118,12 +117,9 @@ async def _refuse_out_of_hours(url: str, crawler: Crawler) -> None:
 
 def _show_rules(response: Response, agents: Sequence[Agent], call: Call) -> None:
     """Show fields, elements, links, and what they mean; FOUND if any agent is restricted."""
-    settings = PageSettings.of(call.settings)
-    refused = sorted(readings.refused_links(response, settings.link_rels))
-    said = {
-        agent.name: readings.page_rules(response, agent.tokens, meta=settings.page_meta)
-        for agent in agents
-    }
+    settings = RepSettings.of(call.settings)
+    refused = sorted(readings.refused_links(response, readings.LINK_RELS))
+    said = {agent.name: readings.page_rules(response, agent.tokens) for agent in agents}
     fields, metas = list(_fields(response)), list(_metas(response, agents))
     notes = list(_rule_notes(response, said.values()))
     for name, rules in said.items() if call.is_json else ():
@@ -145,7 +141,7 @@ def _show_rules(response: Response, agents: Sequence[Agent], call: Call) -> None
         _write_list("elements", metas, call)
         for name, rules in said.items():
             _write_rules(name, rules, settings, call)
-        relations = ", ".join(settings.link_rels)
+        relations = ", ".join(readings.LINK_RELS)
         links = list(map(excerpt, refused))
         _write_list(f"links not to be followed (rel: {relations})", links, call)
         for note in notes:
@@ -188,7 +184,7 @@ def _write_list(title: str, lines: list[str], call: Call) -> None:
         call.line(f"    and {len(lines) - _SHOWN:,} more")
 
 
-def _write_rules(name: str, rules: PageRules, settings: PageSettings, call: Call) -> None:
+def _write_rules(name: str, rules: PageRules, settings: RepSettings, call: Call) -> None:
     call.line(f"  for {name}: {'' if rules.rules else 'no rules'}".rstrip())
     for rule in rules.rules:
         word = call.paint(f"{rule.name}{_value(rule)}", "red")
@@ -203,7 +199,7 @@ def _value(rule: PageRule) -> str:
     return f": {moment(float(rule.value)) if rule.name == UNAVAILABLE_AFTER else rule.value}"
 
 
-def _consequences(rules: PageRules, settings: PageSettings) -> Iterator[str]:
+def _consequences(rules: PageRules, settings: RepSettings) -> Iterator[str]:
     """What `REP_PAGE_OBEY` makes of rules."""
     obeyed = [name for name in settings.page_obey if name != REL_NOFOLLOW and rules.says(name)]
     items = [name for name in obeyed if name != "nofollow"]
@@ -295,7 +291,7 @@ def show_usage(call: Call, agents: Sequence[Agent]) -> None:
 
 
 async def _look_at_usage(crawler: Crawler, agents: Sequence[Agent], call: Call) -> None:
-    tokens = PageSettings.of(call.settings).usage_tokens
+    tokens = RepSettings.of(call.settings).usage_tokens
     for url in call.options.usage:
         try:
             page = await fetched(url, crawler)
@@ -313,7 +309,7 @@ async def _look_at_usage(crawler: Crawler, agents: Sequence[Agent], call: Call) 
 
 def _tell_of_site(url: str, file: Policy | RobotsTxt, agents: Sequence[Agent], call: Call) -> None:
     """Show what robots.txt alone says of the use of a page."""
-    tokens = PageSettings.of(call.settings).usage_tokens
+    tokens = RepSettings.of(call.settings).usage_tokens
     for agent in agents:
         _tell_usage(url, agent, file.usage(url, agent.tokens, tokens), call)
 

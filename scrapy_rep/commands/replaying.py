@@ -22,7 +22,7 @@ from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.tokens import as_product_tokens
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.reading import Reading
-from scrapy_rep.setting_table import SETTINGS
+from scrapy_rep.settings import SETTINGS
 
 from .running import FOUND, OK, UNSETTLED, Call
 from .terminal import count_of, safe
@@ -118,8 +118,6 @@ class Replayer:
                 self._read(record)
             elif kind == records.DECISION:
                 yield record, self._outcome(record), 1
-            elif kind == records.COUNT:
-                yield record, Replayed("counted only"), int(record["count"])
             elif kind == records.GAP:
                 lost = int(record.get("allowed", 0)) + int(record.get("disallowed", 0))
                 yield record, Replayed("lost in a gap"), lost

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from scrapy_rep.crawl import policies_of
 from scrapy_rep.engine.loops import sleep
-from scrapy_rep.meta import QUEUE
+from scrapy_rep.middleware import policies_of
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
 from scrapy_rep.protocol.paths import path_of
+from scrapy_rep.signals import QUEUE
 from scrapy_rep.sitemaps.reader import SITEMAP_OCTETS, Sitemap, SitemapKind
 from scrapy_rep.sitemaps.seeding import LeftOut, Seeding
 from scrapy_rep.sitemaps.spiders import WELL_KNOWN

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-MIDDLEWARES = "DOWNLOADER_MIDDLEWARES"
-BROWSER_HOOK = "PLAYWRIGHT_ABORT_REQUEST"  # of scrapy-playwright
-
 
 def middleware_orders(settings: BaseSettings) -> dict[Any, int | None]:
     """The downloader middlewares with their orders; None for those that are disabled.
@@ -26,7 +23,7 @@ def middleware_orders(settings: BaseSettings) -> dict[Any, int | None]:
     The user's setting overrides Scrapy's, and either may name a class by its import path. Scrapy
     2.15.1 and newer have a method for this.
     """
-    merged = settings.getwithbase(MIDDLEWARES)
+    merged = settings.getwithbase("DOWNLOADER_MIDDLEWARES")
     return {load_object(component): order for component, order in merged.items()}
 
 

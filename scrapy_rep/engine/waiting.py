@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
@@ -19,13 +19,9 @@ class SharedWork(Generic[Key, Value]):
     """The work that is under way, by key, and those who wait for its results.
 
     Cancelling one who waits ends neither the work nor the waiting of others.
-
-    Attributes:
-        waiting_count: how many wait, for all results together.
     """
 
     def __init__(self) -> None:
-        self.waiting_count = 0
         self._waiters: dict[Key, list[Deferred[Value]]] = {}
         self._tasks: set[Deferred[None]] = set()
 
@@ -61,10 +57,14 @@ class SharedWork(Generic[Key, Value]):
         waiter: Deferred[Value] = Deferred()
         is_new = key not in self._waiters
         self._waiters.setdefault(key, []).append(waiter)  # the work may end within its start
-        with self._waiting(key, waiter):
+        try:
             if is_new:
                 self.start(key, work())
             return await maybe_deferred_to_future(waiter)
+        finally:
+            waiters = self._waiters.get(key, [])
+            if waiter in waiters:
+                waiters.remove(waiter)
 
     async def cancel(self, limit_seconds: float) -> list[Key]:
         """Cancel all work, and wait for its end; returns the keys that have no result even then.
@@ -77,17 +77,6 @@ class SharedWork(Generic[Key, Value]):
         with suppress(TimeoutError):
             await within(limit_seconds, _all_of(tasks))
         return list(self._waiters)
-
-    @contextmanager
-    def _waiting(self, key: Key, waiter: Deferred[Value]) -> Iterator[None]:
-        self.waiting_count += 1
-        try:
-            yield
-        finally:
-            self.waiting_count -= 1
-            waiters = self._waiters.get(key, [])
-            if waiter in waiters:
-                waiters.remove(waiter)
 
 
 async def _all_of(tasks: Iterable[Deferred[None]]) -> None:

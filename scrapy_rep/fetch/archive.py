@@ -22,9 +22,8 @@ from scrapy import signals
 
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
-from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.loops import result_of, within
-from scrapy_rep.engine.runs import run_of
+from scrapy_rep.engine.state import run_of
 from scrapy_rep.proof.warc_exchanges import (
     Archived,
     Exchange,
@@ -43,6 +42,7 @@ from scrapy_rep.protocol.access.events import NOT_MODIFIED, AccessResult, access
 from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Outage, Step
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.stats import Journal
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -58,6 +58,7 @@ logger = logging.getLogger(__name__)
 
 _CLOSE_SECONDS = 30.0  # for what waits to be written when the crawl ends
 _KNOWN_OCTETS = 1 << 22
+SEGMENT_OCTETS = 1_000_000_000  # as the WARC guidelines recommend
 _KNOWN_COST = 200
 _CONDITIONS = (b"If-None-Match", b"If-Modified-Since")
 
@@ -116,7 +117,7 @@ class Archive:
             self._opened = ArchiveWriter(
                 self._folder,
                 self._facts(),
-                segment_octets=self._settings.warc_segment_octets,
+                segment_octets=SEGMENT_OCTETS,
                 failed=self._failed,
             )
 
@@ -132,7 +133,6 @@ class Archive:
         policy = f"obey ({self._settings.rules.access.preset})"
         return {
             "software": f"{SOFTWARE}/{version('scrapy-rep')} (Scrapy {scrapy.__version__})",
-            "operator": self._settings.warc_operator,
             "robots": "dry run" if self._settings.dry_run else policy,
             "http-header-user-agent": header,
             "isPartOf": self._folder.name,

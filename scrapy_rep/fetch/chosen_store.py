@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+IN_MEMORY = ":memory:"
+"""The `REP_STORE_PATH` that stands for no file, as in SQLite."""
+
+STORE_OCTETS = 4 << 30
+"""How large the file may grow: room for about a million robots.txt."""
+
 _NAME = "scrapy-rep"
 _FILE = Path("rep", "robots.sqlite")
 
@@ -56,9 +62,12 @@ def opener_of(crawler: Crawler, settings: RepSettings) -> Callable[[], Store]:
 
 def kind_of(settings: RepSettings) -> str:
     """Which store the settings come to: memory, sqlite, redis, or own for a class of the user's."""
-    if settings.store == "auto":
-        return "redis" if settings.redis_url else "sqlite"
-    return settings.store if settings.store in ("memory", "sqlite", "redis") else "own"
+    kind = settings.store if isinstance(settings.store, str) else "own"
+    if kind == "auto":
+        kind = "redis" if settings.redis_url else "sqlite"
+    if kind == "sqlite" and settings.store_path == IN_MEMORY:
+        return "memory"
+    return kind if kind in ("memory", "sqlite", "redis") else "own"
 
 
 def _redis_store(crawler: Crawler, settings: RepSettings) -> Store:
@@ -105,17 +114,18 @@ def keep_seconds(settings: RepSettings) -> float:
 
 
 def _local_tier(settings: RepSettings) -> Store:
-    """The store in front of Redis, by `REP_STORE_LOCAL`."""
-    if settings.store_local == "sqlite":
-        try:
-            return sqlite_store(settings)
-        except StoreError as error:
-            logger.warning(
-                "The file in front of Redis cannot be opened (%s); memory takes its place. Set "
-                "REP_STORE_PATH to a file that can be written, or REP_STORE_LOCAL = 'memory'",
-                error,
-            )
-    return MemoryStore(settings.memory_octets)
+    """What is in front of Redis: a file, if one can be written."""
+    if settings.store_path == IN_MEMORY:
+        return MemoryStore(settings.memory_octets)
+    try:
+        return sqlite_store(settings)
+    except StoreError as error:
+        logger.warning(
+            "The file in front of Redis cannot be opened (%s); memory takes its place. Set "
+            "REP_STORE_PATH to a file that can be written, or to ':memory:'",
+            error,
+        )
+        return MemoryStore(settings.memory_octets)
 
 
 def sqlite_store(settings: RepSettings) -> Store:
@@ -127,7 +137,7 @@ def sqlite_store(settings: RepSettings) -> Store:
     from scrapy_rep.cache.sqlite import SqliteStore
 
     path, versions = sqlite_path(settings), settings.store_versions
-    return SqliteStore(path, settings.store_max_octets, versions=versions)
+    return SqliteStore(path, STORE_OCTETS, versions=versions)
 
 
 def sqlite_path(settings: RepSettings) -> Path:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from scrapy_rep.cache.entry import Key
 from scrapy_rep.cache.memory import Lru
-from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.loops import Places, Ticks
 from scrapy_rep.protocol.access.exchange import PolicyOptions, Standing, standing
 from scrapy_rep.protocol.access.knowledge import Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.units import DAY_SECONDS
+from scrapy_rep.stats import Journal
 
 from .askers import Asker
 from .keeper import LEASE_SECONDS, Keeper

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 from scrapy.http.cookies import CookieJar
 
-from scrapy_rep.hosts import site_of
+from scrapy_rep.checks import site_of
 
 if TYPE_CHECKING:
     from scrapy.http import Response

@@ -46,7 +46,7 @@ from scrapy_rep.protocol.access.exchange import (
 )
 from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Step, steps_to
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.access.redirects import next_hop
+from scrapy_rep.protocol.access.redirects import LEAST_HOPS, next_hop
 from scrapy_rep.protocol.units import age_words
 
 from .failures import failure_of
@@ -392,7 +392,7 @@ class FileFetch(FetchState):
                 hops,
                 response.status,
                 response.headers.get(b"Location"),
-                limit=settings.redirect_hops,
+                limit=LEAST_HOPS,
                 cookies_at=cookies_at,
             )
             if not isinstance(step, str):

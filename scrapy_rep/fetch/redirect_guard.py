@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from scrapy import Request
 from scrapy.utils.asyncio import run_in_thread
 
+from scrapy_rep.checks import site_of
 from scrapy_rep.engine.loops import within
-from scrapy_rep.hosts import site_of
 from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.access.guard import Guard, is_public_address
 from scrapy_rep.protocol.access.origin import Origin

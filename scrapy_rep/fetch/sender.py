@@ -32,13 +32,13 @@ from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
-from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.loops import Running, Ticks
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.pace.downloader import Downloader
 from scrapy_rep.protocol.access.endings import Ending, is_range
 from scrapy_rep.protocol.access.events import Event, Failure
 from scrapy_rep.protocol.access.knowledge import REMARK, Step
+from scrapy_rep.stats import Journal
 
 from .failures import failure_of, is_loss
 from .fetch_state import PROXY, FetchPart, FetchState
@@ -246,7 +246,7 @@ class Sender:
         delay_seconds = transfer.turn_seconds or 0.0
         if transfer.sent is not None:
             delay_seconds = max(delay_seconds, self._downloader.delay_seconds(transfer.sent))
-        if fetch.queued.seconds > self._settings.fetch_line_seconds + delay_seconds:
+        if fetch.queued.seconds > self._settings.line_seconds + delay_seconds:
             why = f"it was queued for {fetch.queued.seconds:.0f} seconds"
         elif is_new and self._queued_count() > _LINE_LIMIT:
             why = f"{_LINE_LIMIT} others are queued"

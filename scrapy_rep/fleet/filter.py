@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import Request
 
-from scrapy_rep.meta import STARTED
+from scrapy_rep.signals import STARTED
 
 from .batch import PushKind
 

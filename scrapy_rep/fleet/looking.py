@@ -25,7 +25,7 @@ LANES = 1_000_000
 _LANES_AT_A_TIME = 250
 _WORKERS_AT_A_TIME = 20
 _WORKERS = 1000  # that are told apart; the others are only counted
-_LETTERS_AT_A_TIME = 5  # each may be as long as REP_FLEET_ENTRY_OCTETS
+_LETTERS_AT_A_TIME = 5  # each may be as long as ENTRY_OCTETS
 _LETTER_OCTETS = 8192  # of which the URL is read
 _NUMBER = 1e15  # larger ones are none of ours
 

@@ -1,9 +1,9 @@
 """Requests as octets and back: what lies in the queue of a fleet.
 
 Whoever can write to Redis writes what workers read. So reading an entry runs no code that it names:
-its keys are known ones, its class is one of a list, its callbacks are methods that the spider wrote
-as callbacks, its URL has a scheme that was agreed upon. What breaks a rule raises, and is set aside
-by the caller.
+its keys are known ones, its class is a class of requests that the worker has loaded, its callbacks
+are methods that the spider wrote as callbacks, its URL is http or https. What breaks a rule raises,
+and is set aside by the caller.
 
 What stays as trustworthy as Redis itself is what a request means to Scrapy: `proxy`,
 `dont_obey_robotstxt` or `bindaddress` in its meta, its headers, its body.
@@ -11,16 +11,16 @@ What stays as trustworthy as Redis itself is what a request means to Scrapy: `pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from scrapy import FormRequest, Request, Spider
-from scrapy.http import JsonRequest, XmlRpcRequest
+from scrapy import Request, Spider
 from scrapy.http.request import NO_CALLBACK
 from scrapy.spiders import CrawlSpider, SitemapSpider
 
-from scrapy_rep.meta import PAGE, USAGE, VERDICT
+from scrapy_rep.signals import PAGE, USAGE, VERDICT
 from scrapy_rep.sitemaps.spiders import RobotsSitemapMixin
 
 from .packed_values import ValueRefused, dumps, loads
@@ -28,7 +28,7 @@ from .packed_values import ValueRefused, dumps, loads
 ENTRY_OCTETS = 1 << 20
 """How long an entry may be."""
 
-WEB = ("http", "https")
+_WEB = ("http:", "https:")
 _NO_CALLBACK = False  # in the place of a name: no method can be called that
 
 # What an entry may hold, with the only kinds that each key may be of.
@@ -84,26 +84,10 @@ class Entries:
 
     Args:
         spider: whose methods callbacks are.
-        schemes: which URLs may have.
-        classes: of requests, beside those that Scrapy brings.
-        octets: how long an entry may be.
     """
 
-    def __init__(
-        self,
-        spider: Spider,
-        schemes: Iterable[str] = WEB,
-        classes: Iterable[type[Request]] = (),
-        octets: int = ENTRY_OCTETS,
-    ) -> None:
+    def __init__(self, spider: Spider) -> None:
         self._spider = spider
-        self._schemes = frozenset(schemes)
-        self._octets = octets
-        own: list[type[Request]] = [Request, FormRequest, JsonRequest, XmlRpcRequest]
-        self._classes: dict[str, type[Request]] = {}
-        for one in (*own, *classes):
-            self._classes[f"{one.__module__}.{one.__qualname__}"] = one
-        self._names = {one: name for name, one in self._classes.items()}
         self._callbacks_known: dict[str, bool] = {}
 
     def write(self, request: Request) -> bytes:
@@ -112,28 +96,25 @@ class Entries:
         Raises:
             EntryRefused: it can't be read again as it is; says what of it, and the mend.
         """
-        if type(request) not in self._names:
-            kind = type(request)
+        name = _class_name(type(request))
+        if _request_class(name) is not type(request):
             raise EntryRefused(
-                f"{kind.__module__}.{kind.__qualname__} is no class of requests that can be "
-                "queued: add it to REP_FLEET_REQUEST_CLASSES"
+                f"{name} is no class of requests that can be queued: define it at the top level of "
+                "a module"
             )
-        self._check_scheme(request.url)
+        _check_scheme(request.url)
         try:
             octets = dumps(self._values(request))
         except ValueRefused as error:
             raise EntryRefused(str(error)) from None
-        if len(octets) > self._octets:
-            raise EntryRefused(
-                f"it takes {len(octets)} octets, more than the {self._octets} of "
-                "REP_FLEET_ENTRY_OCTETS"
-            )
+        if len(octets) > ENTRY_OCTETS:
+            raise EntryRefused(f"it takes {len(octets)} octets, more than {ENTRY_OCTETS}")
         return octets
 
     def _values(self, request: Request) -> dict[str, Any]:
         values: dict[str, Any] = {"url": request.url, **self._callbacks(request)}
         if type(request) is not Request:
-            values["_class"] = self._names[type(request)]
+            values["_class"] = _class_name(type(request))
         for name, default in _DEFAULTS.items():
             if (value := getattr(request, name)) != default:
                 values[name] = value
@@ -176,18 +157,21 @@ class Entries:
         Raises:
             EntryRefused: the entry breaks a rule.
         """
-        if len(octets) > self._octets:
-            raise EntryRefused(f"it takes {len(octets)} octets, more than {self._octets}")
+        if len(octets) > ENTRY_OCTETS:
+            raise EntryRefused(f"it takes {len(octets)} octets, more than {ENTRY_OCTETS}")
         try:
             values = loads(octets)
         except ValueRefused as error:
             raise EntryRefused(str(error)) from None
         _check_keys(values)
-        self._check_scheme(values["url"])
+        _check_scheme(values["url"])
         for key in ("callback", "errback"):
             if key in values:
                 values[key] = self._method(key, values[key])
-        cls = self._class(values.pop("_class", None))
+        name = values.pop("_class", None)
+        cls = Request if name is None else _request_class(name)
+        if cls is None:
+            raise EntryRefused(f"{name[:100]!r} is no class of requests that is loaded")
         unknown = values.keys() - set(cls.attributes)
         if unknown:
             raise EntryRefused(f"{cls.__name__} knows no {min(unknown)!r}")
@@ -195,12 +179,6 @@ class Entries:
             return cls(**values)
         except Exception as error:  # noqa: BLE001 - the class may be anybody's
             raise EntryRefused(f"no request can be made of it ({error})") from None
-
-    def _class(self, name: str | None) -> type[Request]:
-        cls = Request if name is None else self._classes.get(name)
-        if cls is None:
-            raise EntryRefused(f"{str(name)[:100]!r} is no class of requests that is allowed")
-        return cls
 
     def _method(self, key: str, name: str | bool) -> Callable[..., Any]:
         if name is _NO_CALLBACK:
@@ -218,13 +196,22 @@ class Entries:
                 self._callbacks_known[name] = known
         return known
 
-    def _check_scheme(self, url: str) -> None:
-        scheme, colon, _ = url.partition(":")
-        if not colon or scheme.lower() not in self._schemes:
-            raise EntryRefused(
-                f"its URL begins with {url[:20]!r}, and REP_FLEET_SCHEMES allows "
-                f"{', '.join(sorted(self._schemes))} only"
-            )
+
+def _class_name(cls: type[Request]) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _request_class(name: str) -> type[Request] | None:
+    """The class of requests that has this name, if it is loaded: an entry imports nothing."""
+    module, _, own = name.rpartition(".")
+    found = getattr(sys.modules.get(module), "__dict__", {}).get(own)
+    is_one = isinstance(found, type) and issubclass(found, Request) and _class_name(found) == name
+    return found if is_one else None
+
+
+def _check_scheme(url: str) -> None:
+    if not url.lower().startswith(_WEB):
+        raise EntryRefused(f"its URL begins with {url[:20]!r}, and only http and https are queued")
 
 
 def is_callback(spider_class: type, name: str) -> bool:

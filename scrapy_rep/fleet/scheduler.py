@@ -43,7 +43,7 @@ from .inbox import Complaints, Inbox, Seeds
 from .ledger import Ledger
 from .out import Out
 from .redis_exchange import Reply, Wants
-from .request_codec import Entries, EntryRefused
+from .request_codec import ENTRY_OCTETS, Entries, EntryRefused
 from .scripts import prefix_of
 from .talk import Talk
 
@@ -126,10 +126,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         """
         self.spider = spider
         settings, crawler = self._settings, self._crawler
-        classes = [load_object(name) for name in settings.fleet_request_classes]
-        self._entries = Entries(
-            spider, settings.fleet_schemes, classes, settings.fleet_entry_octets
-        )
+        self._entries = Entries(spider)
         self._seeds = Seeds(spider)
         prefix = prefix_of(self._queue_key, spider.name)
         self._talk = Talk(self._link, prefix, self._ledger, self, settings.fleet_lease_seconds)
@@ -283,7 +280,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             is_busy=not self._is_over and is_starting(self._crawler),
             is_fresh=self.flush_on_start,
             host=self._host,
-            longest=self._settings.fleet_entry_octets,
+            longest=ENTRY_OCTETS,
             ahead_ms=round(1000 * _AHEAD_SECONDS),
             **fields,
         )

@@ -20,14 +20,13 @@ from scrapy.utils.misc import load_object
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.decisions import Decisions
-from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.loops import sleep
-from scrapy_rep.engine.origins import origin_of
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.policy import Policy
-from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.extensions.pace import Asked, Excess, Pace, opens_at, pace
+from scrapy_rep.stats import Journal
 
 from .downloader import NEVER, Downloader, slot_key
 from .visits import VISITS, Ask, Visit

@@ -9,7 +9,7 @@ from scrapy.http import Response
 
 from scrapy_rep.decisions import Decisions
 from scrapy_rep.identity import Identity
-from scrapy_rep.settings import PageSettings
+from scrapy_rep.settings import RepSettings
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -23,7 +23,7 @@ class PageCrawl:
         settings: the checked values of our settings about pages.
     """
 
-    def __init__(self, crawler: Crawler, settings: PageSettings, decisions: Decisions) -> None:
+    def __init__(self, crawler: Crawler, settings: RepSettings, decisions: Decisions) -> None:
         self.crawler = crawler
         self.settings = settings
         self._decisions = decisions

@@ -13,9 +13,9 @@ from scrapy import Request, signals
 from scrapy.http import Response
 
 from scrapy_rep.decisions import Decisions
-from scrapy_rep.engine.journal import Journal
-from scrapy_rep.meta import PAGE, USAGE
-from scrapy_rep.settings import PageSettings
+from scrapy_rep.settings import RepSettings
+from scrapy_rep.signals import PAGE, USAGE
+from scrapy_rep.stats import Journal
 from scrapy_rep.witness import witness_of
 
 from .page_crawls import PageCrawl
@@ -42,7 +42,7 @@ class RepPageMiddleware:
             ConfigurationError: a setting is wrong.
         """
         self.crawler = crawler
-        self._settings = settings = PageSettings.of(crawler.settings)
+        self._settings = settings = RepSettings.of(crawler.settings)
         self._journal = Journal(crawler)
         self._decisions = Decisions.of(crawler, settings)
         self._crawl = PageCrawl(crawler, settings, self._decisions)
@@ -127,7 +127,7 @@ def _forget(request: Request) -> None:
 
 
 def _withholding_of(
-    settings: PageSettings, decisions: Decisions, journal: Journal
+    settings: RepSettings, decisions: Decisions, journal: Journal
 ) -> Withholding | None:
     """What decides what is withheld; None where nothing is read of pages."""
     if not settings.page_obey and not settings.uses and not settings.item_field:

@@ -15,11 +15,9 @@ from weakref import WeakKeyDictionary
 
 from scrapy.http import Response
 
-from scrapy_rep.engine.origins import origin_of
-from scrapy_rep.meta import is_exempt
 from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.policy import Policy
-from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.page.page_elements import Meta, PageLink, refused_urls, relations
@@ -30,12 +28,17 @@ from scrapy_rep.protocol.usage.licences import LICENCE
 from scrapy_rep.protocol.usage.preference import UsagePreferences
 from scrapy_rep.protocol.usage.tdmrep import TdmFile
 from scrapy_rep.protocol.usage.usage_answers import Answer, usage_of_answer
+from scrapy_rep.signals import is_exempt
 
 from . import page_html
 from .page_crawls import crawls_of, tokens_of
 
+LINK_RELS = ("nofollow",)
+"""The relations of links that are not followed; ``ugc`` and ``sponsored`` tell search engines
+about the link, and forbid nothing."""
+
 HEAD = "head"
-"""The value of `REP_PAGE_META` by which elements outside of the head are ignored."""
+"""The scope by which elements outside of the head are ignored."""
 
 _RULES_KEPT = 8
 
@@ -69,7 +72,7 @@ def page_rules(
     product_tokens: ProductTokens | None = None,
     now: float | None = None,
     *,
-    meta: str | None = None,
+    meta: str = "document",
 ) -> PageRules:
     """What a response asks a crawler to do, or not to do: its fields and its meta elements.
 
@@ -78,14 +81,14 @@ def page_rules(
         product_tokens: all names of the crawler; None for those of the crawl that the response is
             of. Outside of a crawl that is nobody: only what is said to everyone counts.
         now: POSIX seconds, by which `unavailable_after` has passed or not; None for the clock's.
-        meta: which elements count, ``document`` or ``head``; None for what `REP_PAGE_META` says.
+        meta: which elements count: those of the whole ``document``, or of its ``head`` alone.
 
     Raises:
         InvalidProductToken: a token holds what no user-agent line could name.
     """
     given = tokens_of(response) if product_tokens is None else product_tokens
     tokens = given if isinstance(given, str) else tuple(given)
-    only_head = _scope_of(response) == HEAD if meta is None else meta == HEAD
+    only_head = meta == HEAD
     reading = _reading_of(response)
     key = tokens, only_head
     read_at = time.time() if now is None else now
@@ -241,12 +244,6 @@ def _links(response: Response, reading: _Reading) -> list[PageLink]:
             link for link in page_html.link_elements_of(response) if LICENCE in relations(link.rel)
         ]
     return reading.links
-
-
-def _scope_of(response: Response) -> str:
-    """Where meta elements count: in the whole document if any crawl that it may be of says so."""
-    crawls = crawls_of(response)
-    return HEAD if crawls and all(one.settings.page_meta == HEAD for one in crawls) else ""
 
 
 def _usage_tokens_of(response: Response) -> UsageTokens:

@@ -17,8 +17,6 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
-from scrapy_rep.engine.journal import Journal
-from scrapy_rep.engine.origins import origin_of
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.engine.waiting import SharedWork
 from scrapy_rep.fetch.file_fetch import FileFetch, NotNeededError
@@ -27,8 +25,10 @@ from scrapy_rep.policy import OVERRIDE, Policy
 from scrapy_rep.protocol.access.events import AccessPolicy, AccessResult, Meaning, access_result
 from scrapy_rep.protocol.access.exchange import PolicyOptions
 from scrapy_rep.protocol.access.lifetime import LEAST_SECONDS
+from scrapy_rep.protocol.access.origin import origin_of
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.usage.tdmrep import TdmFile, Tdmrep
+from scrapy_rep.stats import Journal
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -10,22 +10,22 @@ from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_rep import stats
-from scrapy_rep.engine.origins import origin_of
-from scrapy_rep.meta import DONT_OBEY_PAGE_RULES, PAGE, USAGE
+from scrapy_rep.protocol.access.origin import origin_of
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.fields.remarks import Source
 from scrapy_rep.protocol.page.rule_words import REL_NOFOLLOW
 from scrapy_rep.protocol.page.rules import PageRule, PageRules
 from scrapy_rep.protocol.usage.categories import CATEGORIES
 from scrapy_rep.protocol.usage.preference import Preference, Statement, UsagePreferences
+from scrapy_rep.signals import DONT_OBEY_PAGE_RULES, PAGE, USAGE
 
 from .page_html import is_unreadable, without_fragment
-from .readings import page_rules, refused_links, usage_as_known
+from .readings import LINK_RELS, page_rules, refused_links, usage_as_known
 
 if TYPE_CHECKING:
     from scrapy_rep.decisions import Decisions
-    from scrapy_rep.engine.journal import Journal
-    from scrapy_rep.settings import PageSettings
+    from scrapy_rep.settings import RepSettings
+    from scrapy_rep.stats import Journal
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Withholding:
     is obeyed, and so on.
     """
 
-    def __init__(self, settings: PageSettings, decisions: Decisions, journal: Journal) -> None:
+    def __init__(self, settings: RepSettings, decisions: Decisions, journal: Journal) -> None:
         self._settings = settings
         self._decisions = decisions
         self._journal = journal
@@ -96,7 +96,7 @@ class Withholding:
             if rule is not None:
                 return rule
         if REL_NOFOLLOW in self._of_requests:
-            refused = refused_links(response, self._settings.link_rels)
+            refused = refused_links(response, LINK_RELS)
             if url in refused:
                 return PageRule(REL_NOFOLLOW, value=True, source=Source("link"), text=request.url)
             return _unread(response, REL_NOFOLLOW)

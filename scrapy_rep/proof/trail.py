@@ -14,26 +14,24 @@ import secrets
 import time
 from collections.abc import Hashable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import scrapy
-from scrapy.utils.asyncio import call_later, run_in_thread
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_rep import stats
-from scrapy_rep.decisions import AGAIN, Decision
-from scrapy_rep.engine.journal import Journal
+from scrapy_rep.decisions import Decision
 from scrapy_rep.engine.loops import result_of
-from scrapy_rep.engine.runs import run_of
+from scrapy_rep.engine.state import run_of
 from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.knowledge import Step
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.verdict import Verdict
-from scrapy_rep.setting_table import SETTINGS
+from scrapy_rep.settings import SETTINGS
+from scrapy_rep.stats import Journal
 
 from . import trail_records as records
 from .trail_records import Query, bare, line, redaction, rounded
@@ -43,7 +41,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.policy import Policy
-    from scrapy_rep.settings import PageSettings, RepSettings
+    from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +50,7 @@ _KEY = "key"
 _TAILS_KEPT = 256  # of each policy: what decided, encoded
 _WRITTEN_KEPT = 1 << 16  # digests of bodies; one that is forgotten is written again
 _PENDING_OCTETS = 1 << 24  # of bodies that could not be written yet
-_COUNTED, _COUNTED_SECONDS = 1000, 60.0  # after so many, or so long, counts are written
+SEGMENT_OCTETS = 64 * 1024 * 1024  # it is packed in seconds, and an editor opens it
 # Values that may hold secrets: these are not told, but whether they are set.
 _SECRET = frozenset({"REP_REDIS_URL", "REP_FETCH_META"})
 _SCRAPYS = ("ROBOTSTXT_OBEY", "ROBOTSTXT_USER_AGENT", "ROBOTSTXT_PARSER")
@@ -70,34 +68,21 @@ class _Kept:
         self.tails: dict[int, tuple[Verdict, str]] = {}
 
 
-@dataclass
-class _Count:
-    """Allowed decisions by one policy and rule, which are told as a number."""
-
-    first_n: int
-    last_n: int
-    count: int = 0
-
-
 class Trail:
     """The witness of one crawl's decisions that writes them down."""
 
-    def __init__(self, crawler: Crawler, settings: RepSettings | PageSettings) -> None:
+    def __init__(self, crawler: Crawler, settings: RepSettings) -> None:
         """Take the settings; the trail begins with the spider."""
         self._crawler = crawler
         self._settings = settings
         self._identity = Identity(crawler)
         self._journal = Journal(crawler)
         self._opened: TrailWriter | None = None
-        self._is_counted = settings.audit_allowed == "count"
         self._n = 0
         self._p = 0
         self._written: dict[bytes, None] = {}
         self._pending: dict[str, bytes] = {}
         self._pending_octets = 0
-        self._counted: dict[tuple[Policy | None, str], _Count] = {}
-        self._counted_count = 0
-        self._counted_since = 0.0
         self._key = secrets.token_bytes(32)
         query = Query(settings.audit_query)
         self._url = redaction(query, self._key)
@@ -117,7 +102,7 @@ class Trail:
             self._opened = TrailWriter(
                 self._folder,
                 self._head,
-                segment_octets=self._settings.audit_segment_octets,
+                segment_octets=SEGMENT_OCTETS,
                 failed=self._failed,
             )
             self._write_key()
@@ -147,7 +132,6 @@ class Trail:
         if self._opened is None:
             return
         writer = self._opened
-        self._write_counts(time.time())
         done = writer.close(reason)
         self._journal.count(stats.AUDIT_RECORDS, writer.record_count)
         self._journal.count(stats.AUDIT_SEGMENTS, writer.segment_count)
@@ -183,9 +167,6 @@ class Trail:
         segment = self._writer.ready(at)
         if segment is None:
             self._writer.lose(self._n, kind, at)
-            return
-        if self._is_counted and verdict.allowed and decision.by != AGAIN:  # counted before
-            self._count(decision, at)
             return
         before = "" if policy is None else self._policy_lines(policy, segment)
         p, why = _why(policy, verdict)
@@ -356,34 +337,6 @@ class Trail:
             found.append({name: value for name, value in hop.items() if value is not None})
         return found
 
-    # Allowed decisions that are only counted
-
-    def _count(self, decision: Decision, at: float) -> None:
-        if not self._counted:
-            self._counted_since = at
-        why = _why(decision.policy, decision.verdict)[1]
-        found = self._counted.setdefault((decision.policy, why), _Count(self._n, self._n))
-        found.count += 1
-        found.last_n = self._n
-        self._counted_count += 1
-        if self._counted_count >= _COUNTED or at >= self._counted_since + _COUNTED_SECONDS:
-            self._write_counts(at)
-
-    def _write_counts(self, at: float) -> None:
-        """Write how many allowed decisions there were since, by policy and by what decided."""
-        counted, self._counted = self._counted, {}
-        self._counted_count = 0
-        for (policy, why), found in counted.items():
-            segment = self._writer.ready(at)
-            numbers = {"count": found.count, "first_n": found.first_n}
-            if segment is None:
-                self._writer.lose(found.last_n, records.ALLOWED, at, **numbers)
-                continue
-            before = "" if policy is None else self._policy_lines(policy, segment)
-            p = None if policy is None else policy.audit.p
-            text = records.count(p, why, found.count, found.first_n, found.last_n)
-            self._put(before + text, at, found.last_n, records.ALLOWED, policy, **numbers)
-
     # The first record
 
     def _head(self, segment: int) -> dict[str, Any]:
@@ -428,17 +381,6 @@ class Trail:
             error,
             extra=self._journal.extra,
         )
-        engine = self._crawler.engine
-        if self._settings.audit_on_failure == "stop" and engine is not None:
-            self._stop(engine)
-
-    @staticmethod
-    def _stop(engine: Any) -> None:
-        def stop() -> None:
-            stopping = deferred_from_coro(engine.close_spider_async(reason="audit_failed"))
-            stopping.addErrback(lambda _: None)  # it is closing already
-
-        call_later(0, stop)  # not amid the handling of a request
 
 
 def _why(policy: Policy | None, verdict: Verdict) -> tuple[int | None, str]:

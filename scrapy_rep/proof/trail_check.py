@@ -185,14 +185,6 @@ class Checking:
         if "p" in record and record["p"] not in self._policies:
             self._check.wrong(f"{found.place}: policy {record['p']} is missing in this segment")
 
-    def _read_count(self, found: TrailLine, record: dict[str, Any]) -> None:
-        count = record["count"]
-        if count < 1 or record["allowed"] is not True:
-            raise ValueError("only decisions that allow are counted, and at least one")
-        self._span(record["first_n"], record["last_n"], count)
-        self._check.counts[records.ALLOWED] += count
-        self._needs(found, record)
-
     def _read_gap(self, found: TrailLine, record: dict[str, Any]) -> None:
         lost = Counter({kind: record.get(kind, 0) for kind in OUTCOMES})
         self._span(record["from_n"], record["to_n"], lost.total())

@@ -21,7 +21,7 @@ from typing import Any
 VERSION = 1
 
 RUN, POLICY, BODY, DECISION, EXEMPT = "run", "policy", "body", "decision", "exempt"
-DROP, WITHHELD, FETCH, COUNT, GAP = "drop", "withheld", "fetch", "count", "gap"
+DROP, WITHHELD, FETCH, GAP = "drop", "withheld", "fetch", "gap"
 MARK, END, SENT = "mark", "end", "sent"
 
 NUMBERED = frozenset({DECISION, EXEMPT, DROP, WITHHELD})
@@ -106,12 +106,6 @@ def decision(  # noqa: PLR0917 - in the order of the record; it is built for eve
         f'{{"t":"decision","n":{n},"at":{at:.3f},"url":{text(url)},{policy}{why}'
         f',"by":"{by}","outcome":"{outcome}"{more}}}\n'
     )
-
-
-def count(p: int | None, why: str, number: int, first_n: int, last_n: int) -> str:
-    """So many decisions of one policy that the same thing decided."""
-    policy = "" if p is None else f'"p":{p},'
-    return f'{{"t":"count",{policy}{why},"count":{number},"first_n":{first_n},"last_n":{last_n}}}\n'
 
 
 def reasons(allowed: bool, reason: str, line_number: int, rule: str, group: str) -> str:

@@ -133,12 +133,6 @@ SHAPES: dict[str, Shape] = {
     records.SENT: Shape(
         "at left_by origin kept_seconds", number="at left_by kept_seconds", text="origin"
     ),
-    records.COUNT: Shape(
-        "allowed count first_n last_n",
-        count="p line count first_n last_n",
-        text="reason rule group",
-        flag="allowed",
-    ),
     records.GAP: Shape(
         "from_n to_n error", count=f"from_n to_n {_TOTALS}", number="from_at to_at", text="error"
     ),

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
-from scrapy_rep.engine.journal import Journal
 from scrapy_rep.engine.state import is_by_hand, is_closing
 from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.pace.downloader import Downloader
 from scrapy_rep.protocol.access.events import Meaning
 from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.stats import Journal
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -38,7 +38,7 @@ class OriginState(Enum):
     UNASKED = "the queue fetches the robots.txt, in order, as places for that become free"
     ASKED = (
         "the robots.txt comes, or is unreachable: after REP_UNREACHABLE_WAIT_SECONDS at most, "
-        "besides the time it is queued in a slot, which REP_FETCH_LINE_SECONDS limits"
+        "besides the time it is queued in a slot, which RepSettings.line_seconds limits"
     )
     HELD = "a time, at most REP_UNREACHABLE_HOLD_SECONDS away; then it is UNASKED, or READY"
     SHUT = "a time, at most a day away, at which the visit time begins"

@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 from scrapy import Request
 
-from scrapy_rep.engine.origins import origin_of
-from scrapy_rep.meta import is_exempt
 from scrapy_rep.pace.downloader import SLOT, slot_key
-from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.paths import is_robots_txt
+from scrapy_rep.signals import is_exempt
 
 _NAME_OCTETS = 255  # the longest name of a folder that file systems take
 _CUT_OCTETS = 100  # longer names are cut to this

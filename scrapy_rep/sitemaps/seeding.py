@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from scrapy_rep.hosts import HostScope
+from scrapy_rep.checks import HostScope
 from scrapy_rep.protocol.access.origin import Origin
 
 

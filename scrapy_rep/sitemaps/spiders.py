@@ -15,16 +15,15 @@ from scrapy import Request
 from scrapy.spiders import SitemapSpider
 
 from scrapy_rep import stats
-from scrapy_rep.crawl import policies_of
 from scrapy_rep.engine.loops import as_they_come, sleep
 from scrapy_rep.engine.starts import Starts, is_function
-from scrapy_rep.exceptions import RobotsTxtDisallowed, RobotsTxtUnreachable
-from scrapy_rep.meta import QUEUE
+from scrapy_rep.middleware import policies_of
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.settings import RepSettings
+from scrapy_rep.signals import QUEUE, RobotsTxtDisallowed, RobotsTxtUnreachable
 
 from .page_requests import PageRequests
 from .reader import SITEMAP_OCTETS, Sitemap, SitemapEntry, SitemapKind
@@ -51,7 +50,7 @@ WELL_KNOWN = (
     "/sitemap.xml.gz",
     "/sitemap.txt",
 )
-"""Where `REP_SITEMAP_PROBE` looks for sitemaps, in this order, until one is found."""
+"""Where `sitemap_probe` looks for sitemaps, in this order, until one is found."""
 
 _META = "rep_sitemap"  # meta of a sitemap request: its origin, and its place in WELL_KNOWN or None
 _LOST_FLAGS = ("dataloss", "partial")  # Scrapy's flags of answers whose end is missing
@@ -73,6 +72,7 @@ class RobotsSitemapMixin(Starts):
     """
 
     sites: Sequence[str] | str = ()
+    sitemap_probe = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -88,7 +88,6 @@ class RobotsSitemapMixin(Starts):
 
     def _prepare(self) -> None:
         settings = RepSettings.of(self.settings)
-        self._probes = settings.sitemap_probe
         self._seeding = Seeding(settings.sitemap_max, settings.sitemap_cross_host)
         self._told: set[tuple[Origin, LeftOut]] = set()
         self._parse_limit_octets = settings.parse_limit_octets
@@ -170,7 +169,7 @@ class RobotsSitemapMixin(Starts):
         if policy.is_unreachable:
             told = "The sitemaps of %s are not known, because its robots.txt is unreachable (%s)"
             self._tell(told, policy.origin, policy.event)
-        elif self._probes:
+        elif self.sitemap_probe:
             yield self._probe_after(policy.origin, -1)
 
     def _probe_after(self, origin: Origin, probe: int | None) -> Iterator[Request]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from scrapy import Request, Spider
 from scrapy.exceptions import IgnoreRequest
 from scrapy.statscollectors import MemoryStatsCollector
@@ -31,7 +32,7 @@ FILE = b"# who may\nUser-agent: *\nDisallow: /private\nAllow: /private/open\n"
 class Judged:
     """A crawl with a trail that only judges."""
 
-    def __init__(self, root: Path, **settings: Any) -> None:
+    def __init__(self, root: Path, *, segment_octets: int = 1 << 26, **settings: Any) -> None:
         wanted = {**ADDON, "USER_AGENT": "TestBot/1.0", "REP_AUDIT_DIR": str(root), **settings}
         self.crawler = crawler = get_crawler(settings_dict=wanted)
         crawler.stats = MemoryStatsCollector(crawler)
@@ -39,18 +40,15 @@ class Judged:
         crawler.engine = SimpleNamespace(  # type: ignore[assignment]
             spider=crawler.spider,
             downloader=SimpleNamespace(slots={}, active=set()),
-            close_spider_async=self._close_spider,
         )
-        self.stopped: list[str] = []
         self.middleware = RepMiddleware.from_crawler(crawler)
-        self.middleware._spider_opened()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("scrapy_rep.proof.trail.SEGMENT_OCTETS", segment_octets)
+            self.middleware._spider_opened()
         witness: Any = self.middleware._decisions.witness
         self.witness = witness
         self.root = root
         self.outcomes: list[bool] = []
-
-    async def _close_spider(self, *, reason: str) -> None:
-        self.stopped.append(reason)
 
     @property
     def folder(self) -> Path:
@@ -94,7 +92,8 @@ class Judged:
 
 def judged_outcomes(urls: Sequence[str], root: Path | None, **settings: Any) -> list[str]:
     """What comes of each request, with a trail or without."""
-    crawl = Judged(root or Path(), **({} if root else {"REP_AUDIT_DIR": ""}), **settings)
+    without: dict[str, Any] = {} if root else {"REP_AUDIT_DIR": ""}
+    crawl = Judged(root or Path(), **without, **settings)
     crawl.know("a.example")
     found = [_outcome(crawl, url) for url in urls]
     if root is not None:

@@ -133,7 +133,7 @@ def test_what_is_no_trail_does_not_raise(tmp_path: Path, octets: bytes) -> None:
     assert found.problems or found.missing
 
 
-@pytest.mark.parametrize("kind", ["policy", "body", "decision", "count", "gap", "mark", "exempt"])
+@pytest.mark.parametrize("kind", ["policy", "body", "decision", "gap", "mark", "exempt"])
 def test_records_that_cannot_be_so_are_named(tmp_path: Path, kind: str) -> None:
     (tmp_path / "1-00001.jsonl").write_text(f'{{"t":"{kind}","n":"x","p":[],"lines":{{}}}}\n')
     found = check(Run(tmp_path))

@@ -20,7 +20,7 @@ from tests.shared import needs_shared
 @pytest.mark.parametrize("hosts", [75, pytest.param(700, marks=pytest.mark.at_length)])
 @pytest.mark.long
 def test_all_are_confirmed(hosts: int, tmp_path: Path) -> None:
-    one = replayed(hosts, REP_AUDIT_DIR=str(tmp_path), REP_AUDIT_SEGMENT_OCTETS=1 << 20)
+    one = replayed(hosts, REP_AUDIT_DIR=str(tmp_path))
     assert_exactly_those_allowed(one)
     run = run_at(tmp_path / "latest")
     found = check(run)

@@ -62,7 +62,7 @@ class TestWhileItIsWritten:
     @pytest.mark.slow
     def test_reports_on_a_crawl_that_goes_on(self, tmp_path: Path) -> None:
         """Segments are packed and the manifest is replaced at any moment: nothing is wrong."""
-        crawl = Judged(tmp_path, REP_AUDIT_SEGMENT_OCTETS=1 << 12)
+        crawl = Judged(tmp_path, segment_octets=1 << 12)
         crawl.know("a.example")
         is_over = threading.Event()
 

@@ -7,13 +7,11 @@ import os
 import resource
 import shutil
 import subprocess
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from twisted.internet.defer import Deferred, succeed
 
 from scrapy_rep.proof import spool
 from scrapy_rep.proof.spool import SpoolFile
@@ -134,7 +132,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 
 
 def judged_outcomes_at(root: Path, urls: list[str]) -> list[str]:
-    crawl = Judged(root, REP_AUDIT_ON_FAILURE="continue")
+    crawl = Judged(root)
     assert crawl.crawler.stats.get_value("rep/audit/gaps") == 1
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Judged, "end", lambda _: None)
@@ -142,7 +140,7 @@ def judged_outcomes_at(root: Path, urls: list[str]) -> list[str]:
 
 
 def test_the_trail_goes_on_over_segments(tmp_path: Path) -> None:
-    crawl = Judged(tmp_path, REP_AUDIT_SEGMENT_OCTETS=1 << 13)
+    crawl = Judged(tmp_path, segment_octets=1 << 13)
     crawl.know("a.example")
     crawl.judge(URLS)
     run = crawl.end()
@@ -170,32 +168,6 @@ def test_what_cannot_be_packed_stays_as_it_is(
     run = crawl.end()
     assert [one.is_packed for one in run.segments] == [False]
     assert assert_all_are_told_of(run, 9).missing == []
-
-
-def test_decisions_that_are_only_counted(tmp_path: Path) -> None:
-    crawl = Judged(tmp_path, REP_AUDIT_ALLOWED="count")
-    crawl.know("a.example")
-    crawl.judge(URLS)
-    run = crawl.end()
-    found = assert_all_are_told_of(run, len(URLS))
-    assert found.missing == []
-    assert found.counts["allowed"] == 1000
-    kinds = [record["t"] for _, record in run.records()]
-    assert (kinds.count("decision"), kinds.count("count")) == (500, 1)
-
-
-def test_the_spider_can_be_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def at_once(work: Coroutine[Any, Any, None]) -> Deferred[None]:
-        with suppress(StopIteration):
-            work.send(None)
-        return succeed(None)
-
-    monkeypatch.setattr("scrapy_rep.proof.trail.call_later", lambda _, call: call())
-    monkeypatch.setattr("scrapy_rep.proof.trail.deferred_from_coro", at_once)
-    (tmp_path / "file").write_text("")
-    crawl = Judged(tmp_path / "file", REP_AUDIT_ON_FAILURE="stop")
-    assert crawl.stopped == ["audit_failed"]
-    assert os.listdir(tmp_path) == ["file"]
 
 
 def _writer(folder: Path, clock: Callable[[], float] = lambda: 0.0) -> TrailWriter:

@@ -207,7 +207,7 @@ class TestLife:
 
 
 class TestBound:
-    """`REP_STORE_MAX_OCTETS`."""
+    """How large the file may grow."""
 
     def test_the_oldest_go_first(self, path: Path) -> None:
         with opened(path, 1 << 20) as store:

@@ -168,7 +168,7 @@ class TestDamage:
 
 class TestBound:
     def test_versions_go_before_entries(self, tmp_path: Path) -> None:
-        """`REP_STORE_MAX_OCTETS` holds for both."""
+        """The limit of the file holds for both."""
         draw = random.Random(3)
         with closing(SqliteStore(tmp_path / "r.sqlite", 1 << 18, versions=100)) as store:
             for number in range(600):

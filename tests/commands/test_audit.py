@@ -150,7 +150,7 @@ class TestManyOrigins:
     ORIGINS, ROUNDS = 30, 3
 
     def made(self, root: Path) -> Run:
-        crawl = Judged(root, REP_AUDIT_SEGMENT_OCTETS=1 << 12)
+        crawl = Judged(root, segment_octets=1 << 12)
         hosts = [f"h{number}.example" for number in range(self.ORIGINS)]
         for host in hosts:
             crawl.know(host)

@@ -40,7 +40,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
     if request.param != "sqlite":
         settings["REP_REDIS_URL"] = request.getfixturevalue("redis_server").url
     if request.param == "redis":
-        settings["REP_STORE_LOCAL"] = "memory"
+        settings["REP_STORE_PATH"] = ":memory:"
     commit(settings, *_ENTRIES)
     return settings
 
@@ -48,7 +48,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
 def commit(settings: dict[str, Any], *entries: Entry) -> None:
     """Keep entries as a crawl with these settings would."""
     local = None
-    if "REP_STORE_LOCAL" not in settings:
+    if settings["REP_STORE_PATH"] != ":memory:":
         local = SqliteStore(Path(settings["REP_STORE_PATH"]), 1 << 20)
     with ExitStack() as undo:
         store: Store | None = local
@@ -236,7 +236,7 @@ def test_export(settings: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("action", ["list", "export", "show", "purge"])
 def test_a_redis_that_is_not_there(action: str) -> None:
-    settings = {"REP_REDIS_URL": f"redis://127.0.0.1:{free_port()}/0", "REP_STORE_LOCAL": "memory"}
+    settings = {"REP_REDIS_URL": f"redis://127.0.0.1:{free_port()}/0", "REP_STORE_PATH": ":memory:"}
     done = rep("cache", action, *["example.com"][: action in ("show", "purge")], settings=settings)
     assert done.status == 3, "as where a site can't be reached"
     assert settings["REP_REDIS_URL"].partition("//")[2] in done.err
@@ -246,7 +246,7 @@ def test_a_redis_that_is_not_there(action: str) -> None:
 
 
 def test_what_is_purged_is_gone_for_other_workers(redis_server: RedisServer) -> None:
-    settings = {"REP_REDIS_URL": redis_server.url, "REP_STORE_LOCAL": "memory"}
+    settings = {"REP_REDIS_URL": redis_server.url, "REP_STORE_PATH": ":memory:"}
     commit(settings, file_entry(GOOD))
     assert rep("cache", "purge", "example.com", settings=settings).status == 0
     with redis_server.client() as client:

@@ -76,7 +76,7 @@ class TestLog:
     def test_redis_says_that_it_keeps_none(
         self, redis_server: RedisServer, settings: dict[str, Any]
     ) -> None:
-        in_redis = {**settings, "REP_REDIS_URL": redis_server.url, "REP_STORE_LOCAL": "memory"}
+        in_redis = {**settings, "REP_REDIS_URL": redis_server.url, "REP_STORE_PATH": ":memory:"}
         done = rep("cache", "log", "example.com", settings=in_redis)
         assert (done.status, done.out) == (1, "")
 

@@ -24,8 +24,8 @@ from scrapy_rep import (
     policy_for,
     signals,
 )
-from scrapy_rep.crawl import policies_of
 from scrapy_rep.engine.loops import sleep
+from scrapy_rep.middleware import policies_of
 from tests.spiders import UrlsSpider
 
 

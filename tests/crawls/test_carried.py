@@ -9,7 +9,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep.fetch.fetch_state import Carried
-from scrapy_rep.setting_table import SETTINGS
+from scrapy_rep.settings import SETTINGS
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.servers.handle import Answer, Site, redirect

@@ -188,12 +188,11 @@ def test_who_waits_holds_no_place(loop: Loop) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("prefetched", [0, 16])
-def test_a_broad_crawl_asks_for_no_robots_txt_after_another(prefetched: int) -> None:
+def test_a_broad_crawl_asks_for_no_robots_txt_after_another() -> None:
     with ExitStack() as stack:
         slow = Answer(delay_seconds=0.5)
         sites = [stack.enter_context(Site({"/robots.txt": slow})) for _ in range(6)]
-        settings = {**ADDON, "CONCURRENT_REQUESTS": 1, "REP_PREFETCH_ORIGINS": prefetched}
+        settings = {**ADDON, "CONCURRENT_REQUESTS": 1}
         result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a") for site in sites])
         assert len(result.items) == 6
         asked = [site.requests()[0] for site in sites]

@@ -16,7 +16,10 @@ from tests.servers.handle import Answer, Site
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a wrong value": ({"REP_FETCH_TIMEOUT_SECONDS": 0}, "REP_FETCH_TIMEOUT_SECONDS = 0: must be"),
     "an unknown preset": ({"REP_POLICY": "nice"}, "REP_POLICY = 'nice': must be one of"),
-    "a wrong override": ({"REP_POLICY_OVERRIDES": {"5": "allow"}}, "REP_POLICY_OVERRIDES: '5'"),
+    "a wrong override": (
+        {"REP_POLICY_OVERRIDES": {"5": "allow"}},
+        "REP_POLICY_OVERRIDES = {'5': 'allow'}: '5'",
+    ),
     "an invalid product token": (
         {"ROBOTSTXT_USER_AGENT": "Foo Bot"},
         "'Foo Bot' is no product token",
@@ -59,7 +62,7 @@ def test_in_every_loop(loop: Loop) -> None:
 
 def test_switched_off_by_the_user() -> None:
     with Site() as site:
-        settings = {**ADDON, "ROBOTSTXT_OBEY": False, "REP_POLICY": "nice"}
+        settings = {**ADDON, "ROBOTSTXT_OBEY": False, "REP_POLICY": "strict"}
         result = crawl(URLS_SPIDER, loop="asyncio", settings=settings, urls=[site.url("/a")])
         assert site.paths() == ["/a"]
     assert result.exit_code == 0

@@ -44,9 +44,17 @@ def robots(*sitemaps: str, disallow: Iterable[str] = (), holds_seconds: int = 60
     return Answer(body="".join(lines), headers=(("Cache-Control", f"max-age={holds_seconds}"),))
 
 
-def run(*sites: Site, loop: Loop = "asyncio", spider: str = SITES, **settings: Any) -> Crawl:
+def run(
+    *sites: Site,
+    loop: Loop = "asyncio",
+    spider: str = SITES,
+    probes: bool = False,
+    **settings: Any,
+) -> Crawl:
     named = ",".join(site.url("") for site in sites)
-    result = crawl(spider, loop=loop, settings={**ADDON, **settings}, sites=named)
+    result = crawl(
+        spider, loop=loop, settings={**ADDON, **settings}, sites=named, sitemap_probe=probes
+    )
     assert result.exit_code == 0, result.log
     assert result.finish_reason == "finished"
     return result
@@ -273,7 +281,7 @@ def test_probes(probe: bool) -> None:
             }
         )
         named.change({"/robots.txt": robots("/a"), "/a": Answer(status=404)})
-        run(none, named, broken, REP_SITEMAP_PROBE=probe, RETRY_ENABLED=False)
+        run(none, named, broken, probes=probe, RETRY_ENABLED=False)
         found = ["/sitemap.xml", "/sitemap_index.xml", "/sitemap.xml.gz", "/page"]
         assert none.paths() == ["/robots.txt", *(found if probe else [])]
         assert named.paths() == ["/robots.txt", "/a"]
@@ -297,7 +305,7 @@ def test_no_wrong_place_ends_the_search() -> None:
             )
         result = run(
             *sites,
-            REP_SITEMAP_PROBE=True,
+            probes=True,
             REP_FILTER_LINKS=True,
             REP_SITEMAP_CROSS_HOST="same-host",
         )

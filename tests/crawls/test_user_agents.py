@@ -122,7 +122,7 @@ def test_a_header_that_scrapy_sets_behind_us_is_known_before(loop: Loop) -> None
 def test_the_trail_tells_who_was_judged_at_last(loop: Loop, tmp_path: Path) -> None:
     with Site({"/robots.txt": Answer(body=RULES)}) as site:
         urls = [site.url(f"/{number}") for number in range(6)]
-        settings = {**rotated(ADDON, AGENTS), "REP_AUDIT_ALLOWED": "count"}
+        settings = rotated(ADDON, AGENTS)
         result, run = audited(urls, tmp_path, loop=loop, settings=settings)
     again = [one for one in of_kind(run, "decision") if one["by"] == "user-agent"]
     assert Counter((*one["tokens"], one["outcome"]) for one in again) == {

@@ -73,14 +73,14 @@ def slow_host(delay_seconds: float, **settings: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
 def test_the_wait_in_a_slot_has_a_limit(queue: dict[str, Any], loop: Loop) -> None:
-    """Besides one delay: the first in the queue has a turn. Nothing is sent after that."""
+    """Three times that of a fetch and a delay: the first in the queue has a turn. None later."""
     with ExitStack() as stack:
         sites = [stack.enter_context(Site()) for _ in range(5)]
-        settings = {**queue, "REP_FETCH_LINE_SECONDS": 0.5}
+        settings = {**queue, "REP_UNREACHABLE_WAIT_SECONDS": 0.5}
         result = crawl(
             "tests.spiders:UrlsSpider",
             loop=loop,
-            settings=slow_host(1.5, **settings),
+            settings=slow_host(2, **settings),
             urls=[site.url("/a") for site in sites],
         )
         asked = [site.paths() for site in sites]
@@ -91,7 +91,7 @@ def test_the_wait_in_a_slot_has_a_limit(queue: dict[str, Any], loop: Loop) -> No
     assert result.stats["rep/event/local"] == 3
     errors = [item["error"] for item in result.items if "error" in item]
     assert errors == ["RobotsTxtUnreachable"] * 3
-    assert "given up in the queue of its slot: it was queued for 2 seconds" in result.log
+    assert "given up in the queue of its slot: it was queued for 4 seconds" in result.log
 
 
 @pytest.mark.parametrize("loop", LOOPS)

@@ -357,20 +357,9 @@ class TestRetries:
         assert instants[1] - instants[0] >= 2
         assert "rep/quick_retries" not in result.stats
 
-    def test_retry_after_is_capped(self) -> None:
-        later = Answer(status=503, headers=[("Retry-After", "99999999")])
-        with Site({"/robots.txt": Sequence([later, Answer(body=_RULES)])}) as site:
-            settings = {
-                **ADDON,
-                "REP_RETRY_FIRST_SECONDS": 0.1,
-                "REP_RETRY_AFTER_MAX_SECONDS": 1,
-            }
-            crawl(PACED_SPIDER, settings=settings, urls=pages(site, 25))
-            assert len(robots(site)) == 2
-
 
 class TestWaiting:
-    """2: "requests that wait are bounded in number and time"."""
+    """2: requests wait for a bounded time."""
 
     @pytest.mark.parametrize("loop", LOOPS)
     def test_in_time(self, loop: Loop) -> None:
@@ -386,21 +375,11 @@ class TestWaiting:
         assert result.stats["rep/cache/gave_up"] == 5
         assert result.stats["robotstxt/forbidden"] == 5
 
-    def test_in_number(self) -> None:
-        with Site({"/robots.txt": Answer(body=_RULES, delay_seconds=2)}) as site:
-            settings = {**WITH_SCRAPYS_QUEUE, "REP_UNREACHABLE_WAIT_COUNT": 2}
-            result = crawl(URLS_SPIDER, settings=settings, urls=pages(site, 6))
-            assert len(site.paths()) == 3
-        assert result.stats["rep/cache/gave_up"] == 4
-        errors = [item["error"] for item in result.items if "error" in item]
-        assert errors == ["RobotsTxtUnreachable"] * 4
-
     def test_a_user_s_own_policy_needs_no_wait(self) -> None:
         with Site({"/robots.txt": Answer(fault="hang")}) as site:
             settings = {
                 **ADDON,
                 "REP_FETCH_TIMEOUT_SECONDS": 3,
-                "REP_UNREACHABLE_WAIT_COUNT": 1,
                 "REP_OVERRIDES": {"localhost": "ignore"},
             }
             urls = [site.url("/a"), site.url("/b", "localhost")]

@@ -92,7 +92,7 @@ class TestOneCrawl:
         """One robots.txt fetch per origin, each page once, and all end together."""
         settings = {
             "REP_STORE": "redis",
-            "REP_STORE_LOCAL": "memory",
+            "REP_STORE_PATH": ":memory:",
             "SCHEDULER_IDLE_BEFORE_CLOSE": 3,
         }
         with Crew(
@@ -271,7 +271,7 @@ class TestPace:
                     FLAT,
                     3,
                     loop=loop,
-                    settings={"REP_STORE": "redis", "REP_STORE_LOCAL": "memory"},
+                    settings={"REP_STORE": "redis", "REP_STORE_PATH": ":memory:"},
                     roots=[site.url("/", host=f"127.0.3.{n + 1}") for n, site in enumerate(sites)],
                     pages=10,
                 )
@@ -285,7 +285,7 @@ class TestPace:
                 assert_paced(times, 0.5)
 
     def test_download_delay_and_its_jitter(self, site: Site, redis_server: RedisServer) -> None:
-        settings = {"DOWNLOAD_DELAY": 0.4, "REP_STORE": "redis", "REP_STORE_LOCAL": "memory"}
+        settings = {"DOWNLOAD_DELAY": 0.4, "REP_STORE": "redis", "REP_STORE_PATH": ":memory:"}
         with Crew(
             redis_server.url, FLAT, 3, settings=settings, roots=roots(site, 1), pages=6
         ) as crew:
@@ -353,7 +353,7 @@ class TestEntries:
             log = crew.log(0)
             assert "meta['thing'] is of type object" in log
             assert "callback is no method of the spider" in log
-            assert "REP_FLEET_SCHEMES" in log
+            assert "only http and https are queued" in log
             assert log.count("others for this reason are only counted") == 3
         assert {path for _, path in asked(site)} == {"/robots.txt", "/0"}
 

@@ -31,7 +31,7 @@ from tests.servers.handle import Answer, Site
 pytestmark = [needs_redis, pytest.mark.slow, pytest.mark.timed]
 HOSTS, PAGES = 3, 100
 PLACES = 8  # of a worker
-_STORES = {"REP_STORE": "redis", "REP_STORE_LOCAL": "memory"}
+_STORES = {"REP_STORE": "redis", "REP_STORE_PATH": ":memory:"}
 SETTINGS: dict[str, Any] = {
     **_STORES,
     "REP_FLEET_LEASE_SECONDS": 3,

@@ -204,7 +204,7 @@ class TestScript:
         assert DELAY <= fleet.now - began <= DELAY + 1.2
 
 
-_STORES = {"REP_STORE": "redis", "REP_STORE_LOCAL": "memory"}
+_STORES = {"REP_STORE": "redis", "REP_STORE_PATH": ":memory:"}
 _SHORT = (("Cache-Control", "max-age=1"),)
 
 

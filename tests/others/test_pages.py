@@ -138,7 +138,7 @@ def test_whose_request_it_is_not_known_for_is_aborted(request_: Asked) -> Deferr
 def test_what_can_not_be_judged_is_aborted(
     judge: Judge, url: str, expected: bool, stat: str, dry_run: bool
 ) -> Deferred[None]:
-    settings = {"REP_BROWSER_WAIT_SECONDS": 0.05, "REP_DRY_RUN": dry_run}
+    settings = {"REP_FETCH_TIMEOUT_SECONDS": 0.05, "REP_DRY_RUN": dry_run}
     crawler = get_crawler(settings_dict=settings)
     context = Context()
     browser_pages._JUDGES[context] = browser_judge(crawler, judge)
@@ -154,7 +154,7 @@ def test_what_can_not_be_judged_is_aborted(
 
 def test_pages_keep_few_origins_waiting_at_a_time() -> Deferred[None]:
     """A page may name thousands of hosts that never answer: the crawl's own fetches go on."""
-    crawler = get_crawler(settings_dict={"REP_BROWSER_WAIT_SECONDS": 0.2})
+    crawler = get_crawler(settings_dict={"REP_FETCH_TIMEOUT_SECONDS": 0.2})
     under_way: set[str] = set()
     most = 0
 

@@ -76,7 +76,7 @@ def test_no_verdict_in_time_is_no_permission() -> None:
     with Site({"/robots.txt": Answer(fault="hang")}) as slow, Site() as site:
         page = html(f'<img src="{slow.url("/a.png", "localhost")}"><img src="/b.png">')
         site.change({"/robots.txt": RULES, "/page": page})
-        result = run(site.url("/page"), REP_BROWSER_WAIT_SECONDS=0.5)
+        result = run(site.url("/page"), REP_FETCH_TIMEOUT_SECONDS=0.5)
         assert asked(site) == ["/b.png", "/page", "/robots.txt"]
         assert asked(slow) == ["/robots.txt"]
     assert result.items[0]["status"] == 200

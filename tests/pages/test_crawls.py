@@ -147,10 +147,6 @@ class TestObeying:
         result = run(site, loop, settings={"REP_PAGE_OBEY": ["rel-nofollow"]})
         assert kept(site, result) == fetched(site) == _ALL - {"/by-rel"}
 
-    def test_other_relations(self, site: Site) -> None:
-        settings = {"REP_PAGE_OBEY": "rel-nofollow", "REP_LINK_RELS": "external"}
-        assert kept(site, run(site, settings=settings)) == _ALL - {"/by-rel"}
-
     def test_signal(self, site: Site) -> None:
         result = run(site, settings={"REP_PAGE_OBEY": "nofollow,rel-nofollow,noindex"})
         told = re.findall(r"withheld: (.*) \| (.*) \| (.*)", result.log.replace(site.url(""), ""))
@@ -230,12 +226,6 @@ class TestObeying:
         run(site, loop, settings=settings)
         assert "/robots.txt" not in site.paths()
         assert fetched(site) == _ALL - {"/hidden", "/hidden-too"}
-
-    def test_the_head_alone(self, site: Site) -> None:
-        site.change({"/": html(meta("noindex"))})
-        settings = {"REP_PAGE_OBEY": ["noindex"], "REP_PAGE_META": "head"}
-        assert kept(site, run(site, settings=settings)) == {"/"}
-        assert kept(site, run(site, settings={"REP_PAGE_OBEY": ["noindex"]})) == set()
 
 
 class TestUses:

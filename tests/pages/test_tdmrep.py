@@ -24,7 +24,7 @@ _loops = pytest.mark.parametrize("loop", LOOPS)
 _PATH = "/.well-known/tdmrep.json"
 _NAME = {"USER_AGENT": "FooBot/1.0 (+https://example.com)"}
 _ON = {**ADDON, **_NAME, "REP_TDMREP": True, "REP_QUICK_RETRY_SECONDS": []}
-_SHARED = {"REP_STORE": "redis", "REP_STORE_LOCAL": "memory"}
+_SHARED = {"REP_STORE": "redis", "REP_STORE_PATH": ":memory:"}
 _FILE = Answer(
     body='[{"location": "/a*", "tdm-reservation": 1, "tdm-policy": "/policy"},'
     '{"location": "/b", "tdm-reservation": 0}]'

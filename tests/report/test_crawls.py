@@ -12,7 +12,7 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_rep import ConfigurationError
-from scrapy_rep.settings import PageSettings, RepSettings
+from scrapy_rep.settings import RepSettings
 from tests.audit.crawled import audited
 from tests.commands.calling import rep
 from tests.crawling import LOOPS, Loop
@@ -64,15 +64,13 @@ def test_it_disturbs_nothing(tmp_path: Path) -> None:
 
 
 def test_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    for kind in (RepSettings, PageSettings):
-        with pytest.raises(ConfigurationError, match="REP_REPORT needs REP_AUDIT_DIR"):
-            kind.of(Settings({"REP_REPORT": "r.html"}))
-        wanted = Settings({"REP_REPORT": "r.html", "REP_AUDIT_DIR": "audit"})
-        assert kind.of(wanted).report == "r.html"
-        with monkeypatch.context() as patch:
-            patch.setattr("scrapy_rep.settings.find_spec", lambda _: None)
-            with pytest.raises(ConfigurationError, match=re.escape("scrapy-rep[report]")):
-                kind.of(wanted)
+    with pytest.raises(ConfigurationError, match="REP_REPORT needs REP_AUDIT_DIR"):
+        RepSettings.of(Settings({"REP_REPORT": "r.html"}))
+    wanted = Settings({"REP_REPORT": "r.html", "REP_AUDIT_DIR": "audit"})
+    assert RepSettings.of(wanted).report == "r.html"
+    monkeypatch.setattr("scrapy_rep.settings.find_spec", lambda _: None)
+    with pytest.raises(ConfigurationError, match=re.escape("scrapy-rep[report]")):
+        RepSettings.of(wanted)
 
 
 class TestCommand:

@@ -54,12 +54,6 @@ DAMAGE = {
     "a decision at no time": _decision(at="noon"),
     "a decision of text": _decision(allowed="false", outcome="dropped"),
     "an unknown outcome": _decision(allowed=False, outcome="banana"),
-    "a count below nothing": _record(
-        "count", allowed=True, reason="X", count=-5, first_n=1, last_n=1
-    ),
-    "a count of what is forbidden": _record(
-        "count", allowed=False, reason="X", count=1, first_n=1, last_n=1
-    ),
     "a gap below nothing": _record(
         "gap", from_n=1, to_n=1, allowed=-1, from_at=1.0, to_at=1.0, error=""
     ),
@@ -81,7 +75,7 @@ def test_what_cannot_be_counted_is_told(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["a time that no float holds", "a decision of text", "a count below nothing"]
+    "name", ["a time that no float holds", "a decision of text", "a gap below nothing"]
 )
 def test_the_check_of_the_trail_tells_of_it_too(name: str, tmp_path: Path) -> None:
     made = Made(tmp_path)

@@ -23,7 +23,7 @@ from scrapy_rep.proof.report.report_values import (
 from scrapy_rep.proof.report.tallies import Gaps, Moment, Tally, Timeline
 from scrapy_rep.proof.report.verdict_words import verdict
 from scrapy_rep.proof.trail_reading import TrailError
-from scrapy_rep.setting_table import SETTINGS
+from scrapy_rep.settings import SETTINGS
 from tests.report.making import BEGAN, Made
 
 A, B, SLOW = "https://a.example", "https://b.example", "https://slow.example"

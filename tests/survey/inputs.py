@@ -109,7 +109,7 @@ def store(files: Files, at: Path) -> Path:
 
 def trail(files: Files, at: Path) -> Path:
     """As the middleware of a crawl writes it, over several segments."""
-    crawl = Judged(at / "audit", REP_AUDIT_SEGMENT_OCTETS=1 << 16)
+    crawl = Judged(at / "audit", segment_octets=1 << 16)
     for number, (host, body) in enumerate(files):
         crawl.know(host, body)
         crawl.judge([f"https://{host}/{n}" for n in range(100 if number < 20 else 5)])

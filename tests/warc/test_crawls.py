@@ -334,12 +334,11 @@ def test_without_warcio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_what_files_say_of_the_crawl(tmp_path: Path) -> None:
     """And a crawl without exchanges says that there were none."""
-    settings = {"REP_WARC_OPERATOR": "Example, Inc.", "USER_AGENT": "ExampleBot/1.0"}
+    settings = {"USER_AGENT": "ExampleBot/1.0"}
     _, folder = archived([], tmp_path, settings=settings)
     assert_whole(folder)
     (info,) = records_in(folder)
     assert info.kind == "warcinfo"
-    assert info.told["operator"] == "Example, Inc."
     assert info.told["http-header-user-agent"] == "ExampleBot/1.0"
     assert info.told["robots"] == "obey (rfc9309)"
     assert info.told["format"] == "WARC File Format 1.1"

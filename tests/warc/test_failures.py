@@ -35,7 +35,6 @@ def verdicts(items: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_full_disk_changes_nothing(loop: Loop, small_disk: Path, tmp_path: Path) -> None:
-    """With the trail told to stop the spider on a failure: of its own, and not of this."""
     body = Answer(body=FILE + random.Random(7).randbytes(3000).hex())
     with Site({"/robots.txt": body}, address="0.0.0.0") as site:
         without = crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls_of(site))
@@ -43,7 +42,6 @@ def test_a_full_disk_changes_nothing(loop: Loop, small_disk: Path, tmp_path: Pat
             **ADDON,
             "REP_WARC_DIR": str(small_disk),
             "REP_AUDIT_DIR": str(tmp_path / "audit"),
-            "REP_AUDIT_ON_FAILURE": "stop",
         }
         result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls_of(site))
     assert result.exit_code == 0, result.error
@@ -99,7 +97,8 @@ def test_a_kill_at_any_moment(kills: int, tmp_path: Path) -> None:
         settings = {
             **ADDON,
             "REP_WARC_DIR": str(folder / "warc"),
-            "REP_WARC_SEGMENT_OCTETS": 9000,
+            "ADDONS": {**ADDON["ADDONS"], "tests.segments.SmallSegments": 600},
+            "SEGMENT_OCTETS": 9000,
             "REP_CONCURRENT_FETCHES": 4,  # or all might be asked before the first one is answered
         }
         with Site({"/robots.txt": Answer(body=FILE)}, address="0.0.0.0") as site:

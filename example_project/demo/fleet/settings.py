@@ -17,7 +17,7 @@ EXTENSIONS = {}
 
 # Answers are shared in Redis, which ends with the demo; nothing is kept on this machine.
 REP_STORE = "redis"
-REP_STORE_LOCAL = "memory"
+REP_STORE_PATH = ":memory:"
 
 # How long nothing is to be done over all workers before they end.
 SCHEDULER_IDLE_BEFORE_CLOSE = 1

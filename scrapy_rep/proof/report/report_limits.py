@@ -27,8 +27,6 @@ _OF_RUNS: dict[str, Callable[[RunFacts], bool]] = {
     "Nothing is known of what came after the last record: {}.": lambda run: run.ended is None,
     "The crawl was not told to obey robots.txt (ROBOTSTXT_OBEY was off), so its requests were "
     "neither judged nor written down: {}.": lambda run: run.settings.get("ROBOTSTXT_OBEY") is False,
-    "Allowed decisions are told as numbers (REP_AUDIT_ALLOWED = 'count'): their URLs are not "
-    "known, and their times only roughly: {}.": lambda run: run.is_counted,
     "The queries of URLs are left out, so what they decided cannot be judged again: {}.": (
         lambda run: (
             run.redacted_from is not None or run.settings.get("REP_AUDIT_QUERY") in ("hash", "drop")

@@ -47,7 +47,6 @@ class RunFacts:
         state: `WHOLE`, `INCOMPLETE` or `CHANGED`.
         last_n: the number of its last decision.
         problems: what contradicts itself, and `missing`: what it tells that it lacks; the first.
-        is_counted: whether allowed decisions are told as numbers, and not each.
         redacted_from: the manifest of the trail that this one was made of, without queries.
     """
 
@@ -69,7 +68,6 @@ class RunFacts:
     manifest_sha256: str
     previous: str | None
     redacted_from: str | None
-    is_counted: bool
 
 
 @dataclass(frozen=True)

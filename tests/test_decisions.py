@@ -8,7 +8,7 @@ from typing import Any
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
-from scrapy_rep.announcements import Announcements
+from scrapy_rep.decisions import Decisions
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Meaning
 from scrapy_rep.protocol.access.origin import Origin
@@ -33,8 +33,9 @@ def test_sitemaps_are_announced_when_they_have_changed() -> None:
         told.append(sitemaps)
 
     notices: Any = SimpleNamespace(has_listeners=lambda _: True, send=send)
-    announcements = Announcements(crawler, notices)
+    decisions = Decisions(crawler)
+    decisions.notices = notices
     for sitemaps in ((), ("/a",), ("/a",), ("/a", "/b"), ("/a", "/b"), (), ("/a",)):
-        announcements.sitemaps(policy_of(*sitemaps))
+        decisions.discovered(policy_of(*sitemaps))
     first, second = f"{ORIGIN}/a", f"{ORIGIN}/b"
     assert told == [(first,), (first, second), (first,)]
