@@ -81,13 +81,15 @@ class RepSettings:
     fetch_timeout_seconds: float = _setting(
         10.0,
         checks.number(0.001),
-        "How long each answer on the way to a robots.txt may take, with its connection.",
+        "How long each answer on the way to a robots.txt may take, with its connection; and how "
+        "long a request of a page in a browser waits for its verdict before it is aborted.",
     )
     unreachable_wait_seconds: float = _setting(
         90.0,
         checks.number(0.001),
         "How long a robots.txt may take in all, with redirects and retries but without the "
-        "time it is queued in a slot; after that it counts as unreachable.",
+        "time it is queued in a slot, which may be three times as long; after that it counts as "
+        "unreachable.",
     )
     parse_limit_octets: int = _setting(
         PARSE_LIMIT_OCTETS,
