@@ -125,9 +125,9 @@ def crawl(side: str, web: Web, port: int, settings: dict[str, Any]) -> None:
     if SIDES[side].get("BENCHMARK_PLAIN_PLACES"):
         from contextlib import nullcontext
 
-        from scrapy_rep.engine.lending import Lending
+        from scrapy_rep.pace.downloader import Downloader
 
-        Lending.one_more = lambda _: nullcontext()  # type: ignore[assignment, method-assign]
+        Downloader.one_place_more = lambda _: nullcontext()  # type: ignore[assignment, method-assign]
     kind = CrawlerProcess if "TWISTED_REACTOR" in settings else AsyncCrawlerProcess
     process = kind({**common, **SIDES[side], **settings})
     process.crawl(Spider)

@@ -24,7 +24,7 @@ from scrapy_rep.protocol.access.lifetime import Limits
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.extensions.pace import Excess
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
-from scrapy_rep.protocol.page.words import OBEYED
+from scrapy_rep.protocol.page.rule_words import OBEYED
 from scrapy_rep.protocol.units import DAY_SECONDS
 from scrapy_rep.protocol.usage.categories import CATEGORIES
 

@@ -39,7 +39,11 @@ class Judged:
         crawler.spider = Spider("test")
         crawler.engine = SimpleNamespace(  # type: ignore[assignment]
             spider=crawler.spider,
-            downloader=SimpleNamespace(slots={}, active=set()),
+            downloader=SimpleNamespace(
+                slots={},
+                active=set(),
+                middleware=SimpleNamespace(methods={"process_request": [lambda request: None]}),
+            ),
         )
         self.middleware = RepMiddleware.from_crawler(crawler)
         with pytest.MonkeyPatch.context() as patch:
