@@ -30,7 +30,6 @@ _DEPENDENT = [
     "tests/test_loops.py",
     "tests/test_queue.py",
     "tests/test_robotparser.py",
-    "tests/test_slots.py",
     "tests/test_stock.py",
     "tests/test_stores.py::TestPlaces",
     "tests/commands/test_process.py",

@@ -127,7 +127,7 @@ def crawl(side: str, web: Web, port: int, settings: dict[str, Any]) -> None:
 
         from scrapy_rep.pace.downloader import Downloader
 
-        Downloader.one_place_more = lambda _: nullcontext()  # type: ignore[assignment, method-assign]
+        Downloader.one_place_more = lambda _: nullcontext()  # type: ignore[assignment, method-assign, return-value]
     kind = CrawlerProcess if "TWISTED_REACTOR" in settings else AsyncCrawlerProcess
     process = kind({**common, **SIDES[side], **settings})
     process.crawl(Spider)
