@@ -38,6 +38,7 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_rep import Origin, RepMiddleware, parse
 from scrapy_rep.commands.replaying import Replayer
+from scrapy_rep.fetch.reading import Reading, digest_of
 from scrapy_rep.policy import Policy
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof.report.report_page import write_report
@@ -45,7 +46,6 @@ from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import Run
 from scrapy_rep.protocol.access.events import Meaning
 from scrapy_rep.protocol.access.knowledge import Step
-from scrapy_rep.reading import Reading, digest_of
 
 _BODY = b"User-agent: *\n" + b"".join(b"Disallow: /private/%d\n" % n for n in range(14))
 _ROUNDS = 10

@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scrapy import Request, Spider
 
-from scrapy_rep.fleet.batch import Push, PushKind
-from scrapy_rep.fleet.ledger import PUSHES, REPORTS
-from scrapy_rep.fleet.request_codec import Entries
+from scrapy_rep.queue.fleet.batch import Push, PushKind
+from scrapy_rep.queue.fleet.ledger import PUSHES, REPORTS
+from scrapy_rep.queue.fleet.request_codec import Entries
 from tests.fleet.crews import Crew
 from tests.fleet.workers import Fleet
 from tests.redis_server import RedisServer, SlowLine

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from typing import Any
 
 from scrapy_rep.cache.memory import Lru
+from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.reading import Reading
 from scrapy_rep.settings import SETTINGS
 
 _FILE_OCTETS = 511_000

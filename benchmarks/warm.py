@@ -25,9 +25,9 @@ from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import Origin, RepMiddleware, parse
+from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Meaning
-from scrapy_rep.reading import Reading
 
 TARGET = 0.9
 _RULES = [

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from .analysis.lint.linter import lint as lint
     from .analysis.rewrite.normal import Mode as Mode
     from .analysis.rewrite.normal import normalise as normalise
-    from .browsers.browser_pages import playwright_abort_request as playwright_abort_request
     from .cache.base import Store as Store
-    from .fleet.scheduler import RepRedisScheduler as RepRedisScheduler
     from .middleware import RepMiddleware as RepMiddleware
     from .middleware import policy_for as policy_for
+    from .pages.browsers.browser_pages import playwright_abort_request as playwright_abort_request
     from .pages.page_middleware import RepPageMiddleware as RepPageMiddleware
     from .pages.readings import page_rules as page_rules
     from .pages.readings import usage as usage
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from .protocol.verdict import Reason as Reason
     from .protocol.verdict import Rule as Rule
     from .protocol.verdict import Verdict as Verdict
+    from .queue.fleet.scheduler import RepRedisScheduler as RepRedisScheduler
     from .queue.priority_queue import RepPriorityQueue as RepPriorityQueue
     from .robotparser import RepRobotParser as RepRobotParser
     from .signals import RobotsTxtDisallowed as RobotsTxtDisallowed
@@ -87,7 +87,7 @@ _HOMES = {
     "RepError": "protocol.errors",
     "RepMiddleware": "middleware",
     "RepPriorityQueue": "queue.priority_queue",
-    "RepRedisScheduler": "fleet.scheduler",
+    "RepRedisScheduler": "queue.fleet.scheduler",
     "RepRobotParser": "robotparser",
     "RequestRate": "protocol.extensions.records",
     "RobotsSitemapMixin": "sitemaps.spiders",
@@ -105,7 +105,7 @@ _HOMES = {
     "normalise": "analysis.rewrite.normal",
     "page_rules": "pages.readings",
     "parse": "protocol.document",
-    "playwright_abort_request": "browsers.browser_pages",
+    "playwright_abort_request": "pages.browsers.browser_pages",
     "policy_for": "middleware",
     "usage": "pages.readings",
     "usage_of": "pages.readings",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,7 +16,6 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep import stats
-from scrapy_rep.browsers.hook import pages_of
 from scrapy_rep.decisions import Decisions
 from scrapy_rep.engine.components import call_last, middleware_orders
 from scrapy_rep.engine.state import is_closing
@@ -25,6 +24,7 @@ from scrapy_rep.identity import Identity
 from scrapy_rep.pace.downloader import SLOT, leave_inherited_slot
 from scrapy_rep.pace.pacing import Pacing, keeps_own_gate
 from scrapy_rep.pace.visits import Ask
+from scrapy_rep.pages.browsers.hook import pages_of
 from scrapy_rep.policies import Policies
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.origin import Origin, known_origin, origin_of
@@ -34,7 +34,6 @@ from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
 from scrapy_rep.settings import RepSettings, log_refusals_in_one_line
 from scrapy_rep.signals import EXEMPT, PUT_BACK, QUEUE, VERDICT, is_exempt
 from scrapy_rep.stats import Journal
-from scrapy_rep.witness import witness_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_rep.pages.reservations import Reservations
+    from scrapy_rep.proof.trail import Trail
 
 logger = logging.getLogger(__name__)
 
@@ -412,6 +412,15 @@ def _refuse_a_second_judge(crawler: Crawler) -> None:
                 f'{{"{loaded.__module__}.{loaded.__qualname__}": None}}, or set '
                 'ADDONS = {"scrapy_rep.Addon": 500}, which does that'
             )
+
+
+def witness_of(crawler: Crawler, settings: RepSettings) -> Callable[[], Trail] | None:
+    """What makes the witness of a crawl; None for none."""
+    if not settings.audit_dir:
+        return None
+    from scrapy_rep.proof.trail import Trail  # most crawls keep none, and need not load it
+
+    return lambda: Trail(crawler, settings)
 
 
 async def policy_for(crawler: Crawler, url: str) -> Policy:

@@ -35,6 +35,7 @@ from scrapy_rep.engine.state import is_closing, is_running
 from scrapy_rep.engine.waiting import SharedWork
 from scrapy_rep.fetch.context import FetchContext
 from scrapy_rep.fetch.file_fetch import FileFetch, NotNeededError
+from scrapy_rep.fetch.reading import Reading, digest_of
 from scrapy_rep.policy import (
     GAVE_UP,
     NETWORK,
@@ -50,7 +51,6 @@ from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge
 from scrapy_rep.protocol.access.lifetime import LEAST_SECONDS
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.reading import Reading, digest_of
 from scrapy_rep.robotparser import ParserChoice
 from scrapy_rep.stats import Journal
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.protocol.access.events import (
     AccessResult,
     Event,
@@ -26,7 +27,6 @@ from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.tokens import ProductTokens, as_product_tokens, refuse_url
 from scrapy_rep.protocol.usage.categories import NO_TOKENS, UsageTokens
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
-from scrapy_rep.reading import Reading
 
 if TYPE_CHECKING:
     from scrapy_rep.analysis.findings import Finding

@@ -13,7 +13,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
-from scrapy_rep.command import SUBCOMMANDS
+from scrapy_rep.commands import SUBCOMMANDS
 
 _COMPONENTS = (
     "DOWNLOADER_MIDDLEWARES_BASE",
@@ -30,7 +30,7 @@ _MODULES = (
     "scrapy_rep.addon",
     "scrapy_rep.cache.redis",
     "scrapy_rep.cache.sqlite",
-    "scrapy_rep.fleet.scheduler",
+    "scrapy_rep.queue.fleet.scheduler",
     "scrapy_rep.middleware",
     "scrapy_rep.queue.priority_queue",
     "tests.crawl_runner",

@@ -9,11 +9,11 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.decisions import Decisions
+from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Meaning
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.reading import Reading
 
 ORIGIN = Origin("http", "a.example", 80)
 

@@ -15,8 +15,8 @@ from scrapy.http import HtmlResponse
 
 import scrapy_rep
 from scrapy_rep import Origin, Policy, parse, stats
+from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.protocol.access.events import CLASSES, PRESETS, Meaning
-from scrapy_rep.reading import Reading
 from scrapy_rep.settings import SETTINGS
 
 DOCS = Path(__file__).parent.parent / "docs"

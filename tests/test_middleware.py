@@ -20,15 +20,15 @@ from scrapy.utils.test import get_crawler
 from twisted.internet.defer import succeed
 
 from scrapy_rep import Origin, RepMiddleware
-from scrapy_rep.browsers import browser_pages
+from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.fetch.transfer import MARK, Transfer
 from scrapy_rep.pace.visits import Ask
+from scrapy_rep.pages.browsers import browser_pages
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Event, Meaning
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.extensions.pace import Pace
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.reading import Reading
 from scrapy_rep.signals import RobotsTxtDisallowed, RobotsTxtUnreachable, request_disallowed
 from tests.crawls.settings import ADDON
 

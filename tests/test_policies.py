@@ -20,6 +20,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep.decisions import Decisions
 from scrapy_rep.fetch.context import FetchContext
 from scrapy_rep.fetch.file_fetch import NotNeededError
+from scrapy_rep.fetch.reading import Reading, Ready
 from scrapy_rep.identity import Identity
 from scrapy_rep.policies import Policies
 from scrapy_rep.policy import Policy
@@ -28,7 +29,6 @@ from scrapy_rep.protocol.access.exchange import PolicyOptions, learn
 from scrapy_rep.protocol.access.knowledge import Answer, Knowledge, Step
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.verdict import Reason
-from scrapy_rep.reading import Reading, Ready
 from scrapy_rep.settings import RepSettings
 
 ORIGIN = Origin("https", "example.com", 443)

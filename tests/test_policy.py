@@ -11,6 +11,7 @@ import pytest
 
 from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.findings import Finding, findings
+from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Event, Failure, Meaning
 from scrapy_rep.protocol.access.exchange import Standing, State
@@ -21,7 +22,6 @@ from scrapy_rep.protocol.extensions.pace import Asked
 from scrapy_rep.protocol.tokens import ProductTokens
 from scrapy_rep.protocol.usage.preference import Preference
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.reading import Reading
 
 ORIGIN = Origin("https", "example.com", 443)
 BODY = b"""\

@@ -28,12 +28,12 @@ from scrapy_rep.analysis.findings import findings
 from scrapy_rep.cache.base import Browsable, Remembering
 from scrapy_rep.cache.entry import Entry, Key, key_of
 from scrapy_rep.fetch.chosen_store import IN_MEMORY
+from scrapy_rep.fetch.reading import digest_of
 from scrapy_rep.protocol.access.events import AccessResult, access_result, name_of
 from scrapy_rep.protocol.access.knowledge import Copy, Outage
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.usage.tdmrep import TdmFile
-from scrapy_rep.reading import digest_of
 
 from .inputs import named_origin
 from .kept import Kept, answer_words, is_watched, kept_store, refreshed

@@ -32,9 +32,9 @@ from scrapy.settings import Settings
 from scrapy.spiderloader import get_spider_loader
 
 from scrapy_rep.cache.link import Link, LinkDownError
-from scrapy_rep.fleet import looking
-from scrapy_rep.fleet.looking import Lane, Letter, Places, Totals, Worker
-from scrapy_rep.fleet.scripts import prefix_of
+from scrapy_rep.queue.fleet import looking
+from scrapy_rep.queue.fleet.looking import Lane, Letter, Places, Totals, Worker
+from scrapy_rep.queue.fleet.scripts import prefix_of
 from scrapy_rep.settings import RepSettings
 
 from .inputs import named_origin

@@ -27,6 +27,7 @@ from scrapy_rep.fetch.chosen_store import (
     sqlite_path,
     sqlite_store,
 )
+from scrapy_rep.fetch.reading import Reading, digest_of
 from scrapy_rep.identity import Identity
 from scrapy_rep.pages.reservations import rules_of as tdmrep_rules
 from scrapy_rep.policy import OVERRIDE, Policy
@@ -36,7 +37,6 @@ from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
-from scrapy_rep.reading import Reading, digest_of
 from scrapy_rep.robotparser import ParserChoice
 from scrapy_rep.settings import RepSettings
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scrapy_rep.cache.memory import Lru
+from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.policy import Policy
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof.trail_reading import Grounds, Run
@@ -21,7 +22,6 @@ from scrapy_rep.protocol.extensions.pace import Excess, pace
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.tokens import as_product_tokens
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.reading import Reading
 from scrapy_rep.settings import SETTINGS
 
 from .running import FOUND, OK, UNSETTLED, Call

@@ -13,10 +13,10 @@ from scrapy import Request, signals
 from scrapy.http import Response
 
 from scrapy_rep.decisions import Decisions
+from scrapy_rep.middleware import witness_of
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import PAGE, USAGE
 from scrapy_rep.stats import Journal
-from scrapy_rep.witness import witness_of
 
 from .page_crawls import PageCrawl
 

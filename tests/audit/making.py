@@ -17,13 +17,13 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import RepMiddleware
+from scrapy_rep.fetch.reading import Reading, digest_of
 from scrapy_rep.policy import Policy
 from scrapy_rep.proof.trail_reading import Run
 from scrapy_rep.protocol.access.events import Event, Meaning
 from scrapy_rep.protocol.access.knowledge import Step
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.reading import Reading, digest_of
 from tests.crawls.settings import ADDON
 
 FILE = b"# who may\nUser-agent: *\nDisallow: /private\nAllow: /private/open\n"

@@ -14,7 +14,7 @@ import pytest
 from scrapy.cmdline import ScrapyArgumentParser
 from scrapy.settings import Settings
 
-from scrapy_rep.command import RepCommand
+from scrapy_rep.commands import RepCommand
 from tests.processes import Scrapy, without_proxies
 
 

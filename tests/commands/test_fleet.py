@@ -17,7 +17,7 @@ import msgpack
 import pytest
 
 from scrapy_rep.commands.terminal import Terminal, cut, width_of
-from scrapy_rep.fleet import scripts
+from scrapy_rep.queue.fleet import scripts
 from tests.commands.calling import Done, Stream, rep, rep_process
 from tests.crawling import REPOSITORY
 from tests.fleet.crews import Crew
@@ -377,7 +377,7 @@ class TestCost:
     def test_more_than_are_gone_through_are_estimated(
         self, fleet: Fleet, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("scrapy_rep.fleet.looking.LANES", 2000)
+        monkeypatch.setattr("scrapy_rep.queue.fleet.looking.LANES", 2000)
         closed, idle = (
             msgpack.packb([letter, 1, 0, 0, 0, 1, "1", "1", 0, 0, ""], use_bin_type=False)
             for letter in "ci"

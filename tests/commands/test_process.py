@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.command import SUBCOMMANDS
+from scrapy_rep.commands import SUBCOMMANDS
 from tests.commands.calling import rep_process
 from tests.crawling import REPOSITORY
 from tests.redis_server import RedisServer
 from tests.servers.handle import Answer, Site, free_port, redirect
 
-_LIGHT = {"scrapy_rep", "scrapy_rep.command"}
+_LIGHT = {"scrapy_rep", "scrapy_rep.commands"}
 _LOOPS = {
     "asyncio": [],
     "select": ["-s", "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"],
@@ -34,7 +34,13 @@ class TestStart:
     def test_the_command_loads_nothing_but_itself(self) -> None:
         """As ``-X importtime`` tells it: after Scrapy's own modules come two light ones."""
         done = subprocess.run(
-            [sys.executable, "-X", "importtime", "-c", "import scrapy.cmdline, scrapy_rep.command"],
+            [
+                sys.executable,
+                "-X",
+                "importtime",
+                "-c",
+                "import scrapy.cmdline, scrapy_rep.commands",
+            ],
             cwd=REPOSITORY,
             capture_output=True,
             text=True,

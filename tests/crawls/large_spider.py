@@ -13,9 +13,9 @@ from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
 from scrapy_rep.engine.loops import sleep
+from scrapy_rep.fetch.reading import Reading, Ready
 from scrapy_rep.protocol.extensions import pace
 from scrapy_rep.protocol.selection import Selection
-from scrapy_rep.reading import Reading, Ready
 from tests.spiders import UrlsSpider
 
 _LOOK_SECONDS = 0.02

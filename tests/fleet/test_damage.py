@@ -10,8 +10,8 @@ from typing import Any
 import msgpack
 import pytest
 
-from scrapy_rep.fleet.batch import HeldRequest, PushKind
-from scrapy_rep.fleet.ledger import REPORTS
+from scrapy_rep.queue.fleet.batch import HeldRequest, PushKind
+from scrapy_rep.queue.fleet.ledger import REPORTS
 from tests.fleet.workers import LEASE_MS, A, B, Fleet, Worker, assert_over, drain, urls
 from tests.redis_server import needs_redis
 

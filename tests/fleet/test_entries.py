@@ -19,11 +19,11 @@ from scrapy.http import JsonRequest, Response, XmlRpcRequest
 from scrapy.http.request import NO_CALLBACK
 from scrapy.spiders import CrawlSpider, SitemapSpider
 
-from scrapy_rep.fleet.packed_values import DEPTH
-from scrapy_rep.fleet.request_codec import ENTRY_OCTETS, Entries, EntryRefused
 from scrapy_rep.protocol.page.rules import PageRules
 from scrapy_rep.protocol.usage.preference import UsagePreferences
 from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.queue.fleet.packed_values import DEPTH
+from scrapy_rep.queue.fleet.request_codec import ENTRY_OCTETS, Entries, EntryRefused
 from scrapy_rep.sitemaps.spiders import RobotsSitemapSpider
 
 

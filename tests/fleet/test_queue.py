@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.fleet.batch import HeldRequest, PushKind
-from scrapy_rep.fleet.ledger import PUSHES
+from scrapy_rep.queue.fleet.batch import HeldRequest, PushKind
+from scrapy_rep.queue.fleet.ledger import PUSHES
 from tests.fleet.workers import LEASE_MS, A, B, Fleet, Worker, drained, popped, urls
 from tests.redis_server import needs_redis
 

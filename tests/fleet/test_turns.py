@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.fleet.batch import HeldRequest, Wish
-from scrapy_rep.fleet.redis_exchange import Turn
+from scrapy_rep.queue.fleet.batch import HeldRequest, Wish
+from scrapy_rep.queue.fleet.redis_exchange import Turn
 from tests.fleet.crews import Crew, Loop
 from tests.fleet.test_crawls import FLAT, assert_paced
 from tests.fleet.workers import DELAY, LEASE_MS, A, B, Fleet, Worker, popped, urls

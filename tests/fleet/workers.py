@@ -6,10 +6,10 @@ from typing import Any
 
 import redis
 
-from scrapy_rep.fleet.batch import HeldRequest, Push, PushKind, Settled
-from scrapy_rep.fleet.ledger import Ledger
-from scrapy_rep.fleet.redis_exchange import MendStep, Reply, Wants, arguments, reply_of
-from scrapy_rep.fleet.scripts import CLEAR, EXCHANGE, MEND
+from scrapy_rep.queue.fleet.batch import HeldRequest, Push, PushKind, Settled
+from scrapy_rep.queue.fleet.ledger import Ledger
+from scrapy_rep.queue.fleet.redis_exchange import MendStep, Reply, Wants, arguments, reply_of
+from scrapy_rep.queue.fleet.scripts import CLEAR, EXCHANGE, MEND
 from tests.redis_server import RedisServer
 
 PREFIX = "rep:{test}:"

@@ -14,9 +14,9 @@ from scrapy.utils.test import get_crawler
 from twisted.internet.defer import Deferred
 
 from scrapy_rep import playwright_abort_request
-from scrapy_rep.browsers import browser_pages
-from scrapy_rep.browsers.judge import BrowserJudge
 from scrapy_rep.engine.loops import sleep
+from scrapy_rep.pages.browsers import browser_pages
+from scrapy_rep.pages.browsers.judge import BrowserJudge
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import RepSettings
 from tests.crawling import REPOSITORY

@@ -18,6 +18,7 @@ from scrapy.utils.test import get_crawler
 from scrapy_rep.fetch.context import FetchContext
 from scrapy_rep.fetch.file_fetch import NotNeededError
 from scrapy_rep.fetch.origin_files import TDMREP, OriginFile
+from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.identity import Identity
 from scrapy_rep.pages.reservations import Reservations
 from scrapy_rep.policy import OVERRIDE, Policy
@@ -27,7 +28,6 @@ from scrapy_rep.protocol.access.knowledge import Answer, Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.usage.tdmrep import Tdmrep
-from scrapy_rep.reading import Reading
 from scrapy_rep.settings import RepSettings
 
 ORIGIN = Origin("https", "example.com", 443)

@@ -8,10 +8,10 @@ import tracemalloc
 import pytest
 
 from scrapy_rep.analysis.findings import findings
+from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.ruleset import prepared
 from scrapy_rep.protocol.text import Text
-from scrapy_rep.reading import Reading
 
 _BODY = (
     b"User-agent: *\r\nCrawl-delay: 3\r\nDisallow: /a\r\nAllow: /a/b\r\n"

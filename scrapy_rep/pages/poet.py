@@ -1,6 +1,7 @@
 """Policies as dependencies of callbacks and page objects (scrapy-poet).
 
-``SCRAPY_POET_PROVIDERS = {"scrapy_rep.poet.PolicyProvider": 500}``. Only scrapy-poet imports this.
+``SCRAPY_POET_PROVIDERS = {"scrapy_rep.pages.poet.PolicyProvider": 500}``. Only scrapy-poet imports
+this.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ from importlib.resources import files
 
 from scrapy_rep.cache.link import Script
 
-_FOLDER = files("scrapy_rep.fleet").joinpath("lua")
+_FOLDER = files("scrapy_rep.queue.fleet").joinpath("lua")
 
 
 def _script(*names: str) -> Script:
