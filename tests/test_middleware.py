@@ -56,9 +56,9 @@ def test_answers_of_pages_show_that_an_origin_is_up(
     middleware = RepMiddleware.from_crawler(crawler)
     told: list[tuple[Origin, int]] = []
     monkeypatch.setattr(
-        middleware.policies.fetching,
+        type(middleware.policies.fetching),
         "saw_answer",
-        lambda origin, status: told.append((origin, status)),
+        lambda _, origin, status: told.append((origin, status)),
     )
     crawler.stats = MemoryStatsCollector(crawler)
     crawler.signals.send_catch_log(

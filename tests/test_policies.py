@@ -464,22 +464,6 @@ class TestFailing:
         in_a_crawl(work)
         assert told == ([(ORIGIN, [sent])] if is_vain else [])
 
-    def test_too_many_that_wait_do_not(self) -> None:
-        async def work(crawl: Crawl) -> None:
-            crawl.fetches.go_on.clear()
-            tasks = [asyncio.ensure_future(crawl.policies.get(ORIGIN)) for _ in range(2)]
-            await turns()
-            for origin in (ORIGIN, OTHER):
-                policy = await crawl.policies.get(origin)
-                assert is_closed_to_all(policy)
-                assert policy.source == "gave-up"
-            assert crawl.counted("cache/gave_up") == 2
-            crawl.fetches.go_on.set()
-            assert all(map(is_read, await asyncio.gather(*tasks)))
-            assert is_read(await crawl.policies.get(OTHER)), "there is room again"
-
-        in_a_crawl(work, {"REP_UNREACHABLE_WAIT_COUNT": 2})
-
     def test_what_expired_while_it_was_stored_is_used_by_those_who_waited(self) -> None:
         async def work(crawl: Crawl) -> None:
             crawl.fetches.outcome = file(lifetime=5.0, age=60.0)
@@ -504,7 +488,7 @@ class TestFailing:
         async def work(crawl: Crawl) -> None:
             limits = RepSettings.of(crawl.crawler.settings).rules.limits
             answer = Answer(503, hops=(ORIGIN.robots_txt_uri,))
-            before = file(age=3 * 86_400)
+            before = file(age=days * 86_400)
             crawl.fetches.outcome = learn(before, answer, time.time(), limits)
             policy = await crawl.policies.get(ORIGIN)
             assert policy.is_stale is is_used

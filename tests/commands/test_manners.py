@@ -177,14 +177,14 @@ class TestLineByLine:
 class TestBar:
     def test_it_stays_while_output_goes_to_a_file(self, robots: Path, tmp_path: Path) -> None:
         """It is written again after each line, so that between any two the last thing is a bar."""
-        paths = [f"/{n}" for n in range(20_000)]
+        paths = [f"/{n}" for n in range(80_000)]
         arguments = ["check", "--agent", "x", "--no-explain", "--robots", robots, *paths]
         with on_terminal(*arguments, stdout=tmp_path / "out") as screen:
             assert screen.status(60) == 0
-        assert "of 20,000 URLs" in screen.text
+        assert "of 80,000 URLs" in screen.text
         cleared = re.findall(r"\r +\r", screen.text)
         assert len(cleared) == 1, "only at the end"
-        assert len((tmp_path / "out").read_text().splitlines()) == 20_000
+        assert len((tmp_path / "out").read_text().splitlines()) == 80_000
 
 
 class TestHelp:
