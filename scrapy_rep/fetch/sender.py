@@ -5,7 +5,7 @@ its answer passes the middlewares again. In Scrapy only handlers have a time lim
 themselves. So we look ten times a second where each request is.
 
 The handler may take the `download_timeout` of the request and a second. The turn may take
-`REP_FETCH_LINE_SECONDS` and one delay. The fetch limits everything together.
+three times `REP_UNREACHABLE_WAIT_SECONDS`, and one delay. The fetch limits everything together.
 
 The transfer of an answer is stopped once there is more than the parse limit can use. Scrapy's own
 size limit would throw away what came before.
