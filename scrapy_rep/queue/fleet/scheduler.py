@@ -180,7 +180,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                 "correct the address"
             )
         mend = "let it run scripts for this user"
-        if " MOVED " in str(problem):
+        if "MOVED" in str(problem).upper():  # redis-py 8.1 says MovedError
             mend = "give the address of the node that it names: the crawl's keys are there"
         return ConfigurationError(f"REP_REDIS_URL: it refuses ({problem}); {mend}")
 
