@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
@@ -21,7 +21,7 @@ from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.decisions import Decisions
 from scrapy_rep.engine.loops import sleep
-from scrapy_rep.engine.state import is_closing
+from scrapy_rep.engine.state import is_closing, wake
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
@@ -41,6 +41,7 @@ logger = logging.getLogger(__name__)
 _SAID_OCTETS = 1 << 20  # memory of the origins that the log has named
 _LASTING_COUNT = 256  # Crawl-delays whose pace is kept
 _LOOK_SECONDS = 0.2  # how soon a request that waits notices that the crawl is closing
+_MOST_LENT = 1000  # hosts that a request waits for without a place: each request takes memory
 _NO_PACE = Pace()
 _COUNTS = {Excess.CAP: stats.CAPPED, Excess.IGNORE: stats.IGNORED}
 _WORDS = {
@@ -86,6 +87,7 @@ class Pacing:
         self.downloader = Downloader(crawler)
         self.gate: Gate | None = None
         self._has_asked = False
+        self._lent: set[str] = set()
         self._said: Lru[Origin, float] = Lru(_SAID_OCTETS)
         # A delay means the same at all times, and to each request of an origin.
         self._lasting = lru_cache(_LASTING_COUNT)(lambda delay: self._found(Asked(delay), 0.0))
@@ -219,14 +221,33 @@ class Pacing:
         """
         if ask.seconds or VISITS:
             self._begin()
-        if self.gate is not None:
-            seconds = max(ask.seconds, self.told_seconds(ask.origin, request))
-            await self.gate.wait(ask.origin, seconds, request, is_awaited)
+        with self._room_for_others(ask.origin.host):
+            if self.gate is not None:
+                seconds = max(ask.seconds, self.told_seconds(ask.origin, request))
+                await self.gate.wait(ask.origin, seconds, request, is_awaited)
+            try:
+                await VISITS.turn(request, ask, self._is_over, is_urgent=is_urgent)
+            except BaseException:
+                self.give_up(request, ask.origin)
+                raise
+
+    @contextmanager
+    def _room_for_others(self, host: str) -> Iterator[None]:
+        """Let the downloader take another request while the first of a host waits.
+
+        Only one for each host: otherwise it would take all that are queued for the slowest.
+        """
+        waits = self.gate is not None or VISITS.ready_at(host) > time.monotonic()
+        if not waits or host in self._lent or len(self._lent) >= _MOST_LENT:
+            yield
+            return
+        self._lent.add(host)
         try:
-            await VISITS.turn(request, ask, self._is_over, is_urgent=is_urgent)
-        except BaseException:
-            self.give_up(request, ask.origin)
-            raise
+            with self.downloader.one_place_more():
+                wake(self._crawler)
+                yield
+        finally:
+            self._lent.discard(host)
 
     def give_up(self, request: Request, origin: Origin) -> None:
         """A request that had its turn is not sent."""

@@ -1,7 +1,8 @@
 """One pace over several workers that share no queue: each request waits for its turn in Redis.
 
-It is for short waits: a request that waits holds a place of the downloader's. With
-`RepRedisScheduler` nothing of the queue waits here: there the queue keeps the pace.
+It is for short waits: of each host, only the first request that waits holds no place of the
+downloader's. With `RepRedisScheduler` nothing of the queue waits here: there the queue keeps the
+pace.
 
 An origin's next time lies in Redis, by Redis's clock. One request at a time has the turn, until it
 has left the downloader; the next time is one delay after that. The turn of a worker that died, or
