@@ -15,6 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from docs.lint_examples import BAD, GOOD
 from scrapy_rep.analysis.checks.check_table import CHECKS, DEFAULT, GROUPS, PEDANTIC
 from scrapy_rep.analysis.checks.codes import Check, Effect, Severity
 from scrapy_rep.analysis.findings import shown
@@ -95,7 +96,7 @@ def _page(check: Check) -> Iterator[str]:
     yield f"{check.section}; {_WORDS[check.severity]}.{_group_words(check)}\n"
     yield f"{_sentence(check.meaning)}\n"
     yield f"**What to do:** {check.mend}. {_PROMISES[check.effect]}\n"
-    for title, example in (("Bad", check.bad), ("Good", check.good)):
+    for title, example in (("Bad", BAD[check.code]), ("Good", GOOD[check.code])):
         yield f"{title}:\n"
         yield "```text"
         yield from _example(example)

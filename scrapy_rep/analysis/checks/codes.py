@@ -7,10 +7,8 @@ sitemaps (6), other records (7), effect (8).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
-
-from scrapy_rep.protocol.access.knowledge import Answer
 
 
 class Severity(Enum):
@@ -195,8 +193,6 @@ class Check:
             (`analysis.mending.Mend`).
         group: the group of codes that reports it.
         section: what it is about, in words.
-        bad: a file, or an answer, that has it.
-        good: one that has not.
     """
 
     code: Code
@@ -206,5 +202,3 @@ class Check:
     effect: Effect
     group: str
     section: str
-    bad: bytes | Answer = field(repr=False)
-    good: bytes | Answer = field(repr=False)

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from docs.lint_examples import BAD, GOOD
 from scrapy_rep.analysis.checks.check_table import CHECKS
 from scrapy_rep.analysis.checks.codes import Check, Code, Severity
 from scrapy_rep.analysis.findings import Finding
@@ -14,7 +15,7 @@ from scrapy_rep.analysis.lint.linter import lint
 from scrapy_rep.protocol.access.knowledge import Answer
 from tests.protocol.reading import URI
 
-_TWIN = CHECKS[Code.REDIRECT].good
+_TWIN = GOOD[Code.REDIRECT]
 
 # The checks of crawlers.md, section 4, by their names there.
 COLLECTED = {
@@ -113,17 +114,17 @@ class TestExamples:
     """The examples that the documentation shows are true."""
 
     def test_bad(self, check: Check) -> None:
-        findings = [f for f in found(check, check.bad) if f.code is check.code]
+        findings = [f for f in found(check, BAD[check.code]) if f.code is check.code]
         assert findings != []
         assert all(finding.severity is check.severity for finding in findings)
         assert all(finding.message.startswith(check.meaning) for finding in findings)
 
     def test_good(self, check: Check) -> None:
-        assert check.code not in {finding.code for finding in found(check, check.good)}
+        assert check.code not in {finding.code for finding in found(check, GOOD[check.code])}
 
     def test_good_has_nothing_worse(self, check: Check) -> None:
         """The mend does not break something else."""
-        worst = {finding.code for finding in found(check, check.good)} - {check.code}
+        worst = {finding.code for finding in found(check, GOOD[check.code])} - {check.code}
         errors = {code for code in worst if CHECKS[code].severity is Severity.ERROR}
         allowed = {Code.TOO_MANY_FINDINGS: {Code.RULE_MATCHES_NOTHING}}
         assert errors <= allowed.get(check.code, set())
