@@ -6,11 +6,11 @@ By default it obeys nothing, and reads nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 from scrapy.http import Response
+from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_rep.decisions import Decisions
 from scrapy_rep.middleware import witness_of
@@ -22,14 +22,13 @@ from .page_crawls import PageCrawl
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from typing_extensions import Self
 
     from .withholding import Withholding
 
 logger = logging.getLogger(__name__)
 
 
-class RepPageMiddleware:
+class RepPageMiddleware(BaseSpiderMiddleware):
     """Drops requests and items that `REP_PAGE_OBEY` and `REP_USES` withhold, and marks items.
 
     It does so whether `ROBOTSTXT_OBEY` is on or off.
@@ -41,7 +40,7 @@ class RepPageMiddleware:
         Raises:
             ConfigurationError: a setting is wrong.
         """
-        self.crawler = crawler
+        super().__init__(crawler)
         self._settings = settings = RepSettings.of(crawler.settings)
         self._journal = Journal(crawler)
         self._decisions = Decisions.of(crawler, settings)
@@ -50,11 +49,6 @@ class RepPageMiddleware:
         self._withholding = _withholding_of(settings, self._decisions, self._journal)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build from a crawler."""
-        return cls(crawler)
 
     def _spider_opened(self) -> None:
         self._crawl.open()
@@ -76,31 +70,6 @@ class RepPageMiddleware:
         self._crawl.adopt(response)
         if response.request is not None:
             _forget(response.request)
-
-    def process_spider_output(
-        self, response: Response | None, result: Iterable[Any], spider: Any = None
-    ) -> Iterator[Any]:
-        """What is left of what a callback yields."""
-        del spider  # which older Scrapy gives
-        for one in result:
-            kept = self._processed(one, response)
-            if kept is not None:
-                yield kept
-
-    async def process_spider_output_async(
-        self, response: Response | None, result: AsyncIterator[Any], spider: Any = None
-    ) -> AsyncIterator[Any]:
-        """The same of a callback that is an asynchronous generator."""
-        del spider
-        async for one in result:
-            kept = self._processed(one, response)
-            if kept is not None:
-                yield kept
-
-    def _processed(self, one: Any, response: Response | None) -> Any:
-        if isinstance(one, Request):
-            return self.get_processed_request(one, response)
-        return self.get_processed_item(one, response)
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
         """The request; None if the page says that it is not to be followed."""
