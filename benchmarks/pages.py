@@ -86,7 +86,7 @@ def cpu(work: Callable[[], Any]) -> float:
 
 def all_rules(page: Response) -> None:
     page_rules(page, TOKENS)
-    refused_links(page, ("nofollow",))
+    refused_links(page)
 
 
 def main() -> None:

@@ -82,9 +82,9 @@ _EFFECT_FREE = frozenset(
         *[
             "typing",
             "urllib.parse",
+            "calendar.monthrange",
             "calendar.timegm",
             "email.utils.parsedate_to_datetime",
-            "calendar.timegm",
         ],
     }
 )

@@ -23,6 +23,7 @@ from scrapy_rep.pages.subresources import resources_of
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.fields.remarks import excerpt
+from scrapy_rep.protocol.page.page_elements import NOFOLLOW
 from scrapy_rep.protocol.page.rule_words import REL_NOFOLLOW, UNAVAILABLE_AFTER, lowered
 from scrapy_rep.protocol.page.rules import PageRule, PageRules
 from scrapy_rep.protocol.usage.categories import CATEGORIES
@@ -118,7 +119,7 @@ async def _refuse_out_of_hours(url: str, crawler: Crawler) -> None:
 def _show_rules(response: Response, agents: Sequence[Agent], call: Call) -> None:
     """Show fields, elements, links, and what they mean; FOUND if any agent is restricted."""
     settings = RepSettings.of(call.settings)
-    refused = sorted(readings.refused_links(response, readings.LINK_RELS))
+    refused = sorted(readings.refused_links(response))
     said = {agent.name: readings.page_rules(response, agent.tokens) for agent in agents}
     fields, metas = list(_fields(response)), list(_metas(response, agents))
     notes = list(_rule_notes(response, said.values()))
@@ -141,9 +142,8 @@ def _show_rules(response: Response, agents: Sequence[Agent], call: Call) -> None
         _write_list("elements", metas, call)
         for name, rules in said.items():
             _write_rules(name, rules, settings, call)
-        relations = ", ".join(readings.LINK_RELS)
         links = list(map(excerpt, refused))
-        _write_list(f"links not to be followed (rel: {relations})", links, call)
+        _write_list(f"links not to be followed (rel: {NOFOLLOW})", links, call)
         for note in notes:
             call.remark(note, "  ")
     if page_html.is_unreadable(response):

@@ -33,10 +33,6 @@ from scrapy_rep.signals import is_exempt
 from . import page_html
 from .page_crawls import crawls_of, tokens_of
 
-LINK_RELS = ("nofollow",)
-"""The relations of links that are not followed; ``ugc`` and ``sponsored`` tell search engines
-about the link, and forbid nothing."""
-
 HEAD = "head"
 """The scope by which elements outside of the head are ignored."""
 
@@ -55,13 +51,13 @@ class Speaking(Protocol):
 class _Reading:
     """What is read of one response, none of which holds the response."""
 
-    __slots__ = ("anchors_refused", "links", "metas", "rules")
+    __slots__ = ("links", "metas", "refused", "rules")
 
     def __init__(self) -> None:
         self.metas: list[Meta] | None = None
         self.links: list[PageLink] | None = None
         self.rules: dict[Any, PageRules] = {}
-        self.anchors_refused: dict[tuple[str, ...], frozenset[str]] = {}
+        self.refused: frozenset[str] | None = None
 
 
 _readings: WeakKeyDictionary[Response, _Reading] = WeakKeyDictionary()
@@ -214,15 +210,13 @@ def _origin_of(response: Response) -> Origin | None:
         return None
 
 
-def refused_links(response: Response, rels: tuple[str, ...]) -> frozenset[str]:
-    """The URLs to which the page links by nothing but links with one of these relations."""
+def refused_links(response: Response) -> frozenset[str]:
+    """The URLs to which the page links by nothing but ``nofollow`` links."""
     reading = _reading_of(response)
-    refused = reading.anchors_refused.get(rels)
-    if refused is None:
+    if reading.refused is None:
         links = page_html.anchors_of(response)
-        resolve = partial(page_html.resolved, response)
-        refused = reading.anchors_refused[rels] = refused_urls(links, rels, resolve)
-    return refused
+        reading.refused = refused_urls(links, partial(page_html.resolved, response))
+    return reading.refused
 
 
 def _reading_of(response: Response) -> _Reading:

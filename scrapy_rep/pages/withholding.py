@@ -20,7 +20,7 @@ from scrapy_rep.protocol.usage.preference import Preference, Statement, UsagePre
 from scrapy_rep.signals import DONT_OBEY_PAGE_RULES, PAGE, USAGE
 
 from .page_html import is_unreadable, without_fragment
-from .readings import LINK_RELS, page_rules, refused_links, usage_as_known
+from .readings import page_rules, refused_links, usage_as_known
 
 if TYPE_CHECKING:
     from scrapy_rep.decisions import Decisions
@@ -96,8 +96,7 @@ class Withholding:
             if rule is not None:
                 return rule
         if REL_NOFOLLOW in self._of_requests:
-            refused = refused_links(response, LINK_RELS)
-            if url in refused:
+            if url in refused_links(response):
                 return PageRule(REL_NOFOLLOW, value=True, source=Source("link"), text=request.url)
             return _unread(response, REL_NOFOLLOW)
         return None

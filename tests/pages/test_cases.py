@@ -50,7 +50,7 @@ class TestPageRules:
             rule = rules.rule(name)
             assert rule is not None
             assert f"{rule.source.kind} {rule.source.number}" == source
-        refused = refused_links(_response(row), ("nofollow",))
+        refused = refused_links(_response(row))
         for url, may_be_followed in expected.get("links", {}).items():
             assert (url not in refused and not rules.nofollow) is may_be_followed
 

@@ -53,7 +53,7 @@ def html(make: Callable[[int], str]) -> Callable[[int], Callable[[], Any]]:
 
         def read() -> Any:
             usage = usage_of(response, b"", product_tokens="FooBot")
-            return usage, refused_links(response, ("nofollow",))
+            return usage, refused_links(response)
 
         return read
 

@@ -7,7 +7,7 @@ such as ``07/08/2024``, is not read at all. Each expression is anchored and has 
 from __future__ import annotations
 
 import re
-from calendar import timegm
+from calendar import monthrange, timegm
 
 _MONTHS = {
     name: number
@@ -98,11 +98,7 @@ def _seconds(parts: dict[str, str | None]) -> int | None:
 
 def _days(year: int, month: int) -> int:
     """How many days a month has; 0 if there is no such month."""
-    if not 1 <= month <= 12 or year < 1:  # noqa: PLR2004
-        return 0
-    if month == 2:  # noqa: PLR2004
-        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
-    return 30 if month in (4, 6, 9, 11) else 31
+    return monthrange(year, month)[1] if 1 <= month <= 12 and year >= 1 else 0  # noqa: PLR2004
 
 
 def _offset(zone: str) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from .rule_words import lowered
@@ -58,21 +58,22 @@ def relations(rel: str) -> frozenset[str]:
     return frozenset(lowered(rel).replace(",", " ").split())
 
 
-def refused_urls(
-    links: Sequence[PageLink], rels: Iterable[str], resolve: Callable[[str], str]
-) -> frozenset[str]:
-    """The URLs that a page links to by nothing but links with one of these relations.
+NOFOLLOW = "nofollow"
+"""The relation of links that are not followed; ``ugc`` and ``sponsored`` tell search engines about
+the link, and forbid nothing."""
+
+
+def refused_urls(links: Sequence[PageLink], resolve: Callable[[str], str]) -> frozenset[str]:
+    """The URLs that a page links to by nothing but ``nofollow`` links.
 
     Args:
         links: all links of the page.
-        rels: the relations, in lower case.
         resolve: makes a target absolute, in the form in which URLs are compared, or empty if it is
             no URL.
     """
-    wanted = frozenset(rels)
     refusing: set[str] = set()
     others: set[str] = set()
     for link in links:
-        (others if wanted.isdisjoint(relations(link.rel)) else refusing).add(link.target)
+        (refusing if NOFOLLOW in relations(link.rel) else others).add(link.target)
     refused = frozenset(filter(None, map(resolve, refusing)))
     return refused.difference(map(resolve, others)) if refused else refused

@@ -5,7 +5,7 @@ Takes the lines of its fields, its elements, its page rules, and what robots.txt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source, excerpt, text_of
@@ -73,10 +73,11 @@ def usage_of_answer(
         tdmrep_file: the ``tdmrep.json`` of its origin; None if it has none.
     """
     remarks = Remarks()
-    statements: list[Statement] = []
-    for read in _READERS:
-        statements += read(answer.fields, remarks)
-    statements += _of_rules(rules, _BY_RULE_OF_IMAGES if answer.is_image else _BY_RULE)
+    statements = [
+        *_of_usage(answer.fields, remarks),
+        *_of_signal(answer.fields, remarks),
+        *_of_rules(rules, _BY_RULE_OF_IMAGES if answer.is_image else _BY_RULE),
+    ]
     base_url = answer.base_url or answer.url
     reservations = [
         None if tdmrep_file is None else tdmrep_file.reservation(answer.url, remarks),
@@ -103,7 +104,6 @@ def usage_of_answer(
         statements=first_of(statements),
         licences=each_once(named),
         tdm_policy=policy,
-        use="",
         remarks=tuple(remarks.kept),
     )
     return robots_txt.joined(own)
@@ -136,9 +136,6 @@ def _of_signal(fields: Fields, remarks: Remarks) -> list[Statement]:
             if not counts:
                 remarks.add(Problem.UNHEARD_PERMISSION, source, line)
     return statements
-
-
-_READERS: tuple[Callable[[Fields, Remarks], list[Statement]], ...] = (_of_usage, _of_signal)
 
 
 def _of_rules(rules: PageRules, categories: dict[str, str]) -> list[Statement]:
