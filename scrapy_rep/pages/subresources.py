@@ -6,7 +6,7 @@ Not told: what scripts load, what style sheets import, and inline content. Cost:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,14 @@ _RELS.update(
 )
 _LOADS = frozenset({"preload", "prefetch"})
 _AS = {"style": STYLE, "script": SCRIPT, "image": IMAGE}
+# What other elements load: its kind, and the attributes with an address and with a set of them.
+_LOADED = {
+    "script": (SCRIPT, "src", ""),
+    "img": (IMAGE, "src", "srcset"),
+    "source": (IMAGE, "", "srcset"),  # of pictures: the sources of sounds and films have no set
+    "input": (IMAGE, "src", ""),
+    "video": (IMAGE, "poster", ""),
+}
 _SOURCE = re.compile(r"[\s,]*(\S+)")
 
 
@@ -46,12 +54,23 @@ class Resource:
 def resources_of(response: Response) -> Iterator[Resource]:
     """The resources of an HTML page, each once, in order; none of other responses."""
     seen: set[_Reference] = set()
-    for tag, attributes, line in elements_of(response, *_READERS):
-        for kind, written in _READERS[tag](attributes):
+    for tag, attributes, line in elements_of(response, "link", "image", *_LOADED):
+        for kind, written in _references(tag, attributes):
             url = resolved(response, written) if written.strip() else ""
             if url.startswith(("http://", "https://")) and (kind, url) not in seen:
                 seen.add((kind, url))
                 yield Resource(kind, url, line)
+
+
+def _references(tag: str, attributes: _Attributes) -> Iterator[_Reference]:
+    if tag == "link":
+        yield from _link(attributes)
+    elif tag == "image":  # within SVG
+        yield IMAGE, attributes.get("href") or attributes.get("xlink:href", "")
+    elif tag != "input" or attributes.get("type", "").strip().lower() == "image":
+        kind, address, addresses = _LOADED[tag]
+        yield kind, attributes.get(address, "")
+        yield from _set_of(addresses, attributes)
 
 
 def _link(attributes: _Attributes) -> Iterator[_Reference]:
@@ -62,45 +81,6 @@ def _link(attributes: _Attributes) -> Iterator[_Reference]:
     for kind in kinds[:1]:
         yield kind, attributes.get("href", "")
         yield from _set_of("imagesrcset", attributes)
-
-
-def _script(attributes: _Attributes) -> Iterator[_Reference]:
-    yield SCRIPT, attributes.get("src", "")
-
-
-def _image(attributes: _Attributes) -> Iterator[_Reference]:
-    yield IMAGE, attributes.get("src", "")
-    yield from _set_of("srcset", attributes)
-
-
-def _source(attributes: _Attributes) -> Iterator[_Reference]:
-    """Of pictures: the sources of sounds and films have no set."""
-    yield from _set_of("srcset", attributes)
-
-
-def _input(attributes: _Attributes) -> Iterator[_Reference]:
-    if attributes.get("type", "").strip().lower() == "image":
-        yield IMAGE, attributes.get("src", "")
-
-
-def _video(attributes: _Attributes) -> Iterator[_Reference]:
-    yield IMAGE, attributes.get("poster", "")
-
-
-def _drawing(attributes: _Attributes) -> Iterator[_Reference]:
-    """An image within SVG."""
-    yield IMAGE, attributes.get("href") or attributes.get("xlink:href", "")
-
-
-_READERS: dict[str, Callable[[_Attributes], Iterable[_Reference]]] = {
-    "link": _link,
-    "script": _script,
-    "img": _image,
-    "source": _source,
-    "input": _input,
-    "video": _video,
-    "image": _drawing,
-}
 
 
 def _set_of(name: str, attributes: _Attributes) -> Iterator[_Reference]:

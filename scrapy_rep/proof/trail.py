@@ -250,16 +250,8 @@ class Trail:
         record = {"t": kind, "n": self._n, "at": rounded(at), **held}
         self._writer.put(line(record), at, self._n, kind)
 
-    def _put(
-        self,
-        text: str,
-        at: float,
-        n: int,
-        kind: str,
-        policy: Policy | None,
-        **numbers: int,
-    ) -> None:
-        if self._writer.put(text, at, n, kind, **numbers):
+    def _put(self, text: str, at: float, n: int, kind: str, policy: Policy | None) -> None:
+        if self._writer.put(text, at, n, kind):
             if policy is not None and policy.sha256 in self._pending:
                 self._forget_pending(policy.sha256)
         elif policy is not None and policy.audit is not None:

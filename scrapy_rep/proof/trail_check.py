@@ -50,7 +50,7 @@ class Checking:
         """Take the run; nothing is read yet."""
         self._run = run
         self.outcome = self._check = TrailCheck()
-        self._spans: list[tuple[int, int, int]] = []  # first, last, how many
+        self._spans: list[tuple[int, int]] = []  # of numbers: first and last
         self._bodies: set[str] = set()
         self._wanted: dict[str, LinePlace] = {}
         self._policies: set[int] = set()
@@ -161,61 +161,48 @@ class Checking:
     _read_drop = _read_withheld = _read_exempt
 
     def _one(self, found: TrailLine, record: dict[str, Any], kind: str) -> None:
-        self._span(record["n"], record["n"], 1)
+        self._span(record["n"], record["n"])
         self._check.counts[kind] += 1
         self._needs(found, record)
 
-    def _span(self, first: int, last: int, count: int) -> None:
-        """Note that so many numbers are there; what follows on the last ones joins them.
-
-        Raises:
-            ValueError: there are not so many numbers.
-        """
-        if count > last - first + 1:
-            raise ValueError(f"{count} cannot have the numbers from {first} to {last}")
-        if self._spans:
-            before, final, held = self._spans[-1]
-            is_dense = held == final - before + 1 and count == last - first + 1
-            if is_dense and first == final + 1:
-                self._spans[-1] = before, last, held + count
-                return
-        self._spans.append((first, last, count))
+    def _span(self, first: int, last: int) -> None:
+        """Note that these numbers are there; what follows on the last ones joins them."""
+        if self._spans and first == self._spans[-1][1] + 1:
+            first = self._spans.pop()[0]
+        self._spans.append((first, last))
 
     def _needs(self, found: TrailLine, record: dict[str, Any]) -> None:
         if "p" in record and record["p"] not in self._policies:
             self._check.wrong(f"{found.place}: policy {record['p']} is missing in this segment")
 
     def _read_gap(self, found: TrailLine, record: dict[str, Any]) -> None:
+        first, last = record["from_n"], record["to_n"]
         lost = Counter({kind: record.get(kind, 0) for kind in OUTCOMES})
-        self._span(record["from_n"], record["to_n"], lost.total())
+        if lost.total() != last - first + 1:
+            raise ValueError(f"{lost.total()} cannot have the numbers from {first} to {last}")
+        self._span(first, last)
         self._check.lost += lost
         self._check.missing.append(
             f"{found.place}: {lost.total():,} decisions could not be written, from "
-            f"{record['from_n']} to {record['to_n']} ({record['error']})"
+            f"{first} to {last} ({record['error']})"
         )
 
     def _read_end(self, _: TrailLine, record: dict[str, Any]) -> None:
         self._end = record
 
     def _numbers(self) -> None:
-        """Every number from 1 on has to be there once.
-
-        Where allowed decisions are counted, their numbers lie among others: then only the sum can
-        be checked.
-        """
-        check, spans = self._check, sorted(self._spans)
-        check.last_n = last = max((span[1] for span in spans), default=0)
-        expected = 1
-        if all(count == final - first + 1 for first, final, count in spans):
-            for first, final, _ in spans:
-                if first > expected:
-                    check.wrong(f"the numbers {expected} to {first - 1} are missing")
-                elif first < expected:
-                    check.wrong(f"the number {first} is there twice")
-                expected = final + 1
-        held = sum(count for *_, count in spans)
-        if held != last:
-            check.wrong(f"{last:,} decisions were numbered, and {held:,} are there")
+        """Every number from 1 on has to be there once."""
+        check, expected, held = self._check, 1, 0
+        for first, last in sorted(self._spans):
+            if first > expected:
+                check.wrong(f"the numbers {expected} to {first - 1} are missing")
+            elif first < expected:
+                check.wrong(f"the number {first} is there twice")
+            expected = last + 1
+            held += last - first + 1
+            check.last_n = max(check.last_n, last)
+        if held != check.last_n:
+            check.wrong(f"{check.last_n:,} decisions were numbered, and {held:,} are there")
 
     def _ending(self) -> None:
         check, end = self._check, self._end

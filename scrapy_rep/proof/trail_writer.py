@@ -45,10 +45,10 @@ class Gap:
     to_at: float = 0.0
     counts: Counter[str] = field(default_factory=Counter)
 
-    def add(self, n: int, at: float, counts: Mapping[str, int], first_n: int) -> None:
-        """Count more; `n` is the number of the last, `first_n` that of the first."""
+    def add(self, first_n: int, last_n: int, at: float, counts: Mapping[str, int]) -> None:
+        """Count more, with the numbers of the first and the last."""
         self.from_n = min(self.from_n or first_n, first_n)
-        self.to_n, self.to_at = max(self.to_n, n), at
+        self.to_n, self.to_at = max(self.to_n, last_n), at
         self.counts.update(counts)
 
     def line(self) -> str:
@@ -98,6 +98,7 @@ class TrailWriter(Spool):
         self._clock = clock
         self.counts: Counter[str] = Counter()
         self.gap_count = 0
+        self._in_gaps: Counter[str] = Counter()
         self._last_n = 0
         self._gap: Gap | None = None
         self._marked: tuple[SpoolFile | None, int, float] = None, 0, 0.0
@@ -120,6 +121,7 @@ class TrailWriter(Spool):
         if self._gap is not None:
             if self._gap.counts:
                 self._append_lines(self._gap.line())
+                self._in_gaps.update(self._gap.counts)
             self._gap = None
         marked_file, marked_records, marked_at = self._marked
         if file is not marked_file:
@@ -127,30 +129,27 @@ class TrailWriter(Spool):
         elif file.records - marked_records >= _MARK_RECORDS or at >= marked_at + _MARK_SECONDS:
             self._mark(file, at)
 
-    def put(
-        self, text: str, at: float, n: int = 0, kind: str = "", *, count: int = 1, first_n: int = 0
-    ) -> bool:
+    def put(self, text: str, at: float, n: int = 0, kind: str = "") -> bool:
         """Write records that belong together; False if they could not be written.
 
-        `n` and `kind` are those of the numbered record among them, if there is one. A record that
-        stands for several has the number of the last, `first_n` of the first, and their count.
+        `n` and `kind` are those of the numbered record among them, if there is one.
         """
         try:
             self._append_lines(text)
         except OSError as error:
             self._begin_gap(str(error), at)
-            self.lose(n, kind, at, count=count, first_n=first_n)
+            self.lose(n, kind, at)
             return False
         if n:
-            self.counts[kind] += count
-            self._last_n = max(self._last_n, n)
+            self.counts[kind] += 1
+            self._last_n = n
         return True
 
-    def lose(self, n: int, kind: str, at: float, *, count: int = 1, first_n: int = 0) -> None:
+    def lose(self, n: int, kind: str, at: float) -> None:
         """Count a record that cannot be written."""
         gap = self._gap or self._begin_gap("the trail was closed", at)
         if n:
-            gap.add(n, at, {kind: count}, first_n or n)
+            gap.add(n, n, at, {kind: 1})
 
     def _append_lines(self, text: str) -> None:
         self._append(text.encode("ascii"), text.count("\n"))
@@ -183,7 +182,8 @@ class TrailWriter(Spool):
         self._finished = []
         gap = self._begin_gap("the folder vanished, or was replaced", at)
         if self._last_n:
-            gap.add(self._last_n, at, self.counts, 1)
+            gap.add(1, self._last_n, at, self.counts + self._in_gaps)
+        self._in_gaps.clear()
         self.counts.clear()
 
     def _finish(self) -> None:

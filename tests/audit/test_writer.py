@@ -113,6 +113,18 @@ def test_a_folder_that_vanishes(
     assert any("vanished" in lack for lack in found.missing)
 
 
+def test_a_folder_that_vanishes_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the first gap told of is lost with the folder, and told again."""
+    monkeypatch.setattr(spool, "LOOK_SECONDS", 0.0)
+    crawl = Judged(tmp_path)
+    crawl.know("a.example")
+    for _ in range(2):
+        crawl.judge(URLS[:5])
+        shutil.rmtree(crawl.folder)
+    crawl.judge(URLS[:3])
+    assert assert_all_are_told_of(crawl.end(), 13).lost.total() == 10
+
+
 def test_a_folder_that_vanishes_just_before_the_end(tmp_path: Path) -> None:
     """And since the last look at it: the trail says what it has lost."""
     crawl = Judged(tmp_path)

@@ -33,7 +33,6 @@ _TEXT_CHARACTERS = 200  # of what sites wrote, or spiders asked for
 _URI_CHARACTERS = 160
 _KINDS = 1000  # of decisions; those of a crawl are some dozens
 _GAPS = 10_000
-_MOST = 1 << 53  # of decisions that one record counts
 _LETS_OUT = frozenset({"passed", "would-drop", "slipped"})
 _OUTCOMES = _LETS_OUT | {"dropped", "aborted"}
 _WENT_ON = {"would-drop": "dry-run", "slipped": "slipped", "passed": "passed"}
@@ -77,7 +76,6 @@ class RunCounts:
     last_p: int = 0
     ignores_excess: bool = False
     most_seconds: float = MOST_SECONDS
-    last_at: float | None = None
     ended_at: float | None = None
     end: Record | None = None
     uncounted: Counter[str] = field(default_factory=Counter)
@@ -117,11 +115,8 @@ class Counting:
         settings = record.get("settings") or {}
         run.ignores_excess = settings.get("REP_CRAWL_DELAY_EXCESS") == "ignore"
         run.most_seconds = float(settings.get("REP_CRAWL_DELAY_MAX_SECONDS", MOST_SECONDS))
-        if "at" not in record:
-            return
-        run.last_at = float(record["at"])
-        if not run.began_at:
-            run.began_at = run.last_at - 1.0  # the first fetch may begin before the trail
+        if "at" in record and not run.began_at:
+            run.began_at = float(record["at"]) - 1.0  # the first fetch may begin before the trail
 
     def _hear_policy(self, run: RunCounts, record: Record) -> None:
         hops, source = record.get("hops") or (), _text(record.get("source", ""))[:_URI_CHARACTERS]
@@ -150,36 +145,28 @@ class Counting:
         self.origins.of(_text(record["origin"])).requests += len(asked)
 
     def _hear_decision(self, run: RunCounts, record: Record) -> None:
-        at = run.last_at = float(record["at"])
-        self._decide(run, record, 1, at)
-
-    def _hear_count(self, run: RunCounts, record: Record) -> None:
-        self._decide(run, record, int(record["count"]), run.last_at or 0.0)
-
-    def _decide(self, run: RunCounts, record: Record, count: int, at: float) -> None:
+        at = float(record["at"])
         allowed, reason = record["allowed"], _text(record["reason"])
         outcome = str(record.get("outcome", "passed"))
         if outcome not in _OUTCOMES:
             raise ValueError("it is not known what came of it")
-        if not 0 < count <= _MOST:
-            raise ValueError(f"{count} is no count")
         is_again = record.get("by") == AGAIN  # it was counted before, as allowed
         place = ALLOWED if allowed else WENT_ON if outcome in _LETS_OUT else HELD_BACK
         moment = self.timeline.at(at)
-        moment[place] += 0 if is_again and allowed else count
+        moment[place] += not (is_again and allowed)
         key = (outcome, allowed, reason, _text(record.get("by", "request")))
         if key not in self.decided and len(self.decided) >= _KINDS:
             key = (outcome, allowed, OTHERS, OTHERS)
-        self.decided[key] += count
+        self.decided[key] += 1
         url = _text(record.get("url", ""))
         known = run.policies.get(record.get("p"))
         name = known.origin if known is not None else origin_of(url)
         origin = self.origins.of(name)
-        origin.judged += 0 if is_again else count
-        origin.held_back += count * (place == HELD_BACK)
-        origin.went_on += count * (place == WENT_ON)
+        origin.judged += not is_again
+        origin.held_back += place == HELD_BACK
+        origin.went_on += place == WENT_ON
         if known is not None:
-            self._age(origin, known, record, moment, count)
+            self._age(origin, known, record, moment)
         delay = None if known is None else known.crawl_delay
         for why, is_so in (
             (_WENT_ON.get(outcome, ""), place == WENT_ON),
@@ -187,38 +174,33 @@ class Counting:
             ("overridden", allowed and reason == _OVERRIDDEN),
         ):
             if is_so:
-                self.exemptions.of(why, name).add(url, count)
+                self.exemptions.of(why, name).add(url)
         if "line" in record:
             rule, group = _text(record["rule"]), _text(record.get("group", ""))
-            self.rules.of(name, record["line"], rule, group, allowed).add(url, count)
+            self.rules.of(name, record["line"], rule, group, allowed).add(url)
 
-    def _age(
-        self, origin: OriginFacts, known: Known, record: Record, moment: list[int], count: int
-    ) -> None:
+    def _age(self, origin: OriginFacts, known: Known, record: Record, moment: list[int]) -> None:
         if known.is_stale:
-            moment[STALE] += count
-            origin.stale += count
-            self.stale += count
-        if known.fetched_at is not None and "at" in record:
+            moment[STALE] += 1
+            origin.stale += 1
+            self.stale += 1
+        if known.fetched_at is not None:
             age = round(max(0.0, float(record["at"]) - known.fetched_at), 3)
             origin.age_seconds = max(origin.age_seconds or 0.0, age)
 
-    def _hear_exempt(self, run: RunCounts, record: Record) -> None:
-        at = run.last_at = float(record["at"])
+    def _hear_exempt(self, _: RunCounts, record: Record) -> None:
         why, url = _text(record["why"]), _text(record["url"])
-        self.timeline.at(at)[EXEMPT] += 1
+        self.timeline.at(float(record["at"]))[EXEMPT] += 1
         self.exempt.add(why)
         name = origin_of(url)
         self.exemptions.of(why, name).add(url)
         if name.startswith("http"):
             self.origins.of(name).exempt += 1
 
-    def _hear_drop(self, run: RunCounts, record: Record) -> None:
-        run.last_at = float(record["at"])
+    def _hear_drop(self, _run: RunCounts, _record: Record) -> None:
         self.dropped_later += 1
 
-    def _hear_withheld(self, run: RunCounts, record: Record) -> None:
-        run.last_at = float(record["at"])
+    def _hear_withheld(self, _: RunCounts, record: Record) -> None:
         because = record["because"]
         told = because.get("name") or "", because.get("text") or ""
         key = map(_text, (record["what"], *told, record["outcome"]))
@@ -233,8 +215,6 @@ class Counting:
 
     def _hear_gap(self, run: RunCounts, record: Record) -> None:
         count = sum(int(record.get(kind, 0)) for kind in records.OUTCOMES)
-        if not 0 <= count <= _MOST:
-            raise ValueError(f"{count} is no count")
         self.lost += count
         self.gap_count += 1
         if len(self.gaps) < _GAPS:

@@ -126,9 +126,9 @@ class Sampled(Counted):
 
     sample = "url"  # the name of the field
 
-    def add(self, url: str, count: int = 1) -> None:
-        """Count more."""
-        self.count += count
+    def add(self, url: str) -> None:
+        """Count one more."""
+        self.count += 1
         held = getattr(self, self.sample)
         if url and (not held or url < held):
             setattr(self, self.sample, url)
