@@ -91,8 +91,7 @@ class RepCommand(ScrapyCommand):
             below = chosen.add_parser(name, help=summary, formatter_class=_Help)
             below.fill = partial(self._fill, name)
             below.set_defaults(**{_PARSER: below})
-        # Scrapy reads these even where no subcommand is given.
-        parser.set_defaults(**_SCRAPYS, **{_PARSER: parser})
+        parser.set_defaults(**{_PARSER: parser})
 
     def _fill(self, name: str, parser: ArgumentParser) -> None:
         from .running import add_options
@@ -126,12 +125,3 @@ class RepCommand(ScrapyCommand):
 
 
 _PARSER, _RUN = "_parser", "_run"
-_SCRAPYS: dict[str, Any] = {
-    "logfile": None,
-    "loglevel": None,
-    "nolog": False,
-    "profile": None,
-    "pidfile": None,
-    "set": [],
-    "pdb": False,
-}

@@ -24,7 +24,8 @@ from scrapy_rep.proof.report.report_making import report_of, trails_at
 from scrapy_rep.proof.report.verdict_words import BAD, NOTE, verdict
 from scrapy_rep.proof.trail_reading import TrailError
 
-from .running import FOUND, OK, UNSETTLED, Call, CommandError, unreadable
+from .inputs import put
+from .running import FOUND, OK, UNSETTLED, Call, CommandError
 from .terminal import safe
 
 OPTIONS = """
@@ -49,13 +50,9 @@ def run(call: Call) -> int:
     except TrailError as error:
         raise CommandError(str(error)) from error
     if output:
-        from scrapy_rep.proof.html_page import write
         from scrapy_rep.proof.report.report_page import page
 
-        try:
-            write(Path(output), page(report))
-        except OSError as error:
-            raise unreadable(output, error) from error
+        put(Path(output), page(report).encode())
     if call.is_json:
         call.row(report.as_dict())
         return _STATUSES[report.state]

@@ -19,8 +19,6 @@ from typing import IO, Any
 from .spool import MANIFEST
 
 _MANIFEST_OCTETS = 1 << 24
-_PIECE_OCTETS = 1 << 20
-_DIGEST_OCTETS = 1 << 30  # a manifest that is longer is none, and has no digest: that takes hours
 
 
 def opened(path: Path) -> IO[bytes]:
@@ -35,31 +33,23 @@ def opened(path: Path) -> IO[bytes]:
 
 
 def manifest_in(
-    folder: Path, is_manifest: Callable[[object], bool], most_octets: int = _MANIFEST_OCTETS
+    folder: Path, is_manifest: Callable[[object], bool]
 ) -> tuple[dict[str, Any] | None, str]:
     """A manifest, None if there is none that can be read; and the SHA-256 of its file, in hex.
 
-    No more is kept of a file than the most octets that a manifest may have.
+    A file that is far too long is none, and has no digest.
     """
     try:
         with opened(folder / MANIFEST) as file:
-            octets = file.read(most_octets)
-            digest = sha256(octets)
-            length = len(octets)
-            while more := file.read(_PIECE_OCTETS):  # of something else, which is far too long
-                digest.update(more)
-                length += len(more)
-                if length > _DIGEST_OCTETS:
-                    return None, ""
+            octets = file.read(_MANIFEST_OCTETS + 1)
     except OSError:
         return None, ""
-    if length > most_octets:
-        return None, digest.hexdigest()
+    if len(octets) > _MANIFEST_OCTETS:
+        return None, ""
+    found = None
     with suppress(ValueError, RecursionError):
         found = json.loads(octets)
-        if is_manifest(found):
-            return found, digest.hexdigest()
-    return None, digest.hexdigest()
+    return found if is_manifest(found) else None, sha256(octets).hexdigest()
 
 
 _PROBLEMS_SHOWN = 1000
