@@ -35,10 +35,8 @@ from typing import Any
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import run_in_thread
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import DeferredSemaphore
 
-from scrapy_rep.engine.loops import as_they_come, sleep
+from scrapy_rep.engine.loops import Places, as_they_come, sleep
 from scrapy_rep.engine.state import is_closing, is_running
 from scrapy_rep.fetch.chosen_store import kind_of
 from scrapy_rep.middleware import policies_of, policy_for
@@ -307,7 +305,8 @@ class Addresses:
     def __init__(self, limit: int) -> None:
         """Take how many at a time; 0 for any number, without looking."""
         self._limit = limit
-        self._places: dict[str, tuple[DeferredSemaphore, Counter[str]]] = {}
+        self._places: dict[str, Places] = {}
+        self._users: Counter[str] = Counter()
 
     @asynccontextmanager
     async def place_for(self, host: str) -> AsyncIterator[None]:
@@ -316,18 +315,14 @@ class Addresses:
             yield
             return
         address = await _address_of(host)
-        places, users = self._places.setdefault(
-            address, (DeferredSemaphore(self._limit), Counter())
-        )
-        users[address] += 1
-        await maybe_deferred_to_future(places.acquire())
+        self._users[address] += 1
         try:
-            yield
+            async with self._places.setdefault(address, Places(self._limit)).one():
+                yield
         finally:
-            places.release()
-            users[address] -= 1
-            if not users[address]:
-                del self._places[address]
+            self._users[address] -= 1
+            if not self._users[address]:
+                del self._places[address], self._users[address]
 
 
 async def _address_of(host: str) -> str:

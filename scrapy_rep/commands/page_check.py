@@ -154,8 +154,7 @@ def _show_rules(response: Response, agents: Sequence[Agent], call: Call) -> None
 
 def _fields(response: Response) -> Iterator[str]:
     """The lines of fields that speak of rules or use, as they were sent."""
-    found = {**page_html.page_fields_of(response), **page_html.usage_fields_of(response)}
-    for name, lines in found.items():
+    for name, lines in page_html.fields_of(response).items():
         for line in lines:
             yield f"{name}: {excerpt(line)}"
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 from weakref import WeakSet
 
-from scrapy.http import Headers, HtmlResponse, Response, TextResponse
+from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.utils.response import get_base_url
 from w3lib.url import safe_url_string
 
+from scrapy_rep.protocol.access.origin import Origin, origin_of
+from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.page.page_elements import Meta, PageLink
 from scrapy_rep.protocol.page.rules import ROBOTS_TAG, X_ROBOTS_TAG
 from scrapy_rep.protocol.usage.usage_answers import USAGE_FIELDS
@@ -36,18 +38,21 @@ _HTML_SPACE = " \t\n\r\f"
 _unreadable: WeakSet[Response] = WeakSet()
 
 
-def page_fields_of(response: Response) -> dict[str, list[bytes]]:
-    """The lines of the fields that hold page rules, in order, by name in lower case."""
-    return _lines_of(response.headers, (X_ROBOTS_TAG, ROBOTS_TAG))
+FIELDS = (X_ROBOTS_TAG, ROBOTS_TAG, *USAGE_FIELDS)
+"""The fields that hold page rules or preferences, in lower case."""
 
 
-def usage_fields_of(response: Response) -> dict[str, list[bytes]]:
-    """The lines of the fields that hold preferences, in the same way."""
-    return _lines_of(response.headers, USAGE_FIELDS)
+def fields_of(response: Response) -> dict[str, list[bytes]]:
+    """The lines of `FIELDS`, in order, by name."""
+    return {name: lines for name in FIELDS if (lines := response.headers.getlist(name))}
 
 
-def _lines_of(headers: Headers, names: Sequence[str]) -> dict[str, list[bytes]]:
-    return {name: lines for name in names if (lines := headers.getlist(name))}
+def origin_of_page(response: Response) -> Origin | None:
+    """The origin of a response; None if robots.txt does not govern its URL."""
+    try:
+        return origin_of(response.url)
+    except InvalidUri:
+        return None
 
 
 def is_image(response: Response) -> bool:

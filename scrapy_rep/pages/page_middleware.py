@@ -46,7 +46,11 @@ class RepPageMiddleware(BaseSpiderMiddleware):
         self._decisions = Decisions.of(crawler, settings)
         self._crawl = PageCrawl(crawler, settings, self._decisions)
         self._decisions.enter(witness_of(crawler, settings))
-        self._withholding = _withholding_of(settings, self._decisions, self._journal)
+        self._withholding: Withholding | None = None
+        if settings.page_obey or settings.uses or settings.item_field:
+            from .withholding import Withholding  # few crawls withhold anything, and load it
+
+            self._withholding = Withholding(settings, self._decisions, self._journal)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
@@ -93,14 +97,3 @@ def _forget(request: Request) -> None:
     if meta:
         meta.pop(PAGE, None)
         meta.pop(USAGE, None)
-
-
-def _withholding_of(
-    settings: RepSettings, decisions: Decisions, journal: Journal
-) -> Withholding | None:
-    """What decides what is withheld; None where nothing is read of pages."""
-    if not settings.page_obey and not settings.uses and not settings.item_field:
-        return None
-    from .withholding import Withholding  # most crawls withhold nothing, and need not load it
-
-    return Withholding(settings, decisions, journal)

@@ -17,14 +17,11 @@ from scrapy.http import Response
 
 from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.policy import Policy
-from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.errors import InvalidUri
-from scrapy_rep.protocol.page.page_elements import Meta, PageLink, refused_urls, relations
+from scrapy_rep.protocol.page.page_elements import Meta, refused_urls
 from scrapy_rep.protocol.page.rules import PageRules, page_rules_of
 from scrapy_rep.protocol.tokens import ProductTokens
 from scrapy_rep.protocol.usage.categories import NO_TOKENS, TDMREP_PATH, UsageTokens
-from scrapy_rep.protocol.usage.licences import LICENCE
 from scrapy_rep.protocol.usage.preference import UsagePreferences
 from scrapy_rep.protocol.usage.tdmrep import TdmFile
 from scrapy_rep.protocol.usage.usage_answers import Answer, usage_of_answer
@@ -51,11 +48,10 @@ class Speaking(Protocol):
 class _Reading:
     """What is read of one response, none of which holds the response."""
 
-    __slots__ = ("links", "metas", "refused", "rules")
+    __slots__ = ("metas", "refused", "rules")
 
     def __init__(self) -> None:
         self.metas: list[Meta] | None = None
-        self.links: list[PageLink] | None = None
         self.rules: dict[Any, PageRules] = {}
         self.refused: frozenset[str] | None = None
 
@@ -91,7 +87,7 @@ def page_rules(
     rules = reading.rules.get(key)
     if rules is None:
         rules = page_rules_of(
-            page_html.page_fields_of(response),
+            page_html.fields_of(response),
             _metas(response, reading),
             tokens,
             only_head=only_head,
@@ -142,9 +138,9 @@ def usage_of(
     reading = _reading_of(response)
     answer = Answer(
         url=response.url,
-        fields=page_html.usage_fields_of(response),
+        fields=page_html.fields_of(response),
         metas=_metas(response, reading),
-        links=_links(response, reading),
+        links=page_html.link_elements_of(response),
         base_url=page_html.base_url_of(response),
         is_image=page_html.is_image(response),
     )
@@ -188,12 +184,11 @@ def _policy_then(response: Response) -> Policy | None:
 
 async def _policy_now(response: Response) -> Policy | None:
     """The policy of a response whose request another component replaced after it was judged."""
-    origin = _origin_of(response)
+    origin = page_html.origin_of_page(response)
     if origin is None or response.request is None or is_exempt(response.request):
         return None
-    for judge in _judges_of(response):
-        return await judge.policy_for(origin)
-    return None
+    judge = next(iter(_judges_of(response)), None)
+    return None if judge is None else await judge.policy_for(origin)
 
 
 def _judges_of(response: Response) -> list[RepMiddleware]:
@@ -201,13 +196,6 @@ def _judges_of(response: Response) -> list[RepMiddleware]:
         crawl.crawler.get_downloader_middleware(RepMiddleware) for crawl in crawls_of(response)
     )
     return [judge for judge in found if judge is not None]
-
-
-def _origin_of(response: Response) -> Origin | None:
-    try:
-        return origin_of(response.url)
-    except InvalidUri:
-        return None
 
 
 def refused_links(response: Response) -> frozenset[str]:
@@ -230,14 +218,6 @@ def _metas(response: Response, reading: _Reading) -> list[Meta]:
     if reading.metas is None:
         reading.metas = page_html.metas_of(response)
     return reading.metas
-
-
-def _links(response: Response, reading: _Reading) -> list[PageLink]:
-    if reading.links is None:
-        reading.links = [
-            link for link in page_html.link_elements_of(response) if LICENCE in relations(link.rel)
-        ]
-    return reading.links
 
 
 def _usage_tokens_of(response: Response) -> UsageTokens:

@@ -92,15 +92,13 @@ class Reservations:
         if origin.scheme not in _SCHEMES or is_ignored:
             return
         found, now = self._kept.get(origin), time.time()
+        is_busy = self._work.is_under_way(origin) or is_closing(self._crawler)
         work = partial(self._settle, policy, request)
         if found is None or now >= found.usable_until:
             found = await self._work.result(origin, partial(work, is_refresh=False))
-        elif now >= found.due_at and not self._is_busy(origin):
+        elif now >= found.due_at and not is_busy:
             self._work.start(origin, work(is_refresh=True))
         policy.tdmrep = found
-
-    def _is_busy(self, origin: Origin) -> bool:
-        return self._work.is_under_way(origin) or is_closing(self._crawler)
 
     async def _settle(self, policy: Policy, request: Request | None, *, is_refresh: bool) -> None:
         """Learn what the file says, keep it, and give it to all who wait. Does not raise."""

@@ -10,8 +10,6 @@ from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_rep import stats
-from scrapy_rep.protocol.access.origin import origin_of
-from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.fields.remarks import Source
 from scrapy_rep.protocol.page.rule_words import REL_NOFOLLOW
 from scrapy_rep.protocol.page.rules import PageRule, PageRules
@@ -19,7 +17,7 @@ from scrapy_rep.protocol.usage.categories import CATEGORIES
 from scrapy_rep.protocol.usage.preference import Preference, Statement, UsagePreferences
 from scrapy_rep.signals import DONT_OBEY_PAGE_RULES, PAGE, USAGE
 
-from .page_html import is_unreadable, without_fragment
+from .page_html import is_unreadable, origin_of_page, without_fragment
 from .readings import page_rules, refused_links, usage_as_known
 
 if TYPE_CHECKING:
@@ -77,10 +75,7 @@ class Withholding:
 
     def _governs(self, response: Response) -> bool:
         """Whether pages of this host are obeyed: those that `REP_OVERRIDES` ignores are not."""
-        try:
-            origin = origin_of(response.url)
-        except InvalidUri:
-            return True
+        origin = origin_of_page(response)
         override = None if origin is None else self._settings.overrides.match(origin)
         return override is None or not override.ignore
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from scrapy_rep.protocol.verdict import Verdict
@@ -47,24 +48,17 @@ async def pause_requests(page: Any, refusal: Refusal, stopped: Callable[[Verdict
     await session.send("Fetch.enable", {"patterns": [{"urlPattern": "*"}]})
 
 
+@dataclass(eq=False)
 class _Paused:
     """The requests of one page."""
 
-    def __init__(
-        self,
-        session: Any,
-        main_frame: str,
-        bypassing: asyncio.Future[Any],
-        refusal: Refusal,
-        stopped: Callable[[Verdict], None],
-    ) -> None:
-        self._session = session
-        self._main_frame = main_frame
-        self._bypassing = bypassing
-        self._refusal = refusal
-        self._stopped = stopped
-        self._routed: dict[str, None] = {}
-        self._tasks: set[asyncio.Future[None]] = set()
+    _session: Any
+    _main_frame: str
+    _bypassing: asyncio.Future[Any]
+    _refusal: Refusal
+    _stopped: Callable[[Verdict], None]
+    _routed: dict[str, None] = field(default_factory=dict)
+    _tasks: set[asyncio.Future[None]] = field(default_factory=set)
 
     def take(self, event: dict[str, Any]) -> None:
         """Take a request that is paused."""
