@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -170,21 +171,15 @@ class _Looker:
         Raises:
             LinkDownError: Redis can't be reached.
         """
-        loop = asyncio.get_running_loop()
-        patience = loop.time() + _PATIENCE_SECONDS
-        while (error := await self._failed()) is not None:
-            if loop.time() > patience:
-                raise error
-            await asyncio.sleep(_RETRY_SECONDS)
-
-    async def _failed(self) -> LinkDownError | None:
-        """Look; the error if Redis can't be reached."""
-        try:
-            for crawl in self._crawls:
-                self._before[crawl] = await self._totals(crawl)
-        except LinkDownError as error:
-            return error
-        return None
+        patience = time.monotonic() + _PATIENCE_SECONDS
+        while len(self._before) < len(self._crawls):
+            try:
+                for crawl in self._crawls:
+                    self._before[crawl] = await self._totals(crawl)
+            except LinkDownError:  # noqa: PERF203 - for a second at most
+                if time.monotonic() > patience:
+                    raise
+                await asyncio.sleep(_RETRY_SECONDS)
 
     async def once(self) -> int:
         """Show how things stand."""

@@ -47,12 +47,9 @@ def effect_findings(outlined: Outline) -> Iterator[Finding]:
     budget = StepBudget(BUDGET_STEPS)
     by_number = {line.number: line for line in outlined.lines}
     merges = _merges(outlined, budget)
-    for line_findings in (
-        _needless_findings(merges, by_number, budget),
-        _order_findings(outlined, budget),
-        _blocked_uris(outlined, merges, budget),
-    ):
-        yield from line_findings
+    yield from _needless_findings(merges, by_number, budget)
+    yield from _order_findings(outlined, budget)
+    yield from _blocked_uris(outlined, merges, budget)
     yield from _resources(outlined)
     yield from _like_star(outlined, merges, budget)
     if budget.is_spent:

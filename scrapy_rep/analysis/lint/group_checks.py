@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import islice, pairwise, takewhile
+from operator import attrgetter
 
 from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.findings import Finding, value_finding
@@ -129,26 +132,12 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
 
 def _blank_lines(outlined: Outline, start: int, stop: int) -> Iterator[Finding]:
     """The first blank line between a group's first user-agent line and its first rule."""
-    index = _index_of(outlined, start)
-    previous = start
-    while index < len(outlined.lines) and outlined.lines[index].number <= stop:
-        number = outlined.lines[index].number
+    first = bisect_left(outlined.lines, start, key=attrgetter("number"))
+    numbers = (line.number for line in islice(outlined.lines, first, None))
+    for previous, number in pairwise(takewhile(lambda number: number <= stop, numbers)):
         if number > previous + 1:
             yield Finding(Code.BLANK_LINE_INSIDE, previous + 1)
             return
-        previous = number
-        index += 1
-
-
-def _index_of(outlined: Outline, number: int) -> int:
-    low, high = 0, len(outlined.lines)
-    while low < high:
-        middle = (low + high) // 2
-        if outlined.lines[middle].number < number:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def _coverage_findings(outlined: Outline) -> Iterator[Finding]:

@@ -43,11 +43,7 @@ from scrapy_rep.protocol.lines import (
 from scrapy_rep.protocol.tokens import EVERYONE
 
 from .rivals import Rivals
-
-_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
-_NEEDLESS = re.compile(
-    rb"%(?:2[DEde]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])"  # as `rule_checks` finds them
-)
+from .rule_checks import NEEDLESS_ESCAPE
 
 Rewrite = Callable[[Line], bytes | None]
 
@@ -146,10 +142,8 @@ REWRITES: dict[Code, Rewrite] = {
     Code.FRAGMENT: _before_comment,
     Code.DOLLAR_NOT_LAST: _substitute(rb"\$(?=.)", _escaped),
     Code.NOT_ASCII: lambda line: with_value(line, _substitute_not_ascii(line.value)),
-    Code.NEEDLESS_ESCAPE: _substitute(
-        _NEEDLESS.pattern, lambda escape: bytes([int(escape[1:], 16)])
-    ),
-    Code.LOWER_CASE_ESCAPE: _substitute(_ESCAPE.pattern, bytes.upper),
+    Code.NEEDLESS_ESCAPE: _substitute(NEEDLESS_ESCAPE, lambda escape: bytes([int(escape[1:], 16)])),
+    Code.LOWER_CASE_ESCAPE: _substitute(rb"%[0-9A-Fa-f]{2}", bytes.upper),
     Code.CRAWL_DELAY_COMMA: lambda line: with_value(line, line.value.replace(b",", b".", 1)),
 }
 """By code: what keeps the meaning of the line, whatever else is in the file."""

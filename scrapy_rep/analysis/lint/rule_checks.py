@@ -10,6 +10,9 @@ from scrapy_rep.analysis.findings import MOST_WILDCARDS, Finding, value_finding
 from scrapy_rep.analysis.outline import Block, Line, Outline
 from scrapy_rep.protocol.lines import RULES, Kind
 
+NEEDLESS_ESCAPE = rb"%(?:2[DEde]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])"
+"""Escapes of what stands for itself."""
+
 _YANDEX_OCTETS = 1024
 _URL = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://|//[^/][^/.]*\.[^/]+/")
 _SEVERAL = re.compile(rb"(?<![\s,])[\s,]+(?:/|\*/|https?:)")
@@ -37,11 +40,7 @@ _VALUE_CHECKS: tuple[tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]]
     (13, Code.CONTROL_CHARACTER, _search(rb"[\x01-\x08\x0e-\x1f\x7f]+")),
     (7, Code.REPEATED_STAR, _search(rb"\*\*+")),
     (7, Code.TRAILING_STAR, _search(rb"(?<=.)\*$")),
-    (
-        8,
-        Code.NEEDLESS_ESCAPE,
-        _search(rb"%(?:2[DEde]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])"),
-    ),
+    (8, Code.NEEDLESS_ESCAPE, _search(NEEDLESS_ESCAPE)),
     (9, Code.LOWER_CASE_ESCAPE, _search(rb"%(?:[89A-Fa-f][a-f]|[a-f][0-9A-Fa-f])")),
     (10, Code.LEADING_STAR, re.compile(rb"\*(?=.)").match),
     (11, Code.ESCAPED_SLASH, re.compile(rb"[^?]*?(%2[Ff]|%3[Ff])").match),
