@@ -35,7 +35,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(scrapy|twisted|collections|concurrent|pathlib|typing|datetime|enum)\..*"),
     ("py:.*", r"scrapy_rep\.protocol\.text\.Text"),
     # Types of values that users are given, or give, without naming them.
-    ("py:.*", r"scrapy_rep\.(analysis\.mending\.Mend|pages\.readings\.Speaking)"),
+    ("py:.*", r"scrapy_rep\.analysis\.mending\.Mend"),
     ("py:.*", r"scrapy_rep\.protocol\.access\.events\.Failure"),
     ("py:.*", r"scrapy_rep\.protocol\.fields\.sources\.Problem"),
     (

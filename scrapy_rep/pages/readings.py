@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urljoin
 from weakref import WeakKeyDictionary
 
@@ -17,7 +17,7 @@ from scrapy.http import Response
 
 from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.policy import Policy
-from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.page.page_elements import Meta, refused_urls
 from scrapy_rep.protocol.page.rules import PageRules, page_rules_of
 from scrapy_rep.protocol.tokens import ProductTokens
@@ -34,15 +34,6 @@ HEAD = "head"
 """The scope by which elements outside of the head are ignored."""
 
 _RULES_KEPT = 8
-
-
-class Speaking(Protocol):
-    """A robots.txt or a policy, which tells what it says about a URL."""
-
-    def usage(
-        self, url: str, product_tokens: ProductTokens = ..., usage_tokens: UsageTokens = ...
-    ) -> UsagePreferences:
-        """What it says."""
 
 
 class _Reading:
@@ -103,7 +94,7 @@ def page_rules(
 
 def usage_of(
     response: Response,
-    robots_txt: Speaking | bytes | None = None,
+    robots_txt: RobotsTxt | Policy | bytes | None = None,
     *,
     tdmrep: bytes | None = None,
     product_tokens: ProductTokens | None = None,

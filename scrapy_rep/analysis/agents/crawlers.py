@@ -29,7 +29,6 @@ class Crawler:
         by: whose word that is: ``operator``, ``list``, ``memory``.
         seen: when that was read; ``undated``, or empty.
         is_user_triggered: whether it fetches because a person asked.
-        is_policy_token: whether it is never in a header, and says how others' fetches may be used.
         is_obsolete: whether it is retired or renamed.
         fallback: the token whose group it takes before ``*``; empty if it has none.
         remembered: the fields of this that nobody could look up.
@@ -45,7 +44,6 @@ class Crawler:
     by: str
     seen: str
     is_user_triggered: bool
-    is_policy_token: bool
     is_obsolete: bool
     fallback: str
     remembered: frozenset[str]
@@ -83,7 +81,6 @@ def _crawlers() -> Iterator[Crawler]:
             by,
             seen,
             is_user_triggered="asked" in flags.split(),
-            is_policy_token="policy" in flags.split(),
             is_obsolete="obsolete" in flags.split(),
             fallback=fallback,
             remembered=frozenset(remembered.split()),

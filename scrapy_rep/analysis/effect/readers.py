@@ -87,13 +87,6 @@ class PatternReader:
             self._kept[state, in_query] = steps
         return steps
 
-    def read(self, state: int, symbol: str, *, in_query: bool = False) -> int:
-        """The state behind a symbol."""
-        if state in (0, MATCHED):
-            return state
-        steps = self.steps(state, in_query=in_query)
-        return steps.named.get(symbol, steps.other)
-
     def _settled(self, state: int) -> int:
         return MATCHED if state & self._last and not self.has_end else state
 

@@ -121,14 +121,11 @@ class BrowserJudge:
 
     async def _in_turn(self, origin: Origin, request: Request) -> Verdict | None:
         """The verdict; pages have few robots.txt fetched at a time."""
-        if not self._is_known(origin):
-            async with self._places.one():
-                return await self._judge(request)
-        return await self._judge(request)
-
-    def _is_known(self, origin: Origin) -> bool:
         policies = self._policies
-        return policies.peek(origin, renew=False) is not None or policies.is_asking(origin)
+        if policies.peek(origin, renew=False) is not None or policies.is_asking(origin):
+            return await self._judge(request)
+        async with self._places.one():
+            return await self._judge(request)
 
     async def note_slip(self, url: str, user_agent: str = "") -> None:
         """Judge a request that a browser has sent already, and log it if it was not allowed."""

@@ -14,7 +14,6 @@ Linear in the octets.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source
@@ -30,7 +29,7 @@ _BY_WORD = {
     **dict.fromkeys(("no", "n", "false", "0", "disallow", "deny"), Preference.DISALLOWED),
     "yes": Preference.ALLOWED,
 }
-_PARTS = re.compile(r"[^\s=:,;]+|[=:,;]")
+_PAIR = re.compile(r"([^\s=:,;]+)(?:\s*[=:][\s=:]*([^\s=:,;]+))?")  # a key; perhaps its value
 _USE = "use"
 
 
@@ -68,7 +67,7 @@ class Signals:
 def content_signal(text: str, source: Source, remarks: Remarks) -> Signals:
     """Read a value, without its path; what cannot be read is remarked and says nothing."""
     found = Signals()
-    for key, value in _pairs(text.lower()):
+    for key, value in _PAIR.findall(text.lower()):
         category, preference = _CATEGORIES.get(key), _BY_WORD.get(value)
         if category is not None and preference is not None:
             if found.preferences.get(category) is not Preference.DISALLOWED:
@@ -78,24 +77,3 @@ def content_signal(text: str, source: Source, remarks: Remarks) -> Signals:
         else:
             remarks.add(Problem.UNREADABLE_SIGNAL, source, f"{key}={value}" if value else key)
     return found
-
-
-def _pairs(text: str) -> Iterator[tuple[str, str]]:
-    """Keys with their values; a value is empty where none follows."""
-    key, has_mark = "", False
-    for part in _PARTS.findall(text):
-        if part in "=:":
-            has_mark = bool(key)
-        elif part in ",;":
-            if key:
-                yield key, ""
-            key, has_mark = "", False
-        elif has_mark:
-            yield key, part
-            key, has_mark = "", False
-        else:
-            if key:
-                yield key, ""
-            key = part
-    if key:
-        yield key, ""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
 
 from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source, text_of
@@ -48,10 +47,10 @@ def of_record(value: bytes, robots_txt: str, source: Source, remarks: Remarks) -
 def of_fields(lines: Sequence[bytes], url: str) -> Iterator[Licence]:
     """The licences that Link fields name."""
     for number, line in enumerate(lines, start=1):
-        for link in field_links(text_of(line)):
-            uri = _absolute(url, link.target) if LICENCE in link.relations else ""
+        for target, rels, media_type in field_links(text_of(line)):
+            uri = _absolute(url, target) if LICENCE in rels else ""
             if uri:
-                yield Licence(uri, link.media_type, Source("Link", number))
+                yield Licence(uri, media_type, Source("Link", number))
 
 
 def of_elements(links: Iterable[PageLink], base_url: str) -> Iterator[Licence]:
@@ -76,17 +75,8 @@ def _absolute(base: str, reference: str) -> str:
     return uri if parts.scheme in _SCHEMES and parts.netloc and is_clean else ""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldLink:
-    """One link of the field: its target as written, and its first `rel` and `type`, lower case."""
-
-    target: str
-    relations: tuple[str, ...]
-    media_type: str
-
-
-def field_links(text: str) -> Iterator[FieldLink]:
-    """The links of one line, in order."""
+def field_links(text: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """The links of one line: the target as written, the first `rel` and `type` in lower case."""
     at = 0
     while found := _TARGET.match(text, at):
         parameters: dict[str, str] = {}
@@ -96,8 +86,8 @@ def field_links(text: str) -> Iterator[FieldLink]:
             value = _ESCAPE.sub(r"\1", quoted) if quoted is not None else bare or ""
             parameters.setdefault(name.lower(), value)
             at = parameter.end()
-        relations = tuple(parameters.get("rel", "").lower().split())
-        yield FieldLink(found[1].strip(), relations, parameters.get("type", "").lower())
+        rels = tuple(parameters.get("rel", "").lower().split())
+        yield found[1].strip(), rels, parameters.get("type", "").lower()
         separator = _SEPARATOR.match(text, at)
         if separator is None:
             return

@@ -151,12 +151,12 @@ class FileUsage:
             return
         by_path = []
         for path in paths_of(url):
-            result = matching(records, path)
-            if not result.untried:
-                by_path.append([*_decisive(result.found)])
+            found, untried = matching(records, path)
+            if not untried:
+                by_path.append([*_decisive(found)])
                 continue
             # Any of the rest may be the longest that matches, and silent: no y is certain.
-            every = [one.said for one in (*result.found, *result.untried)]
+            every = [one.said for one in (*found, *untried)]
             places = (s.source for said in every for s in said.statements)
             whole = Source("robots.txt", uri=self.robots_txt)
             remarks.add(Problem.TOO_MUCH_WORK, next(places, whole))

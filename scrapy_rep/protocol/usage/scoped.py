@@ -64,21 +64,13 @@ def paths_of(url: str) -> tuple[str, ...]:
     return (path,) if bare == path else (path, bare)
 
 
-@dataclass(frozen=True, slots=True)
-class Matching(Generic[Said]):
-    """Those of some values that speak of a path.
+def matching(
+    scoped: Iterable[Scoped[Said]], path: str
+) -> tuple[list[Scoped[Said]], list[Scoped[Said]]]:
+    """Those that speak of a path in normal form; and those that were not tried.
 
-    Attributes:
-        found: they, in their order.
-        untried: those that were not tried, since that would take too long.
+    These are the rest, where to try them would take too long.
     """
-
-    found: tuple[Scoped[Said], ...]
-    untried: tuple[Scoped[Said], ...] = ()
-
-
-def matching(scoped: Iterable[Scoped[Said]], path: str) -> Matching[Said]:
-    """Those that speak of a path in normal form."""
     work, found = Work(_STEPS), []
     left: Iterator[Scoped[Said]] = iter(scoped)
     for one in left:
@@ -86,5 +78,5 @@ def matching(scoped: Iterable[Scoped[Said]], path: str) -> Matching[Said]:
             if one.speaks_of(path, work):
                 found.append(one)
         except OutOfWork:  # noqa: PERF203 - once
-            return Matching(tuple(found), (one, *left))
-    return Matching(tuple(found))
+            return found, [one, *left]
+    return found, []

@@ -187,12 +187,12 @@ class Tdmrep:
 def _first(
     rules: Iterable[Scoped[Reservation]], path: str, source: Source, remarks: Remarks
 ) -> Reservation | None:
-    result = matching(rules, path)
-    if result.found:
-        return result.found[0].said
-    if result.untried:
+    found, untried = matching(rules, path)
+    if found:
+        return found[0].said
+    if untried:
         remarks.add(Problem.TOO_MUCH_WORK, source)
-    return next((one.said for one in result.untried if one.said.is_reserved), None)
+    return next((one.said for one in untried if one.said.is_reserved), None)
 
 
 def _file_rules(body: bytes, source: Source, remarks: Remarks) -> list[Scoped[Reservation]]:
