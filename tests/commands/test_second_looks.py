@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep.commands import opinions
-from scrapy_rep.commands.group_rules import ranked
+from scrapy_rep.commands.check import ranked
 from scrapy_rep.commands.opinions import Opinion, Opinions
 from scrapy_rep.protocol.document import parse
 from tests.commands.calling import rep, rep_process
