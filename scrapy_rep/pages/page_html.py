@@ -174,13 +174,9 @@ def _root(response: Response) -> _Element | None:
     return root if hasattr(root, "iter") else None
 
 
-def _is_xml(root: _Element) -> bool:
-    """Whether XHTML was parsed as XML, in which elements have a namespace."""
-    return str(root.tag).startswith("{")
-
-
 def _elements(root: _Element, *tags: str) -> Iterator[_Element]:
-    names = (f"{_XHTML}{tag}" for tag in tags) if _is_xml(root) else tags
+    is_xml = str(root.tag).startswith("{")  # so that XHTML has a namespace
+    names = (f"{_XHTML}{tag}" for tag in tags) if is_xml else tags
     found: Iterator[_Element] = root.iter(*names)
     return found
 
