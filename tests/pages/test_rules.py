@@ -462,8 +462,8 @@ class TestRobotsTag:
     def test_lines(self) -> None:
         rules = self.of("*;noindex", "foobot;nofollow")
         assert [str(rule) for rule in rules.rules] == [
-            "noindex by Robots-Tag 1",
-            "nofollow by Robots-Tag 2",
+            "noindex by Robots-Tag",
+            "nofollow by Robots-Tag",
         ]
 
     def test_lines_are_one_list(self) -> None:

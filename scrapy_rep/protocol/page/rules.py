@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from scrapy_rep.protocol.fields.remarks import (
     Problem,
@@ -238,26 +237,20 @@ class _Reading:
         return True
 
     def robots_tag(self, lines: Sequence[bytes]) -> None:
-        """Take all lines of Robots-Tag, a List; what is none is read like X-Robots-Tag."""
-        source_of = partial(Source, "Robots-Tag")
-        each = [member_list(line) for line in lines]
-        by_line = [members for members in each if members is not None]
-        if len(by_line) < len(each):
-            joined = member_list(b", ".join(filter(None, lines)))
-            by_line = [] if joined is None else [joined]
-        if not by_line or not all(map(_is_agent, (one for some in by_line for one in some))):
+        """Take all lines of Robots-Tag: one List, or what is read like X-Robots-Tag."""
+        value = b", ".join(filter(None, lines))
+        members = member_list(value)
+        if members is None or not all(map(_is_agent, members)):
             for number, line in enumerate(lines, start=1):
-                self.remarks.add(Problem.NO_LIST, source_of(number), line)
-                self.line(source_of(number), text_of(line))
+                source = Source("Robots-Tag", number)
+                self.remarks.add(Problem.NO_LIST, source, line)
+                self.line(source, text_of(line))
             return
-        is_joined = len(by_line) < len(lines)
-        for number, members in enumerate(by_line, start=1):
-            source = source_of(0 if is_joined else number)
-            text = text_of(b", ".join(lines) if is_joined else lines[number - 1])
-            for member in members:
-                if self._names_us(member):
-                    for rule, value in self._parameters(member.parameters, source):
-                        self._take(rule, value, source, text)
+        source, text = Source("Robots-Tag", int(len(lines) == 1)), text_of(value)
+        for member in members:
+            if self._names_us(member):
+                for rule, found in self._parameters(member.parameters, source):
+                    self._take(rule, found, source, text)
 
     def _names_us(self, member: Member) -> bool:
         items = member.items if isinstance(member, InnerList) else (member,)
