@@ -30,9 +30,6 @@ from scrapy_rep.signals import is_exempt
 from . import page_html
 from .page_crawls import crawls_of, tokens_of
 
-HEAD = "head"
-"""The scope by which elements outside of the head are ignored."""
-
 _RULES_KEPT = 8
 
 
@@ -71,7 +68,7 @@ def page_rules(
     """
     given = tokens_of(response) if product_tokens is None else product_tokens
     tokens = given if isinstance(given, str) else tuple(given)
-    only_head = meta == HEAD
+    only_head = meta == "head"
     reading = _reading_of(response)
     key = tokens, only_head
     read_at = time.time() if now is None else now

@@ -278,6 +278,7 @@ class Trail:
 
     def _policy_record(self, policy: Policy, p: int) -> dict[str, Any]:
         result, outage = policy.access_result, policy.outage
+        parser = self._crawler.settings.get("ROBOTSTXT_PARSER")
         return {
             "t": records.POLICY,
             "p": p,
@@ -296,7 +297,7 @@ class Trail:
             "content_type": policy.content_type or None,
             **{name.replace("-", "_"): value for name, value in policy.headers.items()},
             "crawl_delay": policy.asked_of().crawl_delay,
-            "parser": None if policy.is_read_by_us else str(self._parser),
+            "parser": None if policy.is_read_by_us else str(parser),
             "outage": None
             if outage is None
             else {
@@ -305,10 +306,6 @@ class Trail:
                 "count": outage.count,
             },
         }
-
-    @property
-    def _parser(self) -> Any:
-        return self._crawler.settings.get("ROBOTSTXT_PARSER")
 
     def _hops(self, steps: Iterable[Step]) -> list[dict[str, Any]]:
         found = []

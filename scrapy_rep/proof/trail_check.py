@@ -163,17 +163,14 @@ class Checking:
     def _one(self, found: TrailLine, record: dict[str, Any], kind: str) -> None:
         self._span(record["n"], record["n"])
         self._check.counts[kind] += 1
-        self._needs(found, record)
+        if "p" in record and record["p"] not in self._policies:
+            self._check.wrong(f"{found.place}: policy {record['p']} is missing in this segment")
 
     def _span(self, first: int, last: int) -> None:
         """Note that these numbers are there; what follows on the last ones joins them."""
         if self._spans and first == self._spans[-1][1] + 1:
             first = self._spans.pop()[0]
         self._spans.append((first, last))
-
-    def _needs(self, found: TrailLine, record: dict[str, Any]) -> None:
-        if "p" in record and record["p"] not in self._policies:
-            self._check.wrong(f"{found.place}: policy {record['p']} is missing in this segment")
 
     def _read_gap(self, found: TrailLine, record: dict[str, Any]) -> None:
         first, last = record["from_n"], record["to_n"]

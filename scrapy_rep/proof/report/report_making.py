@@ -31,6 +31,7 @@ _SCRAPYS_PARSER = "scrapy.robotstxt.ProtegoRobotParser"  # the default, which ou
 _PATHS = ("_DIR", "_PATH")  # a report is given away, and tells nothing of the machine
 _TOLD = 20  # problems of a run
 _ORDER = {"robots-txt-itself": 2, "scheme": 1}  # what needs a look comes first
+_SUMS = ("allowed", "disallowed", "held_back", "went_on", "redirected")
 _NOT_SENT = frozenset({"dropped", "aborted"})
 
 
@@ -164,16 +165,12 @@ def _totals(whole: Counting) -> CrawlTotals:
         counts["redirected"] += count * (occasion == "redirect")
     return CrawlTotals(
         judged=counts["allowed"] + counts["disallowed"],
-        allowed=counts["allowed"],
-        disallowed=counts["disallowed"],
-        held_back=counts["held_back"],
-        went_on=counts["went_on"],
+        **{name: counts[name] for name in _SUMS},
         dropped_later=whole.dropped_later,
         exempt=dict(sorted(whole.exempt.of.items())),
         withheld=whole.withheld_count,
         lost=whole.lost,
         stale=whole.stale,
-        redirected=counts["redirected"],
     )
 
 
