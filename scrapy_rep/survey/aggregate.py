@@ -30,7 +30,7 @@ from scrapy_rep.protocol.access.events import Failure
 from .captures import Bad, Capture, sitemaps_cross_host
 from .effect import CLASSES, FULL
 from .facts import Facts, facts
-from .measures import Distinct, Distribution, Least, OpenCounts, number_in
+from .measures import Distinct, Distribution, Least, OpenCounts
 
 FORMAT = "scrapy-rep survey"
 VERSION = 1
@@ -273,23 +273,17 @@ class Aggregate:
         if found.get("version") != VERSION:
             raise ValueError(f"it is of version {found.get('version')!r}, and not {VERSION}")
         try:
-            return cls._of_dict(found)
+            made = cls()
+            for name, one in found["distributions"].items():
+                made.distributions[name] = Distribution.from_json(one)
+            for name, one in found["samples"].items():
+                made.samples[name] = Least.from_json(one)
+            for name in _MEASURES:
+                setattr(made, name, type(getattr(made, name)).from_json(found[name]))
+            made.counts = Counter(dict(found["counts"]))
+            made.first_date, made.last_date = found["first_date"], found["last_date"]
         except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"it is damaged ({error!r})") from error
-
-    @classmethod
-    def _of_dict(cls, found: dict[str, Any]) -> Aggregate:
-        made = cls()
-        made.counts = Counter({str(n): number_in(count) for n, count in found["counts"].items()})
-        made.distributions = {
-            str(name): Distribution.from_json(one) for name, one in found["distributions"].items()
-        }
-        made.samples = {str(n): Least.from_json(one) for n, one in found["samples"].items()}
-        made.bodies = Distinct.from_json(found["bodies"])
-        made.hosts = Distinct.from_json(found["hosts"])
-        made.names = OpenCounts.from_json(found["names"], len(CLASSES))
-        made.other_keys = OpenCounts.from_json(found["other_keys"], 2)
-        made.first_date, made.last_date = str(found["first_date"]), str(found["last_date"])
         return made
 
 

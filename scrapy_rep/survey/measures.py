@@ -2,14 +2,12 @@
 
 `Distribution` counts whole numbers, `Distinct` estimates how many different ones there are,
 `Least` keeps a few examples, `OpenCounts` counts names of which nobody knows how many there are.
-Each has `add`, `update` (with another of its kind), `to_json` and `from_json`. The last raises
-ValueError for what no `to_json` made: a document may be damaged, or made up.
+Each has `add`, `update` (with another of its kind), `to_json` and `from_json`.
 """
 
 from __future__ import annotations
 
 import heapq
-import re
 from hashlib import sha256
 from typing import Any
 
@@ -19,26 +17,11 @@ _BINS_AN_OCTAVE = 64
 
 _DISTINCT_KEPT = 4096  # digests: 1.6 % of standard error, and exact below
 _DIGEST_OCTETS = 8
-_DIGEST = re.compile(r"[0-9a-f]{16}")
 
 _EXAMPLES_KEPT = 5
 
 _NAMES_KEPT = 200_000
 _NAMES_LEFT = 100_000
-
-_MOST = 10**30  # sums of all that exists are smaller; larger ones have no float, in the end
-_TEXT_CHARACTERS = 10_000
-
-
-def number_in(found: Any, least: int = 0, most: int = _MOST) -> int:
-    """A whole number of a document.
-
-    Raises:
-        ValueError: it is none, or not in these bounds.
-    """
-    if type(found) is not int or not least <= found <= most:
-        raise ValueError(f"{str(found)[:20]!r} is no whole number from {least} to {most}")
-    return found
 
 
 class Distribution:
@@ -60,7 +43,7 @@ class Distribution:
         """Count a number."""
         self.sum += value
         self.count += 1
-        self._take(value if value < _EXACT else _bin_of(value), 1, value, value)
+        self._take(_bin_of(value), 1, value, value)
 
     def update(self, other: Distribution) -> None:
         """Count what another one has counted."""
@@ -111,18 +94,10 @@ class Distribution:
     def from_json(cls, found: Any) -> Distribution:
         """From JSON."""
         made = cls()
-        made.sum = number_in(found["sum"])
-        lowest = highest = 0
-        for one in found["bins"]:
-            count, least, greatest = map(number_in, one)
-            bin_ = _bin_of(least)
-            if not count or bin_ in made._bins or greatest < least or _bin_of(greatest) != bin_:
-                raise ValueError(f"{one} is no bin")
+        made.sum = found["sum"]
+        for count, least, greatest in found["bins"]:
             made.count += count
-            made._take(bin_, count, least, greatest)
-            lowest += count * least
-            highest += count * greatest
-        number_in(made.sum, lowest, highest)
+            made._take(_bin_of(least), count, least, greatest)
         return made
 
 
@@ -186,8 +161,6 @@ class Distinct:
         """From JSON."""
         made = cls()
         for digest in found:
-            if _DIGEST.fullmatch(digest) is None:
-                raise ValueError(f"{digest[:20]!r} is no digest")
             made._take(int(digest, 16))
         return made
 
@@ -227,10 +200,8 @@ class Least:
     def from_json(cls, found: Any) -> Least:
         """From JSON."""
         made = cls()
-        if not isinstance(found, list):
-            raise TypeError(found)
         for text in found:
-            made.add(str(text)[:_TEXT_CHARACTERS])
+            made.add(text)
         return made
 
 
@@ -298,16 +269,13 @@ class OpenCounts:
         return {
             "error": self.error,
             "width": self._width,
-            "counts": {name: self._counts[name] for name in sorted(self._counts)},
+            "counts": dict(sorted(self._counts.items())),
         }
 
     @classmethod
-    def from_json(cls, found: Any, width: int) -> OpenCounts:
-        """From JSON, of names that have so many counts."""
-        made = cls(number_in(found["width"], width, width))
-        made.error = number_in(found["error"])
-        number_in(len(found["counts"]), most=_NAMES_KEPT)
-        for name, counts in found["counts"].items():
-            number_in(len(counts), width, width)
-            made._counts[str(name)] = [number_in(count) for count in counts]
+    def from_json(cls, found: Any) -> OpenCounts:
+        """From JSON."""
+        made = cls(found["width"])
+        made.error = found["error"]
+        made._counts = found["counts"]
         return made

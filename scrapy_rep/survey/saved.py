@@ -65,15 +65,7 @@ class Survey:
         """
         try:
             found = json.loads(text)
-        except (RecursionError, json.JSONDecodeError) as error:
+            sums, inputs, is_partial = found["sums"], tuple(found["inputs"]), found["is_partial"]
+        except (KeyError, RecursionError, TypeError, json.JSONDecodeError) as error:
             raise ValueError("it holds no survey") from error
-        if not isinstance(found, dict) or "sums" not in found:
-            raise ValueError("it holds no survey")
-        inputs = found.get("inputs")
-        read = cls(
-            Aggregate.from_dict(found["sums"]),
-            tuple(map(str, inputs)) if isinstance(inputs, list) else (),
-            bool(found.get("is_partial")),
-        )
-        read.report()  # which finds sums that contradict each other
-        return read
+        return cls(Aggregate.from_dict(sums), inputs, is_partial)

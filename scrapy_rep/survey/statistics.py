@@ -34,17 +34,11 @@ def interval(count: int, of: int) -> tuple[float, float]:
     return max(0.0, (middle - around) / scale), min(1.0, (middle + around) / scale)
 
 
-def share(count: int, of: int, denominator: str, name: str = "files_with") -> dict[str, Any]:
-    """A count as a share of something.
-
-    Raises:
-        ValueError: it is more than the whole, as only a document that somebody made up has it.
-    """
-    if not 0 <= count <= of:
-        raise ValueError(f"its numbers contradict each other: {count} of {of} {denominator}")
+def share(count: int, of: int, denominator: str) -> dict[str, Any]:
+    """A count as a share of something."""
     low, high = interval(count, of)
     return {
-        name: count,
+        "files_with": count,
         "of": of,
         "denominator": denominator,
         "share": round(count / of, _DIGITS) if of else None,
@@ -217,8 +211,6 @@ def _effects(
     named = {c: sum(own[c, star] for star in CLASSES) for c in CLASSES}
     by_other = {c: sum(other[c, star] for star in CLASSES) for c in CLASSES}
     left = {c: stars[c] - sum(own[x, c] + other[x, c] for x in CLASSES) for c in CLASSES}
-    if min(left.values()) < 0:
-        raise ValueError(f"its numbers contradict each other: {crawler.name} is in too many files")
     if crawler.obeys == OWN_GROUP_ONLY:
         left = {**dict.fromkeys(CLASSES, 0), NONE: sum(left.values())}
     effective = {c: named[c] + by_other[c] + left[c] for c in CLASSES}

@@ -235,40 +235,10 @@ def _document() -> dict[str, Any]:
 
 Change = Callable[[dict[str, Any]], object]
 _CHANGES: dict[str, Change] = {
-    "a count that is infinite": lambda s: s["counts"].update(files=1e999),
-    "a count that is no number": lambda s: s["counts"].update(files=float("nan")),
-    "a count that no float holds": lambda s: s["counts"].update(files=BIG),
-    "a count of text": lambda s: s["counts"].update(files="9"),
-    "a count below nothing": lambda s: s["counts"].update(files=-5),
-    "a count that is a fraction": lambda s: s["counts"].update(files=9.5),
-    "more than all": lambda s: s["counts"].update(with_rules=5000),
-    "more crawlers than files": lambda s: s["counts"].update({"agent:gptbot:full:part": 5000}),
-    "a bin below nothing": lambda s: s["distributions"].update(rules={"sum": 1, "bins": [[1, -5]]}),
-    "a bin of nothing": lambda s: s["distributions"].update(rules={"sum": 0, "bins": [[0, 0, 0]]}),
-    "a bin that is none": lambda s: s["distributions"].update(
-        rules={"sum": 9, "bins": [[1, 0, 9]]}
-    ),
-    "a bin twice": lambda s: s["distributions"].update(
-        rules={"sum": 0, "bins": [[1, 0, 0], [1, 0, 0]]}
-    ),
-    "a sum of nothing": lambda s: s["distributions"].update(rules={"sum": 1, "bins": []}),
-    "too little in a sum": lambda s: s["distributions"].update(
-        rules={"sum": 4, "bins": [[1, 5, 5]]}
-    ),
-    "a number of more files than there are": lambda s: s["distributions"].update(
-        rules={"sum": 50, "bins": [[10, 5, 5]]}
-    ),
-    "a digest below nothing": lambda s: s.update(bodies=["-000000000000005"]),
-    "a digest that is short": lambda s: s.update(bodies=["05"]),
-    "a digest of a number": lambda s: s.update(bodies=[5]),
-    "names of another width": lambda s: s["names"].update(width=9),
-    "names of a width that no memory holds": lambda s: s["names"].update(width=10**9),
-    "a name with too few counts": lambda s: s["names"]["counts"].update(x=[1]),
-    "a name with a count below nothing": lambda s: s["names"]["counts"].update(x=[1, -1, 0]),
-    "an error below nothing": lambda s: s["names"].update(error=-1),
-    "samples of text": lambda s: s["samples"].update(is_cut="abc"),
     "another version": lambda s: s.update(version=2),
+    "another format": lambda s: s.update(format="x"),
     "no names": lambda s: s.pop("names"),
+    "counts that are none": lambda s: s.update(counts=3),
 }
 
 
@@ -293,8 +263,7 @@ class TestSurveysThatNobodyWrote:
         done = rep("survey", "merge", tmp_path / "bad.json")
         assert done.status == 2
         assert "Expecting value" not in done.err
-        if text != '{"sums": 3}':
-            assert "bad.json: it holds no survey; " in done.err
+        assert "bad.json: it holds no survey; " in done.err
 
     def test_names_are_text_everywhere(self, tmp_path: Path) -> None:
         name = "\x1b[31m<img src=x>\ud800"

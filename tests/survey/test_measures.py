@@ -104,7 +104,7 @@ def test_open_counts_tell_how_wrong_they_may_be(monkeypatch: pytest.MonkeyPatch)
     assert 0 < found.error < 4000
     for name, count in exact.items():
         assert count - found.error <= sum(found.get(name)) <= count
-    again = OpenCounts.from_json(found.to_json(), 2)
+    again = OpenCounts.from_json(found.to_json())
     assert (again.error, again.most(20)) == (found.error, found.most(20))
 
 
