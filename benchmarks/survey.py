@@ -24,11 +24,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.survey.aggregate import Aggregate
+from scrapy_rep.survey.aggregate import Aggregate, SurveyPart, SurveyReader
 from scrapy_rep.survey.captures import Capture
 from scrapy_rep.survey.facts import facts
+from scrapy_rep.survey.inputs.json_lines import captures_in
 from scrapy_rep.survey.inputs.tasks import Task
-from scrapy_rep.survey.jobs import SurveyPart, SurveyWanted, parts_of
+from scrapy_rep.survey.jobs import parts_of
 
 _AT_ONCE = 500
 
@@ -80,11 +81,11 @@ def _repeated(lines: list[bytes], many: int, jobs: int, *, is_lint: bool) -> Non
         for number in range(many):
             some = [_another(line, number) for line in lines]
             for start in range(0, len(some), _AT_ONCE):
-                yield Task("lines", "", tuple(some[start : start + _AT_ONCE]))
+                yield Task(captures_in, (some[start : start + _AT_ONCE],))
 
     whole, began_at, cpu = SurveyPart(), time.monotonic(), _cpu_seconds()
     peaks = []
-    for part in parts_of(tasks(), SurveyWanted(lint=is_lint), jobs):
+    for part in parts_of(tasks(), SurveyReader(with_lint=is_lint), jobs):
         whole.aggregate.update(part.aggregate)
         if whole.aggregate.counts["captures"] % (len(lines) * max(1, many // 4)) < _AT_ONCE:
             peaks.append(_peak_mb())

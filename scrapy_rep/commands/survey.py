@@ -32,6 +32,7 @@ from pathlib import Path
 from scrapy_rep.analysis.agents.crawlers import CRAWLERS
 from scrapy_rep.protocol.tokens import is_name
 from scrapy_rep.survey import jobs
+from scrapy_rep.survey.aggregate import SurveyPart, SurveyReader
 from scrapy_rep.survey.changes import ShareChange, changes_between
 from scrapy_rep.survey.inputs.tasks import InputError, tasks_of
 from scrapy_rep.survey.parquet import FactsFile
@@ -129,14 +130,14 @@ def _has_purpose(purpose: str, word: str) -> bool:
 def _made(call: Call) -> Survey:
     """The survey of the inputs; what there is of it after an interrupt."""
     options = call.options
-    wanted = jobs.SurveyWanted(
-        lint=options.lint,
-        rows=bool(options.facts),
+    reader = SurveyReader(
+        with_lint=options.lint,
+        with_rows=bool(options.facts),
         strata=_strata(options.strata),
     )
-    whole, is_partial = jobs.SurveyPart(), False
+    whole, is_partial = SurveyPart(), False
     tasks = (task for name in options.inputs for task in tasks_of(Path(name)))
-    parts = jobs.parts_of(tasks, wanted, options.jobs or os.cpu_count() or 1)
+    parts = jobs.parts_of(tasks, reader, options.jobs or os.cpu_count() or 1)
     with _facts(options.facts) if options.facts else nullcontext() as facts:
         try:
             for part in parts:
@@ -159,7 +160,7 @@ def _made(call: Call) -> Survey:
     return Survey(whole.aggregate, tuple(options.inputs), is_partial)
 
 
-def _progress_words(whole: jobs.SurveyPart) -> str:
+def _progress_words(whole: SurveyPart) -> str:
     counts = whole.aggregate.counts
     bad = sum(count for name, count in counts.items() if name.startswith("bad:"))
     return f"{counts['captures']:,} captures, {bad:,} bad"

@@ -19,15 +19,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from typing import Any
 
 from scrapy_rep.analysis.agents.crawlers import CRAWLERS, Crawler, crawler_of, known_names
 from scrapy_rep.protocol.access.events import Failure
 
-from .captures import Bad, Capture, sitemaps_cross_host
+from .captures import Bad, Capture, row_of, sitemaps_cross_host
 from .effect import CLASSES, FULL
 from .facts import Facts, facts
 from .measures import Distinct, Distribution, Least, OpenCounts
@@ -54,26 +54,6 @@ _USUAL_PORTS = {"http": 80, "https": 443, "ftp": 21}
 _STATUSES = range(100, 1000)
 _LONGEST_AGE_SECONDS = 10**9
 _REMEMBERED = 4096  # files; of the same one there are thousands in any survey
-
-
-class Remembered:
-    """The facts of files by digest: many sites have the same file."""
-
-    def __init__(self, *, with_lint: bool = False) -> None:
-        self._with_lint = with_lint
-        self._facts: dict[bytes, Facts] = {}
-
-    def of(self, body: bytes) -> Facts:
-        """The facts of a file."""
-        digest = sha256(body).digest()
-        found = self._facts.get(digest)
-        if found is None:
-            found = facts(body, with_lint=self._with_lint)
-            if found.is_small:
-                if len(self._facts) >= _REMEMBERED:
-                    self._facts.clear()
-                self._facts[digest] = found
-        return found
 
 
 class Aggregate:
@@ -111,23 +91,7 @@ class Aggregate:
         strata: Mapping[str, str] | None = None,
     ) -> Aggregate:
         """Read some captures, and add them up."""
-        made = cls()
-        for _ in made.counting(captures, Remembered(with_lint=with_lint), strata or {}):
-            pass
-        return made
-
-    def counting(
-        self, captures: Iterable[Capture | Bad], read: Remembered, strata: Mapping[str, str]
-    ) -> Iterator[tuple[Capture, Facts | None, str]]:
-        """Count captures, and give each with its facts and its stratum."""
-        for capture in captures:
-            if isinstance(capture, Bad):
-                self.counts[f"bad:{capture.reason}"] += 1
-                continue
-            body, stratum = capture.body, strata.get(capture.host, "")
-            found = read.of(body) if body is not None and capture.is_file else None
-            self.add(capture, found, stratum)
-            yield capture, found, stratum
+        return SurveyReader(with_lint=with_lint, strata=strata).part(captures).aggregate
 
     def add(self, capture: Capture, found: Facts | None, stratum: str = "") -> None:
         """Count a capture, with the facts of its file if it has one."""
@@ -285,6 +249,66 @@ class Aggregate:
         except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"it is damaged ({error!r})") from error
         return made
+
+
+@dataclass(slots=True)
+class SurveyPart:
+    """What some captures say.
+
+    Attributes:
+        aggregate: all together.
+        rows: the facts of each, if they were wanted.
+    """
+
+    aggregate: Aggregate = field(default_factory=Aggregate)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+
+class SurveyReader:
+    """Reads captures; remembers the facts of files by digest, since many sites have the same one.
+
+    Args:
+        with_lint: whether to lint every file.
+        with_rows: whether the facts of each capture are wanted, too.
+        strata: the stratum of each host that has one.
+    """
+
+    def __init__(
+        self,
+        *,
+        with_lint: bool = False,
+        with_rows: bool = False,
+        strata: Mapping[str, str] | None = None,
+    ) -> None:
+        self._with_lint = with_lint
+        self._with_rows = with_rows
+        self._strata = strata or {}
+        self._known: dict[bytes, Facts] = {}
+
+    def part(self, captures: Iterable[Capture | Bad]) -> SurveyPart:
+        """What some captures say."""
+        part = SurveyPart()
+        for capture in captures:
+            if isinstance(capture, Bad):
+                part.aggregate.counts[f"bad:{capture.reason}"] += 1
+                continue
+            stratum = self._strata.get(capture.host, "")
+            found = self._facts(capture.body or b"") if capture.is_file else None
+            part.aggregate.add(capture, found, stratum)
+            if self._with_rows:
+                part.rows.append(row_of(capture, found, stratum))
+        return part
+
+    def _facts(self, body: bytes) -> Facts:
+        digest = sha256(body).digest()
+        found = self._known.get(digest)
+        if found is None:
+            found = facts(body, with_lint=self._with_lint)
+            if found.is_small:
+                if len(self._known) >= _REMEMBERED:
+                    self._known.clear()
+                self._known[digest] = found
+        return found
 
 
 AI = "ai"

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep.survey import jobs
-from scrapy_rep.survey.aggregate import Aggregate
+from scrapy_rep.survey.aggregate import Aggregate, SurveyPart
 from scrapy_rep.survey.definitions import FACTS
 from scrapy_rep.survey.inputs import tasks
 from tests.commands.calling import rep
@@ -164,7 +164,7 @@ class TestInterrupts:
     def test_what_there_is_is_shown(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         parts = jobs.parts_of
 
-        def some(*arguments: Any) -> Iterator[jobs.SurveyPart]:
+        def some(*arguments: Any) -> Iterator[SurveyPart]:
             yield from parts(*arguments)
             raise KeyboardInterrupt
 
@@ -177,7 +177,7 @@ class TestInterrupts:
     def test_a_process_that_is_killed(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         parts = jobs.parts_of
 
-        def some(*arguments: Any) -> Iterator[jobs.SurveyPart]:
+        def some(*arguments: Any) -> Iterator[SurveyPart]:
             yield from parts(*arguments)
             raise BrokenProcessPool
 

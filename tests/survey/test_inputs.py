@@ -26,7 +26,7 @@ from scrapy_rep.survey.facts import facts
 from scrapy_rep.survey.inputs import json_lines
 from scrapy_rep.survey.inputs import warc_input as warc
 from scrapy_rep.survey.inputs.answer_facts import BodyCodingError, date_at, decoded, unchunked
-from scrapy_rep.survey.inputs.tasks import InputError, Task, tasks_of
+from scrapy_rep.survey.inputs.tasks import InputError, tasks_of
 from tests.shared import needs_shared
 from tests.survey import inputs
 from tests.survey.files import SMALL, captures, corpus
@@ -470,6 +470,5 @@ class TestKinds:
 
     def test_tasks_are_small(self, tmp_path: Path) -> None:
         path = inputs.lines(((f"h{n}", b"x: y") for n in range(1200)), tmp_path)
-        tasks: list[Task] = [*tasks_of(path)]
-        assert [len(task.part) for task in tasks] == [500, 500, 200]
+        assert [len([*task.captures()]) for task in tasks_of(path)] == [500, 500, 200]
         assert row_of(Capture("a", body=b""), facts(b""))["host"] == "a"

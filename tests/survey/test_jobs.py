@@ -7,20 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.survey.aggregate import Aggregate
+from scrapy_rep.survey.aggregate import Aggregate, SurveyPart, SurveyReader
 from scrapy_rep.survey.captures import Capture
 from scrapy_rep.survey.inputs import tasks
+from scrapy_rep.survey.inputs.json_lines import captures_in
 from scrapy_rep.survey.inputs.tasks import Task, tasks_of
-from scrapy_rep.survey.jobs import SurveyPart, SurveyWanted, parts_of
+from scrapy_rep.survey.jobs import parts_of
 from scrapy_rep.survey.saved import Survey
 from tests.shared import needs_shared
 from tests.survey import inputs
 from tests.survey.files import SMALL, corpus
 
 
-def _whole(found: Iterator[Task], jobs: int, wanted: SurveyWanted | None = None) -> SurveyPart:
+def _whole(found: Iterator[Task], jobs: int, reader: SurveyReader | None = None) -> SurveyPart:
     whole = SurveyPart()
-    for part in parts_of(found, wanted or SurveyWanted(), jobs):
+    for part in parts_of(found, reader or SurveyReader(), jobs):
         whole.aggregate.update(part.aggregate)
         whole.rows += part.rows
     return whole
@@ -32,8 +33,8 @@ def test_two_processes_make_the_same_as_one(
     monkeypatch.setattr(tasks, "_AT_ONCE", 20)
     files = [(f"{n}.{host}", body) for n in range(30) for host, body in SMALL.items()]
     path = inputs.lines(files, tmp_path)
-    wanted = SurveyWanted(lint=True, rows=True, strata={"3.ai.example": "third"})
-    one, two = _whole(tasks_of(path), 1, wanted), _whole(tasks_of(path), 2, wanted)
+    reader = SurveyReader(with_lint=True, with_rows=True, strata={"3.ai.example": "third"})
+    one, two = _whole(tasks_of(path), 1, reader), _whole(tasks_of(path), 2, reader)
     assert one.aggregate == two.aggregate
     assert Survey(one.aggregate).to_json() == Survey(two.aggregate).to_json()
     assert one.rows == two.rows
@@ -58,9 +59,9 @@ def test_few_tasks_are_under_way(tmp_path: Path) -> None:
         nonlocal read
         for number in range(100):
             read += 1
-            yield Task("lines", "", (f'{{"host": "h{number}", "body": ""}}'.encode(),))
+            yield Task(captures_in, ([f'{{"host": "h{number}", "body": ""}}'],))
 
-    parts = parts_of(some(), SurveyWanted(), 2)
+    parts = parts_of(some(), SurveyReader(), 2)
     next(parts)
     assert read <= 6
     assert len([*parts]) == 99

@@ -129,7 +129,7 @@ def test_every_exchange_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
 
         stored = {
             digest(one.body)
-            for one in captures_in(str(tmp_path / "robots.sqlite"), (0, 100))
+            for one in captures_in(tmp_path / "robots.sqlite", (0, 100))
             if isinstance(one, Capture) and one.is_file and one.body is not None
         }
         assert stored == {

@@ -60,9 +60,9 @@ def capture_of(
     hops: Sequence[str],
     headers: Mapping[str, str],
     *,
-    body: bytes | None,
+    body: bytes | None = None,
 ) -> Capture:
-    """What a store knows of an origin's file."""
+    """What an answer says of an origin: when it came, and after which requests."""
     status, failure = outcome_of(event)
     return Capture(
         origin.host,
@@ -97,10 +97,12 @@ def date_of(text: str) -> str:
 
 
 def date_at(seconds: float) -> str:
-    """The same of POSIX seconds; empty where a wrong clock recorded them.
+    """The same of POSIX seconds; empty where there are none, or a wrong clock recorded them.
 
     Trails hold three decimals, so that more would make two instants of one.
     """
+    if not seconds:
+        return ""
     try:
         return f"{datetime.fromtimestamp(round(seconds, 3), timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
     except (OverflowError, OSError, ValueError):

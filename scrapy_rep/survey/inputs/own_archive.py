@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from scrapy_rep.protocol.access.events import AccessResult, Event, Failure, access_result, name_of
+from scrapy_rep.protocol.access.events import AccessResult, Failure, access_result
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.survey.captures import Bad, Capture
@@ -23,9 +23,7 @@ Fields = dict[str, str]
 Place = tuple[str, str, int, str]
 """Host, scheme, port and date of a capture."""
 
-_STATUS = re.compile(r"[1-9][0-9]{2}")
 _NUMBER = re.compile(r"[0-9]{1,9}")
-_FAILURES = frozenset(failure.value for failure in Failure)
 
 
 def told_by(fields: Fields, block: bytes) -> Fields | None:
@@ -58,8 +56,13 @@ def capture_of(
     """
     if told.get("rep-file") != ROBOTS_TXT_PATH or "rep-outcome" not in told:
         return
-    origin, event = _origin_of(told), _event_of(told["rep-outcome"])
-    if origin is None or event is None:
+    status, failure = outcome_of(told["rep-outcome"])
+    try:
+        origin = Origin.of(told.get("rep-origin", ""))
+        result = access_result(Failure(failure) if status is None else status)
+    except (InvalidUri, ValueError):
+        origin = None
+    if origin is None:
         yield Bad("no-origin")
         return
     if answer is not None and answer[0].get("warc-type", "").lower() == "revisit":
@@ -67,49 +70,25 @@ def capture_of(
         return
     place = (origin.host, origin.scheme, origin.port, date_of(told.get("rep-outcome-at", "")))
     found: Capture | Bad = Capture(*place)
-    if access_result(event) is not AccessResult.UNREACHABLE:
-        if answer is not None:
-            found = body_of(place, *answer)
-        if isinstance(found, Capture) and "rep-source" in told:
-            found = _with_fields(found, told)
-    yield found if isinstance(found, Bad) else _with_outcome(found, told, event)
-
-
-def _origin_of(told: Fields) -> Origin | None:
-    try:
-        return Origin.of(told["rep-origin"])
-    except (InvalidUri, KeyError):
-        return None
-
-
-def _event_of(name: str) -> Event | None:
-    if _STATUS.fullmatch(name):
-        return int(name)
-    return Failure(name) if name in _FAILURES else None
-
-
-def _with_fields(found: Capture, told: Fields) -> Capture:
-    """A capture of octets that were not fetched, with what was known of them."""
-    kind, control = told.get("rep-content-type", ""), told.get("rep-cache-control", "")
-    return replace(found, media_type=media_type_of(kind), max_age=max_age_of(control))
-
-
-def _with_outcome(found: Capture, told: Fields, event: Event) -> Capture:
-    status, failure = outcome_of(name_of(event))
-    return replace(
-        found,
-        status=status,
-        failure=failure,
-        hops=_number(told.get("rep-outcome-hops", "")),
-        cross_host=host_of(told.get("rep-outcome-uri", "")) != found.host,
-        body=None if failure else _judged(found.body, told),
-    )
-
-
-def _judged(body: bytes | None, told: Fields) -> bytes | None:
-    """The octets of a body that were judged: an archive holds what came after these too."""
-    octets = _number(told.get("rep-body-octets", ""))
-    return body if body is None or octets is None else body[:octets]
+    if answer is not None and result is not AccessResult.UNREACHABLE:
+        found = body_of(place, *answer)
+    if isinstance(found, Capture):
+        found = replace(
+            found,
+            status=status,
+            failure=failure,
+            hops=_number(told.get("rep-outcome-hops", "")),
+            cross_host=host_of(told.get("rep-outcome-uri", "")) != found.host,
+            # An archive holds what came after the octets that were judged, too.
+            body=found.body and found.body[: _number(told.get("rep-body-octets", ""))],
+        )
+        if failure:
+            found = replace(found, body=None)
+        elif "rep-source" in told and result is not AccessResult.UNREACHABLE:
+            # The octets were not fetched: what was known of them is told here.
+            kind, control = told.get("rep-content-type", ""), told.get("rep-cache-control", "")
+            found = replace(found, media_type=media_type_of(kind), max_age=max_age_of(control))
+    yield found
 
 
 def _number(text: str) -> int | None:

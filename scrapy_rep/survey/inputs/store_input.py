@@ -13,13 +13,13 @@ from scrapy_rep.survey.captures import Bad, Capture
 from .answer_facts import BODY_OCTETS, capture_of, outcome_of
 
 
-def captures_in(path: str, rows: tuple[int, int]) -> Iterator[Capture | Bad]:
+def captures_in(path: Path, rows: tuple[int, int]) -> Iterator[Capture | Bad]:
     """What the entries of some rows say; the last answer where there is one, else the outage.
 
     Raises:
         StoreError: the file cannot be read.
     """
-    for entry in read_entries(Path(path), *rows):
+    for entry in read_entries(path, *rows):
         yield Bad("damaged") if entry is None else _capture(entry)
 
 
@@ -27,11 +27,9 @@ def _capture(entry: Entry) -> Capture | Bad:
     origin = key_of(entry.origin).origin
     copy, outage = entry.known.copy, entry.known.outage
     if copy is not None:
-        _, failure = outcome_of(name_of(copy.event))
-        body = None if failure else copy.body[:BODY_OCTETS]
-        told = copy.fetched_at, name_of(copy.event), copy.hops, dict(copy.headers)
-        return capture_of(origin, *told, body=body)
+        event = name_of(copy.event)
+        body = None if outcome_of(event)[1] else copy.body[:BODY_OCTETS]
+        return capture_of(origin, copy.fetched_at, event, copy.hops, dict(copy.headers), body=body)
     if outage is not None:
-        told = outage.failed_at, name_of(outage.event), outage.hops, {}
-        return capture_of(origin, *told, body=None)
+        return capture_of(origin, outage.failed_at, name_of(outage.event), outage.hops, {})
     return Bad("no-body")

@@ -10,9 +10,8 @@ import os
 import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 from scrapy_rep.survey.captures import Bad, Capture
 
@@ -36,23 +35,15 @@ class InputError(Exception):
     """An input cannot be read at all, in words for the user."""
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A piece of an input.
+class Task(NamedTuple):
+    """A piece of an input: what reads it, and what that is given."""
 
-    Attributes:
-        kind: of the input, a key of `READERS`.
-        path: of the input.
-        part: which piece of it: names, lines, rows, captures; None for all of it.
-    """
+    read: Callable[..., Iterable[Capture | Bad]]
+    arguments: tuple[Any, ...]
 
-    kind: str
-    path: str
-    part: Any = field(default=None, repr=False)
-
-    def captures(self) -> Iterator[Capture | Bad]:
+    def captures(self) -> Iterable[Capture | Bad]:
         """What it says."""
-        return READERS[self.kind](self)
+        return self.read(*self.arguments)
 
 
 def tasks_of(path: Path) -> Iterator[Task]:
@@ -63,15 +54,15 @@ def tasks_of(path: Path) -> Iterator[Task]:
         StoreError: it is a store, and cannot be read.
     """
     try:
-        kind = _kind_of(path)
-        yield from _DIVIDERS[kind](path)
+        yield from _divided(path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
 
 
-def _kind_of(path: Path) -> str:
+def _divided(path: Path) -> Iterator[Task]:
     if path.is_dir():
-        return "trail" if _runs_at(path) else "folder"
+        runs = _runs_at(path)
+        return _of_trail(runs) if runs else _of_folder(path)
     if not stat.S_ISREG(path.stat().st_mode):
         raise InputError(
             f"{path}: it is no regular file, and a pipe can be read only once: write what comes "
@@ -80,7 +71,7 @@ def _kind_of(path: Path) -> str:
     with path.open("rb") as file:
         head = file.read(_HEAD_OCTETS)
     if head.startswith(_SQLITE):
-        return "store"
+        return _of_store(path)
     if head.startswith(_GZIP):
         try:
             with gzip.open(path) as unpacked:
@@ -88,9 +79,9 @@ def _kind_of(path: Path) -> str:
         except (EOFError, OSError, zlib.error) as error:
             raise InputError(f"{path}: it is damaged ({error})") from error
     if warc.is_warc(head):
-        return "warc"
+        return iter([Task(warc.captures_in, (str(path),))])
     if not head or head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
-        return "lines"
+        return _of_lines(path)
     raise InputError(
         f"{path}: it is no folder, trail, WARC file, store, or file of JSON lines; single files "
         "belong into a folder, each named by its host"
@@ -108,54 +99,56 @@ def _runs_at(path: Path) -> list[Run]:
         raise InputError(str(error)) from error
 
 
-def _in_pieces(
-    kind: str, path: Path, items: Iterable[Item], octets_of: Callable[[Item], int]
-) -> Iterator[Task]:
-    """Tasks of so many items, or of so many octets."""
+def _in_pieces(items: Iterable[Item], octets_of: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """Lists of so many items, or of so many octets."""
     some: list[Item] = []
     octets = 0
     for item in items:
         some.append(item)
         octets += octets_of(item)
         if len(some) >= _AT_ONCE or octets >= _PIECE_OCTETS:
-            yield Task(kind, str(path), tuple(some))
+            yield some
             some, octets = [], 0
     if some:
-        yield Task(kind, str(path), tuple(some))
+        yield some
 
 
-def _of_trail(path: Path) -> Iterator[Task]:
+def _of_trail(runs: list[Run]) -> Iterator[Task]:
     """What counts of a trail is known once it has been read here, by one process."""
     from . import trail_input as trails
 
     def octets_of(found: Capture | Bad) -> int:
         return 0 if isinstance(found, Bad) else len(found.body or b"")
 
-    yield from _in_pieces("trail", path, trails.captures_in(_runs_at(path)), octets_of)
+    for some in _in_pieces(trails.captures_in(runs), octets_of):
+        yield Task(iter, (some,))
 
 
 def _of_folder(path: Path) -> Iterator[Task]:
     """The names of what is in a folder, hidden files apart, in the order of the folder."""
     with os.scandir(path) as entries:
         names = (entry.name for entry in entries if not entry.name.startswith("."))
-        yield from _in_pieces("folder", path, names, len)
+        for some in _in_pieces(names, len):
+            yield Task(_files, (path, some))
 
 
 def _of_lines(path: Path) -> Iterator[Task]:
     """Lines in pieces; the file is decompressed here, for only one process can do that."""
-    damage: list[Task] = []
+    damage: list[Bad] = []
 
     def lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
         try:
             yield from _bounded_lines(stream)
         except (EOFError, gzip.BadGzipFile, zlib.error):
-            damage.append(Task("damage", str(path)))
+            damage.append(Bad("damaged"))
 
     with path.open("rb") as raw:
         is_packed = raw.peek(2)[:2] == _GZIP
         stream = gzip.GzipFile(fileobj=raw) if is_packed else raw
-        yield from _in_pieces("lines", path, lines(stream), len)
-    yield from damage
+        for some in _in_pieces(lines(stream), len):
+            yield Task(json_lines.captures_in, (some,))
+    if damage:
+        yield Task(iter, (damage,))
 
 
 def _bounded_lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
@@ -169,27 +162,19 @@ def _bounded_lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
                 break
 
 
-def _of_warc(path: Path) -> Iterator[Task]:
-    yield Task("warc", str(path))
-
-
 def _of_store(path: Path) -> Iterator[Task]:
     from scrapy_rep.cache.rows import spans
 
-    for rows in spans(path, _AT_ONCE):
-        yield Task("store", str(path), rows)
-
-
-def _store_captures(task: Task) -> Iterable[Capture | Bad]:
     from . import store_input as stores  # sqlite3 is not needed for anything else
 
-    return stores.captures_in(task.path, task.part)
+    for rows in spans(path, _AT_ONCE):
+        yield Task(stores.captures_in, (path, rows))
 
 
-def _files(task: Task) -> Iterator[Capture | Bad]:
+def _files(folder: Path, names: list[str]) -> Iterator[Capture | Bad]:
     """The files of some names: the host is the name, in lower case."""
-    for name in task.part:
-        path = Path(task.path) / name
+    for name in names:
+        path = folder / name
         try:
             if stat.S_ISREG(path.stat().st_mode):
                 with path.open("rb") as file:
@@ -198,20 +183,3 @@ def _files(task: Task) -> Iterator[Capture | Bad]:
                 yield Bad("no-file")
         except OSError:
             yield Bad("unreadable")
-
-
-_DIVIDERS: dict[str, Callable[[Path], Iterator[Task]]] = {
-    "folder": _of_folder,
-    "lines": _of_lines,
-    "warc": _of_warc,
-    "store": _of_store,
-    "trail": _of_trail,
-}
-READERS: dict[str, Callable[[Task], Iterator[Capture | Bad]]] = {
-    "folder": _files,
-    "lines": lambda task: json_lines.captures_in(task.part),
-    "warc": lambda task: warc.captures_in(task.path),
-    "store": lambda task: iter(_store_captures(task)),
-    "trail": lambda task: iter(task.part),
-    "damage": lambda _: iter([Bad("damaged")]),
-}

@@ -26,14 +26,14 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.survey.captures import Bad, Capture
-from scrapy_rep.survey.facts import host_of
 
-from .answer_facts import BODY_OCTETS, date_at, max_age_of, media_type_of, outcome_of
+from .answer_facts import BODY_OCTETS, capture_of
 
 _LOOKED_AT = 16  # of what is in a folder: one of runs holds nothing else
 _OF_SITES = ("network", "store")
 _OWN_FAILURES = (Failure.LOCAL.value, Failure.GUARD.value)  # no store keeps these
 _SHA256 = "sha256:"
+_FIELDS = ("content-type", "cache-control")
 
 _Origin = tuple[str, str, int | None]
 _Told = tuple[bool, float, Capture, bytes]
@@ -117,24 +117,12 @@ def _read(record: Mapping[str, Any]) -> _Told:
     origin = Origin.of(record["origin"])
     if origin is None:
         raise ValueError(record["origin"])
-    status, failure = outcome_of(record["event"])
     at = float(record.get("fetched_at", 0.0))
-    final_uri, hop_count = _way(origin.robots_txt_uri, _steps(record))
     is_settled = record["access_result"] != AccessResult.UNREACHABLE.value
     digest = bytes.fromhex(str(record.get("body", _SHA256)).removeprefix(_SHA256))
-    capture = Capture(
-        origin.host,
-        origin.scheme,
-        origin.port,
-        date_at(at) if at else "",
-        status,
-        failure,
-        hop_count,
-        host_of(final_uri) != host_of(origin.robots_txt_uri),
-        media_type_of(str(record.get("content_type", ""))),
-        max_age_of(str(record.get("cache_control", ""))),
-    )
-    return is_settled, at, capture, digest
+    headers = {name: record.get(name.replace("-", "_"), "") for name in _FIELDS}
+    way = _way(origin.robots_txt_uri, _steps(record))
+    return is_settled, at, capture_of(origin, at, record["event"], way, headers), digest
 
 
 def _steps(record: Mapping[str, Any]) -> list[Any]:
@@ -146,15 +134,18 @@ def _steps(record: Mapping[str, Any]) -> list[Any]:
     return [step for step in steps if step.get("at", 0.0) <= until]
 
 
-def _way(start: str, steps: list[Any]) -> tuple[str, int]:
-    """Where requests ended, and after how many redirects.
+def _way(start: str, steps: list[Any]) -> list[str]:
+    """The URIs by which redirects led from the first request to the last.
 
     A record tells of all requests in order, retries too: one that no redirect led to is sent again,
     or the first of another attempt.
     """
-    uri, count, is_led = start, 0, False
+    way, is_led = [start], False
     for step in steps:
         uri = str(step["uri"])
-        count = count + 1 if is_led else 0 if uri == start else count
+        if is_led:
+            way.append(uri)
+        elif uri == start:
+            way = [start]
         is_led = step.get("status") in REDIRECT_STATUSES
-    return uri, count
+    return way
