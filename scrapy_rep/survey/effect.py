@@ -13,7 +13,9 @@ is not probed, and the class is that of the probes before.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from scrapy_rep.protocol.matching import RuleSet
 from scrapy_rep.protocol.packed import UNDECIDED
 from scrapy_rep.protocol.paths import END, ROBOTS_TXT, normal_patterns, without_dots
 from scrapy_rep.protocol.ruleset import prepared
@@ -22,30 +24,20 @@ FULL, PART, NONE = "full", "part", "none"
 CLASSES = (FULL, PART, NONE)
 
 _UNNAMED = f"/Q7Jxk0-Vw_93Zq{END}"  # no file names it
-_RULES = 100_000  # the largest real file that we know has 19,125
-_STEPS = 20_000_000
 _PROBE_STEPS = 100
 
 
+@dataclass(slots=True)
 class ProbeBudget:
     """What may still be done for one file.
 
     Attributes:
-        rules: how many rules may still be made ready.
+        rules: how many rules may still be made ready; a real file has 19,125.
         steps: how many octets of paths and patterns may still be compared, roughly.
     """
 
-    __slots__ = ("rules", "steps")
-
-    def __init__(self) -> None:
-        self.rules = _RULES
-        self.steps = _STEPS
-
-    def has_for(self, rules: int) -> bool:
-        """Whether so many rules may be made ready; if so, they are taken."""
-        is_enough = rules <= self.rules
-        self.rules -= rules if is_enough else 0
-        return is_enough
+    rules: int = 100_000
+    steps: int = 20_000_000
 
 
 def class_of(disallow: Sequence[str], allow: Sequence[str], budget: ProbeBudget) -> str | None:
@@ -53,36 +45,12 @@ def class_of(disallow: Sequence[str], allow: Sequence[str], budget: ProbeBudget)
 
     None if the file has so many groups that to tell would take too long.
     """
-    if not any(map(_may_match, disallow)):
-        return NONE
-    if not budget.has_for(len(disallow) + len(allow)):
+    if not any(value.lstrip(" \t\v\f")[:1] in ("/", "*") for value in disallow):
+        return NONE  # no rule can match a path
+    budget.rules -= len(disallow) + len(allow)
+    if budget.rules < 0:
         return None
     patterns = normal_patterns([*disallow, *allow])
-    closing, opening = patterns[: len(disallow)], patterns[len(disallow) :]
-    return _without_probes(closing, opening) or _probed(disallow, allow, patterns, budget)
-
-
-def _may_match(value: str) -> bool:
-    """Whether the value of a rule can match a path, white space around it apart."""
-    return value.lstrip(" \t\v\f")[:1] in ("/", "*")
-
-
-def _without_probes(closing: list[str], opening: list[str]) -> str | None:
-    """The class of a group without allow rules, where no probe is needed; else None."""
-    if opening:
-        return None
-    if "/" in closing or "/*" in closing or "*" in closing:
-        return FULL
-    if "*" in "".join(closing):
-        return None
-    # Literal patterns close themselves, and not the path that no file names.
-    closes = any(p[:1] == "/" and p.removesuffix(END) + END != ROBOTS_TXT for p in closing)
-    return PART if closes else None
-
-
-def _probed(
-    disallow: Sequence[str], allow: Sequence[str], patterns: list[str], budget: ProbeBudget
-) -> str:
     rules = prepared([*disallow], [*allow]).rules
     wild_octets = sum(len(pattern) for pattern in patterns if "*" in pattern)
     seen: set[bool] = set()
@@ -90,24 +58,22 @@ def _probed(
         budget.steps -= _PROBE_STEPS + len(path) * (1 + wild_octets // 16)
         if budget.steps < 0 and seen:
             break
-        key = rules.match(path, path.removesuffix(END))
-        allowed = _allows(rules, key)
+        allowed = _allows(rules, path)
         if allowed and "/." in path:
             bare = without_dots(path[:-1]) + END
-            allowed = bare == ROBOTS_TXT or _allows(
-                rules, rules.match(bare, bare.removesuffix(END))
-            )
+            allowed = bare == ROBOTS_TXT or _allows(rules, bare)
         seen.add(allowed)
         if len(seen) > 1:
             return PART
     return NONE if True in seen else FULL
 
 
-def _allows(rules: object, key: object) -> bool:
+def _allows(rules: RuleSet, path: str) -> bool:
+    key = rules.match(path, path.removesuffix(END))
     if key is None or key == UNDECIDED:
         return key is None
-    octets, allow = rules.decider(key)  # type: ignore[attr-defined]
-    return bool(allow) or octets == 0
+    octets, allow = rules.decider(key)
+    return allow or octets == 0
 
 
 def _probes(patterns: list[str]) -> Iterator[str]:

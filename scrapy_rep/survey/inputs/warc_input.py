@@ -14,15 +14,17 @@ import gzip
 import re
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.events import AccessResult, Failure, access_result
+from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.survey.captures import Bad, Capture
+from scrapy_rep.survey.facts import host_of
 
-from . import own_archive as own
 from .answer_facts import (
     BODY_OCTETS,
     BodyCodingError,
@@ -30,6 +32,7 @@ from .answer_facts import (
     decoded,
     max_age_of,
     media_type_of,
+    outcome_of,
     unchunked,
 )
 
@@ -44,8 +47,13 @@ _ROBOTS_TXT = re.compile(r"[a-zA-Z]{4,5}://[^/?#]*/robots\.txt")
 _PASSED_OVER = frozenset({"warcinfo", "request", "metadata"})
 _DAMAGE = (EOFError, OSError, zlib.error, ValueError)
 
+_NUMBER = re.compile(r"[0-9]{1,9}")
+
+Stream = BinaryIO | gzip.GzipFile
 Fields = dict[str, str]
 """Header fields, names in lower case; of several with the same name the first."""
+Place = tuple[str, str, int, str]
+"""Host, scheme, port and date of a capture."""
 
 
 def is_warc(head: bytes) -> bool:
@@ -64,83 +72,58 @@ def captures_in(path: str) -> Iterator[Capture | Bad]:
 
 def captures_of_stream(raw: BinaryIO) -> Iterator[Capture | Bad]:
     """The same of an open file, compressed or not; what follows damage is not read."""
-    if isinstance(raw, BufferedReader):
-        yield from _captures(raw)
-        return
-    buffered = BufferedReader(raw)  # type: ignore[type-var]
+    buffered: Any = BufferedReader(raw)
     try:
-        yield from _captures(buffered)
+        is_packed = buffered.peek(2)[:2] == _GZIP
+        yield from _captures(gzip.GzipFile(fileobj=buffered) if is_packed else buffered)
     finally:
         buffered.detach()  # the file is the caller's
 
 
-def _captures(buffered: Any) -> Iterator[Capture | Bad]:
-    is_packed = buffered.peek(2)[:2] == _GZIP
-    stream = gzip.GzipFile(fileobj=buffered) if is_packed else buffered
-    try:
-        yield from _said(_records(stream))
-    except _DAMAGE:
-        yield Bad("damaged")
-
-
-def _said(records: Iterator[tuple[Fields, bytes]]) -> Iterator[Capture | Bad]:
+def _captures(stream: Stream) -> Iterator[Capture | Bad]:
     """What records say; in our own archives, an answer counts as its metadata tells."""
     held: tuple[Fields, bytes] | None = None
-    try:
-        for fields, block in records:
-            told = own.told_by(fields, block)
-            is_answer = told is None and _kind_of(fields) not in _PASSED_OVER
-            if held is not None and (is_answer or told is not None):
-                before, held = held, None
-                if told is not None and own.belong(before[0], fields):
-                    yield from own.capture_of(told, before, _body_of)
-                    continue
-                yield from _one(*before)
-            if told is not None:
-                yield from own.capture_of(told, None, _body_of)
-            elif is_answer:
-                held = fields, block
-    except _DAMAGE:
-        if held is not None:
-            yield from _one(*held)
-        raise
+    for fields, block in _records_and_damage(stream):
+        told = _told_by(fields, block)
+        if told is None and _kind_of(fields) in _PASSED_OVER:
+            continue
+        is_told_of = held and held[0].get("warc-record-id") == fields.get("warc-concurrent-to", "")
+        if held is not None and (told is None or not is_told_of):
+            yield _capture(*held)
+            held = None
+        if told is not None:
+            yield from _exchange(told, held)
+            held = None
+        else:
+            held = fields, block
     if held is not None:
-        yield from _one(*held)
+        yield _capture(*held)
 
 
 def _kind_of(fields: Fields) -> str:
     return fields.get("warc-type", "").lower()
 
 
-def _one(fields: Fields, block: bytes) -> Iterator[Capture | Bad]:
-    found = _capture(fields, block)
-    if found is not None:
-        yield found
+def _records_and_damage(stream: Stream) -> Iterator[tuple[Fields, bytes]]:
+    try:
+        yield from _records(stream)
+    except _DAMAGE:
+        yield {"warc-type": "damaged"}, b""
 
 
-def _body_of(place: own.Place, fields: Fields, block: bytes) -> Capture | Bad:
-    """The answer in a record, whatever its target."""
-    if _kind_of(fields) == "response":
-        return _response(place, block)
-    return Capture(*place, body=block[:BODY_OCTETS])
-
-
-def _records(stream: BinaryIO | gzip.GzipFile) -> Iterator[tuple[Fields, bytes]]:
+def _records(stream: Stream) -> Iterator[tuple[Fields, bytes]]:
     """Header fields and blocks.
 
     Raises:
         ValueError: this is no WARC file, or is one no longer.
         EOFError: it ends within a record.
     """
-    while True:
-        line = stream.readline(_HEAD_OCTETS)
-        if not line:
-            return
+    while line := stream.readline(_HEAD_OCTETS):
         if line.strip(b"\r\n"):
             if not _VERSION.fullmatch(line):
                 raise ValueError(line)
             fields = _fields(_head(stream))
-            length = int(fields["content-length"]) if "content-length" in fields else -1
+            length = int(fields.get("content-length", -1))
             if length < 0:
                 raise ValueError("a record without a length")
             block = stream.read(min(length, _RECORD_OCTETS))
@@ -148,7 +131,7 @@ def _records(stream: BinaryIO | gzip.GzipFile) -> Iterator[tuple[Fields, bytes]]
             yield fields, block
 
 
-def _head(stream: BinaryIO | gzip.GzipFile) -> bytes:
+def _head(stream: Stream) -> bytes:
     lines: list[bytes] = []
     octets = 0
     while line := stream.readline(_HEAD_OCTETS):
@@ -161,7 +144,7 @@ def _head(stream: BinaryIO | gzip.GzipFile) -> bytes:
     raise EOFError
 
 
-def _skip(stream: BinaryIO | gzip.GzipFile, octets: int) -> None:
+def _skip(stream: Stream, octets: int) -> None:
     while octets > 0:
         piece = stream.read(min(octets, _SKIP_OCTETS))
         if not piece:
@@ -180,13 +163,11 @@ def _fields(head: bytes) -> Fields:
     return found
 
 
-def _capture(fields: Fields, block: bytes) -> Capture | Bad | None:
-    """What a record says; None for those that are passed over."""
+def _capture(fields: Fields, block: bytes) -> Capture | Bad:
+    """What a record says that is not passed over."""
     kind = _kind_of(fields)
-    if kind in _PASSED_OVER:
-        return None
     if kind not in ("response", "resource"):
-        return Bad("revisit" if kind == "revisit" else "other-record")
+        return Bad(kind if kind in ("revisit", "damaged") else "other-record")
     uri = fields.get("warc-target-uri", "").strip("<>")
     try:
         origin = Origin.of(uri)
@@ -197,14 +178,18 @@ def _capture(fields: Fields, block: bytes) -> Capture | Bad | None:
     if not _ROBOTS_TXT.fullmatch(uri):
         return Bad("not-robots-txt")
     date = date_of(fields.get("warc-date", ""))
-    place = (origin.host, origin.scheme, origin.port, date)
-    if kind == "resource":
-        media_type = media_type_of(fields.get("content-type", ""))
-        return Capture(*place, media_type=media_type, body=block[:BODY_OCTETS])
-    return _response(place, block)
+    return _answer((origin.host, origin.scheme, origin.port, date), fields, block)
 
 
-def _response(place: own.Place, block: bytes) -> Capture | Bad:
+def _answer(place: Place, fields: Fields, block: bytes) -> Capture | Bad:
+    """The answer in a record, whatever its target."""
+    if _kind_of(fields) == "response":
+        return _response(place, block)
+    media_type = media_type_of(fields.get("content-type", ""))
+    return Capture(*place, media_type=media_type, body=block[:BODY_OCTETS])
+
+
+def _response(place: Place, block: bytes) -> Capture | Bad:
     status = _STATUS_LINE.match(block)
     end = _END_OF_HEAD.search(block, 0, _HEAD_OCTETS)
     if status is None or end is None:
@@ -224,3 +209,62 @@ def _response(place: own.Place, block: bytes) -> Capture | Bad:
         max_age=max_age_of(head.get("cache-control", "")),
         body=body[:BODY_OCTETS],
     )
+
+
+# In our own archives, each request has a metadata record beside its answer. The last one for a file
+# tells the outcome; the others were on the way to it, or tried in vain. So an archive says of an
+# origin what the store of the same crawl says.
+
+
+def _told_by(fields: Fields, block: bytes) -> Fields | None:
+    """What a record of ours tells of an exchange; None if it is another one."""
+    if fields.get("warc-type", "").lower() != "metadata" or b"rep-origin:" not in block:
+        return None
+    told: Fields = {}
+    for line in block.decode("utf-8", "replace").splitlines():
+        name, _, value = line.partition(":")
+        told.setdefault(name.strip().lower(), value.strip())
+    return told
+
+
+def _exchange(told: Fields, answer: tuple[Fields, bytes] | None) -> Iterator[Capture | Bad]:
+    """What an exchange says, if it was the last for a robots.txt."""
+    if told.get("rep-file") != ROBOTS_TXT_PATH or "rep-outcome" not in told:
+        return
+    status, failure = outcome_of(told["rep-outcome"])
+    try:
+        origin = Origin.of(told.get("rep-origin", ""))
+        result = access_result(Failure(failure) if status is None else status)
+    except (InvalidUri, ValueError):
+        origin = None
+    if origin is None:
+        yield Bad("no-origin")
+        return
+    if answer is not None and _kind_of(answer[0]) == "revisit":
+        yield Bad("revisit")
+        return
+    place = (origin.host, origin.scheme, origin.port, date_of(told.get("rep-outcome-at", "")))
+    found: Capture | Bad = Capture(*place)
+    if answer is not None and result is not AccessResult.UNREACHABLE:
+        found = _answer(place, *answer)
+    if isinstance(found, Capture):
+        found = replace(
+            found,
+            status=status,
+            failure=failure,
+            hops=_number(told.get("rep-outcome-hops", "")),
+            cross_host=host_of(told.get("rep-outcome-uri", "")) != found.host,
+            # An archive holds what came after the octets that were judged, too.
+            body=found.body and found.body[: _number(told.get("rep-body-octets", ""))],
+        )
+        if failure:
+            found = replace(found, body=None)
+        elif "rep-source" in told and result is not AccessResult.UNREACHABLE:
+            # The octets were not fetched: what was known of them is told here.
+            kind, control = told.get("rep-content-type", ""), told.get("rep-cache-control", "")
+            found = replace(found, media_type=media_type_of(kind), max_age=max_age_of(control))
+    yield found
+
+
+def _number(text: str) -> int | None:
+    return int(text) if _NUMBER.fullmatch(text) else None
