@@ -20,7 +20,7 @@ from scrapy_rep.cache.link import LinkDownError
 from scrapy_rep.engine.progress import can_take_more, is_starting, tell_of_ends
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.queue.fleet.batch import HeldRequest, Push, PushKind
-from scrapy_rep.queue.fleet.filter import Filter, SeenFingerprints
+from scrapy_rep.queue.fleet.filter import Filter
 from scrapy_rep.queue.fleet.fleet_lanes import lane_of
 from scrapy_rep.queue.fleet.ledger import PUSH_OCTETS, PUSHES, Ledger
 from scrapy_rep.queue.fleet.redis_exchange import Reply, Wants, arguments, reply_of
@@ -174,13 +174,6 @@ class TestLedger:
         ledger.moved(held, 4.0)
         ledger.confirmed(batch, "e", 1)
         assert ledger.batch().moved == {"1": ("lane", 4.0)}
-
-
-def test_seen_is_bounded() -> None:
-    seen = SeenFingerprints(3)
-    for octet in b"abcd":
-        seen.add(bytes([octet]))
-    assert [bytes([octet]) in seen for octet in b"abcd"] == [False, True, True, True]
 
 
 class Silent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class PushKind(IntEnum):
@@ -15,8 +15,7 @@ class PushKind(IntEnum):
     START = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Push:
+class Push(NamedTuple):
     """A request to be queued."""
 
     lane: str
@@ -94,7 +93,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one exchange brings; times are monotonic seconds."""
+    """What one exchange brings, by the names that the script knows; times are monotonic seconds."""
 
     worker: str
     number: int
@@ -110,7 +109,7 @@ class Batch:
     given: tuple[str, ...]
     settled: tuple[Settled, ...]
     held: tuple[str, ...] | None
-    was: str
+    was: str | None
     was_done: tuple[str, ...]
     kept: tuple[tuple[str, HeldRequest], ...]
-    wishes: tuple[tuple[int, Wish], ...]
+    turns: tuple[tuple[int, Wish], ...]

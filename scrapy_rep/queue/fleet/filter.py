@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from scrapy import Request
+from scrapy.utils.datatypes import LocalCache
 
 from scrapy_rep.signals import STARTED
 
@@ -22,11 +23,11 @@ class Filter:
     """The filter of one worker.
 
     Attributes:
-        seen: what it has queued.
+        seen: what it has queued last, so that the same link is not sent to Redis again.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self.seen = SeenFingerprints()
+        self.seen: LocalCache[bytes, None] = LocalCache(_COUNT)
         self._crawler = crawler
         self._starts: Counter[bytes] = Counter()
 
@@ -55,27 +56,3 @@ class Filter:
         fingerprinter = self._crawler.request_fingerprinter
         assert fingerprinter is not None  # noqa: S101 - a crawl that has begun has one
         return fingerprinter.fingerprint(request)
-
-
-class SeenFingerprints:
-    """Fingerprints that this worker has queued, so that the same link is not sent to Redis again.
-
-    The last of them; Redis has them all. Every operation costs O(1).
-    """
-
-    def __init__(self, count: int = _COUNT) -> None:
-        self._count = count
-        self._known: dict[bytes, None] = {}
-
-    def __contains__(self, fingerprint: bytes) -> bool:
-        return fingerprint in self._known
-
-    def add(self, fingerprint: bytes) -> None:
-        """Take note of one; the oldest goes."""
-        self._known[fingerprint] = None
-        if len(self._known) > self._count:
-            del self._known[next(iter(self._known))]
-
-    def clear(self) -> None:
-        """Forget all: Redis has forgotten them, or they were never sent."""
-        self._known.clear()

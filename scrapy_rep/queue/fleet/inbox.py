@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _TOLD = 20
+_SEEDS = 50
 
 
 class Complaints:
@@ -33,13 +33,13 @@ class Complaints:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._told: Counter[str] = Counter()
+        self._told: set[str] = set()
 
     def tell(self, reason: str, words: str, *values: Any) -> None:
         """Say what was wrong, unless it was said before."""
         if reason in self._told or len(self._told) >= _TOLD:
             return
-        self._told[reason] += 1
+        self._told.add(reason)
         words += " (others for this reason are only counted)"
         logger.error(words, *values, extra={"spider": self._crawler.spider})
 
@@ -63,7 +63,7 @@ class Seeds:
         self.at_a_time = 0
         if isinstance(spider, RedisMixin):
             self.key = str(spider.redis_key)
-            self.at_a_time = int(spider.redis_batch_size or 16)
+            self.at_a_time = min(int(spider.redis_batch_size or 16), _SEEDS)
             # Else it would take some away, and wait for Redis, whenever it is idle.
             spider.fetch_data = lambda _key, _count: []
             spider.count_size = lambda _key: self._left

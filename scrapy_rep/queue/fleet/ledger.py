@@ -63,7 +63,7 @@ class _Done:
 class _Past:
     """The name that the worker had in a Redis that is no more, and what it had done there."""
 
-    name: str = ""
+    name: str | None = None
     done: tuple[str, ...] = ()
     kept: dict[str, str] = field(default_factory=dict)  # the id of then by that of now
 

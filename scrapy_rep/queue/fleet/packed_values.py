@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 import msgpack
@@ -17,7 +17,6 @@ DEPTH = 32
 """How deep containers may be nested."""
 
 _MAP_LENGTH = 10_000  # keys that collide cost the square of this
-_NUMBER_OCTETS = 1000  # of a Decimal's digits
 _PLAIN = (str, int, float, bool, bytes, type(None))
 
 
@@ -32,7 +31,7 @@ def dumps(value: dict[str, Any]) -> bytes:
         ValueRefused: something in it is of a kind that can't be there, or is nested too deep.
     """
     try:
-        octets: bytes = msgpack.packb(value, strict_types=True, default=_extended)
+        octets = _packed(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ValueRefused(_culprit(value) or str(error)) from None
     _check_depth(value)
@@ -65,10 +64,9 @@ def _unpacked(octets: bytes, depth: int) -> Any:
         raise ValueRefused(f"it is nested deeper than {DEPTH} levels")
 
     def extension(code: int, data: bytes) -> Any:
-        kind = _KINDS.get(code)
-        if kind is None:
+        if code not in _READERS:
             raise ValueRefused(f"it holds a value of an unknown kind ({code})")
-        return kind(lambda part: _unpacked(part, depth + 1), data)
+        return _READERS[code](data, lambda part: _unpacked(part, depth + 1))
 
     return msgpack.unpackb(
         octets,
@@ -81,47 +79,32 @@ def _unpacked(octets: bytes, depth: int) -> Any:
     )
 
 
-def _list_of(read: Callable[[bytes], Any], data: bytes) -> list[Any]:
-    found = read(data)
-    if not isinstance(found, list):
-        raise ValueRefused("a tuple or set in it holds no list")
-    return found
+def _packed(value: Any) -> bytes:
+    octets: bytes = msgpack.packb(value, strict_types=True, default=_extended)
+    return octets
 
 
-def _number(data: bytes) -> Decimal:
-    if len(data) > _NUMBER_OCTETS:
-        raise ValueRefused("a number in it is too long")
-    try:
-        return Decimal(data.decode("ascii"))
-    except InvalidOperation:
-        raise ValueRefused("a number in it is none") from None
-
-
-_TUPLE, _SET, _DATETIME, _DECIMAL = 1, 2, 3, 4
-_KINDS: dict[int, Callable[[Callable[[bytes], Any], bytes], Any]] = {
-    _TUPLE: lambda read, data: tuple(_list_of(read, data)),
-    _SET: lambda read, data: set(_list_of(read, data)),
-    _DATETIME: lambda _, data: datetime.fromisoformat(data.decode("ascii")),
-    _DECIMAL: lambda _, data: _number(data),
+# What msgpack has no word for: how it is written, and how it is read; containers hold more of such.
+_WRITERS: dict[type, tuple[int, Callable[[Any], bytes]]] = {
+    tuple: (1, lambda value: _packed([*value])),
+    set: (2, lambda value: _packed([*value])),
+    datetime: (3, lambda value: value.isoformat().encode("ascii")),
+    Decimal: (4, lambda value: str(value).encode("ascii")),
+}
+_READERS: dict[int, Callable[[bytes, Callable[[bytes], Any]], Any]] = {
+    1: lambda data, read: tuple(read(data)),
+    2: lambda data, read: set(read(data)),
+    3: lambda data, _: datetime.fromisoformat(data.decode("ascii")),
+    4: lambda data, _: Decimal(data.decode("ascii")),
 }
 
 
 def _extended(value: Any) -> Any:
     """What msgpack has no word for; subclasses are other kinds than their bases."""
-
-    def packed(values: list[Any]) -> bytes:
-        octets: bytes = msgpack.packb(values, strict_types=True, default=_extended)
-        return octets
-
-    if type(value) is tuple:
-        return msgpack.ExtType(_TUPLE, packed(list(value)))
-    if type(value) is set:
-        return msgpack.ExtType(_SET, packed(list(value)))
-    if type(value) is datetime:
-        return msgpack.ExtType(_DATETIME, value.isoformat().encode("ascii"))
-    if type(value) is Decimal:
-        return msgpack.ExtType(_DECIMAL, str(value).encode("ascii"))
-    raise TypeError(f"{type(value).__name__} can't be queued")
+    if type(value) not in _WRITERS:
+        raise TypeError(f"{type(value).__name__} can't be queued")
+    code, write = _WRITERS[type(value)]
+    return msgpack.ExtType(code, write(value))
 
 
 def _children(value: Any) -> Iterator[tuple[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import msgpack
@@ -17,12 +17,11 @@ DELIVERIES = 3
 """How often a request is given to workers that die, before it is a dead letter."""
 
 _TAKEOVERS = 50  # requests of a dead worker that are handed on in one exchange
-_SEEDS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """What a worker asks for.
+    """What a worker asks for, by the names that the script knows.
 
     Attributes:
         requests: how many it could begin now.
@@ -131,8 +130,14 @@ def arguments(batch: Batch, wants: Wants, now: float, **others: Any) -> bytes:
         "deliveries": DELIVERIES,
         "most": _TAKEOVERS,
         "octets": PUSH_OCTETS,
-        **_told(batch, age),
-        **_wanted(wants),
+        **_by_name(batch),
+        **_by_name(wants),
+        "moved": [(id_, lane, age(at)) for id_, (lane, at) in batch.moved.items()],
+        "done": [*batch.done.items()],
+        "aside": [(id_, _plain(reason)) for id_, reason in batch.aside.items()],
+        "settled": [_settled(one, age) for one in batch.settled],
+        "kept": [_kept(before, held) for before, held in batch.kept],
+        "turns": [(key, wish.lane, round(1000 * wish.delay_seconds)) for key, wish in batch.turns],
         **others,
     }
     # Redis's own msgpack is older than the kind for octets.
@@ -140,53 +145,8 @@ def arguments(batch: Batch, wants: Wants, now: float, **others: Any) -> bytes:
     return octets
 
 
-def _told(batch: Batch, age: Callable[[float], int]) -> dict[str, Any]:
-    """What a worker brings."""
-    values: dict[str, Any] = {
-        "worker": batch.worker,
-        "batch": batch.number,
-        "attempt": batch.attempt,
-        "joined": batch.is_joined,
-        "epoch": batch.epoch,
-        "ids": batch.last_id,
-        "pushes": [
-            (push.lane, push.priority, int(push.kind), push.fingerprint, push.payload)
-            for push in batch.pushes
-        ],
-        "moved": [(id_, lane, age(at)) for id_, (lane, at) in batch.moved.items()],
-        "answered": batch.answered,
-        "done": [(id_, int(visited)) for id_, visited in batch.done.items()],
-        "aside": [(id_, _plain(reason)) for id_, reason in batch.aside.items()],
-        "given": batch.given,
-        "settled": [_settled(one, age) for one in batch.settled],
-        "turns": [(key, wish.lane, round(1000 * wish.delay_seconds)) for key, wish in batch.wishes],
-    }
-    if batch.held is not None:
-        values["held"] = batch.held
-    if batch.was:
-        values["was"], values["was_done"] = batch.was, batch.was_done
-        values["kept"] = [_kept(before, held) for before, held in batch.kept]
-    return values
-
-
-def _wanted(wants: Wants) -> dict[str, Any]:
-    """What it asks for."""
-    values: dict[str, Any] = {
-        "lease": wants.lease_ms,
-        "ask_lease": wants.lease_ms,
-        "want": wants.requests,
-        "asks": wants.lanes,
-        "busy": wants.is_busy,
-        "fresh": wants.is_fresh,
-        "leave": wants.leaves,
-        "flushes": wants.flushes,
-        "host": wants.host,
-        "longest": wants.longest,
-        "ahead": wants.ahead_ms,
-    }
-    if wants.seeds_key:
-        values["seeds"] = min(wants.seeds, _SEEDS)
-    return values
+def _by_name(told: Batch | Wants) -> dict[str, Any]:
+    return {one.name: getattr(told, one.name) for one in fields(told)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +172,7 @@ class MendStep:
             "round": self.round,
             "phase": self.phase,
             "cursor": self.cursor,
-            "lease": lease_ms,
+            "lease_ms": lease_ms,
             "deliveries": DELIVERIES,
             **others,
         }

@@ -64,16 +64,6 @@ _ELSEWHERE = {
 }
 
 
-class _Queue:
-    """What scrapy-redis calls the queue: how much waits, over the fleet."""
-
-    def __init__(self, talk: Talk) -> None:
-        self._talk = talk
-
-    def __len__(self) -> int:
-        return self._talk.reply.queued if self._talk.reply is not None else 0
-
-
 class RepRedisScheduler(Scheduler):  # type: ignore[misc]
     """One queue, one duplicate filter and one pace for all workers of a crawl, in Redis.
 
@@ -130,7 +120,6 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._seeds = Seeds(spider)
         prefix = prefix_of(self._queue_key, spider.name)
         self._talk = Talk(self._link, prefix, self._ledger, self, settings.fleet_lease_seconds)
-        self.queue = _Queue(self._talk)
         readiness = Readiness.from_crawler(crawler)
         self._lanes = FleetLanes(
             self._ledger, readiness, is_fleet_wide=settings.pace_scope == "fleet"
@@ -218,11 +207,8 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         finally:
             await self._link.close()
 
-    def flush(self) -> None:
-        """Nothing: only the last worker clears, and it does so when it closes."""
-
     def __len__(self) -> int:
-        return len(self.queue)
+        return self._talk.reply.queued if self._talk.reply is not None else 0
 
     def enqueue_request(self, request: Request) -> bool:
         """Have a request queued; False if it is known to be a duplicate, or can't be queued."""
@@ -238,7 +224,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             self._complaints.tell(str(error), "%s can't be queued: %s", request, error)
             return False
         if kind is PushKind.FILTERED:
-            self._filter.seen.add(fingerprint)
+            self._filter.seen[fingerprint] = None
         self._ledger.push(Push(lane_of(request), request.priority, kind, fingerprint, payload))
         self._count(_ENQUEUED)
         self._talk.wake()

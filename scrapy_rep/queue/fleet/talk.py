@@ -123,15 +123,12 @@ class Talk:
 
     async def _run(self) -> None:
         while not self._is_stopping:
-            await self._carefully()
-
-    async def _carefully(self) -> None:
-        try:
-            await self._next()
-        except Exception:  # a fault of ours must not stop the crawl for ever
-            logger.exception("An exchange with Redis failed")
-            self._ledger.failed()
-            await asyncio.sleep(_RETRY_SECONDS)
+            try:
+                await self._next()
+            except Exception:  # noqa: PERF203 - a fault of ours must not stop the crawl for ever
+                logger.exception("An exchange with Redis failed")
+                self._ledger.failed()
+                await asyncio.sleep(_RETRY_SECONDS)
 
     async def _next(self) -> None:
         wait = self._due_at() - time.monotonic()

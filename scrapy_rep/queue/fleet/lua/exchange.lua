@@ -14,7 +14,7 @@ local function answer(word)
   return cmsgpack.pack({word, epoch, set_aside})
 end
 
-local is_older = epoch == a.epoch and number(last_id) < a.ids
+local is_older = epoch == a.epoch and number(last_id) < a.last_id
 if last_id and not tonumber(last_id) then is_older = true end
 if not epoch or is_older then
   epoch = time[1] .. '.' .. time[2]
@@ -23,7 +23,7 @@ if not epoch or is_older then
   if a.epoch ~= '' then call('SET', P .. 'renewed', now, 'PX', 86400000) end
   -- Ids are never used twice; how many were given since then, nobody knows.
   if is_older then
-    local above = math.max(number(last_id), a.ids) + 1000000
+    local above = math.max(number(last_id), a.last_id) + 1000000
     call('SET', P .. 'ids', string.format('%.0f', above))
   end
   if was_there() then recount() end
@@ -35,10 +35,10 @@ end
 local M = P .. 'm:' .. me
 local is_new = not call('ZSCORE', WORKERS, me)
 -- Unless the list of workers alone is lost.
-if is_new and a.joined and (call('SISMEMBER', P .. 'dying', me) == 1 or call('EXISTS', M) == 0) then
+if is_new and a.is_joined and (call('SISMEMBER', P .. 'dying', me) == 1 or call('EXISTS', M) == 0) then
   return answer('gone')
 end
-if is_new and not a.joined then
+if is_new and not a.is_joined then
   if call('EXISTS', P .. 'flushing') == 1 then
     if call('PTTL', P .. 'flushing') < 0 then  -- not ours
       call('PEXPIRE', P .. 'flushing', 10000)
@@ -46,7 +46,7 @@ if is_new and not a.joined then
     return answer('wait')
   end
   if call('ZCOUNT', WORKERS, now, '+inf') == 0 and not a.was then
-    if a.fresh or call('HGET', TOTALS, 'spent') == '1' then
+    if a.is_fresh or call('HGET', TOTALS, 'spent') == '1' then
       return answer('flush')
     end
     call('DEL', P .. 'starts')  -- a crawl that is resumed begins with its start requests
@@ -58,9 +58,9 @@ end
 if number(call('HGET', M, 'attempt')) >= a.attempt then
   return answer('late')
 end
-local is_new_batch = call('HGET', M, 'batch') ~= tostring(a.batch)
-call('HSET', M, 'attempt', a.attempt, 'batch', a.batch)
-call('ZADD', WORKERS, now + a.lease, me)
+local is_new_batch = call('HGET', M, 'batch') ~= tostring(a.number)
+call('HSET', M, 'attempt', a.attempt, 'batch', a.number)
+call('ZADD', WORKERS, now + a.lease_ms, me)
 local known = call('HMGET', TOTALS, 'gen', 'f:' .. me, 'stir', 'mended')
 gen = gen or tonumber(known[1] or '')
 if not gen and was_there() then recount() end
@@ -165,7 +165,7 @@ for _, told in ipairs(a.done) do  -- id, whether the site may have seen it
   local letter, e = taken(me, told[1])
   if letter then
     if letter ~= 'T' then done = done + 1 end
-    release(letter, e, told[1], told[2] == 1)
+    release(letter, e, told[1], told[2])
   end
 end
 
@@ -227,14 +227,14 @@ end
 
 local asks = {}
 local octets = 0  -- of what it gets
-if a.asks > 0 then
-  for _, lane in ipairs(call('ZRANGEBYSCORE', NEW, '-inf', now, 'LIMIT', 0, a.asks)) do
+if a.lanes > 0 then
+  for _, lane in ipairs(call('ZRANGEBYSCORE', NEW, '-inf', now, 'LIMIT', 0, a.lanes)) do
     local r = get(lane)
     if r[1] ~= 'n' then
       call('ZREM', NEW, lane)
       place(lane, r)
     else
-      call('ZADD', NEW, now + a.ask_lease, lane)
+      call('ZADD', NEW, now + a.lease_ms, lane)
       local sample = call('LINDEX', list_of(lane, best_priority(lane, r)), 0)
       local fits = sample and #sample <= a.longest + 1
       fits = fits and octets < a.octets
@@ -254,7 +254,7 @@ local function is_suspect_first(lane, r)
   return first and (string.byte(first, 1) or 0) > 0
 end
 
--- A request is given out `a.ahead` before it is due, with how long its worker is to keep it: so
+-- A request is given out `a.ahead_ms` before it is due, with how long its worker is to keep it: so
 -- none is late for having to be asked for. Its lane is closed meanwhile.
 local function pop(lane, r)
   local entry, priority = dequeue(lane, r)
@@ -278,9 +278,9 @@ local function pop(lane, r)
 end
 
 local pops = {}
-for _ = 1, 4 * a.want do
-  local lane = #pops < a.want and octets < a.octets
-    and call('ZRANGEBYSCORE', DUE, '-inf', now + a.ahead + 0.9, 'LIMIT', 0, 1)[1]
+for _ = 1, 4 * a.requests do
+  local lane = #pops < a.requests and octets < a.octets
+    and call('ZRANGEBYSCORE', DUE, '-inf', now + a.ahead_ms + 0.9, 'LIMIT', 0, 1)[1]
   if not lane then break end
   local r = get(lane)
   if r[1] ~= 'd' then
@@ -302,10 +302,10 @@ for _ = 1, 4 * a.want do
 end
 
 local seeds, seeds_left = {}, 0
-if a.seeds then
+if a.seeds_key ~= '' then
   local key = KEYS[2]
   local kind = call('TYPE', key).ok
-  for _ = #pops + 1, math.min(a.want, #pops + a.seeds) do
+  for _ = #pops + 1, math.min(a.requests, #pops + a.seeds) do
     local seed = call('LPOP', SEEDS)
     if not seed then
       local data
@@ -331,7 +331,7 @@ end
 -- The end of a worker, and of the crawl
 
 local is_last = 0
-if a.leave then
+if a.leaves then
   for _, id in ipairs(call('HKEYS', F)) do give_back(me, id, false) end
   call('ZREM', WORKERS, me)
   call('SREM', P .. 'busy', me)
@@ -342,7 +342,7 @@ if a.leave then
     if a.flushes then call('SET', P .. 'flushing', me, 'PX', 10000) end
   end
 else
-  call(a.busy and 'SADD' or 'SREM', P .. 'busy', me)
+  call(a.is_busy and 'SADD' or 'SREM', P .. 'busy', me)
   if done > 0 then call('HINCRBY', M, 'done', done) end
 end
 
@@ -357,7 +357,7 @@ local next_at = -1
 for _, key in ipairs({DUE, NEW}) do
   local first = call('ZRANGE', key, 0, 0, 'WITHSCORES')
   if first[2] then
-    local wait = math.max(0, tonumber(first[2]) - now - (key == DUE and a.ahead or 0))
+    local wait = math.max(0, tonumber(first[2]) - now - (key == DUE and a.ahead_ms or 0))
     if next_at < 0 or wait < next_at then next_at = wait end
   end
 end
@@ -368,8 +368,8 @@ local still, mended = now - number(known[3]), now - number(known[4])
 local function is_stuck()
   if n < 0 or fly < 0 then return true end
   if n == 0 and fly == 0 then return false end
-  local waits_for_nothing = fly == 0 and next_at < 0 and still > 2000 and mended > a.lease
-  local is_still = still > a.lease and mended > 10 * a.lease
+  local waits_for_nothing = fly == 0 and next_at < 0 and still > 2000 and mended > a.lease_ms
+  local is_still = still > a.lease_ms and mended > 10 * a.lease_ms
   return (waits_for_nothing or is_still) and call('SCARD', P .. 'dying') == 0
 end
 if is_moved or not known[3] then
@@ -383,13 +383,13 @@ if not mend and is_stuck() then
   mend = gen
 end
 if mend and call('PTTL', P .. 'mending') == -1 then call('DEL', P .. 'mending') end  -- not ours
-local is_mender = mend and not a.leave and call('SET', P .. 'mending', me, 'NX', 'PX', 10000)
+local is_mender = mend and not a.leaves and call('SET', P .. 'mending', me, 'NX', 'PX', 10000)
 
 local idle = -1
 if n <= 0 and fly <= 0 and not mend and call('SCARD', P .. 'busy') == 0 then
   call('HSETNX', TOTALS, 'idle', now)
   idle = math.max(0, now - number(call('HGET', TOTALS, 'idle')))
-  if a.leave and a.flushes then call('HSET', TOTALS, 'spent', 1) end
+  if a.leaves and a.flushes then call('HSET', TOTALS, 'spent', 1) end
 else
   call('HDEL', TOTALS, 'idle')
 end

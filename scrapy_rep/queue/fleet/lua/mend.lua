@@ -32,13 +32,13 @@ end
 
 local function follow(owner)  -- one that nobody knows is taken over, if it is not heard of
   if call('ZSCORE', WORKERS, owner) or call('SISMEMBER', P .. 'dying', owner) == 1 then return end
-  call('ZADD', WORKERS, now + a.lease, owner)
+  call('ZADD', WORKERS, now + a.lease_ms, owner)
   look_into(owner)
 end
 
 for _, owner in ipairs(call('ZRANGE', WORKERS, 0, -1)) do
   if tonumber(call('ZSCORE', WORKERS, owner)) > now + 86400000 then
-    call('ZADD', WORKERS, now + a.lease, owner)
+    call('ZADD', WORKERS, now + a.lease_ms, owner)
   end
   look_into(owner)
 end
