@@ -30,7 +30,7 @@ from scrapy_rep.protocol.extensions.pace import pace
 from scrapy_rep.protocol.paths import uri_without_dots
 from scrapy_rep.protocol.tokens import EVERYONE, as_product_tokens
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
-from scrapy_rep.sitemaps.web_addresses import origin_of as web_origin_of
+from scrapy_rep.sitemaps.seeding import origin_of as web_origin_of
 
 from .engine_work import in_engine
 from .inputs import Freshness, Input, is_url, origin_of, read

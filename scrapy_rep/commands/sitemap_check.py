@@ -22,9 +22,15 @@ from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
 from scrapy_rep.protocol.paths import path_of
 from scrapy_rep.signals import QUEUE
 from scrapy_rep.sitemaps.reader import SITEMAP_OCTETS, Sitemap, SitemapKind
-from scrapy_rep.sitemaps.seeding import LeftOut, Seeding
+from scrapy_rep.sitemaps.seeding import (
+    LeftOut,
+    Seeding,
+    is_robots_txt,
+    join,
+    origin_of,
+    web_request,
+)
 from scrapy_rep.sitemaps.spiders import WELL_KNOWN
-from scrapy_rep.sitemaps.web_addresses import is_robots_txt, join, origin_of, web_request
 
 from .engine_work import answer_to, in_engine
 from .inputs import is_url, octets_of

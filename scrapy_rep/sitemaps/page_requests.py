@@ -17,7 +17,7 @@ from w3lib.url import canonicalize_url, safe_url_string
 
 from scrapy_rep import stats
 
-from .web_addresses import web_request
+from .seeding import web_request
 
 
 class PageRequests:

@@ -1,11 +1,76 @@
-"""Which sitemaps are fetched for an origin: near enough, not too many, and each once."""
+"""Which sitemaps are fetched for an origin, and what the addresses in them become.
+
+A sitemap has to be near enough, not one too many, and is fetched once.
+"""
 
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urljoin
+
+from scrapy import Request
 
 from scrapy_rep.checks import HostScope
 from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
+from scrapy_rep.protocol.paths import before_path_of, path_of
+
+_SCHEMES = ("http", "https")
+
+
+def origin_of_site(site: str) -> Origin:
+    """The origin of a site that the user names.
+
+    Raises:
+        ConfigurationError: it is no URL of a site.
+    """
+    origin = origin_of(site)
+    if origin is None or origin.scheme not in _SCHEMES:
+        raise ConfigurationError(
+            f"sites: {site!r} is not a site; give URLs with a scheme, such as 'https://example.com'"
+        )
+    return origin
+
+
+def origin_of(url: str) -> Origin | None:
+    """The origin of a URL; None if robots.txt does not govern it."""
+    try:
+        return Origin.of(url)
+    except InvalidUri:
+        return None
+
+
+def is_robots_txt(url: str) -> bool:
+    """Whether a URL is that of a robots.txt, whatever fragment follows."""
+    return path_of(url).partition("#")[0] == "/robots.txt"
+
+
+def join(base: str, address: str) -> str:
+    """An absolute URL; empty if the address is invalid."""
+    address = address.strip()
+    if address.startswith(("http://", "https://")):  # nearly all are absolute
+        return address
+    try:
+        return urljoin(base, address)
+    except ValueError:
+        return ""
+
+
+def web_request(url: str, **arguments: Any) -> Request | None:
+    """A request for an http or https URL; None for any other, such as that of a local file."""
+    try:
+        request = Request(url, **arguments)
+    except ValueError:
+        return None
+    return request if _is_of_web(before_path_of(request.url) or request.url) else None
+
+
+@lru_cache(maxsize=64)  # nearly all pages of a sitemap have one origin
+def _is_of_web(url: str) -> bool:
+    origin = origin_of(url)
+    return origin is not None and origin.scheme in _SCHEMES
 
 
 class LeftOut(Enum):

@@ -8,7 +8,7 @@ robots.txt of its own origin.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import Request
@@ -27,9 +27,15 @@ from scrapy_rep.signals import QUEUE, RobotsTxtDisallowed, RobotsTxtUnreachable
 
 from .page_requests import PageRequests
 from .reader import SITEMAP_OCTETS, Sitemap, SitemapEntry, SitemapKind
-from .seeding import LeftOut, Seeding
-from .unpacking import unpacked
-from .web_addresses import is_robots_txt, join, origin_of, origin_of_site, web_request
+from .seeding import (
+    LeftOut,
+    Seeding,
+    is_robots_txt,
+    join,
+    origin_of,
+    origin_of_site,
+    web_request,
+)
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -91,9 +97,10 @@ class RobotsSitemapMixin(Starts):
         self._seeding = Seeding(settings.sitemap_max, settings.sitemap_cross_host)
         self._told: set[tuple[Origin, LeftOut]] = set()
         self._parse_limit_octets = settings.parse_limit_octets
-        self._has_own_body = not (
-            is_function(self._get_sitemap_body, RobotsSitemapMixin._get_sitemap_body)
-            and self._body_of_the_other() is None
+        # Scrapy's own takes only XML and gzip.
+        self._has_own_body = not is_function(
+            self._get_sitemap_body,
+            SitemapSpider._get_sitemap_body,  # noqa: SLF001
         )
         self._pages = PageRequests(self)
         self._origins()
@@ -267,18 +274,6 @@ class RobotsSitemapMixin(Starts):
         robots_txt = parse(response.body, response.url, limit_octets=self._parse_limit_octets)
         for url in robots_txt.sitemaps:
             yield from self._sitemap_request(url, origin)
-
-    # Scrapy's method of this name takes only XML and gzip.
-    def _get_sitemap_body(self, response: Response) -> bytes | None:
-        """The sitemap in an answer, uncompressed; spiders may override it."""
-        other = self._body_of_the_other()
-        return other(response) if other else unpacked(response.body, SITEMAP_OCTETS)
-
-    def _body_of_the_other(self) -> Callable[[Response], bytes | None] | None:
-        """The other spider's `_get_sitemap_body`; None if it is Scrapy's."""
-        method = super()._get_sitemap_body
-        is_scrapys = is_function(method, SitemapSpider._get_sitemap_body)  # noqa: SLF001
-        return None if is_scrapys else method
 
     def _requests_of(
         self, entry: SitemapEntry, kind: SitemapKind, response: Response, origin: Origin

@@ -19,12 +19,6 @@ _INFLATED_OCTETS = 1 << 12  # at a time
 _GZIP = b"\x1f\x8b"
 _GZIP_MEMBERS = 10_000
 _UTF_8 = "utf-8"
-# How '<' and the 'h' of 'http' begin without a byte order mark (XML 1.0, appendix F).
-_BEGINNINGS = tuple(
-    (sign.encode(encoding), encoding)
-    for encoding in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
-    for sign in "<hH"
-)
 _NAMED = re.compile(rb"\s*<\?xml\s[^>]{0,200}?\sencoding\s*=\s*[\"']([\w.:-]{1,40})[\"']")
 # Sites may name no other codecs: some take quadratic time.
 _KNOWN = re.compile(
@@ -49,7 +43,7 @@ class Unpacked:
         self._limit = limit
 
     def __iter__(self) -> Iterator[str]:
-        pieces = _joined(self.pieces())
+        pieces = _joined(self._pieces())
         head = next(pieces)
         encoding, start = _encoding_of(head)
         errors = "replace" if encoding.startswith(("utf-16", "utf-32")) else "surrogateescape"
@@ -59,8 +53,7 @@ class Unpacked:
             yield decoder.decode(piece)
         yield decoder.decode(b"", final=True)
 
-    def pieces(self) -> Iterator[bytes]:
-        """The octets of the text; to be iterated over once, instead of the text."""
+    def _pieces(self) -> Iterator[bytes]:
         body = self._body
         try:
             for piece in _gunzipped(body) if body.startswith(_GZIP) else _pieces(body):
@@ -75,11 +68,6 @@ class Unpacked:
             self.is_cut = True
 
 
-def unpacked(body: bytes, limit: int) -> bytes:
-    """The octets of a file up to the limit, unpacked if it is gzipped."""
-    return b"".join(Unpacked(body, limit).pieces())
-
-
 def percent_encoded(text: str) -> str:
     """Text in which the octets that are invalid in the encoding are percent-encoded."""
     if text.isascii():
@@ -92,10 +80,6 @@ def _encoding_of(head: bytes) -> tuple[str, int]:
     marked, mark = read_bom(head)
     if marked and mark:
         return marked if marked == _UTF_8 or b"\0" in head else _UTF_8, len(mark)
-    stripped = head.lstrip(b" \t\r\n")
-    for beginning, encoding in _BEGINNINGS:
-        if stripped.startswith(beginning):
-            return encoding, 0
     named = _NAMED.match(head)
     return _codec(named[1].decode()) if named else _UTF_8, 0
 

@@ -289,6 +289,5 @@ class BodySpider(SitesSpider):
     def _get_sitemap_body(self, response: Response) -> bytes | None:
         if "nothing" in response.url:
             return None
-        body = super()._get_sitemap_body(response)
-        assert body is not None
+        body: bytes = super()._get_sitemap_body(response) or response.body
         return body.replace(b"/old/", b"/new/")
