@@ -11,9 +11,11 @@ set of groups; with lint, what `lint` costs.
 from __future__ import annotations
 
 import re
+from codecs import getincrementaldecoder
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from hashlib import sha256
 from itertools import islice
 
@@ -23,7 +25,7 @@ from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, Coding, Kind, clean
 from scrapy_rep.protocol.tokens import EVERYONE, is_everyone
 
 from .effect import NONE, ProbeBudget, class_of
-from .file_records import FileGroup, FileRecords, GroupNames, read, said_to_everyone
+from .file_records import FileRecords, GroupNames, read, said_to_everyone
 
 OPEN_NAME = r"[a-z0-9_.-]{1,40}"
 """GroupNames and keys that are counted; in pages of markup, everything before a colon is a key."""
@@ -99,8 +101,14 @@ def facts(body: bytes, *, with_lint: bool = False) -> Facts:
     names = GroupNames.of(found.blocks)
     everyone = tuple(names.by_name.get(EVERYONE, ()))
     budget = ProbeBudget()
-    classes: dict[tuple[int, ...], str | None] = {(): NONE}
-    star_class = _class(found.blocks, everyone, classes, budget) or NONE
+
+    @cache
+    def class_by(indices: tuple[int, ...]) -> str | None:
+        disallow = [value for index in indices for value in found.blocks[index].disallow]
+        allow = [value for index in indices for value in found.blocks[index].allow]
+        return class_of(disallow, allow, budget)
+
+    star_class = class_by(everyone) or NONE
     hosts = _sitemap_hosts(found.sitemaps)
     signal, usage = said_to_everyone(octets) if found.has_preferences else (None, None)
     return Facts(
@@ -119,13 +127,13 @@ def facts(body: bytes, *, with_lint: bool = False) -> Facts:
         has_star=bool(everyone),
         names_in_several_groups=sum(len(groups) > 1 for groups in names.by_name.values()),
         **_rule_facts(found.values()),
-        rules_before_agent=len(found.before),
+        rules_before_agent=len(found.before.disallow) + len(found.before.allow),
         crawl_delay_star=_delay_of_everyone(octets),
         sitemaps=sum(hosts.values()),
         star_class=star_class,
         content_signal=signal,
         content_usage=usage,
-        agents=_agents(found.blocks, names, classes, budget),
+        agents=_agents(names, class_by),
         lint=_lint(body) if with_lint else None,
         other_keys=_other_keys(found.others),
         sitemap_hosts=dict(islice(hosts.items(), _HOSTS_KEPT)),
@@ -170,13 +178,11 @@ def _rule_facts(values: list[str]) -> dict[str, int]:
 
 
 def _is_utf8(octets: bytes) -> bool:
-    if octets.isascii():
-        return True
+    is_cut = len(octets) == PARSE_LIMIT_OCTETS  # perhaps within a character, which is no fault
     try:
-        # A character that the parse limit cuts is no fault of the file.
-        octets.decode("utf-8") if len(octets) < PARSE_LIMIT_OCTETS else octets[:-4].decode("utf-8")
-    except UnicodeDecodeError as error:
-        return len(octets) >= PARSE_LIMIT_OCTETS and error.start >= len(octets) - 8
+        getincrementaldecoder("utf-8")().decode(octets, final=not is_cut)
+    except UnicodeDecodeError:
+        return False
     return True
 
 
@@ -211,35 +217,12 @@ def host_of(uri: str) -> str:
     return _PORT.sub("", authority.rpartition("@")[2].partition("?")[0]).lower()
 
 
-def _agents(
-    blocks: list[FileGroup],
-    names: GroupNames,
-    classes: dict[tuple[int, ...], str | None],
-    budget: ProbeBudget,
-) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name in names.by_name:
-        if len(found) >= _NAMES_KEPT:
-            break
-        if _NAME.fullmatch(name):
-            effect = _class(blocks, names.obeyed_by(name), classes, budget)
-            if effect is not None:
-                found[name] = effect
-    return found
-
-
-def _class(
-    blocks: list[FileGroup],
-    indices: tuple[int, ...],
-    classes: dict[tuple[int, ...], str | None],
-    budget: ProbeBudget,
-) -> str | None:
-    """The class of the merged group of some blocks; worked out once for each set of them."""
-    if indices not in classes:
-        disallow = [value for index in indices for value in blocks[index].disallow]
-        allow = [value for index in indices for value in blocks[index].allow]
-        classes[indices] = class_of(disallow, allow, budget)
-    return classes[indices]
+def _agents(names: GroupNames, class_by: Callable[[tuple[int, ...]], str | None]) -> dict[str, str]:
+    """The class of each name, which is worked out once for each set of groups."""
+    usual = filter(_NAME.fullmatch, names.by_name)
+    classes = ((name, class_by(names.obeyed_by(name))) for name in usual)
+    told = ((name, effect) for name, effect in classes if effect is not None)
+    return dict(islice(told, _NAMES_KEPT))
 
 
 def _other_keys(others: Counter[bytes]) -> dict[str, int]:

@@ -39,17 +39,17 @@ class FileRecords:
 
     Attributes:
         counts: how many there are of each kind.
+        before: what stands before any group.
         blocks: the groups, in file order, not merged.
-        before: the values of rules before any group.
         others: other records by key, in lower case.
         sitemaps: the values of the Sitemap lines.
     """
 
-    counts: Counter[Kind]
-    blocks: list[FileGroup]
-    before: list[str]
-    others: Counter[bytes]
-    sitemaps: list[bytes]
+    counts: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
+    before: FileGroup = field(default_factory=FileGroup)
+    blocks: list[FileGroup] = field(default_factory=list)
+    others: Counter[bytes] = field(default_factory=Counter)
+    sitemaps: list[bytes] = field(default_factory=list)
 
     @property
     def has_preferences(self) -> bool:
@@ -63,19 +63,16 @@ class FileRecords:
 
 def read(octets: bytes) -> FileRecords:
     """Read the cleaned octets of a file."""
-    found = FileRecords(Counter(), [], [], Counter(), [])
-    block = FileGroup()
-    counts = dict.fromkeys(Kind, 0)
+    found = FileRecords()
+    block = found.before
     for _, kind, key, value in records(octets):
-        counts[kind] += 1
+        found.counts[kind] += 1
         if kind is Kind.DISALLOW:
             block.disallow.append(value.decode("latin-1"))
         elif kind is Kind.ALLOW:
             block.allow.append(value.decode("latin-1"))
         elif kind is Kind.USER_AGENT:
-            if not found.blocks:
-                found.before = [*block.disallow, *block.allow]
-            if not found.blocks or block.disallow or block.allow:
+            if block is found.before or block.disallow or block.allow:
                 block = FileGroup()
                 found.blocks.append(block)
             block.agents.append(value)
@@ -83,9 +80,6 @@ def read(octets: bytes) -> FileRecords:
             found.sitemaps.append(value)
         else:
             found.others[key.lower()] += 1
-    if not found.blocks:
-        found.before = [*block.disallow, *block.allow]
-    found.counts.update(counts)
     return found
 
 

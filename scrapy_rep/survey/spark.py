@@ -52,8 +52,7 @@ from .saved import Survey
 BASE = "https://data.commoncrawl.org/"
 
 _FILES_AT_ONCE = 50  # of a task: some 15 s with files as Common Crawl has them
-_TRIES = 5
-_PAUSE_SECONDS = 2.0  # doubled after each try
+_PAUSES_SECONDS = (2.0, 4.0, 8.0, 16.0)
 _TIMEOUT_SECONDS = 60.0
 _GONE = (404, 410)
 _GZIP = b"\x1f\x8b"
@@ -75,16 +74,15 @@ def opened(base: str, path: str, *, sleep: Callable[[float], object] = time.slee
             return Path(place).open("rb")
         except OSError as error:
             raise FetchError(f"{place}: {error.strerror or error}") from error
-    pause = _PAUSE_SECONDS
-    for remaining in reversed(range(_TRIES)):
+    pauses = iter(_PAUSES_SECONDS)
+    while True:
         try:
             return _fetched(place)
-        except (OSError, HTTPException) as error:
-            if not remaining or (isinstance(error, HTTPError) and error.code in _GONE):
+        except (OSError, HTTPException) as error:  # noqa: PERF203 - it is tried again
+            pause = next(pauses, None)
+            if pause is None or (isinstance(error, HTTPError) and error.code in _GONE):
                 raise FetchError(f"{place}: {error}") from error
-        sleep(pause)
-        pause *= 2
-    raise AssertionError
+            sleep(pause)
 
 
 def _is_url(place: str) -> bool:

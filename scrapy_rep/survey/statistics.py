@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
-from scrapy_rep.analysis.agents.crawlers import CRAWLERS, OWN_GROUP_ONLY, Crawler, known_names
+from scrapy_rep.analysis.agents.crawlers import CRAWLERS, OWN_GROUP_ONLY, known_names
 
 from .aggregate import FLAGS, MILLI, NUMBERS, Aggregate, kinds_of
 from .definitions import CAPTURES, DEFINITIONS, FILES, KNOWN, LINTED
@@ -18,6 +19,7 @@ _PERCENTS = {"min": 0, "p10": 10, "p25": 25, "p50": 50, "p75": 75, "p90": 90, "p
 _PAIRS = tuple((own, star) for own in CLASSES for star in CLASSES)
 # Of these facts a few hosts are named; of utf8, those whose files are not.
 _SAMPLED = {"is_cut": "is_cut", "is_utf16": "is_utf16", "markup": "markup", "utf8": "not_utf8"}
+_CRAWLERS = {crawler.name: crawler for crawler in CRAWLERS}
 _NAMES_SHOWN = 200
 _KEYS_SHOWN = 100
 _DIGITS = 6
@@ -52,19 +54,22 @@ def report(
 ) -> dict[str, Any]:
     """All that a survey says: ``definitions`` and ``statistics``, by the same names.
 
-    Of crawlers, those of some names; of all, if that is None. Of other records, those of some keys;
-    the most usual ones, if that is None.
+    Of crawlers, those of some names; of all, and of the names that files use most, if that is None.
+    Of other records, those of some keys; the most usual ones, if that is None.
     """
-    statistics = statistics_of(found)
-    if names is not None:
-        statistics["agents"] = agents(found, names)
-    if keys is not None:
-        statistics["other_keys"] = _other_keys(found, keys)
+    if names is None:
+        spellings = known_names()
+        most = (name for name, _ in found.names.most(_NAMES_SHOWN + len(spellings)))
+        others = (name for name in most if name not in spellings)
+        names = [*_CRAWLERS, *islice(others, _NAMES_SHOWN)]
+    if keys is None:
+        keys = [key for key, _ in found.other_keys.most(_KEYS_SHOWN, by=0)]
+    statistics = _statistics(found, names, keys)
     definitions = {name: DEFINITIONS[name] for name in statistics}
     return {"definitions": definitions, "statistics": statistics}
 
 
-def statistics_of(found: Aggregate) -> dict[str, Any]:
+def _statistics(found: Aggregate, names: Sequence[str], keys: Sequence[str]) -> dict[str, Any]:
     """The numbers by name."""
     counts = found.counts
     files, captures = counts["files"], counts["captures"]
@@ -107,23 +112,16 @@ def statistics_of(found: Aggregate) -> dict[str, Any]:
     if "full" in said["star_class"]:
         said["star_class"]["full"]["samples"] = [*_samples(found, "star_full")]
     said["licence"] = share(counts["licence"], files, FILES)
-    said["agents"] = agents(found)
+    said["agents"] = _agents(found, names)
     said["purposes"], said["operators"] = (_kinds(found, k) for k in ("purpose", "operator"))
     said["lint"] = _lint(found)
-    most = found.other_keys.most(_KEYS_SHOWN, by=0)
-    said["other_keys"] = _other_keys(found, [key for key, _ in most])
+    said["other_keys"] = {
+        key: {"sum": sums, **share(files_with, files, FILES)}
+        for key, (files_with, sums) in ((key, found.other_keys.get(key)) for key in keys)
+    }
     said["stratum"] = _strata(found)
     said["error_bound"] = {"names": found.names.error, "other_keys": found.other_keys.error}
     return said
-
-
-def _other_keys(found: Aggregate, keys: Sequence[str]) -> dict[str, Any]:
-    files = found.counts["files"]
-    counts = {key: found.other_keys.get(key) for key in keys}
-    return {
-        key: {"sum": sums, **share(files_with, files, FILES)}
-        for key, (files_with, sums) in counts.items()
-    }
 
 
 def _of_prefix(found: Aggregate, prefix: str) -> list[tuple[str, int]]:
@@ -161,60 +159,42 @@ def _usage(found: Aggregate, name: str) -> dict[str, Any]:
     return {"sum": count, **share(count, files, FILES), "says": said}
 
 
-def agents(found: Aggregate, names: Sequence[str] | None = None) -> dict[str, Any]:
-    """The known crawlers, and the names that files use besides, most named first.
-
-    Those of some names only, if these are given.
-    """
-    files = found.counts["files"]
-    stars = {effect: found.counts[f"star_class:{effect}"] for effect in CLASSES}
-    said: dict[str, tuple[int, dict[str, Any]]] = {}
-    for crawler in CRAWLERS:
-        count, named, effective = _effects(found, crawler, stars)
-        said[crawler.name] = (
-            count,
-            {
-                "operator": crawler.operator,
-                "purpose": crawler.purpose,
-                **share(count, files, FILES),
-                "named": named,
-                "effective": effective,
-            },
-        )
-    known = {*said}
-    spellings = known_names()
-    most = [name for name, _ in found.names.most(_NAMES_SHOWN + len(spellings))]
-    most = [name for name in most if name not in spellings]
-    for name in most[:_NAMES_SHOWN] if names is None else set(names) - known:
-        named = dict(zip(CLASSES, found.names.get(name), strict=True))
-        count = sum(named.values())
-        one = {"operator": "", "purpose": "", **share(count, files, FILES), "named": named}
-        said[name] = count, one
-    if names is not None:
-        said = {name: said[name] for name in names}
-    ordered = sorted(said.items(), key=lambda item: (-item[1][0], item[0]))
-    return {name: one for name, (_, one) in ordered}
+def _agents(found: Aggregate, names: Sequence[str]) -> dict[str, Any]:
+    """What files say of some crawlers, those that most files name first."""
+    said = {name: _agent(found, name) for name in names}
+    return dict(sorted(said.items(), key=lambda item: (-item[1]["files_with"], item[0])))
 
 
-def _effects(
-    found: Aggregate, crawler: Crawler, stars: dict[str, int]
-) -> tuple[int, dict[str, int], dict[str, int]]:
-    """How many files name a crawler; what these leave it, by class; and what all files do.
+def _agent(found: Aggregate, name: str) -> dict[str, Any]:
+    """How many files name a crawler; what these leave it, by class; of a known one, what all do.
 
     Files that do not name it leave it what they leave its fallback, if they name that, otherwise
     what they leave to everyone else: nothing of that counts for one that obeys its own group only.
     """
+    files, crawler = found.counts["files"], _CRAWLERS.get(name)
+    if crawler is None:
+        named = dict(zip(CLASSES, found.names.get(name), strict=True))
+        count = share(sum(named.values()), files, FILES)
+        return {"operator": "", "purpose": "", **count, "named": named}
     own, other = (
-        {(c, star): found.counts[f"{kind}:{crawler.name}:{c}:{star}"] for c, star in _PAIRS}
+        {(c, star): found.counts[f"{kind}:{name}:{c}:{star}"] for c, star in _PAIRS}
         for kind in ("agent", "fallback")
     )
     named = {c: sum(own[c, star] for star in CLASSES) for c in CLASSES}
     by_other = {c: sum(other[c, star] for star in CLASSES) for c in CLASSES}
-    left = {c: stars[c] - sum(own[x, c] + other[x, c] for x in CLASSES) for c in CLASSES}
+    left = {
+        c: found.counts[f"star_class:{c}"] - sum(own[x, c] + other[x, c] for x in CLASSES)
+        for c in CLASSES
+    }
     if crawler.obeys == OWN_GROUP_ONLY:
         left = {**dict.fromkeys(CLASSES, 0), NONE: sum(left.values())}
-    effective = {c: named[c] + by_other[c] + left[c] for c in CLASSES}
-    return sum(named.values()), named, effective
+    return {
+        "operator": crawler.operator,
+        "purpose": crawler.purpose,
+        **share(sum(named.values()), files, FILES),
+        "named": named,
+        "effective": {c: named[c] + by_other[c] + left[c] for c in CLASSES},
+    }
 
 
 def _kinds(found: Aggregate, kind: str) -> dict[str, Any]:
