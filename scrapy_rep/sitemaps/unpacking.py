@@ -15,7 +15,7 @@ from contextlib import suppress
 from w3lib.encoding import read_bom, resolve_encoding
 
 _PIECE_OCTETS = 1 << 16
-_INFLATED_OCTETS = 1 << 12  # at a time
+_GZIP_OCTETS = 1 << 10  # at a time: of each come a thousand at most
 _GZIP = b"\x1f\x8b"
 _GZIP_MEMBERS = 10_000
 _UTF_8 = "utf-8"
@@ -119,23 +119,17 @@ def _gunzipped(body: bytes) -> Iterator[bytes]:
     start = 0
     for _ in range(_GZIP_MEMBERS):
         inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        while not inflater.eof and start < len(body):
-            data = body[start : start + _PIECE_OCTETS]
-            start += len(data)
-            while not inflater.eof:  # beyond it, zlib counts unused data twice
-                before = inflater.copy()
-                try:
-                    piece = inflater.decompress(data, _INFLATED_OCTETS)
-                except zlib.error as error:
-                    yield from _up_to_the_damage(before, data)
-                    raise EOFError from error
-                if not piece:
-                    break
-                yield piece
-                data = inflater.unconsumed_tail
-        if not inflater.eof:
-            raise EOFError
-        start -= len(inflater.unused_data)
+        while not inflater.eof:
+            data = body[start : start + _GZIP_OCTETS]
+            if not data:
+                raise EOFError
+            before = inflater.copy()
+            try:
+                yield inflater.decompress(data)
+            except zlib.error as error:
+                yield from _up_to_the_damage(before, data)
+                raise EOFError from error
+            start += len(data) - len(inflater.unused_data)
         if not body.startswith(_GZIP, start):  # another member, or padding, or the end
             return
     raise EOFError
@@ -144,6 +138,5 @@ def _gunzipped(body: bytes) -> Iterator[bytes]:
 def _up_to_the_damage(inflater: zlib._Decompress, data: bytes) -> Iterator[bytes]:
     """The octets before an error, which `decompress` drops when it raises."""
     with suppress(zlib.error):
-        while octet := inflater.decompress(data, 1):
-            yield octet
-            data = inflater.unconsumed_tail
+        for octet in data:
+            yield inflater.decompress(bytes([octet]))

@@ -45,11 +45,6 @@ _SPECIAL = re.compile(  # each alternative begins with a character, to be found 
 )
 _PREDEFINED = ("amp", "lt", "gt", "quot", "apos")
 _ESCAPES = {ord(sign): f"&#{ord(sign)};" for sign in "&<>\"'"}
-_BARE = {
-    "&": "an '&' that begins no reference",
-    "<": "a '<' that begins no tag",
-    "]": "a ']]>' outside of a CDATA section",
-}
 _NO_CHARACTER = "a character that no XML file may hold"
 
 
@@ -99,7 +94,7 @@ class XmlMender:
             meaning = said.rstrip("]>")
         else:
             if said not in _PREDEFINED:
-                self.note(_BARE[found[0][0]])
+                self.note(f"{found[0]!r} is no XML")
             meaning = html5.get(f"{said};", found[0])
         return meaning.translate(_ESCAPES)
 
