@@ -20,10 +20,10 @@ from scrapy_rep.cache.link import LinkDownError
 from scrapy_rep.engine.progress import can_take_more, is_starting, tell_of_ends
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.queue.fleet.batch import HeldRequest, Push, PushKind
-from scrapy_rep.queue.fleet.filter import Filter
 from scrapy_rep.queue.fleet.fleet_lanes import lane_of
 from scrapy_rep.queue.fleet.ledger import PUSH_OCTETS, PUSHES, Ledger
 from scrapy_rep.queue.fleet.redis_exchange import Reply, Wants, arguments, reply_of
+from scrapy_rep.queue.fleet.scheduler import Filter
 from scrapy_rep.queue.fleet.talk import Talk
 from tests.redis_server import in_a_loop
 

@@ -18,7 +18,7 @@ from scrapy_rep.proof.trail_reading import run_at
 from scrapy_rep.proof.warc_check import archive_at, check
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.survey.captures import Capture
-from scrapy_rep.survey.inputs.store_input import captures_in
+from scrapy_rep.survey.inputs.tasks import tasks_of
 from tests.audit.crawled import of_kind
 from tests.crawling import LOOPS, Loop
 from tests.crawls.settings import ADDON
@@ -129,7 +129,8 @@ def test_every_exchange_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
 
         stored = {
             digest(one.body)
-            for one in captures_in(tmp_path / "robots.sqlite", (0, 100))
+            for task in tasks_of(tmp_path / "robots.sqlite")
+            for one in task.captures()
             if isinstance(one, Capture) and one.is_file and one.body is not None
         }
         assert stored == {

@@ -11,12 +11,14 @@ import os
 import secrets
 import socket
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from scrapy import Request, Spider
 from scrapy.dupefilters import RFPDupeFilter
+from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
 from scrapy_redis import defaults
@@ -34,9 +36,9 @@ from scrapy_rep.pace.downloader import Downloader, leave_inherited_slot
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.queue.readiness import Readiness
 from scrapy_rep.settings import RepSettings
+from scrapy_rep.signals import STARTED
 
 from .batch import Push, PushKind
-from .filter import Filter
 from .fleet_lanes import FleetLanes, lane_of
 from .fleet_turns import FleetTurns
 from .inbox import Complaints, Inbox, Seeds
@@ -58,10 +60,51 @@ _OPEN_SECONDS = 10.0  # for Redis to answer at first
 _CLOSE_SECONDS = 20.0  # for what is left to say at the end
 _ENQUEUED, _DEQUEUED = "scheduler/enqueued/redis", "scheduler/dequeued/redis"  # scrapy-redis's
 _DUPLICATES = "dupefilter/filtered"  # Scrapy's
+_IS_START = "is_start_request"  # Scrapy's, in meta
+_SEEN = 100_000
 _ELSEWHERE = {
     "SCHEDULER_QUEUE_CLASS": "its queue is its own",
     "SCHEDULER_SERIALIZER": "what is queued is msgpack, and never pickle",
 }
+
+
+class Filter:
+    """How requests are filtered over the fleet, and what this worker knows of it without Redis.
+
+    Attributes:
+        seen: what it has queued last, so that the same link is not sent to Redis again.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.seen: LocalCache[bytes, None] = LocalCache(_SEEN)
+        self._crawler = crawler
+        self._starts: Counter[bytes] = Counter()
+
+    def of(self, request: Request) -> tuple[PushKind, bytes]:
+        """How a request is filtered, and by what.
+
+        Every worker's spider yields the same start requests, which Scrapy does not filter: over the
+        fleet, each is queued once for each time that one spider yields it. The retry of one, or the
+        target of its redirect, has its meta. But that is made by one worker, and each makes others.
+        """
+        if not request.dont_filter:
+            return PushKind.FILTERED, self.fingerprint(request)
+        if not request.meta.get(_IS_START) or request.meta.get(STARTED):
+            return PushKind.UNFILTERED, b""
+        fingerprint = self.fingerprint(request)
+        self._starts[fingerprint] += 1
+        return PushKind.START, b"%s.%d" % (fingerprint, self._starts[fingerprint])
+
+    def hand_out(self, request: Request) -> None:
+        """A request is about to be sent: what is made of it is no start request."""
+        if request.meta.get(_IS_START):
+            request.meta[STARTED] = True
+
+    def fingerprint(self, request: Request) -> bytes:
+        """What Scrapy knows a request by."""
+        fingerprinter = self._crawler.request_fingerprinter
+        assert fingerprinter is not None  # noqa: S101 - a crawl that has begun has one
+        return fingerprinter.fingerprint(request)
 
 
 class RepRedisScheduler(Scheduler):  # type: ignore[misc]

@@ -13,13 +13,15 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
+from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.survey.captures import Bad, Capture
 
 from . import json_lines
 from . import warc_input as warc
-from .answer_facts import BODY_OCTETS, text_of
+from .answer_facts import BODY_OCTETS, capture_of, outcome_of, text_of
 
 if TYPE_CHECKING:
+    from scrapy_rep.cache.entry import Entry
     from scrapy_rep.proof.trail_reading import Run
 
 Item = TypeVar("Item")
@@ -163,12 +165,29 @@ def _bounded_lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
 
 
 def _of_store(path: Path) -> Iterator[Task]:
-    from scrapy_rep.cache.rows import spans
-
-    from . import store_input as stores  # sqlite3 is not needed for anything else
+    from scrapy_rep.cache.rows import spans  # sqlite3 is not needed for anything else
 
     for rows in spans(path, _AT_ONCE):
-        yield Task(stores.captures_in, (path, rows))
+        yield Task(_entries, (path, rows))
+
+
+def _entries(path: Path, rows: tuple[int, int]) -> Iterator[Capture | Bad]:
+    """The entries of some rows: the last answer where there is one, else the outage."""
+    from scrapy_rep.cache.rows import read_entries
+
+    for entry in read_entries(path, *rows):
+        yield Bad("damaged") if entry is None else _of_entry(entry)
+
+
+def _of_entry(entry: Entry) -> Capture | Bad:
+    origin, copy, outage = entry.origin, entry.known.copy, entry.known.outage
+    if copy is not None:
+        event = name_of(copy.event)
+        body = None if outcome_of(event)[1] else copy.body[:BODY_OCTETS]
+        return capture_of(origin, copy.fetched_at, event, copy.hops, dict(copy.headers), body=body)
+    if outage is not None:
+        return capture_of(origin, outage.failed_at, name_of(outage.event), outage.hops, {})
+    return Bad("no-body")
 
 
 def _files(folder: Path, names: list[str]) -> Iterator[Capture | Bad]:
