@@ -1,7 +1,7 @@
 """What many files say, added up: a monoid, with the same bits in any order and any split.
 
 `Aggregate()` is its zero, `Aggregate.of(captures)` counts some, and ``a + b`` adds two. Everything
-in it is a count, a sum of whole numbers, or the smallest of something, so that neither order nor
+in it is a count, a sum of whole numbers, or the smallest of some hashes, so that neither order nor
 grouping matters. There is one exception, and the result says so: beyond 200,000 different names,
 the rarest are dropped.
 
@@ -30,7 +30,7 @@ from scrapy_rep.protocol.access.events import Failure
 from .captures import Bad, Capture, row_of, sitemaps_cross_host
 from .effect import CLASSES, FULL
 from .facts import Facts, facts
-from .measures import Distinct, Distribution, Least, OpenCounts
+from .measures import Distinct, Distribution, OpenCounts
 
 FORMAT = "scrapy-rep survey"
 VERSION = 1
@@ -64,7 +64,6 @@ class Aggregate:
         distributions: numbers of files, by fact.
         bodies: the different files.
         hosts: the different hosts.
-        samples: a few hosts for each unusual thing, by its name.
         names: what user-agent lines name: files in which that is ``full``, ``part``, ``none``.
         other_keys: keys of other records: files, records.
         first_date: of the first capture, if any has one.
@@ -76,7 +75,6 @@ class Aggregate:
         self.distributions: dict[str, Distribution] = {}
         self.bodies = Distinct()
         self.hosts = Distinct()
-        self.samples: dict[str, Least] = {}
         self.names = OpenCounts(len(CLASSES))
         self.other_keys = OpenCounts(2)
         self.first_date = ""
@@ -147,7 +145,6 @@ class Aggregate:
             self.other_keys.add(key, 0)
             self.other_keys.add(key, 1, count)
         self._add_lint(found)
-        self._sample(capture.host, found)
         return [*keys, *(one for one in named if one.startswith(("named:", "full:")))]
 
     def _add_lint(self, found: Facts) -> None:
@@ -156,14 +153,6 @@ class Aggregate:
             for code, count in found.lint.items():
                 self.counts[f"lint:{code}"] += 1
                 self.counts[f"lint_sum:{code}"] += count
-
-    def _sample(self, host: str, found: Facts) -> None:
-        unusual = [*(found.lint or ())]
-        unusual += [name for name in ("is_cut", "is_utf16", "markup") if getattr(found, name)]
-        unusual += [] if found.utf8 else ["not_utf8"]
-        unusual += ["star_full"] if found.star_class == FULL else []
-        for name in unusual:
-            self.samples.setdefault(name, Least()).add(host)
 
     def _number(self, name: str, value: int) -> None:
         found = self.distributions.get(name)
@@ -176,8 +165,6 @@ class Aggregate:
         self.counts.update(other.counts)
         for name, distribution in other.distributions.items():
             self.distributions.setdefault(name, Distribution()).update(distribution)
-        for name, sample in other.samples.items():
-            self.samples.setdefault(name, Least()).update(sample)
         for name in _MEASURES:
             getattr(self, name).update(getattr(other, name))
         dates = [*filter(None, (self.first_date, other.first_date))]
@@ -210,7 +197,6 @@ class Aggregate:
             "version": VERSION,
             "counts": {name: count for name, count in self.counts.items() if count},
             "distributions": {n: one.to_json() for n, one in self.distributions.items()},
-            "samples": {name: one.to_json() for name, one in self.samples.items()},
             **{name: getattr(self, name).to_json() for name in _MEASURES},
             "first_date": self.first_date,
             "last_date": self.last_date,
@@ -240,8 +226,6 @@ class Aggregate:
             made = cls()
             for name, one in found["distributions"].items():
                 made.distributions[name] = Distribution.from_json(one)
-            for name, one in found["samples"].items():
-                made.samples[name] = Least.from_json(one)
             for name in _MEASURES:
                 setattr(made, name, type(getattr(made, name)).from_json(found[name]))
             made.counts = Counter(dict(found["counts"]))

@@ -5,7 +5,6 @@ A capture is what an input says of one origin; its body, if it has one, is read 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -80,9 +79,5 @@ def row_of(capture: Capture, facts: Facts | None, stratum: str = "") -> dict[str
     row["sitemaps_cross_host"] = None if facts is None else sitemaps_cross_host(capture, facts)
     row["stratum"] = stratum
     for name in BODY_FACTS:
-        row[name] = None if facts is None else _plain(getattr(facts, name))
+        row[name] = None if facts is None else getattr(facts, name)
     return row
-
-
-def _plain(value: Any) -> Any:
-    return dict(value) if isinstance(value, Mapping) else value

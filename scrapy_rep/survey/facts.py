@@ -165,13 +165,12 @@ def _line_facts(octets: bytes, found: FileRecords) -> dict[str, int]:
 
 
 def _rule_facts(values: list[str]) -> dict[str, int]:
-    text = "\n".join(values)
     return {
         "rules": len(values),
         "empty_rules": values.count(""),
-        "wildcard_rules": sum("*" in v for v in values) if "*" in text else 0,
-        "dollar_rules": sum(v[-1:] == "$" for v in values) if "$" in text else 0,
-        "percent_rules": sum("%" in v for v in values) if "%" in text else 0,
+        "wildcard_rules": sum("*" in v for v in values),
+        "dollar_rules": sum(v[-1:] == "$" for v in values),
+        "percent_rules": sum("%" in v for v in values),
         "dead_rules": sum(v[:1] not in "/*" for v in values),
         "longest_rule": max(map(len, values), default=0),
     }

@@ -1,14 +1,13 @@
 """What an aggregate is made of: values that add up to the same bits in any order and any split.
 
 `Distribution` counts whole numbers, `Distinct` estimates how many different ones there are,
-`Least` keeps a few examples, `OpenCounts` counts names of which nobody knows how many there are.
+`OpenCounts` counts names of which nobody knows how many there are.
 Each has `add`, `update` (with another of its kind), `to_json` and `from_json`.
 """
 
 from __future__ import annotations
 
 import heapq
-from hashlib import sha256
 from typing import Any
 
 _EXACT = 1024  # numbers below have a bin each
@@ -17,8 +16,6 @@ _BINS_AN_OCTAVE = 64
 
 _DISTINCT_KEPT = 4096  # digests: 1.6 % of standard error, and exact below
 _DIGEST_OCTETS = 8
-
-_EXAMPLES_KEPT = 5
 
 _NAMES_KEPT = 200_000
 _NAMES_LEFT = 100_000
@@ -162,46 +159,6 @@ class Distinct:
         made = cls()
         for digest in found:
             made._take(int(digest, 16))
-        return made
-
-
-class Least:
-    """A few examples: those with the smallest hash, which is chance that repeats itself."""
-
-    __slots__ = ("_kept",)
-
-    def __init__(self) -> None:
-        self._kept: list[tuple[bytes, str]] = []
-
-    def add(self, text: str) -> None:
-        """Perhaps keep an example."""
-        self._take(sha256(text.encode("utf-8", "replace")).digest()[:_DIGEST_OCTETS], text)
-
-    def _take(self, digest: bytes, text: str) -> None:
-        one, kept = (digest, text), self._kept
-        if one not in kept and (len(kept) < _EXAMPLES_KEPT or one < kept[-1]):
-            self._kept = sorted([*kept, one])[:_EXAMPLES_KEPT]
-
-    def update(self, other: Least) -> None:
-        """Perhaps keep what another one has."""
-        for one in other._kept:
-            self._take(*one)
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The examples."""
-        return tuple(text for _, text in self._kept)
-
-    def to_json(self) -> Any:
-        """As JSON."""
-        return [*self.texts]
-
-    @classmethod
-    def from_json(cls, found: Any) -> Least:
-        """From JSON."""
-        made = cls()
-        for text in found:
-            made.add(text)
         return made
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -17,8 +17,6 @@ from .measures import Distribution
 _Z = 1.959963984540054  # 95 %
 _PERCENTS = {"min": 0, "p10": 10, "p25": 25, "p50": 50, "p75": 75, "p90": 90, "p99": 99, "max": 100}
 _PAIRS = tuple((own, star) for own in CLASSES for star in CLASSES)
-# Of these facts a few hosts are named; of utf8, those whose files are not.
-_SAMPLED = {"is_cut": "is_cut", "is_utf16": "is_utf16", "markup": "markup", "utf8": "not_utf8"}
 _CRAWLERS = {crawler.name: crawler for crawler in CRAWLERS}
 _NAMES_SHOWN = 200
 _KEYS_SHOWN = 100
@@ -84,8 +82,6 @@ def _statistics(found: Aggregate, names: Sequence[str], keys: Sequence[str]) -> 
     }
     for name in FLAGS:
         said[name] = {"sum": counts[name], **share(counts[name], files, FILES)}
-    for name, sample in _SAMPLED.items():
-        said[name]["samples"] = [*_samples(found, sample)]
     for name in (*NUMBERS, "sitemaps_cross_host"):
         said[name] = _number(found.distributions.get(name), files, FILES)
     said["crawl_delay_star"] = _delays(found.distributions.get("crawl_delay_star"), files)
@@ -109,8 +105,6 @@ def _statistics(found: Aggregate, names: Sequence[str], keys: Sequence[str]) -> 
     said["cross_host"] = {"sum": counts["cross_host"], **share(counts["cross_host"], known, KNOWN)}
     for name in ("content_signal", "content_usage"):
         said[name] = _usage(found, name)
-    if "full" in said["star_class"]:
-        said["star_class"]["full"]["samples"] = [*_samples(found, "star_full")]
     said["licence"] = share(counts["licence"], files, FILES)
     said["agents"] = _agents(found, names)
     said["purposes"], said["operators"] = (_kinds(found, k) for k in ("purpose", "operator"))
@@ -217,18 +211,9 @@ def _kinds(found: Aggregate, kind: str) -> dict[str, Any]:
 def _lint(found: Aggregate) -> dict[str, Any]:
     linted = found.counts["linted"]
     return {
-        code: {
-            "sum": found.counts[f"lint_sum:{code}"],
-            **share(count, linted, LINTED),
-            "samples": [*_samples(found, code)],
-        }
+        code: {"sum": found.counts[f"lint_sum:{code}"], **share(count, linted, LINTED)}
         for code, count in _of_prefix(found, "lint:")
     }
-
-
-def _samples(found: Aggregate, name: str) -> Iterable[str]:
-    sample = found.samples.get(name)
-    return sample.texts if sample is not None else ()
 
 
 def _strata(found: Aggregate) -> dict[str, Any]:

@@ -130,13 +130,6 @@ class TestStatistics:
         assert (said["hops"]["of"], said["hops"]["max"]) == (1, 2)
         assert said["media_type"].keys() == {"text/html", "other"}
         assert said["bad_records"] == {"no-json": 1}
-
-    def test_samples(self) -> None:
-        said = report(Aggregate.of(captures()))["statistics"]
-        assert said["markup"]["samples"] == ["page.example"]
-        assert said["utf8"]["samples"] == ["octets.example"]
-        full = said["star_class"]["full"]["samples"]
-        assert sorted(full) == ["closed.example", "twin.example"]
         assert said["error_bound"] == {"names": 0, "other_keys": 0}
 
     def test_strata(self) -> None:
@@ -151,7 +144,6 @@ class TestStatistics:
         said = report(found)["statistics"]["lint"]
         code = next(iter(facts(SMALL["page.example"], with_lint=True).lint or ()))
         assert said[code]["of"] == len(SMALL)
-        assert "page.example" in said[code]["samples"]
 
     @pytest.mark.parametrize(
         ("count", "of", "low", "high"),

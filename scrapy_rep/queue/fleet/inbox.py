@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
@@ -85,32 +86,23 @@ class Seeds:
             yield from made
 
 
+@dataclass(frozen=True, slots=True)
 class Inbox:
     """Takes in what exchanges bring to one worker."""
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        ledger: Ledger,
-        *,
-        entries: Entries,
-        seeds: Seeds,
-        lanes: FleetLanes,
-        complaints: Complaints,
-    ) -> None:
-        self._crawler = crawler
-        self._ledger = ledger
-        self._entries = entries
-        self._seeds = seeds
-        self._lanes = lanes
-        self._complaints = complaints
+    crawler: Crawler
+    ledger: Ledger
+    entries: Entries
+    seeds: Seeds
+    lanes: FleetLanes
+    complaints: Complaints
 
     def take(self, reply: Reply) -> None:
         """Take in all that a reply holds."""
-        self._seeds.count(reply.seeds_left)
+        self.seeds.count(reply.seeds_left)
         if reply.dead:
             self._count(stats.FLEET_DEAD, reply.dead)
-            self._complaints.tell(
+            self.complaints.tell(
                 "dead",
                 "%d requests were given to three workers that were lost with them, and are dead "
                 "letters now",
@@ -122,43 +114,43 @@ class Inbox:
         for held in reply.seeds:
             self._begin(held)
         for lane, sample in reply.asked:
-            self._lanes.ask(lane, self._sample(sample), is_free=lane in reply.free)
+            self.lanes.ask(lane, self._sample(sample), is_free=lane in reply.free)
 
     def _receive(self, held: HeldRequest, now: float) -> None:
         """Make a request of an entry; one that breaks a rule is set aside, and never executed."""
-        self._ledger.hold(held, now)
+        self.ledger.hold(held, now)
         if held.deliveries > 1:
             self._count(stats.FLEET_AGAIN)
         try:
-            held.request = self._entries.read(held.payload)
+            held.request = self.entries.read(held.payload)
         except EntryRefused as error:
             self._set_aside(held, f"it is not executed: {error}")
 
     def _begin(self, held: HeldRequest) -> None:
         """Queue what the spider makes of a start URL; then it is done."""
-        self._ledger.hold(held)
+        self.ledger.hold(held)
         self._count(stats.FLEET_SEEDS)
-        engine = self._crawler.engine
+        engine = self.crawler.engine
         assert engine is not None  # noqa: S101 - it has asked for this
         try:
-            for request in self._seeds.requests(held.payload):
+            for request in self.seeds.requests(held.payload):
                 engine.crawl(request)
         except Exception as error:
-            spider = self._crawler.spider
+            spider = self.crawler.spider
             logger.exception("No request was made of a start URL", extra={"spider": spider})
             self._set_aside(held, f"no request was made of it: {error}")
         else:
-            self._ledger.done(held)
+            self.ledger.done(held)
 
     def _set_aside(self, held: HeldRequest, reason: str) -> None:
-        self._ledger.set_aside(held, reason)
+        self.ledger.set_aside(held, reason)
         self._count(stats.FLEET_ASIDE)
-        self._complaints.tell(reason, "An entry of %s is set aside: %s", held.lane, reason)
+        self.complaints.tell(reason, "An entry of %s is set aside: %s", held.lane, reason)
 
     def _sample(self, payload: bytes) -> Request | None:
         with suppress(EntryRefused):
-            return self._entries.read(payload)
+            return self.entries.read(payload)
         return None
 
     def _count(self, name: str, count: int = 1) -> None:
-        self._crawler.stats.inc_value(name, count)
+        self.crawler.stats.inc_value(name, count)

@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgpack
+
 from scrapy_rep.cache.link import Link
-from scrapy_rep.protocol.errors import ConfigurationError
 
 from . import scripts
 
@@ -299,8 +300,6 @@ async def letters(link: Link, prefix: str, most: int) -> tuple[Letter, ...]:
 
 def _url_in(entry: bytes) -> bytes:
     """The URL of an entry of which the end may be missing; empty if it can't be read."""
-    import msgpack
-
     reader = msgpack.Unpacker(raw=True, max_buffer_size=_LETTER_OCTETS)
     try:
         reader.feed(entry)
@@ -316,12 +315,6 @@ def _place(letter: Any) -> str:
 
 
 def _unpacked(octets: bytes) -> Any:
-    try:
-        import msgpack
-    except ImportError as error:
-        raise ConfigurationError(
-            f'Redis needs a package that is not there ({error}): pip install "scrapy-rep[redis]"'
-        ) from error
     return msgpack.unpackb(octets, raw=True, strict_map_key=False)
 
 

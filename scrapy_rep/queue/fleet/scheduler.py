@@ -169,12 +169,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         )
         self._out = Out(self._ledger, self._talk)
         self._inbox = Inbox(
-            crawler,
-            self._ledger,
-            entries=self._entries,
-            seeds=self._seeds,
-            lanes=self._lanes,
-            complaints=self._complaints,
+            crawler, self._ledger, self._entries, self._seeds, self._lanes, self._complaints
         )
         self._turns = FleetTurns(self._ledger, self._talk, self._lanes, self._out)
         self._out.follow(crawler)
