@@ -18,7 +18,7 @@ For a file with these records, the counts on the right go up by one::
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
@@ -72,7 +72,7 @@ class Aggregate:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self.distributions: dict[str, Distribution] = {}
+        self.distributions: defaultdict[str, Distribution] = defaultdict(Distribution)
         self.bodies = Distinct()
         self.hosts = Distinct()
         self.names = OpenCounts(len(CLASSES))
@@ -113,7 +113,7 @@ class Aggregate:
         elif status is not None:
             counts[f"status:{status if status in _STATUSES else 'other'}"] += 1
         if capture.hops is not None:
-            self._number("hops", capture.hops)
+            self.distributions["hops"].add(capture.hops)
         if capture.cross_host is not None:
             counts["cross_host_known"] += 1
             counts["cross_host"] += capture.cross_host
@@ -121,7 +121,7 @@ class Aggregate:
             name = capture.media_type if capture.media_type in MEDIA_TYPES else "other"
             counts[f"media_type:{name}"] += 1
         if capture.max_age is not None:
-            self._number("max_age", min(max(capture.max_age, 0), _LONGEST_AGE_SECONDS))
+            self.distributions["max_age"].add(min(max(capture.max_age, 0), _LONGEST_AGE_SECONDS))
         if capture.date:
             self.first_date = min(self.first_date or capture.date, capture.date)
             self.last_date = max(self.last_date, capture.date)
@@ -133,10 +133,10 @@ class Aggregate:
         keys += ["with_rules"] if found.rules else []
         flags = [name for name in FLAGS if getattr(found, name)]
         for name in NUMBERS:
-            self._number(name, getattr(found, name))
-        self._number("sitemaps_cross_host", sitemaps_cross_host(capture, found))
+            self.distributions[name].add(getattr(found, name))
+        self.distributions["sitemaps_cross_host"].add(sitemaps_cross_host(capture, found))
         if found.crawl_delay_star is not None:
-            self._number("crawl_delay_star", round(found.crawl_delay_star * MILLI))
+            self.distributions["crawl_delay_star"].add(round(found.crawl_delay_star * MILLI))
         named = [*_of_agents(found)]
         self.counts.update([*keys, *flags, f"eol:{found.eol}", *_of_usage(found), *named])
         for name, effect in found.agents.items():
@@ -154,17 +154,11 @@ class Aggregate:
                 self.counts[f"lint:{code}"] += 1
                 self.counts[f"lint_sum:{code}"] += count
 
-    def _number(self, name: str, value: int) -> None:
-        found = self.distributions.get(name)
-        if found is None:
-            found = self.distributions[name] = Distribution()
-        found.add(value)
-
     def update(self, other: Aggregate) -> None:
         """Add what another one has counted."""
         self.counts.update(other.counts)
         for name, distribution in other.distributions.items():
-            self.distributions.setdefault(name, Distribution()).update(distribution)
+            self.distributions[name].update(distribution)
         for name in _MEASURES:
             getattr(self, name).update(getattr(other, name))
         dates = [*filter(None, (self.first_date, other.first_date))]

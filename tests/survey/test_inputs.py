@@ -25,7 +25,7 @@ from scrapy_rep.survey.captures import Bad, Capture, row_of
 from scrapy_rep.survey.facts import facts
 from scrapy_rep.survey.inputs import json_lines
 from scrapy_rep.survey.inputs import warc_input as warc
-from scrapy_rep.survey.inputs.answer_facts import BodyCodingError, date_at, decoded, unchunked
+from scrapy_rep.survey.inputs.answer_facts import date_at, decoded, unchunked
 from scrapy_rep.survey.inputs.tasks import InputError, tasks_of
 from tests.shared import needs_shared
 from tests.survey import inputs
@@ -365,16 +365,14 @@ class TestAnswers:
         brotli = pytest.importorskip("brotli")
         assert decoded(brotli.compress(body), "br") == body
         assert decoded(_zstd().compress(body), "zstd") == body
-        with pytest.raises(BodyCodingError):
-            decoded(b"\x00\x01broken", "br")
-        with pytest.raises(BodyCodingError):
-            decoded(b"\x28\xb5\x2f\xfdx", "zstd")
+        assert decoded(b"\x00\x01broken", "br") is None
+        assert decoded(b"\x28\xb5\x2f\xfdx", "zstd") is None
 
     @pytest.mark.slow
     def test_bombs_are_cut(self) -> None:
-        assert len(decoded(gzip.compress(bytes(1 << 26)), "gzip")) == 1 << 24
+        assert len(decoded(gzip.compress(bytes(1 << 26)), "gzip") or b"") == 1 << 24
         brotli = pytest.importorskip("brotli")
-        assert len(decoded(brotli.compress(bytes(1 << 26)), "br")) == 1 << 24
+        assert len(decoded(brotli.compress(bytes(1 << 26)), "br") or b"") == 1 << 24
 
     def test_instants_of_wrong_clocks(self) -> None:
         assert date_at(1e300) == date_at(float("nan")) == ""

@@ -40,10 +40,9 @@ from scrapy_rep.signals import STARTED
 
 from .batch import Push, PushKind
 from .fleet_lanes import FleetLanes, lane_of
-from .fleet_turns import FleetTurns
+from .fleet_turns import FleetTurns, Out
 from .inbox import Complaints, Inbox, Seeds
 from .ledger import Ledger
-from .out import Out
 from .redis_exchange import Reply, Wants
 from .request_codec import ENTRY_OCTETS, Entries, EntryRefused
 from .scripts import prefix_of

@@ -24,10 +24,6 @@ _TEXT_CHARACTERS = 1000
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[^\n]{0,1000}\n")
 
 
-class BodyCodingError(Exception):
-    """A body is coded in a way that cannot be read."""
-
-
 def text_of(found: object) -> str:
     """A text as rows and pages can hold it: without lone surrogates, and bounded.
 
@@ -128,23 +124,21 @@ def unchunked(body: bytes) -> bytes:
     return b"".join(pieces) if pieces and at >= len(body) else body
 
 
-def decoded(body: bytes, content_encoding: str) -> bytes:
+def decoded(body: bytes, content_encoding: str) -> bytes | None:
     """A body without its codings, at most `BODY_OCTETS` of it.
+
+    None if it is damaged, or coded in a way that this Python cannot read.
 
     Archives keep the field also where they have decoded the body: what does not begin as its coding
     says is taken as it is.
-
-    Raises:
-        BodyCodingError: it is damaged, or coded in a way that this Python cannot read.
     """
     for coding in reversed(content_encoding.lower().split(",")[:4]):
-        name = coding.strip()
-        is_coded, decode = _CODINGS.get(name, (lambda _: False, bytes))
+        is_coded, decode = _CODINGS.get(coding.strip(), (lambda _: False, bytes))
         if is_coded(body):
             try:
                 body = decode(body)
-            except Exception as error:
-                raise BodyCodingError(str(error)) from error
+            except Exception:  # noqa: BLE001 - each library has its own
+                return None
     return body
 
 

@@ -27,7 +27,6 @@ from scrapy_rep.survey.facts import host_of
 
 from .answer_facts import (
     BODY_OCTETS,
-    BodyCodingError,
     date_of,
     decoded,
     max_age_of,
@@ -196,18 +195,17 @@ def _response(place: Place, block: bytes) -> Capture | Bad:
         return Bad("no-http")
     head = _fields(block[: end.start()].partition(b"\n")[2])
     body = block[end.end() :]
-    try:
-        if "chunked" in head.get("transfer-encoding", "").lower():
-            body = unchunked(body)
-        body = decoded(body, head.get("content-encoding", ""))
-    except BodyCodingError:
+    if "chunked" in head.get("transfer-encoding", "").lower():
+        body = unchunked(body)
+    plain = decoded(body, head.get("content-encoding", ""))
+    if plain is None:
         return Bad("undecodable")
     return Capture(
         *place,
         status=int(status[1]),
         media_type=media_type_of(head.get("content-type", "")),
         max_age=max_age_of(head.get("cache-control", "")),
-        body=body[:BODY_OCTETS],
+        body=plain[:BODY_OCTETS],
     )
 
 
