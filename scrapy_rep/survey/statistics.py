@@ -20,6 +20,7 @@ _PAIRS = tuple((own, star) for own in CLASSES for star in CLASSES)
 _CRAWLERS = {crawler.name: crawler for crawler in CRAWLERS}
 _NAMES_SHOWN = 200
 _KEYS_SHOWN = 100
+_OF_FILES = ("eol", "star_class")
 _DIGITS = 6
 
 
@@ -85,15 +86,8 @@ def _statistics(found: Aggregate, names: Sequence[str], keys: Sequence[str]) -> 
     for name in (*NUMBERS, "sitemaps_cross_host"):
         said[name] = _number(found.distributions.get(name), files, FILES)
     said["crawl_delay_star"] = _delays(found.distributions.get("crawl_delay_star"), files)
-    for name, of, denominator in (
-        ("eol", files, FILES),
-        ("star_class", files, FILES),
-        ("scheme", captures, CAPTURES),
-        ("port", captures, CAPTURES),
-        ("status", captures, CAPTURES),
-        ("failure", captures, CAPTURES),
-        ("media_type", captures, CAPTURES),
-    ):
+    for name in ("eol", "star_class", "scheme", "port", "status", "failure", "media_type"):
+        of, denominator = (files, FILES) if name in _OF_FILES else (captures, CAPTURES)
         said[name] = {
             kind: share(count, of, denominator) for kind, count in _of_prefix(found, f"{name}:")
         }

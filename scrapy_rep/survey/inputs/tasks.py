@@ -11,18 +11,18 @@ import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
+from scrapy_rep.cache.entry import Entry
+from scrapy_rep.cache.rows import read_entries, spans
+from scrapy_rep.proof.trail_reading import Run, TrailError
 from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.survey.captures import Bad, Capture
 
 from . import json_lines
+from . import trail_input as trails
 from . import warc_input as warc
 from .answer_facts import BODY_OCTETS, capture_of, outcome_of, text_of
-
-if TYPE_CHECKING:
-    from scrapy_rep.cache.entry import Entry
-    from scrapy_rep.proof.trail_reading import Run
 
 Item = TypeVar("Item")
 
@@ -91,10 +91,6 @@ def _divided(path: Path) -> Iterator[Task]:
 
 
 def _runs_at(path: Path) -> list[Run]:
-    from scrapy_rep.proof.trail_reading import TrailError
-
-    from . import trail_input as trails
-
     try:
         return trails.runs_at(path)
     except TrailError as error:
@@ -117,7 +113,6 @@ def _in_pieces(items: Iterable[Item], octets_of: Callable[[Item], int]) -> Itera
 
 def _of_trail(runs: list[Run]) -> Iterator[Task]:
     """What counts of a trail is known once it has been read here, by one process."""
-    from . import trail_input as trails
 
     def octets_of(found: Capture | Bad) -> int:
         return 0 if isinstance(found, Bad) else len(found.body or b"")
@@ -165,16 +160,12 @@ def _bounded_lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
 
 
 def _of_store(path: Path) -> Iterator[Task]:
-    from scrapy_rep.cache.rows import spans  # sqlite3 is not needed for anything else
-
     for rows in spans(path, _AT_ONCE):
         yield Task(_entries, (path, rows))
 
 
 def _entries(path: Path, rows: tuple[int, int]) -> Iterator[Capture | Bad]:
     """The entries of some rows: the last answer where there is one, else the outage."""
-    from scrapy_rep.cache.rows import read_entries
-
     for entry in read_entries(path, *rows):
         yield Bad("damaged") if entry is None else _of_entry(entry)
 

@@ -108,21 +108,17 @@ def _body(record: Mapping[str, Any], wanted: Container[bytes]) -> bytes | None:
 def _told(record: Mapping[str, Any]) -> _Told | None:
     """What a policy's record says; None if it cannot be one."""
     try:
-        return _read(record)
+        origin = Origin.of(record["origin"])
+        if origin is None:
+            return None
+        at = float(record.get("fetched_at", 0.0))
+        is_settled = record["access_result"] != AccessResult.UNREACHABLE.value
+        digest = bytes.fromhex(str(record.get("body", _SHA256)).removeprefix(_SHA256))
+        headers = {name: record.get(name.replace("-", "_"), "") for name in _FIELDS}
+        way = _way(origin.robots_txt_uri, _steps(record))
+        return is_settled, at, capture_of(origin, at, record["event"], way, headers), digest
     except (AttributeError, InvalidUri, KeyError, OverflowError, TypeError, ValueError):
         return None
-
-
-def _read(record: Mapping[str, Any]) -> _Told:
-    origin = Origin.of(record["origin"])
-    if origin is None:
-        raise ValueError(record["origin"])
-    at = float(record.get("fetched_at", 0.0))
-    is_settled = record["access_result"] != AccessResult.UNREACHABLE.value
-    digest = bytes.fromhex(str(record.get("body", _SHA256)).removeprefix(_SHA256))
-    headers = {name: record.get(name.replace("-", "_"), "") for name in _FIELDS}
-    way = _way(origin.robots_txt_uri, _steps(record))
-    return is_settled, at, capture_of(origin, at, record["event"], way, headers), digest
 
 
 def _steps(record: Mapping[str, Any]) -> list[Any]:
