@@ -6,7 +6,6 @@ A sitemap has to be near enough, not one too many, and is fetched once.
 from __future__ import annotations
 
 from enum import Enum
-from functools import lru_cache
 from typing import Any
 from urllib.parse import urljoin
 
@@ -15,7 +14,7 @@ from scrapy import Request
 from scrapy_rep.checks import HostScope
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
-from scrapy_rep.protocol.paths import before_path_of, path_of
+from scrapy_rep.protocol.paths import path_of
 
 _SCHEMES = ("http", "https")
 
@@ -64,13 +63,8 @@ def web_request(url: str, **arguments: Any) -> Request | None:
         request = Request(url, **arguments)
     except ValueError:
         return None
-    return request if _is_of_web(before_path_of(request.url) or request.url) else None
-
-
-@lru_cache(maxsize=64)  # nearly all pages of a sitemap have one origin
-def _is_of_web(url: str) -> bool:
-    origin = origin_of(url)
-    return origin is not None and origin.scheme in _SCHEMES
+    origin = origin_of(request.url)
+    return request if origin is not None and origin.scheme in _SCHEMES else None
 
 
 class LeftOut(Enum):
