@@ -6,7 +6,7 @@ What few crawls ask for, findings and the use of content, is loaded once somebod
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.fetch.reading import Reading
@@ -30,10 +30,12 @@ from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
 
 if TYPE_CHECKING:
     from scrapy_rep.analysis.findings import Finding
+    from scrapy_rep.protocol.document import RobotsTxt
     from scrapy_rep.protocol.extensions.clean_params import CleanParams
     from scrapy_rep.protocol.usage.preference import UsagePreferences
     from scrapy_rep.protocol.usage.robots import FileUsage
     from scrapy_rep.protocol.usage.tdmrep import Tdmrep
+    from scrapy_rep.robotparser import Decider
 
 _POLICY_OCTETS = 2500  # what a policy takes besides its file, roughly
 
@@ -60,6 +62,7 @@ def _ignore(policy: Policy) -> None:
     pass
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Policy:
     """What the robots.txt of one origin means to this crawl, for a while.
 
@@ -89,106 +92,53 @@ class Policy:
         asked_at: when the site last answered, or failed to; POSIX seconds, 0 if it was not asked.
         due_at: when the file should be fetched again; POSIX seconds.
         usable_until: when the policy expires; POSIX seconds.
+        grown: called with this policy after it has read, and keeps, more of its file.
         tdmrep: what is known of the origin's tdmrep.json, once a page of it is fetched or a spider
             has the policy; None without `REP_TDMREP`.
     """
 
-    __slots__ = (
-        "_asked",
-        "_event",
-        "_grown",
-        "_paced",
-        "_reading",
-        "_rules",
-        "_usage",
-        "_verdict",
-        "asked_at",
-        "asks_nothing",
-        "audit",
-        "confirmed_at",
-        "content_type",
-        "due_at",
-        "fetched_at",
-        "headers",
-        "hops",
-        "is_large",
-        "is_stale",
-        "is_unreachable",
-        "meaning",
-        "origin",
-        "outage",
-        "remark",
-        "robots_txt",
-        "source",
-        "steps",
-        "tdmrep",
-        "tokens",
-        "usable_until",
-    )
+    origin: Origin
+    _event: Event | None  # None where an override of the user's stands for a fetch
+    meaning: Meaning
+    _reading: Reading
+    tokens: tuple[str, ...]
+    _: KW_ONLY
+    hops: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    source: str = ""
+    content_type: str = ""
+    remark: str = ""
+    fetched_at: float = 0.0
+    confirmed_at: float = 0.0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    outage: Outage | None = None
+    asked_at: float = 0.0
+    is_stale: bool = False
+    due_at: float = float("inf")
+    usable_until: float = float("inf")
+    grown: Callable[[Policy], None] = _ignore
+    tdmrep: Tdmrep | None = field(default=None, init=False)
+    audit: Any = field(default=None, init=False)  # what the audit trail keeps with the policy
+    asks_nothing: bool = field(default=False, init=False)
+    is_large: bool = field(init=False)
+    is_unreachable: bool = field(init=False)
+    robots_txt: RobotsTxt = field(init=False)
+    _rules: Decider = field(init=False)
+    _verdict: Verdict = field(init=False)
+    _asked: Asked | None = field(default=None, init=False)  # of this crawl
+    _usage: dict[Any, FileUsage] = field(default_factory=dict, init=False)
 
-    def __init__(
-        self,
-        origin: Origin,
-        event: Event | None,
-        meaning: Meaning,
-        reading: Reading,
-        tokens: tuple[str, ...],
-        *,
-        hops: tuple[str, ...] = (),
-        steps: tuple[Step, ...] = (),
-        source: str = "",
-        content_type: str = "",
-        remark: str = "",
-        fetched_at: float = 0.0,
-        confirmed_at: float = 0.0,
-        headers: Mapping[str, str] | None = None,
-        outage: Outage | None = None,
-        asked_at: float = 0.0,
-        is_stale: bool = False,
-        due_at: float = float("inf"),
-        usable_until: float = float("inf"),
-        grown: Callable[[Policy], None] = _ignore,
-    ) -> None:
-        """Take the facts.
-
-        `event` is None where an override of the user's stands for a fetch. `grown` is called with
-        this policy after it has read, and keeps, more of its file.
-        """
-        self.origin = origin
-        self.meaning = meaning
-        self._reading = reading
-        self.robots_txt = reading.robots_txt
-        self._grown = grown
-        self.hops = hops
-        self.steps = steps
-        self.source = source
-        self.content_type = content_type
-        self.remark = remark
-        self.fetched_at = fetched_at
-        self.confirmed_at = confirmed_at
-        self.headers = headers or {}
-        self.outage = outage
-        self.audit: Any = None  # what the audit trail keeps with the policy
-        self.asked_at = asked_at
-        self.is_stale = is_stale
-        self.due_at = due_at
-        self.usable_until = usable_until
-        self.tdmrep: Tdmrep | None = None
-        self._asked: Asked | None = None  # of this crawl
-        self.asks_nothing = False
-        self._paced: Any = None  # what `pacing` makes of that
-        self.is_large = reading.is_large
-        self._usage: dict[Any, FileUsage] = {}
-        self._event = event
+    def __post_init__(self) -> None:
+        self.is_large = self._reading.is_large
         self.is_unreachable = self.access_result is AccessResult.UNREACHABLE
-        self._rules = reading.rules
-        self.tokens = tokens
-        reason = Reason.OVERRIDDEN if event is None else _REASONS[access_result(event)]
+        self.robots_txt, self._rules = self._reading.robots_txt, self._reading.rules
+        result = self.access_result
+        reason = Reason.OVERRIDDEN if result is None else _REASONS[result]
         self._verdict = Verdict(
-            allowed=meaning is Meaning.ALLOW,
-            reason=Reason.HTML if event is Failure.HTML else reason,
-            robots_txt=origin.robots_txt_uri,
-            is_stale=is_stale,
+            allowed=self.meaning is Meaning.ALLOW,
+            reason=Reason.HTML if self._event is Failure.HTML else reason,
+            robots_txt=self.origin.robots_txt_uri,
+            is_stale=self.is_stale,
         )
 
     @classmethod
@@ -360,7 +310,7 @@ class Policy:
             file = self.robots_txt
             found = FileUsage.of(file.text, file.uri, file.selection(tokens), usage_tokens)
             self._usage[key] = found
-            self._grown(self)
+            self.grown(self)
         return found
 
     def asked_of(self, product_tokens: tuple[str, ...] | None = None) -> Asked:
@@ -413,7 +363,7 @@ class Policy:
         return kept + usage + steps
 
     def _view(self, name: str) -> Any:
-        return self._reading.view(name, lambda: self._grown(self))
+        return self._reading.view(name, lambda: self.grown(self))
 
     def __repr__(self) -> str:
         """The origin, the event of its last fetch, and what that means."""

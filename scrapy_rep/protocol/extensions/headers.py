@@ -11,45 +11,13 @@ from scrapy_rep.protocol.tokens import is_name
 
 # The parts of a browser's header, which name no crawler. Lower case.
 _FURNITURE = frozenset(
-    [
-        "mozilla",
-        "applewebkit",
-        "webkit",
-        "khtml",
-        "gecko",
-        "like",
-        "chrome",
-        "chromium",
-        "crios",
-        "headlesschrome",
-        "safari",
-        "version",
-        "mobile",
-        "edg",
-        "edge",
-        "edga",
-        "edgios",
-        "firefox",
-        "fxios",
-        "opera",
-        "opr",
-        "presto",
-        "trident",
-        "msie",
-        "samsungbrowser",
-        "ucbrowser",
-        "yabrowser",
-        "vivaldi",
-        "android",
-        "linux",
-        "windows",
-        "macintosh",
-        "iphone",
-        "ipad",
-        "x11",
-        "ubuntu",
-        "compatible",
-    ]
+    {
+        *["mozilla", "applewebkit", "webkit", "khtml", "gecko", "like", "chrome", "chromium"],
+        *["crios", "headlesschrome", "safari", "version", "mobile", "edg", "edge", "edga"],
+        *["edgios", "firefox", "fxios", "opera", "opr", "presto", "trident", "msie"],
+        *["samsungbrowser", "ucbrowser", "yabrowser", "vivaldi", "android", "linux", "windows"],
+        *["macintosh", "iphone", "ipad", "x11", "ubuntu", "compatible"],
+    }
 )
 _COMMENT = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _COMPATIBLE = re.compile(r"compatible;\s*([^\s/;,()]+)", re.IGNORECASE)
