@@ -46,7 +46,7 @@ from scrapy_rep.policy import (
     reading_of,
 )
 from scrapy_rep.protocol.access.events import Failure, Meaning
-from scrapy_rep.protocol.access.exchange import PolicyOptions, Standing, learn, standing
+from scrapy_rep.protocol.access.exchange import PolicyOptions, learn, standing
 from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge
 from scrapy_rep.protocol.access.lifetime import LEAST_SECONDS
 from scrapy_rep.protocol.access.origin import Origin
@@ -211,17 +211,15 @@ class Policies:
             self._journal.count(stats.CACHE_REFRESHED)
             self._work.start(origin, self._settle(origin, request, is_refresh=True))
 
-    def _given_up(self, origin: Origin) -> Policy:
-        """The policy for a request that can wait no longer: that of a failure of our own."""
+    def _refused(self, origin: Origin) -> Policy:
+        """The policy where we did not read a file: disallow, whatever the policy of errors.
+
+        It holds for as long as that of a failure of our own.
+        """
         self._journal.count(stats.CACHE_GAVE_UP)
         rules = self._rules_for(origin)
         known = learn(Knowledge(), Answer(Failure.LOCAL), time.time(), rules.limits)
         stands = self.fetching.standing(origin, known, rules)
-        return self._standing(origin, known, stands, Reading.of_nothing(origin), GAVE_UP)
-
-    def _refused(self, origin: Origin) -> Policy:
-        """The policy where we did not read a file: disallow, whatever the policy of errors."""
-        policy = self._given_up(origin)
         return Policy(
             origin,
             Failure.LOCAL,
@@ -229,8 +227,8 @@ class Policies:
             Reading.of_nothing(origin),
             self._identity.tokens,
             source=GAVE_UP,
-            due_at=policy.due_at,
-            usable_until=policy.usable_until,
+            due_at=stands.due_at,
+            usable_until=stands.usable_until,
             grown=self._recount,
         )
 
@@ -264,8 +262,9 @@ class Policies:
         finally:
             # This runs when the work is cancelled too, at the end of the loop: nobody is left
             # waiting.
-            if policy is None and fetch is not None:
-                self._tell_of_vain(fetch)
+            witness = self._decisions.witness
+            if policy is None and witness is not None and fetch is not None and fetch.steps:
+                witness.sent_in_vain(origin, fetch.steps)
             policy = policy or self._still_usable(origin) or self._refused(origin)
             # Otherwise a queue would fetch a file that holds for no time again and again, and never
             # hand out a request.
@@ -285,10 +284,6 @@ class Policies:
     def _tell(self, policy: Policy) -> None:
         if self._decisions.witness is not None:
             self._decisions.witness.learnt(policy)
-
-    def _tell_of_vain(self, fetch: FileFetch) -> None:
-        if fetch.steps and self._decisions.witness is not None:
-            self._decisions.witness.sent_in_vain(fetch.origin, fetch.steps)
 
     def _tell_of_file(self, body: bytes, sha256: str) -> str:
         if self._decisions.witness is not None:
@@ -325,7 +320,15 @@ class Policies:
             reading = Reading.of_nothing(origin)
         else:
             reading = await self._read(origin, known.copy, request)
-        policy = self._standing(origin, known, stands, reading, source)
+        policy = Policy.standing(
+            origin,
+            known,
+            stands,
+            reading,
+            self._identity.tokens,
+            source=source,
+            grown=self._recount,
+        )
         if known.outage is not None:
             self._decisions.outage(policy, known.outage)
         return policy
@@ -365,19 +368,6 @@ class Policies:
             reading.settle(self._identity.tokens)
         reading.pack()
         return reading
-
-    def _standing(
-        self, origin: Origin, known: Knowledge, stands: Standing, reading: Reading, source: str
-    ) -> Policy:
-        return Policy.standing(
-            origin,
-            known,
-            stands,
-            reading,
-            self._identity.tokens,
-            source=source,
-            grown=self._recount,
-        )
 
     def _overridden(self, origin: Origin, override: Override) -> Policy:
         body = override.text or b""

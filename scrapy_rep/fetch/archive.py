@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
-from functools import wraps
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import scrapy
 from scrapy import signals
@@ -61,28 +61,6 @@ _KNOWN_OCTETS = 1 << 22
 SEGMENT_OCTETS = 1_000_000_000  # as the WARC guidelines recommend
 _KNOWN_COST = 200
 _CONDITIONS = (b"If-None-Match", b"If-Modified-Since")
-
-_Given = ParamSpec("_Given")
-_Result = TypeVar("_Result")
-_Method = Callable[Concatenate["Archive", _Given], _Result]
-
-
-def _guarded(otherwise: _Result) -> Callable[[_Method[_Given, _Result]], _Method[_Given, _Result]]:
-    """Have a method count what it raises as a failure, and return something else then."""
-
-    def of(method: _Method[_Given, _Result]) -> _Method[_Given, _Result]:
-        @wraps(method)
-        def call(archive: Archive, /, *given: _Given.args, **named: _Given.kwargs) -> _Result:
-            try:
-                return method(archive, *given, **named)
-            except Exception as error:
-                logger.debug("The archive failed", exc_info=True)  # the warning has no traceback
-                archive._lose(f"{type(error).__name__}: {error}")  # noqa: SLF001 - as a method
-                return otherwise
-
-        return call
-
-    return of
 
 
 class Archive:
@@ -170,9 +148,17 @@ class Archive:
         self._journal.count(stats.WARC_RECORDS, writer.record_count)
         self._journal.count(stats.WARC_FAILED, writer.failed_count + self._lost_count)
 
+    @contextmanager
+    def _counting_failures(self) -> Iterator[None]:
+        """Count what is raised as a failure."""
+        try:
+            yield
+        except Exception as error:
+            logger.debug("The archive failed", exc_info=True)  # the warning has no traceback
+            self._lose(f"{type(error).__name__}: {error}")
+
     # What exchanges tell
 
-    @_guarded("")
     def saw(
         self, course: FetchState, step: Step, transfer: Transfer, response: Response | None
     ) -> str:
@@ -180,6 +166,14 @@ class Archive:
 
         `response` is the answer to it, if one came, with the octets judged in `transfer.body`.
         """
+        record = ""
+        with self._counting_failures():
+            record = self._saw(course, step, transfer, response)
+        return record
+
+    def _saw(
+        self, course: FetchState, step: Step, transfer: Transfer, response: Response | None
+    ) -> str:
         came = transfer.response
         if course.way is None or (step.sent_at is None and response is None):
             return ""  # nothing was sent
@@ -204,14 +198,13 @@ class Archive:
         )
         return self._hold(course, exchange)
 
-    @_guarded(None)
     def repeats(self, course: FetchState, copy: Copy) -> None:
         """Archive what an exchange took from the copy of another origin, to which it was led."""
-        if course.way is not None:
-            origin, hops = course.way.origin, (*course.way.hops, *copy.hops)
-            self._hold(course, _stored(origin, course.resource.path, copy, hops))
+        with self._counting_failures():
+            if course.way is not None:
+                origin, hops = course.way.origin, (*course.way.hops, *copy.hops)
+                self._hold(course, _stored(origin, course.resource.path, copy, hops))
 
-    @_guarded(None)
     def end(
         self, course: FetchState, answer: Answer | None = None, known: Knowledge | None = None
     ) -> None:
@@ -219,11 +212,12 @@ class Archive:
 
         `answer` is what its exchange came to, and `known` what was learnt, if that counts.
         """
-        held, course.held = course.held, None
-        if answer is None or known is None:
-            course.is_over = True
-        if held is not None:
-            self._put(held, None if answer is None else _outcome(answer, known))
+        with self._counting_failures():
+            held, course.held = course.held, None
+            if answer is None or known is None:
+                course.is_over = True
+            if held is not None:
+                self._put(held, None if answer is None else _outcome(answer, known))
 
     def _hold(self, course: FetchState, archived: Exchange | Stored) -> str:
         before, course.held = course.held, archived
@@ -233,27 +227,27 @@ class Archive:
             self.end(course)
         return archived.id
 
-    @_guarded(None)
     def knows(self, origin: Origin, path: str, known: Knowledge, *, is_fetched: bool) -> None:
         """Archive what the store knows of a file, unless this run fetched or archived it."""
-        told = known.copy or known.outage
-        if told is None:
-            return
-        at = told.fetched_at if isinstance(told, Copy) else told.failed_at
-        if self._known.get((origin, path)) == at:
-            return
-        self._known.put((origin, path), at, _KNOWN_COST)
-        if not is_fetched:
-            stored = _stored(origin, path, told, told.hops)
-            self._put(stored, FileOutcome(stored.event, at, told.hops))
+        with self._counting_failures():
+            told = known.copy or known.outage
+            if told is None:
+                return
+            at = told.fetched_at if isinstance(told, Copy) else told.failed_at
+            if self._known.get((origin, path)) == at:
+                return
+            self._known.put((origin, path), at, _KNOWN_COST)
+            if not is_fetched:
+                stored = _stored(origin, path, told, told.hops)
+                self._put(stored, FileOutcome(stored.event, at, told.hops))
 
-    @_guarded(None)
     def overridden(self, origin: Origin, path: str, body: bytes | None) -> None:
         """Archive the file that the user sets for an origin; None if there is none."""
-        now = time.time()
-        purpose = Purpose(str(origin), path, (f"{origin}{path}",))
-        event = "override"
-        self._put(Stored(new_id(), purpose, now, now, event, event, body, "text/plain"))
+        with self._counting_failures():
+            now = time.time()
+            purpose = Purpose(str(origin), path, (f"{origin}{path}",))
+            event = "override"
+            self._put(Stored(new_id(), purpose, now, now, event, event, body, "text/plain"))
 
 
 def _outcome(answer: Answer, known: Knowledge | None) -> FileOutcome:

@@ -102,10 +102,12 @@ class Way:
     cookies: Cookies = field(default_factory=Cookies)
 
 
+@dataclass(eq=False)
 class FetchState:
     """The state of one fetch.
 
     Attributes:
+        crawler: the crawl.
         origin: whose file is fetched.
         resource: which file.
         carried: what its requests copy from the one on whose behalf they are sent.
@@ -122,31 +124,21 @@ class FetchState:
         is_over: whether nothing waits for its archiving any more.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        origin: Origin,
-        resource: OriginFile,
-        carried: Carried,
-        is_awaited: Callable[[], bool],
-        *,
-        uses_store: bool,
-    ) -> None:
-        self._crawler = crawler
-        self.origin = origin
-        self.resource = resource
-        self.carried = carried
-        self.is_awaited = is_awaited
-        self.uses_store = uses_store
-        self.part: FetchPart | None = None
-        self.place: Place | None = None
-        self.asked = Stopwatch()
-        self.queued = Stopwatch()
-        self.user_agent: str | None = None
-        self.steps: list[Step] = []
-        self.way: Way | None = None
-        self.held: Archived | None = None
-        self.is_over = False
+    crawler: Crawler
+    origin: Origin
+    resource: OriginFile
+    carried: Carried
+    is_awaited: Callable[[], bool]
+    uses_store: bool
+    part: FetchPart | None = None
+    place: Place | None = None
+    asked: Stopwatch = field(default_factory=Stopwatch)
+    queued: Stopwatch = field(default_factory=Stopwatch)
+    user_agent: str | None = None
+    steps: list[Step] = field(default_factory=list)
+    way: Way | None = None
+    held: Archived | None = None
+    is_over: bool = False
 
     @property
     def is_idle(self) -> bool:
@@ -177,4 +169,4 @@ class FetchState:
             elif before in _LENDING:
                 self.place.take_back()
         if part in _IDLE:
-            wake(self._crawler)  # the queue may start another fetch meanwhile
+            wake(self.crawler)  # the queue may start another fetch meanwhile

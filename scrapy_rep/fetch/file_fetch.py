@@ -114,9 +114,7 @@ class FileFetch(FetchState):
             uses_store: whether other origins' copies are used, and its requests are archived.
         """
         carried = Carried.of(request, context.settings.fetch_meta_keys)
-        super().__init__(
-            context.crawler, origin, resource, carried, is_awaited, uses_store=uses_store
-        )
+        super().__init__(context.crawler, origin, resource, carried, is_awaited, uses_store)
         self._context = context
         self._count = context.journal.count
         self._archive = context.archive if uses_store else None

@@ -139,6 +139,7 @@ class Transfer:
         connection: the connection that it comes over, if we see that.
         has_head: whether the head of the answer has come.
         remark: what was unusual in the encoding of the body; empty if nothing was.
+        is_stopped: whether the transfer was stopped because enough came.
         sent: its request as it came to the downloader, last; None while it did not.
         sent_at: when that was.
         handled_since: since when a download handler has it, by `time.monotonic`; None before.
@@ -173,7 +174,7 @@ class Transfer:
         self._handler_tells_end = False
         self._came_octets = 0
         self._is_encoded = False
-        self._is_stopped = False
+        self.is_stopped = False
         self._is_full = False
 
     @staticmethod
@@ -190,11 +191,6 @@ class Transfer:
             yield
         finally:
             self.turn_seconds = None
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether the transfer was stopped because enough came."""
-        return self._is_stopped
 
     def head_came(self, headers: Headers, body_length: Any = None) -> None:
         """The head has come.
@@ -219,18 +215,18 @@ class Transfer:
 
         Of a compressed body, twice the limit may come: what it grows to is counted when it is read.
         """
-        if not self._is_stopped:
+        if not self.is_stopped:
             if not self._came_octets and begins_with(data, GZIP_MAGIC):
                 self._is_encoded = True
             self._came_octets += len(data)
             most = self.limit_octets * (RAW_LIMITS if self._is_encoded else 1)
-            self._is_stopped = self._came_octets > most
-        return self._is_stopped
+            self.is_stopped = self._came_octets > most
+        return self.is_stopped
 
     def ending(self, response: Response) -> Ending:
         """How the body of an answer ended; call it after `body_of`."""
         came = self.response if self.response is not None else response
-        if self._is_stopped or self._is_full:
+        if self.is_stopped or self._is_full:
             return Ending.FRAMED  # what follows the limit counts for nothing
         if _is_short(came):
             return Ending.BROKEN
