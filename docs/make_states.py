@@ -15,8 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from scrapy_rep.protocol.access.events import FOREVER, PHASES
 from scrapy_rep.protocol.access.exchange import STATES, TRANSITIONS, State
-from scrapy_rep.protocol.access.phases import FOREVER, PHASES
 
 _DAY_SECONDS = 86_400
 _HOUR_SECONDS = 3600

@@ -7,8 +7,8 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+from scrapy_rep.protocol.access.events import PHASES
 from scrapy_rep.protocol.access.exchange import STATES, TRANSITIONS
-from scrapy_rep.protocol.access.phases import PHASES
 
 _DOCS = Path(__file__).parents[1] / "docs"
 

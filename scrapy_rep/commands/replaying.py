@@ -12,10 +12,10 @@ from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.policy import Policy
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof.trail_reading import Grounds, Run
-from scrapy_rep.protocol.access.events import AccessPolicy, Event, Failure, Meaning
+from scrapy_rep.protocol.access.events import AccessPolicy, Event, Failure, Meaning, Remedy
+from scrapy_rep.protocol.access.exchange import remedy_at
 from scrapy_rep.protocol.access.knowledge import Outage
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.access.phases import Remedy, remedy_at
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.errors import InvalidUri, RepError
 from scrapy_rep.protocol.extensions.pace import Excess, pace

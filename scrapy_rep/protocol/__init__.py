@@ -15,7 +15,7 @@ a whole, follow a file from its octets to a verdict, and then the fetch that bri
     verdict     the decision, and why
 
     access/origin, redirects, guard     where a file is
-    access/events, phases               what an answer or a failure means
+    access/events                       what an answer or a failure means
     access/knowledge, lifetime, clocks  what is known, and how long it holds
     access/exchange                     all of that as one state machine
 

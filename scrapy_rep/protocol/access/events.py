@@ -20,6 +20,7 @@ from functools import lru_cache
 
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.lines import KNOWN_KEYS, PARSE_LIMIT_OCTETS, Kind, Record, clean, records
+from scrapy_rep.protocol.units import DAY_SECONDS
 
 
 class AccessResult(Enum):
@@ -95,6 +96,40 @@ PRESETS: dict[str, dict[str, Meaning]] = {
     for column, name in enumerate(_COLUMNS)
 }
 """The presets: what each class of event means under each. ``rfc9309`` is the default."""
+
+
+FOREVER = float("inf")
+
+
+class Remedy(Enum):
+    """What an unreachable file means in one phase of its outage."""
+
+    COPY = "the copy's policy"
+    ALLOW = "allow"
+    DISALLOW = "disallow"
+    IF_ANSWERING = "allow if other pages of the origin answer, otherwise disallow"
+    AFTER_30_DAYS = "what REP_UNREACHABLE_AFTER_30_DAYS says"
+
+
+_MONTH = 30 * DAY_SECONDS
+
+# Per preset: until how many seconds after the outage began, what is done with a usable copy, and
+# what without one. RFC 9309, 2.3.1.4 knows the copy and the 30 days; Google's documentation the
+# twelve hours in which nothing is crawled; the draft of 1994, as "strict" reads it, neither.
+PHASES: dict[str, tuple[tuple[float, Remedy, Remedy], ...]] = {
+    "rfc9309": (
+        (_MONTH, Remedy.COPY, Remedy.DISALLOW),
+        (FOREVER, Remedy.AFTER_30_DAYS, Remedy.AFTER_30_DAYS),
+    ),
+    "google": (
+        (DAY_SECONDS / 2, Remedy.DISALLOW, Remedy.DISALLOW),
+        (_MONTH, Remedy.COPY, Remedy.ALLOW),
+        (FOREVER, Remedy.IF_ANSWERING, Remedy.IF_ANSWERING),
+    ),
+    "strict": ((FOREVER, Remedy.DISALLOW, Remedy.DISALLOW),),
+    "lenient": ((FOREVER, Remedy.COPY, Remedy.ALLOW),),
+    "scrapy": ((FOREVER, Remedy.COPY, Remedy.ALLOW),),
+}
 
 
 def seen_with_body(event: Event, content_type: str, body: bytes) -> Event:

@@ -18,7 +18,17 @@ from enum import Enum
 from scrapy_rep.protocol.units import DAY_SECONDS
 
 from .clocks import believable
-from .events import AccessPolicy, AccessResult, Event, Failure, Meaning, access_result
+from .events import (
+    FOREVER,
+    PHASES,
+    AccessPolicy,
+    AccessResult,
+    Event,
+    Failure,
+    Meaning,
+    Remedy,
+    access_result,
+)
 from .knowledge import Answer, Copy, Knowledge, Outage, status_of
 from .lifetime import (
     LEAST_SECONDS,
@@ -27,7 +37,6 @@ from .lifetime import (
     retry_after_seconds,
     retry_seconds,
 )
-from .phases import FOREVER, Remedy, remedy_at
 
 # A copy that is in use is fetched again so long before it expires: a tenth of its lifetime, or time
 # enough for a slow answer if that is longer, and leaves it half of its lifetime.
@@ -72,39 +81,23 @@ STATES: dict[State, Act] = {
     State.UNREACHABLE_DUE: Act.FETCH,
 }
 
-_ANSWERED = "successful or unavailable"
-_FAILED = "unreachable"
-_TIME = "time passes"
-
-TRANSITIONS: tuple[tuple[State, str, State], ...] = (
-    (State.UNKNOWN, _ANSWERED, State.FRESH),
-    (State.UNKNOWN, _FAILED, State.UNREACHABLE),
-    (State.FRESH, _TIME, State.DUE),
-    (State.DUE, _ANSWERED, State.FRESH),
-    (State.DUE, _TIME, State.EXPIRED),
-    (State.DUE, _FAILED, State.STALE),
-    (State.DUE, _FAILED, State.UNREACHABLE),
-    (State.EXPIRED, _ANSWERED, State.FRESH),
-    (State.EXPIRED, _FAILED, State.STALE),
-    (State.EXPIRED, _FAILED, State.UNREACHABLE),
-    (State.STALE, _TIME, State.STALE_DUE),
-    (State.STALE, _TIME, State.UNREACHABLE),
-    (State.STALE_DUE, _ANSWERED, State.FRESH),
-    (State.STALE_DUE, _TIME, State.STALE_RESTED),
-    (State.STALE_DUE, _TIME, State.UNREACHABLE_DUE),
-    (State.STALE_DUE, _FAILED, State.STALE),
-    (State.STALE_DUE, _FAILED, State.UNREACHABLE),
-    (State.STALE_RESTED, _ANSWERED, State.FRESH),
-    (State.STALE_RESTED, _TIME, State.UNREACHABLE_DUE),
-    (State.STALE_RESTED, _FAILED, State.STALE),
-    (State.STALE_RESTED, _FAILED, State.UNREACHABLE),
-    (State.UNREACHABLE, _TIME, State.STALE),
-    (State.UNREACHABLE, _TIME, State.UNREACHABLE_DUE),
-    (State.UNREACHABLE_DUE, _ANSWERED, State.FRESH),
-    (State.UNREACHABLE_DUE, _TIME, State.STALE_DUE),
-    (State.UNREACHABLE_DUE, _TIME, State.STALE_RESTED),
-    (State.UNREACHABLE_DUE, _FAILED, State.STALE),
-    (State.UNREACHABLE_DUE, _FAILED, State.UNREACHABLE),
+_EVENTS = ("successful or unavailable", "time passes", "unreachable")
+_WAYS = {
+    State.UNKNOWN: ("FRESH", "", "UNREACHABLE"),
+    State.FRESH: ("", "DUE", ""),
+    State.DUE: ("FRESH", "EXPIRED", "STALE UNREACHABLE"),
+    State.EXPIRED: ("FRESH", "", "STALE UNREACHABLE"),
+    State.STALE: ("", "STALE_DUE UNREACHABLE", ""),
+    State.STALE_DUE: ("FRESH", "STALE_RESTED UNREACHABLE_DUE", "STALE UNREACHABLE"),
+    State.STALE_RESTED: ("FRESH", "UNREACHABLE_DUE", "STALE UNREACHABLE"),
+    State.UNREACHABLE: ("", "STALE UNREACHABLE_DUE", ""),
+    State.UNREACHABLE_DUE: ("FRESH", "STALE_DUE STALE_RESTED", "STALE UNREACHABLE"),
+}
+TRANSITIONS: tuple[tuple[State, str, State], ...] = tuple(
+    (state, event, State[name])
+    for state, ways in _WAYS.items()
+    for event, names in zip(_EVENTS, ways, strict=True)
+    for name in names.split()
 )
 """Each state, what can happen in it, and where that leads.
 
@@ -232,6 +225,20 @@ def _standing_in_outage(
         due_at=outage.retry_at,
         usable_until=min(outage.retry_at, until),
     )
+
+
+def remedy_at(
+    now: float, outage: Outage, access: AccessPolicy, *, has_copy: bool
+) -> tuple[float, Remedy]:
+    """What the outage means at `now`, and until when. A user's override knows no phases."""
+    overridden = access.override(outage.event)
+    if overridden is not None:
+        return FOREVER, Remedy(overridden.value)
+    lasted = now - outage.since
+    for seconds, with_copy, without_copy in PHASES[access.preset]:
+        if lasted < seconds:
+            return outage.since + seconds, with_copy if has_copy else without_copy
+    raise AssertionError("every preset's last phase is without end")  # pragma: no cover
 
 
 def learn(
