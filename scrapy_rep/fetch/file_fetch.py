@@ -18,6 +18,7 @@ from __future__ import annotations
 import logging
 import math
 import random
+import socket
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -26,13 +27,14 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 from scrapy.exceptions import NotSupported, ResponseDataLossError
+from scrapy.utils.asyncio import run_in_thread
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.cache.entry import Entry, Key
-from scrapy_rep.engine.loops import Running, Stopwatch, sleep
+from scrapy_rep.checks import site_of
+from scrapy_rep.engine.loops import Running, Stopwatch, sleep, within
 from scrapy_rep.engine.state import is_closing, would_end_but_for
-from scrapy_rep.protocol.access.clocks import believable
 from scrapy_rep.protocol.access.endings import Extent, extent, extent_beside
 from scrapy_rep.protocol.access.events import NOT_MODIFIED, Event, Failure, name_of
 from scrapy_rep.protocol.access.exchange import (
@@ -40,10 +42,12 @@ from scrapy_rep.protocol.access.exchange import (
     PolicyOptions,
     State,
     as_left,
+    believable,
     is_worth_a_retry,
     learn,
     standing,
 )
+from scrapy_rep.protocol.access.guard import Guard, is_public_address
 from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Step, steps_to
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.redirects import LEAST_HOPS, next_hop
@@ -53,12 +57,13 @@ from .failures import failure_of
 from .fetch_state import Carried, FetchPart, FetchState, Way
 from .keeper import Claimed, Held
 from .origin_files import ROBOTS_TXT, OriginFile, origin_at
-from .redirect_guard import as_requested, is_led_astray, refusal_of
 from .sender import headers_of
 from .transfer import is_own
 
 if TYPE_CHECKING:
     from scrapy.http import Response
+
+    from scrapy_rep.settings import RepSettings
 
     from .context import FetchContext
 
@@ -381,7 +386,7 @@ class FileFetch(FetchState):
             except Exception as error:  # noqa: BLE001 - every failure is an event: see `failures`
                 answer = self._answer(self._failure(uri, error))
                 break
-            if is_led_astray(settings, self.origin, uri, response):
+            if _is_led_astray(settings, self.origin, uri, response):
                 answer = self._answer(Failure.GUARD)
                 break
             if way.cookies.keep(response, response.request or Request(uri)):
@@ -401,7 +406,7 @@ class FileFetch(FetchState):
                 answer = self._answer(event, body=body, headers=headers, confirms=is_conditional)
                 break
             self._count(stats.REDIRECT_HOPS)
-            uri = as_requested(step)
+            uri = _as_requested(step)
             refusal = await self._refusal(uri)
             if refusal is not None:
                 self.steps.append(Step(uri or step, refusal))
@@ -463,7 +468,7 @@ class FileFetch(FetchState):
 
     async def _refusal(self, uri: str) -> Failure | None:
         """Why a redirect to a URI is not followed; None if it may be."""
-        refusal = await refusal_of(self._context.settings, self.origin, uri)
+        refusal = await _refusal_of(self._context.settings, self.origin, uri)
         if refusal is not None or self._permits is None:
             return refusal
         before = self.part
@@ -503,3 +508,54 @@ def _copied(copy: Copy) -> list[Step]:
     """The steps of another origin's copy: nothing is fetched for them."""
     steps = copy.steps or [Step(hop) for hop in copy.hops]
     return [replace(step, is_copied=True) for step in steps]
+
+
+# Where redirects of our files may lead: `REP_REDIRECT_GUARD`.
+
+
+def _as_requested(uri: str) -> str:
+    """A URI as Scrapy requests it, which is what guards have to judge.
+
+    Empty if Scrapy would send it to another origin than the URI names, or to none.
+    """
+    try:
+        requested = Request(uri).url
+        return requested if Origin.of(requested) == Origin.of(uri) else ""
+    except ValueError:  # InvalidUri is one
+        return ""
+
+
+async def _refusal_of(settings: RepSettings, origin: Origin, uri: str) -> Failure | None:
+    """Why a file of an origin is not fetched from where a redirect leads; None if it may be."""
+    target = Origin.of(uri)  # None for an empty one
+    guard = settings.redirect_guard
+    if target is None:
+        return Failure.GUARD
+    if guard is Guard.ANY or target.host == origin.host:
+        return None
+    if guard is Guard.SAME_SITE:
+        return None if site_of(target.host) == site_of(origin.host) else Failure.GUARD
+    try:
+        looking = run_in_thread(socket.getaddrinfo, target.host, target.port)
+        found = await within(settings.fetch_timeout_seconds, looking)
+    except (OSError, UnicodeError):  # the time limit too
+        return Failure.DNS
+    addresses = {str(address[4][0]) for address in found}
+    is_public = bool(addresses) and all(map(is_public_address, addresses))
+    return None if is_public else Failure.GUARD
+
+
+def _is_led_astray(settings: RepSettings, origin: Origin, uri: str, response: Response) -> bool:
+    """Whether an answer came from an address that the guard refuses.
+
+    A name may resolve to another address by the time of the request. Through a proxy, the address
+    is the proxy's, which may be any.
+    """
+    if settings.redirect_guard is not Guard.PUBLIC or response.ip_address is None:
+        return False
+    target = Origin.of(uri)
+    if target is None or target.host == origin.host:
+        return False
+    if response.request is not None and response.request.meta.get("proxy"):
+        return False
+    return not is_public_address(str(response.ip_address))

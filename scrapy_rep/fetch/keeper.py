@@ -32,6 +32,7 @@ from scrapy_rep.cache.memory import MemoryStore
 from scrapy_rep.engine.loops import result_of
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.protocol.access.knowledge import Knowledge
+from scrapy_rep.stats import Journal
 
 from .chosen_store import opener_of
 
@@ -95,6 +96,7 @@ class Keeper:
             ConfigurationError: a class that the user names cannot be loaded or built.
         """
         self._crawler = crawler
+        self._journal = Journal(crawler)
         self._memory_octets = settings.memory_octets
         self._memory = MemoryStore(self._memory_octets)
         self._store: Store = self._memory
@@ -232,7 +234,7 @@ class Keeper:
         if now - self._back_at > _TRY_AGAIN_SECONDS[1]:
             self._pause_seconds = _TRY_AGAIN_SECONDS[0]
         self._try_at = now + self._pause_seconds
-        self._crawler.stats.inc_value(stats.STORE_FAILED)
+        self._journal.count(stats.STORE_FAILED)
         self._warn(words, error)
 
     def _try_again(self, key: Key) -> None:
@@ -246,13 +248,13 @@ class Keeper:
         try:
             count = await self._tried(key)
         except Exception as error:  # noqa: BLE001 - whatever it was, another try comes later
-            logger.debug("The store still fails: %s", error, extra=self._extra)
+            logger.debug("The store still fails: %s", error, extra=self._journal.extra)
             self._pause_seconds = min(2 * self._pause_seconds, _TRY_AGAIN_SECONDS[1])
             self._try_at = time.monotonic() + self._pause_seconds
             return
         if not self._is_closed and self._own is not None:
             self._store, self._back_at = self._own, time.monotonic()
-            self._crawler.stats.inc_value(stats.STORE_BACK)
+            self._journal.count(stats.STORE_BACK)
             self._warn(
                 "The store of robots.txt answers is in use again; %d answers from memory were "
                 "copied to it",
@@ -298,11 +300,7 @@ class Keeper:
         return result
 
     def _warn(self, words: str, *values: object) -> None:
-        logger.warning(words, *values, extra=self._extra)
-
-    @property
-    def _extra(self) -> dict[str, Any]:
-        return {"spider": self._crawler.spider}
+        logger.warning(words, *values, extra=self._journal.extra)
 
 
 def _claim(store: Store, key: Key, fresh_seconds: float) -> Future[Claim]:

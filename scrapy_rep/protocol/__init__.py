@@ -16,7 +16,7 @@ a whole, follow a file from its octets to a verdict, and then the fetch that bri
 
     access/origin, redirects, guard     where a file is
     access/events                       what an answer or a failure means
-    access/knowledge, lifetime, clocks  what is known, and how long it holds
+    access/knowledge, lifetime          what is known, and how long it holds
     access/exchange                     all of that as one state machine
 
 `extensions` holds what RFC 9309 leaves open: other records, and the crawler's name.

@@ -33,7 +33,7 @@ LINE_LIMIT_OCTETS = 2083 * 8 - 1
 _BLOCK_OCTETS = 1 << 16  # lines are split block by block, so that 500 KiB of newlines stay cheap
 
 _LONE_CR = re.compile(rb"\r(?!\n)")
-_UTF8_BOM = b"\xef\xbb\xbf"
+_UTF8_BOM = re.compile(rb"\A\xef(?:\xbb\xbf?)?")
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _UTF32_BOMS = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
 _NOTHING_ALLOWED = b"User-agent: *\nDisallow: /\n"
@@ -135,8 +135,8 @@ def clean(body: bytes, limit_octets: int = PARSE_LIMIT_OCTETS) -> tuple[bytes, b
         octets = decoder.decode(octets).encode("utf-8", "replace")
     elif octets.startswith(_UTF16_BOMS):
         octets = octets[2:]
-    elif octets[:1] == _UTF8_BOM[:1]:
-        octets = octets[_common_prefix_octets(octets, _UTF8_BOM) :]
+    else:
+        octets = _UTF8_BOM.sub(b"", octets)
     if b"\r" in octets:
         if _LONE_CR.search(octets) is not None:
             octets = octets.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -152,13 +152,6 @@ def _unicode_coding(octets: bytes) -> Coding | None:
     if octets.startswith(_UTF32_BOMS):
         return Coding.UTF32
     return Coding.UTF16 if octets.startswith(_UTF16_BOMS) and b"\0" in octets else None
-
-
-def _common_prefix_octets(octets: bytes, mark: bytes) -> int:
-    count = 0
-    while count < len(mark) and octets[count : count + 1] == mark[count : count + 1]:
-        count += 1
-    return count
 
 
 def records(octets: bytes, start: int = 0, stop: int | None = None) -> Iterator[Record]:

@@ -6,9 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.access.clocks import believable
 from scrapy_rep.protocol.access.events import AccessPolicy
-from scrapy_rep.protocol.access.exchange import Act, PolicyOptions, State, learn, standing
+from scrapy_rep.protocol.access.exchange import (
+    Act,
+    PolicyOptions,
+    State,
+    believable,
+    learn,
+    standing,
+)
 from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Outage
 from scrapy_rep.protocol.access.lifetime import Limits
 

@@ -115,14 +115,6 @@ class Pace:
         return self.excess is Excess.SKIP
 
 
-# What is left of a delay that is too long, by the longest that the user waits for.
-_LEFT: dict[Excess, Callable[[float], float]] = {
-    Excess.CAP: lambda max_seconds: max_seconds,
-    Excess.SKIP: lambda max_seconds: max_seconds,  # for what goes out all the same
-    Excess.IGNORE: lambda _: 0.0,
-}
-
-
 def pace(asked: Asked, now: float, max_seconds: float, excess: Excess) -> Pace:
     """The pace of an origin at `now`, POSIX seconds.
 
@@ -131,7 +123,9 @@ def pace(asked: Asked, now: float, max_seconds: float, excess: Excess) -> Pace:
     seconds, until = _delay(asked, now)
     if seconds <= max_seconds:
         return Pace(seconds, until, seconds)
-    return Pace(_LEFT[excess](max_seconds), until, seconds, excess)
+    # Where the origin is skipped, some requests go out all the same.
+    left_seconds = 0.0 if excess is Excess.IGNORE else max_seconds
+    return Pace(left_seconds, until, seconds, excess)
 
 
 def _delay(asked: Asked, now: float) -> tuple[float, float]:
