@@ -17,14 +17,15 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from filelock import FileLock
 
@@ -49,6 +50,8 @@ _LOG_OCTETS = 1 << 23  # SQLite shortens the log at half of that, unless others 
 _LOG_LOCK_SECONDS = 0.02  # nobody can write while the log is shortened
 _PRUNE_SHARE = 10  # a tenth of the rows, the oldest, goes at a time
 _LONGEST_LEASE_SECONDS = 3600.0  # a row with a lease that ends later is pruned like others
+_BUSY_SECONDS = 5.0
+_DAMAGED_SPANS = 1000  # in a row: a damaged file may claim any number of rows
 
 # The tables carry the version of the format: versions of this package can share a file. A row of
 # `files_3` holds an entry (`changed_at`, `record`), a lease (`token`, `until`), or both.
@@ -153,7 +156,7 @@ class SqliteStore:
     def keys(self) -> list[Key]:
         """The keys of all entries."""
         rows = self._rows("select key from files_3 where record is not null")
-        return sorted(filter(None, (key_in(text) for (text,) in rows)), key=str)
+        return sorted(filter(None, (_key_in(text) for (text,) in rows)), key=str)
 
     def forget(self, origin: Origin) -> Future[bool]:
         """Delete an entry."""
@@ -284,7 +287,7 @@ class SqliteStore:
             try:
                 return self._opened.reader.execute(select, values).fetchall()
             except sqlite3.Error as error:
-                if is_damage(error):
+                if _is_damage(error):
                     with suppress(RuntimeError):  # it is closed
                         self._thread.submit(self._set_aside, self._opened, error)
                 raise StoreError(f"{self._path}: {error}") from error
@@ -311,7 +314,7 @@ class SqliteStore:
             self._failure = time.monotonic(), failure
             self._opened.writer.close()  # this rolls back
             self._is_broken = True
-            if is_damage(error):
+            if _is_damage(error):
                 self._set_aside(self._opened, error)
             raise failure from error
 
@@ -330,7 +333,7 @@ class SqliteStore:
             try:
                 return self._connected()
             except sqlite3.DatabaseError as error:
-                if not is_damage(error):
+                if not _is_damage(error):
                     raise
                 self._rename_damaged(error)
             return self._connected()
@@ -393,16 +396,16 @@ def _connection(path: Path, lock_seconds: float, undo: ExitStack) -> sqlite3.Con
     # With a write-ahead log, NORMAL can lose the last commits in a power cut, but damage nothing.
     connection.execute("pragma synchronous = normal")
     connection.execute("pragma mmap_size = 0")  # a truncated file would kill this process
-    connection.text_factory = as_text
+    connection.text_factory = _as_text
     return connection
 
 
-def as_text(octets: bytes) -> str:
+def _as_text(octets: bytes) -> str:
     """A text of a row, which may be damaged."""
     return octets.decode("utf-8", "replace")
 
 
-def is_damage(error: BaseException) -> bool:
+def _is_damage(error: BaseException) -> bool:
     """Whether an error means a damaged file, and not a locked, full or read-only one."""
     return type(error) is sqlite3.DatabaseError
 
@@ -438,9 +441,85 @@ def _text(origin: Origin) -> str:
     return json.dumps(key_of(origin).written)
 
 
-def key_in(text: object) -> Key | None:
+def _key_in(text: object) -> Key | None:
     """The key in a row; None if this package did not write it."""
     try:
         return Key.read(json.loads(str(text)))
     except (InvalidUri, TypeError, ValueError, RecursionError):
         return None
+
+
+# Read-only access to the entries of a file, row by row. Other processes may write meanwhile. A file
+# in a read-only place is read without its write-ahead log.
+
+
+def spans(path: Path, count: int) -> Iterator[tuple[int, int]]:
+    """Ranges of at most `count` rows that together hold all entries: first row, and row after them.
+
+    Gaps between rows cost nothing.
+
+    Raises:
+        StoreError: the file cannot be read, or is not a store of this version.
+    """
+    with _reading(path) as connection:
+        (last,) = connection.execute("select max(rowid) from files_3").fetchone()
+        (first,) = connection.execute("select min(rowid) from files_3").fetchone()
+        damaged_count = 0
+        while first is not None and first <= last and damaged_count < _DAMAGED_SPANS:
+            yield first, first + count
+            sought = first + count
+            try:
+                select = "select min(rowid) from files_3 where rowid >= ?"
+                (first,) = connection.execute(select, (sought,)).fetchone()
+                damaged_count = 0
+            except sqlite3.DatabaseError:
+                first = sought
+                damaged_count += 1
+
+
+def read_entries(path: Path, first: int, stop: int) -> list[Entry | None]:
+    """The entries of rows from `first` up to `stop`; None in place of a damaged one, or the rest.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    select = (
+        "select key, record from files_3 "
+        "where rowid >= ? and rowid < ? and record is not null order by rowid"
+    )
+    entries: list[Entry | None] = []
+    with _reading(path) as connection:
+        try:
+            for text, record in connection.execute(select, (first, stop)):
+                key = _key_in(text)
+                entries.append(None if key is None else decode(record, key))
+        except sqlite3.DatabaseError as error:
+            if not _is_damage(error):
+                raise
+            entries.append(None)
+    return entries
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    uri = f"file:{quote(str(path.resolve()))}?mode=ro"
+    with ExitStack() as undo:
+        try:
+            connection = undo.enter_context(closing(_read_only(uri)))
+            try:
+                connection.execute("select 1 from files_3 limit 1")
+            except sqlite3.OperationalError as error:
+                if "unable to open" not in str(error) and "readonly" not in str(error):
+                    raise
+                connection = undo.enter_context(closing(_read_only(f"{uri}&immutable=1")))
+            yield connection
+        except sqlite3.Error as error:
+            is_other = "no such table" in str(error)
+            words = "it is no store of this version" if is_other else str(error)
+            raise StoreError(f"{path}: {words}") from error
+
+
+def _read_only(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS)
+    connection.text_factory = _as_text
+    return connection

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from scrapy_rep.cache import rows, sqlite
+from scrapy_rep.cache import sqlite
 from scrapy_rep.cache.base import Busy, Claim, Lease, Leased, StoreError
 from scrapy_rep.cache.codec import encode
 from scrapy_rep.cache.entry import key_of
@@ -182,8 +182,8 @@ class TestLife:
             leased(store, OTHER)
             store.commit(file_entry(), None).result()
             assert store.keys() == [key_of(ORIGIN)]
-            ((first, stop),) = rows.spans(path, 10)
-            assert [*rows.read_entries(path, first, stop)] == [store.peek(key_of(ORIGIN))]
+            ((first, stop),) = sqlite.spans(path, 10)
+            assert [*sqlite.read_entries(path, first, stop)] == [store.peek(key_of(ORIGIN))]
 
     @pytest.mark.parametrize("key", ["cast(x'ff80' as text)", "x'00ff'", "null", "7"])
     def test_a_key_that_nobody_wrote_hides_no_other(self, path: Path, key: str) -> None:

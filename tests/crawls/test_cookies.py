@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.cache.rows import read_entries
+from scrapy_rep.cache.sqlite import read_entries
 from tests.commands.calling import rep_process
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from scrapy_rep.cache.entry import Entry
-from scrapy_rep.cache.rows import read_entries, spans
+from scrapy_rep.cache.sqlite import read_entries, spans
 from scrapy_rep.proof.trail_reading import Run, TrailError
 from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.survey.captures import Bad, Capture
