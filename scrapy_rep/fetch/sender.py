@@ -323,7 +323,8 @@ def _body_of(response: Response, request: Request, transfer: Transfer) -> bytes:
     """
     if "download_stopped" in response.flags and not transfer.is_stopped:
         raise DownloadCancelledError(f"other code stopped the download of {request.url}")
-    if "dataloss" in response.flags or _is_part(response):
+    is_part = response.status == _PARTIAL_CONTENT and is_range(headers_of(response))
+    if "dataloss" in response.flags or is_part:
         raise ResponseDataLossError(request.url)
     if response.status == _PROXY_REFUSES and (response.request or request).meta.get(PROXY):
         raise IgnoreRequest("the proxy asks for credentials")
@@ -375,11 +376,6 @@ def _is_too_large(error: Exception) -> bool:
     """Whether an error of Scrapy's says that a body grew beyond `download_maxsize`."""
     is_refusal = isinstance(error, IgnoreRequest)
     return is_refusal and type(error.__cause__).__name__ == "_DecompressionMaxSizeExceeded"
-
-
-def _is_part(response: Response) -> bool:
-    """Whether an answer is a part of the file by its own word (206 with a range)."""
-    return response.status == _PARTIAL_CONTENT and is_range(headers_of(response))
 
 
 def _user_agent(request: Request) -> str:
