@@ -160,8 +160,10 @@ def _names(cause: BaseException) -> set[str]:
         kind: type | None = cause.type
     else:
         kind = type(cause)
-    kinds = kind.__mro__ if kind is not None else ()
-    names = {name for one in kinds for name in _names_of_kind(one)}
+    names: set[str] = set()
+    for one in kind.__mro__ if kind is not None else ():
+        package = one.__module__.partition(".")[0]
+        names |= {f"{package}.{one.__name__}", f"{one.__module__}.{one.__name__}"}
     if not names.isdisjoint(_NO_FAILURES):
         return set()
     if any(name.startswith(_OF_HTTP2) for name in names):
@@ -171,8 +173,3 @@ def _names(cause: BaseException) -> set[str]:
     if isinstance(number, int) and number in errno.errorcode:
         names.add(f"errno.{errno.errorcode[number]}")
     return names
-
-
-def _names_of_kind(kind: type) -> tuple[str, str]:
-    package = kind.__module__.partition(".")[0]
-    return (f"{package}.{kind.__name__}", f"{kind.__module__}.{kind.__name__}")
