@@ -173,9 +173,7 @@ class Policy:
             headers={name: headers[name][:_HEADER_CHARACTERS] for name in _KEPT if name in headers},
             outage=outage,
             fetched_at=basis.fetched_at if basis else outage.failed_at if outage else 0.0,
-            asked_at=max(
-                known.copy.confirmed_at if known.copy else 0.0, outage.failed_at if outage else 0.0
-            ),
+            asked_at=known.changed_at,
             is_stale=stands.is_stale,
             due_at=stands.due_at,
             usable_until=stands.usable_until,

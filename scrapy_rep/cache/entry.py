@@ -101,8 +101,7 @@ class Entry:
     @property
     def changed_at(self) -> float:
         """When the entry last changed, POSIX seconds; 0 if nothing is known."""
-        copy, outage = self.known.copy, self.known.outage
-        return max(copy.confirmed_at if copy else 0.0, outage.failed_at if outage else 0.0)
+        return self.known.changed_at
 
     @property
     def fresh_until(self) -> float:

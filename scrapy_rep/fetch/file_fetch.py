@@ -302,7 +302,7 @@ class FileFetch(FetchState):
         dated = self._context.dated
         if dated.get(self._key) is None:
             dated.put(self._key, value=True, octets=_DATED_COST)
-            age = age_words(time.time() - Entry(self._key, known).changed_at)
+            age = age_words(time.time() - known.changed_at)
             logger.debug(
                 "rules of %s from the store, %s old",
                 self._key.uri,

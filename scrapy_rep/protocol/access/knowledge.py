@@ -121,6 +121,12 @@ class Knowledge:
     copy: Copy | None = None
     outage: Outage | None = None
 
+    @property
+    def changed_at(self) -> float:
+        """When the site last answered, or failed to, POSIX seconds; 0 if nothing is known."""
+        copy, outage = self.copy, self.outage
+        return max(copy.confirmed_at if copy else 0.0, outage.failed_at if outage else 0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
