@@ -128,8 +128,8 @@ CASES = (
         settings=(("allowed_domains", ["example.com"]),),
     ),
     Case(
-        "'User-agent: https / Disallow: /' (Scrapy's own User-Agent holds a URL; nobody is called "
-        "https): pages downloaded",
+        "'User-agent: https / Disallow: /' (the default User-Agent contains a URL; no crawler is "
+        "called https): pages downloaded",
         lambda site: site.answer(200, b"User-agent: https\nDisallow: /\n"),
     ),
 )

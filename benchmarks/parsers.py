@@ -414,7 +414,7 @@ def write_readme(
 ) -> None:
     """Put the figures where the README shows them."""
     own = measured[OURS]
-    head = ["", "a file, and all that the first request asks", "(median file)", "with sitemaps"]
+    head = ["", "a file and its first verdict", "(median file)", "with sitemaps"]
     named = {"crawl": "a later verdict", "all": "near a rule", "largest": f"the {LARGEST} largest"}
     head += [*named.values(), "kept"]
     rows = [head, ["---"] * len(head)]
@@ -436,7 +436,7 @@ def write_readme(
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     lines.append(
         f"\nCPython {platform.python_version()}, {len(files)} files of real sites, medians of "
-        f"{len(own.warm['hot, all'])} rounds; in brackets, how many times as long as ours it takes."
+        f"{len(own.warm['hot, all'])} rounds; in brackets, the ratio to scrapy-rep."
     )
     readme = ROOT / "README.md"
     before, start, rest = readme.read_text(encoding="utf-8").partition(README_START)
