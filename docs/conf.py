@@ -6,7 +6,7 @@ import scrapy_rep.policy
 import scrapy_rep.protocol.document
 from scrapy_rep import Finding, UsagePreferences
 
-# What these load only once somebody asks, their annotations name all the same.
+# These modules import the names late, but their annotations need them.
 vars(scrapy_rep.policy).update(Finding=Finding, UsagePreferences=UsagePreferences)
 vars(scrapy_rep.protocol.document).update(UsagePreferences=UsagePreferences)
 
@@ -17,24 +17,24 @@ version = release = version_of("scrapy-rep")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 exclude_patterns = ["screens/*.txt"]
-html_extra_path = ["examples"]  # a report, as it is
+html_extra_path = ["examples"]  # a report, copied unchanged
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-suppress_warnings = ["toc.not_included"]  # a page for each lint code: their index links them
+suppress_warnings = ["toc.not_included"]  # the index of lint codes links their pages
 
 nitpicky = True
-napoleon_use_ivar = True  # or attributes that are properties would be described twice
+napoleon_use_ivar = True  # otherwise properties are described twice
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_preserve_defaults = True
 nitpick_ignore_regex = [
-    ("py:class", r".* .*"),  # a sentence with a colon, whose beginning is taken for a type
-    # Other projects' names, of which a build without network knows nothing.
+    ("py:class", r".* .*"),  # the part of a sentence before a colon, read as a type
+    # Names of other projects, which a build without network cannot link.
     ("py:.*", r"(scrapy|twisted|collections|concurrent|pathlib|typing|datetime|enum)\..*"),
     ("py:.*", r"scrapy_rep\.protocol\.text\.Text"),
-    # Types of values that users are given, or give, without naming them.
+    # Types of values that users need not name.
     ("py:.*", r"scrapy_rep\.analysis\.mending\.Mend"),
     ("py:.*", r"scrapy_rep\.protocol\.access\.events\.Failure"),
     ("py:.*", r"scrapy_rep\.protocol\.fields\.sources\.Problem"),
@@ -44,7 +44,7 @@ nitpick_ignore_regex = [
     ),
 ]
 
-smartquotes_action = "D"  # not quotes: values of settings stay as they have to be typed
+smartquotes_action = "D"  # not quotes, so that values of settings can be copied
 
 html_theme = "furo"
 html_static_path = ["style"]

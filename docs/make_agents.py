@@ -4,8 +4,8 @@
 
     python docs/make_agents.py AGENTS.JSONL [FILE]
 
-The list has an object a line, with the fields of `Crawler`; ``note`` may hold ``mem:`` and
-the fields that are from memory.
+Each line of the list is an object with the fields of `Crawler`. Its ``note`` may name fields
+without a source after ``mem:``.
 """
 
 from __future__ import annotations

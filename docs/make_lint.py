@@ -1,4 +1,4 @@
-"""Writes docs/lint: a page for each code, from the table that the code uses, and their index.
+"""Writes docs/lint: a page for each code, and an index, from the table that the code uses.
 
 ::
 
@@ -39,25 +39,32 @@ _PROMISES = {
 }
 
 _INTRODUCTION = """\
-# What `scrapy rep lint` finds
+# Lint codes
 
-Made by `python docs/make_lint.py` from the table in `scrapy_rep/analysis/checks`, which is what the
-code uses; change that, not these pages. The examples are true: the tests run them.
+For users of `scrapy rep lint`: after reading these pages, you know what each finding means and how to
+fix it.
+
+```console
+$ scrapy rep lint robots.txt --select all --ignore REP304
+```
 
 An *error* is not used as written. A *warning* is used, but crawlers differ. An *info* is good to
 know.
 
-`scrapy rep lint` reports the codes of the group `default`. The others are for the pedantic, and are
-reported where they are asked for (`--select all`, `--extend-select needless`):
+By default, `scrapy rep lint` reports the codes of the group `default`. Options add the other groups
+(`--select all`, `--extend-select needless`):
 
 GROUPS
 
-`--select`, `--extend-select` and `--ignore` take codes, their beginnings, names or groups, and so
-do comments of a file and [settings](../command.md).
+`--select`, `--extend-select` and `--ignore` take codes, their beginnings, names or groups. Comments
+in a file and the [configuration](../command.md#lint) take the same.
 
-Each finding says what to do. Advice that may change which URLs are allowed says so. All other
-advice keeps every verdict: it has been followed over thousands of real files, one by one and all at
-once, and the files before and after were compared (`benchmarks/lint_mends.py`)."""
+Each finding has advice. If the advice may change which URLs are allowed, it says so. All other advice
+keeps every verdict: it was followed for thousands of real files, one by one and all at once, and the
+files before and after were compared (`benchmarks/lint_mends.py`).
+
+`python docs/make_lint.py` makes these pages from the table in `scrapy_rep/analysis/checks`, which the
+code uses. Change the table, not these pages. The tests run all examples."""
 
 
 def pages() -> dict[str, str]:
@@ -69,7 +76,7 @@ def pages() -> dict[str, str]:
 
 
 def _groups() -> Iterator[str]:
-    yield "| group | what it tells | codes |"
+    yield "| group | meaning | codes |"
     yield "| --- | --- | --- |"
     for group, meaning in PEDANTIC.items():
         names = sorted(code.value for code in GROUPS[group])
@@ -129,7 +136,7 @@ def _example(example: bytes | Answer) -> Iterator[str]:
 
 
 def _visible(octets: bytes) -> str:
-    """Octets as text, with all that can't be seen as escapes but line ends."""
+    """Octets as text, with escapes for invisible characters except line ends."""
     if octets.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "(in UTF-16)\n" + octets.decode("utf-16")
     lines = octets.replace(b"\r\n", b"\n").split(b"\n")
@@ -155,7 +162,7 @@ def _cell(text: str) -> str:
 
 
 def main() -> None:
-    """Write the pages, and remove those of codes that are no more."""
+    """Write the pages, and remove those of codes that no longer exist."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "lint"
     folder.mkdir(exist_ok=True)
     made = pages()

@@ -17,20 +17,21 @@ from scrapy_rep import stats
 from scrapy_rep.settings import SETTINGS
 
 _MADE = (
-    "Made by `python docs/make_reference.py` from the table in `scrapy_rep/{}.py`; "
-    "change that, not this page."
+    "`python docs/make_reference.py` makes this page from the table in `scrapy_rep/{}.py`; "
+    "change the table, not this page."
 )
 
 _SETTINGS = """\
-Scrapy's own `ROBOTSTXT_OBEY` switches scrapy-rep on and off, `ROBOTSTXT_USER_AGENT` names the
-product token or tokens, and `ROBOTSTXT_PARSER` swaps parsers. All others begin with `REP_`. On the
-command line, dicts are JSON, and lists are JSON or have commas between their parts:
+For authors of Scrapy projects: this page lists every setting with its default. Scrapy's own
+`ROBOTSTXT_OBEY` switches scrapy-rep on and off, `ROBOTSTXT_USER_AGENT` sets the product token or
+tokens, and `ROBOTSTXT_PARSER` replaces the parser. All other settings begin with `REP_`. On the
+command line, dicts are JSON, and lists are JSON or have commas between their items:
 `-s 'REP_OVERRIDES={"intranet.example": "ignore"}'`. A wrong value stops the crawl before any
 request, with one line in the log that says how to fix it."""
 
 _STATS = """\
-All values are integers. The five that begin with `robotstxt/` are Scrapy's own, with their meaning.
-`…` stands for a part that varies."""
+For operators of crawls: this page lists every stat. All values are integers. The five stats that
+begin with `robotstxt/` have the same meaning as in Scrapy. `…` stands for a part that varies."""
 
 
 def pages() -> dict[str, str]:

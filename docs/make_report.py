@@ -4,9 +4,9 @@
 
     python docs/make_report.py [FOLDER]
 
-The crawls are real. Their trails are then given other names, times and an order that do not change
-from one run to the next, so that the page stays the same: ports become hosts, each decision is one
-second after the one before, and each request took 20 ms.
+The crawls are real. The script then replaces names, times and order in their trails, so that each
+run makes the same page: ports become hosts, each decision is one second after the last one, and each
+request takes 20 ms.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SPIDERS = ("polite", "pages")
 
 
 class Polite(DemoWeb):
-    """The web of the first spider, and a site that asks for a delay."""
+    """The web of the spider `polite`, and a site with a delay."""
 
     def __init__(self) -> None:
         super().__init__((*SITES, PACED_SITE))
@@ -52,7 +52,7 @@ class Polite(DemoWeb):
 
 
 class Pages(PagesWeb):
-    """The web of the second."""
+    """The web of the spider `pages`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ def _tell_ports(web: DemoWeb) -> None:
 
 
 def crawl(spider: str, folder: Path) -> dict[str, str]:
-    """Crawl, with a trail in a folder; the names of the sites, by what their URLs begin with."""
+    """Crawl with a trail in `folder`; return the name of each site by its URL."""
     urls = folder / f"{spider}.json"
     settings = {
         "EXTENSIONS": json.dumps({f"make_report.{spider.title()}": 0}),
@@ -85,7 +85,7 @@ def crawl(spider: str, folder: Path) -> dict[str, str]:
 
 
 class Settled:
-    """A trail with names, times and an order that are always the same."""
+    """A trail with fixed names, times and order."""
 
     def __init__(self, run: Run, names: Mapping[str, str], name: str, began_at: float) -> None:
         self._names = names
@@ -105,7 +105,7 @@ class Settled:
         return found
 
     def write(self, folder: Path) -> Run:
-        """Write it as a trail of its own."""
+        """Write it as a new trail."""
         folder.mkdir()
         segment = SpoolFile(folder / "1-00001.jsonl")
         for record in self._records():
@@ -152,7 +152,7 @@ class Settled:
         return sorted(bodies, key=lambda one: str(one["sha256"]))
 
     def _policies(self) -> list[dict[str, Any]]:
-        """All of them, with their new numbers; of each origin, the first tells of all."""
+        """The policies with new numbers; the first policy of an origin stands for all."""
         for one in self._by_kind.get(records.BODY, []):
             self._digests[one["sha256"]] = sha256(one["text"].encode()).hexdigest()
         found = self._by_kind[records.POLICY]
@@ -162,14 +162,14 @@ class Settled:
             one["fetched_at"] = self._began_at
             for name in ("outage", "confirmed_at", "usable_until"):
                 one.pop(name, None)
-            if "body" in one:  # a file that names other sites has their new names in it
+            if "body" in one:  # names of sites in the file were replaced
                 one["body"] = f"sha256:{self._digests[one['body'].removeprefix('sha256:')]}"
             for hop in one.get("hops", ()):
                 hop.update(at=self._began_at, seconds=_REQUEST_SECONDS)
         return [*reversed(found)]
 
     def _sent(self) -> list[dict[str, Any]]:
-        """The visits keep the delay exactly: how much longer it took depends on the machine."""
+        """Visits exactly one delay apart, because the real gaps depend on the machine."""
         found = self._by_kind.get(records.SENT, [])
         at = self._began_at
         for one in found:

@@ -1,11 +1,10 @@
-"""Writes docs/screens/*.svg: what `scrapy rep` shows in a terminal, as it really shows it.
+"""Writes docs/screens/*.svg: the output of `scrapy rep` in a terminal.
 
 ::
 
     python docs/make_screens.py [FOLDER]
 
-Each screen is a call of the command in a process of its own, with colours as in a terminal, drawn
-as text of an SVG.
+Each screen shows one call of the command, with the colours of a terminal, as text of an SVG.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _STYLE = re.compile(r"\x1b\[([\d;]*)m")
 
 
 def screen(arguments: list[str]) -> str:
-    """What a call writes, under its command line."""
+    """The command line of a call, and its output."""
     environment = {**os.environ, "FORCE_COLOR": "1", "PYTHONPATH": str(_DOCS.parent)}
     environment.pop("NO_COLOR", None)
     done = subprocess.run(  # noqa: S603
@@ -95,7 +94,7 @@ Line = list[tuple[str, str]]
 
 
 def _wrapped(written: str) -> Iterator[Line]:
-    """A line as a terminal of `_COLUMNS` shows it."""
+    """Split a line as a terminal with `_COLUMNS` columns shows it."""
     line: Line = []
     style = ""
     at = 0
@@ -114,7 +113,7 @@ def _spans(line: Line) -> Iterator[str]:
     for stop in range(1, len(line) + 1):
         if stop == len(line) or line[stop][1] != line[start][1]:
             written = "".join(character for character, _ in line[start:stop])
-            # Browsers drop white space at the begin of a text, and join it within.
+            # Browsers drop white space at the start of a text, and join it within.
             text = written.lstrip(" ")
             x = _MARGIN + (stop - len(text)) * _CELL_WIDTH
             text = escape(text, quote=False).replace("  ", "\u00a0\u00a0")

@@ -1,4 +1,4 @@
-"""Prints states.md: the life of a policy, drawn from the tables that the code uses.
+"""Prints states.md: the states of a policy, from the tables that the code uses.
 
 ::
 
@@ -24,27 +24,29 @@ _HOUR_SECONDS = 3600
 _INTRODUCTION = """\
 # The states of a policy
 
-Made by `python docs/make_states.py` from the tables of `scrapy_rep.protocol.access.exchange`, which
-are what the code uses; change those, not this page. [caching.md](caching.md) explains the times,
-and the settings that change them.
+For authors of crawls: after reading this page, you know what a request finds in each state of a
+robots.txt, and which event leads to another state. [caching.md](caching.md) explains the times and
+their settings.
 
-What is known of an origin's robots.txt is the *copy*, which is the last answer with a file or
-without one, and the *outage*, if the file has been unreachable since. At any instant, the two put
-the origin in one of these states."""
+Two facts about an origin decide its state: the *copy*, which is the last answer of the site (a file,
+or "there is no file"), and the *outage*, if the file has been unreachable since then."""
 
 _DIAGRAM = """\
-## What leads where
+## Events
 
 A file is *unreachable* after an error of the server or the network, or an answer that cannot be
-read. It is *unavailable* if the server says that there is none. A confirmed copy (304) is a
-success. Where one event leads to two states, the policy decides: see the phases below."""
+read. It is *unavailable* if the server says that there is no file. A confirmed copy (304) is a
+success. If one event can lead to two states, the policy decides: see the phases below."""
 
 _PHASES = """\
 ## The phases of an outage
 
-The table says what an unreachable file means under each `REP_POLICY`, by the length of the outage.
-A copy is usable for 30 days after it was last confirmed. An override of
-`REP_POLICY_OVERRIDES` that names the failure takes precedence over this table. It has no phases."""
+The table shows what an unreachable file means with each `REP_POLICY`, by the length of the outage.
+A copy is usable for 30 days after it was last confirmed. If `REP_POLICY_OVERRIDES` names the failure,
+it replaces this table for the whole outage.
+
+`python docs/make_states.py` makes this page from the tables of `scrapy_rep.protocol.access.exchange`,
+which the code uses. Change the tables, not this page."""
 
 
 def _page() -> Iterator[str]:
@@ -78,12 +80,12 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
 
 
 def _diagram() -> Iterator[str]:
-    """The drawing, and how it is made."""
-    yield "![The states, and what leads from one to another](states.svg)"
+    """The link to the drawing."""
+    yield "![The states, and the events between them](states.svg)"
 
 
 def dot() -> str:
-    """The states and their ways, for Graphviz; the arrows between two states are one."""
+    """The states and transitions for Graphviz, with one arrow between two states."""
     events: defaultdict[tuple[State, State], list[str]] = defaultdict(list)
     for before, event, after in TRANSITIONS:
         events[before, after].append(event)
