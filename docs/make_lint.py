@@ -41,8 +41,8 @@ _PROMISES = {
 _INTRODUCTION = """\
 # Lint codes
 
-For users of `scrapy rep lint`: after reading these pages, you know what each finding means and how to
-fix it.
+For users of `scrapy rep lint`: after reading these pages, you know what each finding means and
+how to fix it.
 
 ```console
 $ scrapy rep lint robots.txt --select all --ignore REP304
@@ -59,12 +59,12 @@ GROUPS
 `--select`, `--extend-select` and `--ignore` take codes, their beginnings, names or groups. Comments
 in a file and the [configuration](../command.md#lint) take the same.
 
-Each finding has advice. If the advice may change which URLs are allowed, it says so. All other advice
-keeps every verdict: it was followed for thousands of real files, one by one and all at once, and the
-files before and after were compared (`benchmarks/lint_mends.py`).
+Each finding has advice. If the advice may change which URLs are allowed, it says so. All other
+advice keeps every verdict: it was followed for thousands of real files, one by one and all at
+once, and the files before and after were compared (`benchmarks/lint_mends.py`).
 
-`python docs/make_lint.py` makes these pages from the table in `scrapy_rep/analysis/checks`, which the
-code uses. Change the table, not these pages. The tests run all examples."""
+`python docs/make_lint.py` makes these pages from the table in `scrapy_rep/analysis/checks`,
+which the code uses. Change the table, not these pages. The tests run all examples."""
 
 
 def pages() -> dict[str, str]:

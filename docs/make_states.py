@@ -28,8 +28,8 @@ For authors of crawls: after reading this page, you know what a request finds in
 robots.txt, and which event leads to another state. [caching.md](caching.md) explains the times and
 their settings.
 
-Two facts about an origin decide its state: the *copy*, which is the last answer of the site (a file,
-or "there is no file"), and the *outage*, if the file has been unreachable since then."""
+Two facts about an origin decide its state: the *copy*, which is the last answer of the site (a
+file, or "there is no file"), and the *outage*, if the file has been unreachable since then."""
 
 _DIAGRAM = """\
 ## Events
@@ -41,12 +41,12 @@ success. If one event can lead to two states, the policy decides: see the phases
 _PHASES = """\
 ## The phases of an outage
 
-The table shows what an unreachable file means with each `REP_POLICY`, by the length of the outage.
-A copy is usable for 30 days after it was last confirmed. If `REP_POLICY_OVERRIDES` names the failure,
-it replaces this table for the whole outage.
+The table shows what an unreachable file means with each `REP_POLICY`, by the length of the
+outage. A copy is usable for 30 days after it was last confirmed. If `REP_POLICY_OVERRIDES`
+names the failure, it replaces this table for the whole outage.
 
-`python docs/make_states.py` makes this page from the tables of `scrapy_rep.protocol.access.exchange`,
-which the code uses. Change the tables, not this page."""
+`python docs/make_states.py` makes this page from the tables of
+`scrapy_rep.protocol.access.exchange`, which the code uses. Change the tables, not this page."""
 
 
 def _page() -> Iterator[str]:
