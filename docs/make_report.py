@@ -6,7 +6,8 @@
 
 The crawls are real. The script then replaces names, times and order in their trails, so that
 each run makes the same page: ports become hosts, each decision is one second after the last
-one, and each request takes 20 ms."""
+one, and each request takes 20 ms.
+"""
 
 from __future__ import annotations
 
