@@ -24,13 +24,13 @@ FACTS: dict[str, str] = {
     "disallow_lines": "The disallow rules, also those before any group.",
     "sitemap_lines": "The Sitemap lines.",
     "other_lines": "The other records: neither user-agent lines, rules nor Sitemap lines.",
-    "groups": "The groups as they stand: a user-agent line that follows a rule begins a new one.",
+    "groups": "The unmerged groups: a user-agent line after a rule begins a new group.",
     "multi_agent_groups": "The groups with more than one user-agent line.",
     "names": "The different names of user-agent lines, '*' apart.",
     "has_star": "A group is for '*', everyone else.",
     "names_in_several_groups": "The names, '*' among them, that more than one group names.",
     "rules": "The allow and disallow rules of all groups, also those without effect.",
-    "rules_before_agent": "The rules before any group, which speak to nobody.",
+    "rules_before_agent": "The rules before any group, which apply to no crawler.",
     "empty_rules": "The rules of groups without a path.",
     "wildcard_rules": "The rules of groups with a '*' in their path.",
     "dollar_rules": "The rules of groups whose path ends with '$'.",
@@ -40,24 +40,24 @@ FACTS: dict[str, str] = {
     "crawl_delay_star": "The largest valid Crawl-delay for '*', in seconds.",
     "sitemaps": "The different usable URIs of Sitemap lines.",
     "star_class": (
-        "What everyone else may fetch, by effect: full (nothing), part, none (is restricted). "
+        "The restriction of '*' by verdicts: full (no URL is allowed), part, none (no limits). "
         "Judged are '/', a path that no file names, and the paths that each pattern names."
     ),
-    "content_signal": "A Content-Signal record is there; what it says of '/' to everyone.",
-    "content_usage": "A Content-Usage record is there; what it says of '/' to everyone.",
+    "content_signal": "A Content-Signal record is there; what it says to '*' about '/'.",
+    "content_usage": "A Content-Usage record is there; what it says to '*' about '/'.",
     "agents": (
-        "The files that name a crawler in a user-agent line. By effect, what its own group leaves "
-        "it: full (nothing), part, none (is restricted). 'effective' adds the files that do not "
-        "name it, with what they leave to everyone else."
+        "The files that name a crawler in a user-agent line, by the restriction of its own group: "
+        "full (no URL is allowed), part, none (no restriction). 'effective' adds the files that do "
+        "not name it, by the restriction of its fallback or of '*'."
     ),
     "lint": "The files with a finding of this code, and how many findings.",
     "other_keys": "The files with an other record of this key, and how many records.",
     "host": "The different hosts.",
-    "scheme": "Whether the file was asked for over http or https.",
+    "scheme": "Whether the file was requested over http or https.",
     "port": "Whether the port is the usual one of the scheme.",
     "date": "When the first and the last of the captures were made.",
     "status": "The status of the last answer.",
-    "failure": "What came instead of an answer.",
+    "failure": "The failure, if there was no answer.",
     "hops": "The redirects that were followed.",
     "cross_host": "The last answer is that of another host than the one that was asked.",
     "media_type": "The media type of the answer; rare ones are 'other'.",
@@ -68,7 +68,7 @@ FACTS: dict[str, str] = {
 """The 50 facts of a capture."""
 
 OTHERS: dict[str, str] = {
-    "captures": "The answers that were read, one for each origin that an input tells of.",
+    "captures": "The answers that were read, one for each origin in an input.",
     "files": "The captures with a body that came with 2xx, or by itself: the robots.txt files.",
     "files_with_rules": "The files with at least one rule in a group.",
     "bad_records": "The records of inputs that were left out, by the reason.",
@@ -82,8 +82,8 @@ OTHERS: dict[str, str] = {
     ),
     "licence": "The files with a License record.",
     "error_bound": (
-        "By how much the count of a name that is no known crawler's, or of a key, may be too low, "
-        "since there were too many different ones and the rarest were dropped; 0 if none was."
+        "By how much the count of an unknown crawler, or of a key, may be too low, because the "
+        "rarest of too many different ones were dropped; 0 if all were kept."
     ),
 }
 DEFINITIONS: dict[str, str] = {**OTHERS, **FACTS}
