@@ -1,1 +1,1 @@
-"""The demo project of scrapy-rep: a crawler, and a small web for it to be polite to."""
+"""The demo project of scrapy-rep: a crawler, and a small web to crawl."""

@@ -10,25 +10,25 @@ PATHS_SHOWN = 3
 
 @dataclass(frozen=True)
 class Drop:
-    """A page that was not fetched, and what decided so."""
+    """A page that was not fetched, and the rule that decided."""
 
     path: str
     line: int
     """The deciding line of robots.txt; 0 if no line decided."""
     why: str
-    """The rule on that line, or the reason if there is none."""
+    """The rule on that line, or the reason if no line decided."""
 
 
 @dataclass(kw_only=True)
 class Account:
-    """What robots.txt let the crawler do on one origin."""
+    """The allowed and dropped pages of one origin."""
 
     name: str
     origin: str
     access: str
     """The access result of RFC 9309, 2.3.1."""
     event: str
-    """What happened to the request for robots.txt."""
+    """The event of the fetch of robots.txt."""
     redirected_to: str = ""
     sitemaps: tuple[str, ...] = ()
     allowed: list[str] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Account:
 
 
 def summary(accounts: Iterable[Account], *, served: int, trespasses: int) -> str:
-    """Describe the accounts, and what the servers counted: all pages, and disallowed ones."""
+    """Describe the accounts, and the page requests that the servers counted."""
     accounts = list(accounts)
     lines = [f"{'SITE':<10} {'ORIGIN':<23} {'ROBOTS.TXT':<18} {'ALLOWED':>9} {'DROPPED':>9}"]
     for account in accounts:
@@ -58,7 +58,7 @@ def summary(accounts: Iterable[Account], *, served: int, trespasses: int) -> str
 
 @dataclass(frozen=True, order=True)
 class Fate:
-    """What came of a sitemap, or of a page that one lists."""
+    """The result for a sitemap, or for a page in a sitemap."""
 
     kind: str
     site: str
@@ -67,7 +67,7 @@ class Fate:
 
 
 def sitemap_summary(fates: Iterable[Fate], *, served: int, trespasses: int, files: int) -> str:
-    """Describe the fates, and what the servers counted: fetches of robots.txt among it."""
+    """Describe the results, and the requests that the servers counted."""
     fates = sorted(fates, key=lambda fate: (fate.kind == "page", fate))
     lines = [f"{'KIND':<8} {'SITE':<10} {'PATH':<22} WHAT CAME OF IT"]
     lines += [f"{fate.kind:<8} {fate.site:<10} {fate.path:<22} {fate.what}" for fate in fates]
@@ -84,7 +84,7 @@ def sitemap_summary(fates: Iterable[Fate], *, served: int, trespasses: int, file
 
 @dataclass(frozen=True, order=True)
 class Kept:
-    """An item that nothing withholds, and what its page said."""
+    """An item that was kept, with the statements of its page."""
 
     page: str
     said: str
@@ -92,7 +92,7 @@ class Kept:
 
 @dataclass(frozen=True, order=True)
 class Withheld:
-    """A link or an item of a page that was dropped, and the statement that says so."""
+    """A link or an item that was dropped, and the statement that decided."""
 
     page: str
     what: str
@@ -102,7 +102,7 @@ class Withheld:
 def page_summary(
     kept: Iterable[Kept], withheld: Iterable[Withheld], *, served: int, trespasses: int
 ) -> str:
-    """Describe what was kept and what was withheld, and what the servers counted."""
+    """Describe kept and dropped items, and the requests that the servers counted."""
     kept, withheld = sorted(kept), sorted(withheld)
     return "\n".join(
         [
@@ -120,21 +120,21 @@ def page_summary(
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One site, as its server saw it, and what all workers dropped there."""
+    """One site: the requests to its server, and the drops of all workers."""
 
     site: str
     files: int
-    """How often its robots.txt was asked for."""
+    """How often its robots.txt was requested."""
     delay: str
-    """What its robots.txt asks for."""
+    """The Crawl-delay line of its robots.txt."""
     gap: float | None
-    """The smallest time between two requests, whichever workers sent them; seconds."""
+    """The smallest time between two requests of any workers, in seconds."""
     pages: int
     drops: int
 
 
 def fleet_summary(parts: Iterable[Part], *, pages: Iterable[int], trespasses: int) -> str:
-    """Describe what came of several workers: of each site, and how many pages each worker had."""
+    """Describe the crawl of several workers: each site, and the pages of each worker."""
     parts, pages = list(parts), list(pages)
     head = f"{'SITE':<10} {'ROBOTS.TXT FETCHES':>18} {'ASKS FOR':>16} {'SMALLEST GAP':>13}"
     lines = [f"{head} {'PAGES':>6} {'DROPS':>6}"]

@@ -1,8 +1,8 @@
-"""The web that the demo crawls: a few sites on loopback, each with a robots.txt of its own kind.
+"""The web for the demo: a few sites on loopback, each with another kind of robots.txt.
 
-Every site has its own port, and so is an origin of its own. ``SITES`` is the whole content. What a
-crawler may fetch there is written down by hand, from RFC 9309, and is not computed: the web's own
-log (``DemoWeb.trespasses``) is therefore a check on the crawler, not an echo of it.
+Every site has its own port, so it is an origin. ``SITES`` is the whole content. The list of allowed
+pages was written by hand from RFC 9309. So the log of the web (``DemoWeb.trespasses``) checks the
+crawler independently.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Reply:
     fields: tuple[tuple[str, str], ...] = ()
     """Header fields."""
     head: str = ""
-    """What stands in the head of a page."""
+    """Elements for the head of a page."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +49,9 @@ class Site:
     """The pages that DemoBot must not fetch."""
     links: tuple[str, ...] = ()
     files: Mapping[str, Reply] = field(default_factory=dict)
-    """What else is served, by path. Files are no pages."""
+    """Other files of the site, by path."""
     says: Mapping[str, Reply] = field(default_factory=dict)
-    """What some pages say of themselves, by path; in their body there are more links."""
+    """Replies for some pages with rules and more links, by path."""
     host: str = "127.0.0.1"
 
 
@@ -69,8 +69,8 @@ _SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 ARCHIVE = tuple(f"/archive/{year}" for year in range(2001, 2013))
 
 SITES = (
-    # The group that names DemoBot replaces the group of everyone else; within it the longest match
-    # decides, wherever it stands.
+    # The group for DemoBot replaces the group for all other crawlers. Within it, the longest match
+    # decides, in any order.
     Site(
         name="rules",
         robots_txt=Reply(
@@ -113,7 +113,7 @@ Allow: /shop*?sort=price
         allowed=("/", "/manual.pdf.html", "/shop?sort=price"),
         disallowed=("/manual.pdf", "/press/2024.pdf", "/shop?sort=name"),
     ),
-    # No robots.txt: no rules, whatever the error page says.
+    # There is no robots.txt, so there are no rules, whatever the error page says.
     Site(
         name="missing",
         robots_txt=Reply(status=404, body="User-agent: *\nDisallow: /\n"),
@@ -132,7 +132,7 @@ Allow: /shop*?sort=price
         allowed=("/", "/contact"),
         links=("{broken}/status", *(f"{{slow}}{path}" for path in ARCHIVE)),
     ),
-    # A server in trouble may have rules that nobody can read: nothing may be fetched (2.3.1.4).
+    # The rules of a server with an error are unknown: nothing may be fetched (2.3.1.4).
     Site(
         name="broken",
         robots_txt=Reply(status=503, body="User-agent: *\nAllow: /\n"),
@@ -152,15 +152,15 @@ Allow: /shop*?sort=price
             "/sitemap.xml": _urlset("{moved}/contact", "{moved}/drafts/one"),
         },
     ),
-    # A dozen disallowed pages are requested while this file is under way. All have to wait for it.
+    # A dozen disallowed pages are requested while this file is fetched. All must wait for it.
     Site(
         name="slow",
         robots_txt=Reply(delay=1.5, body="User-agent: *\nDisallow: /archive/\n"),
         allowed=("/", "/news"),
         disallowed=ARCHIVE,
     ),
-    # Sitemap lines belong to no group, and may stand anywhere. A sitemap is judged by the rules of
-    # the site that it is on, like every page. A page is not allowed because a sitemap lists it.
+    # Sitemap lines belong to no group, and may be anywhere. A sitemap is checked against the rules of
+    # its own site, like every page. A sitemap does not make its pages allowed.
     Site(
         name="sitemaps",
         robots_txt=Reply(
@@ -187,7 +187,7 @@ Sitemap: {cdn}/private/sitemap.xml
             ),
         },
     ),
-    # The same machine by another name: another host, with rules and sitemaps of its own.
+    # Another name of the same machine is another host, with its own rules and sitemaps.
     Site(
         name="cdn",
         host="localhost",
@@ -197,8 +197,8 @@ Sitemap: {cdn}/private/sitemap.xml
         files={"/shop/sitemap.txt": Reply(body="{sitemaps}/shop/2\n{sitemaps}/shop/3\n")},
     ),
 )
-# One that asks for a pace, for several workers to keep together. Scrapy's slots are one for each
-# host, whatever the port: what this one asks for would slow down all sites of the other host.
+# A site with a delay that several workers keep together. Scrapy has one slot for all ports of a
+# host, so its delay would slow down all sites of the other host.
 PACED_SITE = Site(
     name="paced",
     host="localhost",
@@ -208,7 +208,7 @@ PACED_SITE = Site(
 )
 
 
-# One that says what may be done with its pages, in every place in which sites say so.
+# A site that states the allowed uses of its pages in every possible place.
 PAGES_SITE = Site(
     name="pages",
     robots_txt=Reply(
@@ -246,7 +246,7 @@ Content-Signal: search=yes, ai-input=no
 
 
 class DemoWeb:
-    """The extension that runs the sites for as long as the crawl lasts."""
+    """The extension that runs the sites while the crawl runs."""
 
     def __init__(self, sites: Iterable[Site] = SITES) -> None:
         self._servers = [_SiteServer(site, self) for site in sites]
@@ -255,9 +255,9 @@ class DemoWeb:
         self.robots_txt_served: list[str] = []
         self.pages_served: list[str] = []
         self.trespasses: list[str] = []
-        """The pages served that the crawler should have left alone."""
+        """The disallowed pages that the crawler fetched."""
         self.visits: dict[str, list[float]] = {url: [] for url in self.urls.values()}
-        """When each site was asked for anything, robots.txt included; monotonic seconds."""
+        """Times of all requests to each site, robots.txt included; monotonic seconds."""
         for server in self._servers:
             threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
 
@@ -276,7 +276,7 @@ class DemoWeb:
 
 
 class PagesWeb(DemoWeb):
-    """The same with one site, whose pages say what may be done with them."""
+    """The same with one site, which states the allowed uses of its pages."""
 
     def __init__(self) -> None:
         super().__init__([PAGES_SITE])
@@ -284,7 +284,7 @@ class PagesWeb(DemoWeb):
 
 class _SiteServer(ThreadingHTTPServer):
     request_queue_size = 64
-    # The system picks a free port, and it is not to be shared.
+    # The system picks a free port, which must not be shared.
     allow_reuse_address = False
     allow_reuse_port = False
 
@@ -335,7 +335,7 @@ class _SiteHandler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """The crawl's summary is the log."""
+        """Log nothing, because the summary of the crawl is the log."""
 
 
 def _page(site: Site, path: str, says: Reply) -> str:

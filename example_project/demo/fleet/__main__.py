@@ -1,7 +1,7 @@
-"""``python -m demo.fleet``: a Redis, the demo web, three workers, and one summary of it all.
+"""``python -m demo.fleet``: starts Redis, the demo web and three workers, and prints a summary.
 
-Exit status: 0 done; 1 a worker failed; 69 no Redis server, or no package for it, is installed;
-130 and the like: ended by a signal.
+Exit status: 0 done; 1 a worker failed; 69 a Redis server or a package is not installed;
+130 and similar: ended by a signal.
 """
 
 from __future__ import annotations
@@ -40,32 +40,28 @@ _LOOK_SECONDS = 0.05
 _LOG_LINES = 20
 
 
-class Ended(Exception):  # noqa: N818 - it is a wish, and no error
-    """A signal asks for the end."""
+class Ended(Exception):  # noqa: N818 - not an error
+    """A signal to end the demo was received."""
 
 
 class Signals:
-    """Takes note of signals, and raises where it is safe: between two steps, and never in one."""
+    """Records signals, so that the demo ends between two steps and not within one."""
 
     def __init__(self) -> None:
         self.number = 0
 
     def note(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        """Called by the system."""
+        """Handle a signal."""
         self.number = self.number or number
 
     def check(self) -> None:
-        """Raise if there was one.
-
-        Raises:
-            Ended: there was.
-        """
+        """Raise Ended if a signal was received."""
         if self.number:
             raise Ended
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Have them noted."""
+        """Record signals inside this block."""
         before = {number: signal.signal(number, self.note) for number in _SIGNALS}
         try:
             yield
@@ -93,7 +89,7 @@ def main() -> int:
 
 
 def _missing() -> str:
-    """What is not installed, and the mend; empty if all is there."""
+    """Say what is not installed and how to install it; empty if nothing is missing."""
     packages = [name for name in ("redis", "scrapy_redis", "msgpack") if find_spec(name) is None]
     if packages:
         return (
@@ -102,9 +98,9 @@ def _missing() -> str:
         )
     if program() is None:
         return (
-            f"neither {' nor '.join(PROGRAMS)} is installed, and workers meet in one: install it "
+            f"neither {' nor '.join(PROGRAMS)} is installed, and the workers need one: install it "
             "(Debian, Ubuntu: apt install redis-server; Fedora: dnf install valkey; macOS: brew "
-            "install redis). 'scrapy crawl polite' needs none"
+            "install redis). 'scrapy crawl polite' needs no Redis"
         )
     return ""
 
@@ -131,7 +127,7 @@ def _run(signals: Signals) -> int:
 
 
 def _report(audit: Path) -> int:
-    """Have the trails of all workers read as one: what they decided, and whether that is proved."""
+    """Print one report on the audit trails of all workers."""
     done = subprocess.run(  # noqa: S603 - its words are ours
         [sys.executable, "-m", "scrapy", "rep", "report", str(audit)],
         capture_output=True,
@@ -148,18 +144,18 @@ def _report(audit: Path) -> int:
 
 
 class Workers:
-    """The processes, each with a log and an account in the folder."""
+    """The worker processes, each with a log and an account in the folder."""
 
     def __init__(self, folder: Path, url: str, web: DemoWeb) -> None:
         self._folder = folder
         self._web = web
         self._environment = {**os.environ, "DEMO_REDIS_URL": url, "SCRAPY_PROJECT": "fleet"}
         self._environment["DEMO_AUDIT_DIR"] = str(folder / AUDIT)
-        self._environment.pop("SCRAPY_SETTINGS_MODULE", None)  # it would come before scrapy.cfg
+        self._environment.pop("SCRAPY_SETTINGS_MODULE", None)  # it takes precedence over scrapy.cfg
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def start(self) -> None:
-        """Start one more."""
+        """Start one more worker."""
         number = len(self._processes)
         arguments = {
             "sites": " ".join(self._web.urls.values()),
@@ -175,7 +171,7 @@ class Workers:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    start_new_session=True,  # Ctrl-C reaches us alone, and we end it
+                    start_new_session=True,  # Ctrl-C must only reach this process
                 )
             )
 
@@ -183,7 +179,7 @@ class Workers:
         return self._folder / f"{number}.log"
 
     def wait(self, signals: Signals) -> str:
-        """Come back when all have ended, or one has failed; what went wrong."""
+        """Wait until all workers have ended or one has failed; return the failure, if any."""
         patience = time.monotonic() + _PATIENCE_SECONDS
         while True:
             signals.check()
@@ -199,7 +195,7 @@ class Workers:
             time.sleep(_LOOK_SECONDS)
 
     def _unfinished(self) -> str:
-        """Scrapy's status says nothing of spiders that did not run to their end."""
+        """Find spiders that did not finish, which Scrapy's exit status does not show."""
         for number, account in enumerate(self.accounts()):
             if account.get("reason") != "finished":
                 return self._words(number, "did not finish")
@@ -210,12 +206,12 @@ class Workers:
         return "\n".join([f"worker {number + 1} {what}", *lines])
 
     def accounts(self) -> list[dict[str, Any]]:
-        """What each wrote in the end; empty of one that did not come to it."""
+        """The account of each worker; empty if the worker did not write it."""
         files = [self._folder / f"{number}.json" for number in range(len(self._processes))]
         return [json.loads(file.read_text("utf-8")) if file.exists() else {} for file in files]
 
     def kill(self) -> None:
-        """End those that still run: what they had to say ends with Redis."""
+        """End the workers that still run; their data ends with Redis."""
         for process in self._processes:
             process.kill()
         for process in self._processes:

@@ -1,7 +1,6 @@
-"""A Redis on loopback, for as long as the demo lasts.
+"""A Redis server on loopback that runs while the demo runs.
 
-The tests of scrapy-rep have one too, which can do more. This project is to be copied as it stands,
-so it borrows nothing from them.
+This project imports nothing from the tests of scrapy-rep, so that you can copy it.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ _START_SECONDS = 10.0
 
 
 class RedisServer:
-    """The server; nothing of it is left after the ``with``.
+    """The server. It is stopped at the end of the ``with`` block.
 
     Args:
-        program: its path.
-        folder: where its log goes; it writes nothing else.
-        breathe: called while it starts; may raise.
+        program: the path of the server.
+        folder: the folder for its log; it writes no other files.
+        breathe: called while the server starts; may raise.
     """
 
     def __init__(self, program: str, folder: Path, breathe: Callable[[], None]) -> None:
@@ -40,12 +39,12 @@ class RedisServer:
 
     @property
     def url(self) -> str:
-        """What goes into REP_REDIS_URL."""
+        """The value for REP_REDIS_URL."""
         return f"redis://127.0.0.1:{self._port}/0"
 
     def __enter__(self) -> Self:
         try:
-            for _ in range(_TRIES):  # somebody may take the port before it does
+            for _ in range(_TRIES):  # another process may take the port first
                 self._start()
                 if self._is_up():
                     return self
@@ -76,11 +75,11 @@ class RedisServer:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # Ctrl-C reaches us alone, and we end it
+                start_new_session=True,  # Ctrl-C must only reach this process
             )
 
     def _is_up(self) -> bool:
-        """Whether it answers; waits until it does or ends."""
+        """Wait until the server answers or ends; return whether it answers."""
         patience = time.monotonic() + _START_SECONDS
         while time.monotonic() < patience and self._process and self._process.poll() is None:
             self._breathe()
@@ -95,10 +94,10 @@ class RedisServer:
 
     def _stop(self) -> None:
         if self._process is not None:
-            self._process.kill()  # it has nothing to save
+            self._process.kill()  # it has no data to save
             self._process.wait()
 
 
 def program() -> str | None:
-    """The path of a server that is installed."""
+    """The path of an installed server."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)

@@ -1,4 +1,4 @@
-"""Settings of a worker. The first two are all that makes one worker of a crawl out of a crawl."""
+"""Settings of a worker. The first two settings let several workers share a crawl."""
 
 import os
 
@@ -9,18 +9,18 @@ SCHEDULER = "scrapy_rep.RepRedisScheduler"
 
 SPIDER_MODULES = ["demo.fleet.spiders"]
 
-# Each worker writes down what it decides, for one report of them all.
+# Each worker writes an audit trail, for one report on all of them.
 REP_AUDIT_DIR = os.environ["DEMO_AUDIT_DIR"]
 
-# The web is one for all workers, and runs elsewhere.
+# All workers share one web, which runs in another process.
 EXTENSIONS = {}
 
-# Answers are shared in Redis, which ends with the demo; nothing is kept on this machine.
+# Answers are shared in Redis only, which ends with the demo.
 REP_STORE = "redis"
 REP_STORE_PATH = ":memory:"
 
-# How long nothing is to be done over all workers before they end.
+# The workers end after all of them have been idle for this time.
 SCHEDULER_IDLE_BEFORE_CLOSE = 1
 
-# A file that is unreachable is asked for again at once, and here stays so: once is enough to see.
+# The unreachable file stays unreachable, so one fetch is enough.
 REP_QUICK_RETRY_SECONDS = ()

@@ -1,4 +1,4 @@
-"""The spider that every worker runs. Nothing in it knows of the others, or of robots.txt."""
+"""The spider that every worker runs. It has no code for other workers or robots.txt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class FleetSpider(Spider):
 
     Arguments:
         sites: URLs without a path, with spaces between them.
-        account: the file that is written in the end.
+        account: the file that the worker writes at the end.
     """
 
     name = "fleet"
@@ -30,29 +30,29 @@ class FleetSpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> FleetSpider:
-        """Listen to what is dropped."""
+        """Connect to the signal for dropped requests."""
         spider = super().from_crawler(crawler, *args, **kwargs)
         spider.pages, spider.drops = Counter(), Counter()
         crawler.signals.connect(spider.dropped, signals.request_disallowed)
         return spider
 
     async def start(self) -> AsyncIterator[Request]:
-        """Begin at every site's home page. Every worker does; each page is queued once."""
+        """Request all home pages. Every worker does this, but each page is queued once."""
         for url in self.sites.split():
             yield Request(f"{url}/")
 
     def parse(self, response: Response) -> Iterator[Request]:
-        """A page that robots.txt allows."""
+        """Count a page, and follow its links."""
         self.pages[_origin(response.url)] += 1
         for href in response.css("a::attr(href)").getall():
             yield response.follow(href)
 
     def dropped(self, request: Request) -> None:
-        """A page that robots.txt disallows."""
+        """Count a page that robots.txt disallows."""
         self.drops[_origin(request.url)] += 1
 
     def closed(self, reason: str) -> None:
-        """Write what this worker did."""
+        """Write the account of this worker."""
         account = {"reason": reason, "pages": self.pages, "drops": self.drops}
         Path(self.account).write_text(json.dumps(account), encoding="utf-8")
 

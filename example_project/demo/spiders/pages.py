@@ -1,4 +1,4 @@
-"""A spider that obeys what pages say, and tells what was withheld, and why."""
+"""A spider that obeys the rules of pages, and shows what was dropped, and why."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scrapy_rep import signals
 
 
 class PagesSpider(Spider):
-    """Collects texts to train a model with. Nothing here reads what pages say: the settings do."""
+    """Collects texts to train a model. Its settings make scrapy-rep obey the pages."""
 
     name = "pages"
     custom_settings = {  # noqa: RUF012 - as Scrapy has it
@@ -31,7 +31,7 @@ class PagesSpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> PagesSpider:
-        """Listen to what is withheld, and to the items that are left."""
+        """Connect to the signals for dropped and for kept items."""
         spider = super().from_crawler(crawler, *args, **kwargs)
         spider.kept, spider.withheld = [], []
         crawler.signals.connect(spider.told, signals.withheld)
@@ -39,18 +39,18 @@ class PagesSpider(Spider):
         return spider
 
     async def start(self) -> AsyncIterator[Request]:
-        """Begin at the home page of the one site."""
+        """Request the home page of the site."""
         self.web = cast("PagesWeb", self.crawler.get_extension(PagesWeb))
         yield Request(f"{self.web.urls['pages']}/")
 
     def parse(self, response: Response) -> Iterator[Any]:
-        """Every link, and an item for each page."""
+        """Follow every link, and yield an item for the page."""
         for href in response.css("a::attr(href)").getall():
             yield response.follow(href)
         yield {"url": response.url, "title": response.css("title::text").get()}
 
     def told(self, response: Response, what: Any, because: Any) -> None:
-        """A request or an item that a page, or its site, withholds."""
+        """Record a request or an item that was dropped because of its page or site."""
         is_link = isinstance(what, Request)
         self.withheld.append(
             Withheld(
@@ -61,13 +61,13 @@ class PagesSpider(Spider):
         )
 
     def scraped(self, item: dict[str, Any]) -> None:
-        """An item, with what its page said."""
+        """Record an item that was kept."""
         said = {**item["robots"]["rules"], **item["robots"]["usage"]}
         words = [f"{name}={value}" for name, value in said.items() if value != "unknown"]
         self.kept.append(Kept(urlsplit(item["url"]).path, ", ".join(words)))
 
     def bare(self, text: str) -> str:
-        """A text in which URLs of the demo web are paths."""
+        """Shorten URLs of the demo web in a text to paths."""
         return text.replace(self.web.urls["pages"], "")
 
     def closed(self, reason: str) -> None:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""A spider that follows every link, and keeps account of what robots.txt let it do."""
+"""A spider that follows every link, and counts what robots.txt allowed."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from scrapy_rep import RobotsTxtDisallowed, policy_for
 
 
 class PoliteSpider(Spider):
-    """Visits the demo web. Nothing here checks robots.txt: the middleware does that."""
+    """Visits the demo web. The middleware checks robots.txt, not this spider."""
 
     name = "polite"
     web: DemoWeb
 
     async def start(self) -> AsyncIterator[Request]:
-        """Begin at every site's home page."""
+        """Request the home page of every site."""
         self.web = cast("DemoWeb", self.crawler.get_extension(DemoWeb))
         self.accounts: dict[str, Account] = {}
         for url in self.web.urls.values():
             yield Request(f"{url}/", errback=self.dropped)
 
     async def parse(self, response: Response) -> AsyncIterator[Request]:
-        """A page that robots.txt allows."""
+        """Count a page, and follow its links."""
         account = await self.account(response.url)
         account.allowed.append(_path(response.url))
         for href in response.css("a::attr(href)").getall():
             yield response.follow(href, errback=self.dropped)
 
     async def dropped(self, failure: Failure) -> None:
-        """A page that robots.txt disallows: the exception brings the verdict, and that its line."""
+        """Count a disallowed page. The exception has the verdict, with the line that decided."""
         if not isinstance(failure.value, RobotsTxtDisallowed):
             failure.raiseException()
         url: str = failure.request.url  # type: ignore[attr-defined]
@@ -46,7 +46,7 @@ class PoliteSpider(Spider):
         account.dropped.append(Drop(_path(url), verdict.line, why))
 
     async def account(self, url: str) -> Account:
-        """The account of the URL's origin, opened with what its robots.txt says."""
+        """The account of the URL's origin, created from its policy."""
         policy = await policy_for(self.crawler, url)
         origin = str(policy.origin)
         if origin not in self.accounts:

@@ -1,4 +1,4 @@
-"""A spider that begins with the sitemaps that two sites name, and tells what came of each."""
+"""A spider that starts from the sitemaps of two sites, and shows what happened to each URL."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from scrapy_rep import RobotsSitemapSpider, Verdict, signals
 
 
 class SitemapsSpider(RobotsSitemapSpider):
-    """Requests what sitemaps list. Nothing here fetches robots.txt, or checks it."""
+    """Requests the pages in sitemaps. The middleware fetches and checks robots.txt."""
 
     name = "sitemaps"
     web: DemoWeb
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> SitemapsSpider:
-        """Listen to what is dropped, and to the sitemaps that come."""
+        """Connect to the signals for dropped requests and for responses."""
         spider = super().from_crawler(crawler, *args, **kwargs)
         spider.fates = []
         crawler.signals.connect(spider.dropped, signals.request_disallowed)
@@ -32,28 +32,28 @@ class SitemapsSpider(RobotsSitemapSpider):
         return spider
 
     async def start(self) -> AsyncIterator[Any]:
-        """Begin with two sites of the demo web; the robots.txt of one lies elsewhere."""
+        """Start with two sites of the demo web. The robots.txt of one redirects to another site."""
         self.web = cast("DemoWeb", self.crawler.get_extension(DemoWeb))
         self.sites = [self.web.urls[name] for name in ("sitemaps", "moved")]
         async for request in super().start():
             yield request
 
     def parse(self, response: Response) -> None:
-        """A page that a sitemap lists and robots.txt allows."""
+        """Record an allowed page from a sitemap."""
         self.note(response.url, "page", "fetched")
 
     def received(self, response: Response, request: Request) -> None:
-        """A sitemap, among all that is received."""
+        """Record a sitemap."""
         if "rep_sitemap" in request.meta:
             self.note(response.url, "sitemap", "read")
 
     def dropped(self, request: Request, verdict: Verdict) -> None:
-        """A sitemap or a page that robots.txt disallows."""
+        """Record a disallowed sitemap or page."""
         kind = "sitemap" if "rep_sitemap" in request.meta else "page"
         self.note(request.url, kind, f"dropped by line {verdict.line} ({verdict.rule})")
 
     def note(self, url: str, kind: str, what: str) -> None:
-        """Keep what came of a URL."""
+        """Record what happened to a URL."""
         parts = urlsplit(url)
         base = f"{parts.scheme}://{parts.netloc}"
         site = next(name for name, url in self.web.urls.items() if url == base)
