@@ -159,8 +159,8 @@ Allow: /shop*?sort=price
         allowed=("/", "/news"),
         disallowed=ARCHIVE,
     ),
-    # Sitemap lines belong to no group, and may be anywhere. A sitemap is checked against the rules of
-    # its own site, like every page. A sitemap does not make its pages allowed.
+    # Sitemap lines belong to no group, and may be anywhere. A sitemap is checked against the rules
+    # of its own site, like every page. A sitemap does not make its pages allowed.
     Site(
         name="sitemaps",
         robots_txt=Reply(
