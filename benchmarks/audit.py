@@ -1,16 +1,14 @@
-"""What an audit trail costs: CPU per decision, its size, and to verify, replay and report it.
+"""The cost of an audit trail: CPU per decision, its size, and the time to verify and replay it.
 
     python benchmarks/audit.py [cost] [encode] [size] [--large]
     python benchmarks/audit.py size --decisions 1000000
 
-*cost* is CPU time per warm request in the middleware without a trail, with one, and with allowed
-decisions only counted; and what it takes to tell of a policy. Sides take turns; figures are minima.
-*encode* compares the line that is put together for each decision with the encoders of the standard
-library. *size* writes decisions on
-URLs of many origins in turn, as a broad crawl does, a third of them dropped, and prints octets
-(as packed, of them a decision, and as written), CPU seconds to write, to verify, to judge again
-and to make a report, and the most memory that the process took until then. `--large` adds 10
-million.
+*cost* is the CPU time of a warm request in the middleware without a trail, with a trail, and with
+allowed decisions only counted, and the time to write a policy. The variants alternate, and figures
+are minima. *encode* compares the way a decision is encoded with the encoders of the standard
+library. *size* writes decisions on URLs of many origins, a third of them dropped, as in a broad
+crawl. It prints octets (packed, for a decision, and unpacked), CPU seconds to write, verify, replay
+and report, and the peak memory of the process. `--large` adds 10 million decisions.
 """
 
 from __future__ import annotations
@@ -54,7 +52,7 @@ _ORIGINS = 1000
 
 
 class Crawl:
-    """A crawl that only judges."""
+    """A crawl that only makes decisions."""
 
     def __init__(self, folder: str, origins: int, **settings: Any) -> None:
         given = {
@@ -78,7 +76,7 @@ class Crawl:
         self.learn(range(origins))
 
     def learn(self, numbers: range) -> float:
-        """CPU seconds to tell the trail of the policies of some origins, which are kept then."""
+        """CPU seconds to write the policies of some origins to the trail."""
         policies, seconds = self.middleware.policies, 0.0
         tokens = self.middleware._identity.tokens  # noqa: SLF001
         for number in numbers:
@@ -108,7 +106,7 @@ class Crawl:
         return seconds
 
     def end(self) -> Run:
-        """The trail, closed."""
+        """Close the trail and return it."""
         trail: Any = self.middleware._decisions.witness  # noqa: SLF001
         trail._write_counts(time.time())  # noqa: SLF001
         trail._writer.close("finished").result()  # noqa: SLF001
@@ -128,7 +126,7 @@ def requests(count: int, origins: int, *, first: int = 0) -> list[Request]:
 
 
 def cost() -> None:
-    """What a decision costs a warm request, and a policy its origin."""
+    """Measure the CPU of a decision per warm request, and of a policy per origin."""
     with tempfile.TemporaryDirectory() as folder:
         sides = {
             "without a trail": Crawl("", 1),
@@ -151,7 +149,7 @@ def cost() -> None:
 
 
 def encode() -> None:
-    """What encodes a decision."""
+    """Compare ways to encode a decision."""
     why = records.reasons(True, "RULE", 12, "Allow: /articles", "*")
     url = "https://www.example.com/articles/17/a-title-of-some-words?page=2"
     held = {
@@ -186,7 +184,7 @@ def encode() -> None:
 
 
 def size(counts: Sequence[int]) -> None:
-    """Octets, and seconds to write, to verify, to judge again and to make a report."""
+    """Measure octets, and seconds to write, verify, replay and report."""
     print(
         "| decisions | octets packed | a decision | plain "
         "| write s | verify s | replay s | report s | MB |"
@@ -221,7 +219,7 @@ def size(counts: Sequence[int]) -> None:
 
 
 def _most_memory() -> float:
-    """The most megabytes (RSS) that this process took so far."""
+    """The peak memory (RSS) of this process in megabytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
 
 

@@ -1,9 +1,9 @@
-"""The README's table of facts: the same crawls with Scrapy's own middleware and with ours.
+"""The README's table of facts: the same crawls with Scrapy's own middleware and with scrapy-rep.
 
     python benchmarks/before_after.py
 
-Each case is a small site on loopback and a few URLs that are queued at once; each side runs it in
-a process of its own. What is printed is what the site was asked for.
+Each case is a small site on loopback and a few URLs that are queued at once. Each middleware runs
+it in its own process. The table shows the requests that the site received.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SIDES: dict[str, dict[str, Any]] = {
 
 
 class Site(BaseHTTPRequestHandler):
-    """A site that notes what it is asked for, and answers its robots.txt as its case says."""
+    """A site that records its requests, and answers its robots.txt as the case says."""
 
     protocol_version = "HTTP/1.1"
     case: Case
@@ -37,7 +37,7 @@ class Site(BaseHTTPRequestHandler):
     octets: list[int]
 
     def do_GET(self) -> None:
-        """Note the path and answer."""
+        """Record the path and answer."""
         self.asked.append(self.path)
         if self.path == ROBOTS_TXT:
             self.case.robots_txt(self)
@@ -45,7 +45,7 @@ class Site(BaseHTTPRequestHandler):
             self.answer(200, b"a page")
 
     def answer(self, status: int, body: bytes, **headers: str) -> None:
-        """Send a whole answer, noting how much of it the client took."""
+        """Send a whole answer, and record how much of it the client read."""
         self.send_response(status)
         for name, value in {"Content-Type": "text/plain", **headers}.items():
             self.send_header(name, value)
@@ -78,7 +78,7 @@ class Site(BaseHTTPRequestHandler):
 
 @dataclass(frozen=True)
 class Case:
-    """One fact: the robots.txt of the site, the paths asked for, and what is counted."""
+    """One fact: the robots.txt of the site, the requested paths, and the counted value."""
 
     fact: str
     robots_txt: Callable[[Site], object]
@@ -152,7 +152,7 @@ def crawl(side: str, case: Case, base: str) -> None:
 
 
 def measure(side: str, number: int) -> int:
-    """What the site of a case saw of one side."""
+    """The value that the site of a case counted for one middleware."""
     handler: Any = type("Handler", (Site,), {"case": CASES[number], "asked": [], "octets": []})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -170,7 +170,7 @@ def measure(side: str, number: int) -> int:
 
 
 def main() -> None:
-    """Run one side of one case, or all of them and print the table."""
+    """Run one side of one case, or run all cases and print the table."""
     if len(sys.argv) > 1:
         crawl(sys.argv[1], CASES[int(sys.argv[2])], sys.argv[3])
         return

@@ -1,4 +1,4 @@
-"""What `scrapy rep collect` costs: origins per second of CPU, and memory by the length of the list.
+"""The cost of `scrapy rep collect`: origins per CPU second, and memory by list length.
 
 ::
 
@@ -6,15 +6,15 @@
     python benchmarks/collect.py --origins 100000 --marks 10000 50000 100000
     python benchmarks/collect.py --faults 125 [--crawl]
 
-A site on loopback answers for every address 127.x.y.z, so that each is an origin of its own, with
-a robots.txt of 500 octets. The server runs in another process, whose time is not counted. CPU and
-peak memory are those of the whole process of the command, its start included: compare two lengths,
-or say with ``--marks`` after how many origins its memory (RSS) is to be told.
-With ``--warc``, the command writes an archive too: compare with a run without.
+A site on loopback answers for every address 127.x.y.z, so each address is an origin, with a
+robots.txt of 500 octets. The server runs in another process, and its time is not counted. CPU and
+peak memory are those of the whole process, including its start: compare two lengths, or use
+``--marks`` to see the memory (RSS) after these numbers of origins. With ``--warc``, the command
+also writes an archive: compare with a run without it.
 
-With ``--faults`` there is a site for each fault of the tests' table (80) at so many addresses:
-every kind of answer, in one list, stopped and called again twice. What is stored is compared with
-what the table says that a crawl obeys, and with ``--crawl`` with what a crawl of them stores.
+With ``--faults 125``, each of the 80 faults of the tests' table has 125 addresses in one list. The
+command is stopped and called again twice. The stored answers are compared with the table, and with
+``--crawl`` also with the answers that a crawl stores.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _run(urls: list[str], marks: list[int], *, has_archive: bool) -> tuple[float
 
 
 def _watch(pid: int, progress: Path, marks: list[int]) -> None:
-    """Tell the memory of a process after so many origins, by what it notes of its progress."""
+    """Print the memory of a process at each mark of its progress file."""
     last = 0.0
     while marks:
         time.sleep(0.5)
@@ -127,7 +127,7 @@ def _watch(pid: int, progress: Path, marks: list[int]) -> None:
 
 
 def _rss_mb(pid: int) -> float:
-    """What a process holds in memory; 0 if it has ended."""
+    """The resident memory of a process; 0 if it has ended."""
     with contextlib.suppress(OSError):
         found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
         return int(found[1]) / 1024 if found else 0.0

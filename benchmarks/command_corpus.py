@@ -1,15 +1,15 @@
-"""`scrapy rep lint`, `format`, `diff` and `check` over real files, one call for each.
+"""`scrapy rep lint`, `format`, `diff` and `check` on real files, with one call for each.
 
 ::
 
     python benchmarks/command_corpus.py ../shared/corpus/robots.jsonl.gz [--every 10] [--tree OTHER]
 
-Takes a gzipped file of JSON lines with ``host`` and ``body_b64``. Each command is called for each
-file, within this process: `lint` with all codes, as JSON, `format` in every mode, `diff` with the
-file as it is rewritten and with one rule more, `check` for some URLs and agents. Prints the CPU
-seconds of each command, and every call that ends by an exception or a status that no such call
-should have; the exit status tells whether there is one. ``--tree`` is another working tree of this
-repository, to compare with.
+The corpus is a gzipped file of JSON lines with ``host`` and ``body_b64``. The script calls each
+command for each file in this process: `lint` with all codes, as JSON, `format` in every mode,
+`diff` with the rewritten file and with one more rule, and `check` for some URLs and agents. It
+prints the CPU seconds of each command, and every call that ends with an exception or an unexpected
+status. The exit status is 1 if there is such a call. ``--tree`` is another working tree of this
+repository for a comparison.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""What `scrapy rep format --mode compatible` does for weak parsers, over real files.
+"""The effect of `scrapy rep format --mode compatible` on weak parsers, with real files.
 
 ::
 
     python benchmarks/compatible.py [--every 10] [--part 1/4]
 
-Each parser that can be imported judges URLs by each file, as it is and as `compatible` rewrites it,
-for a crawler that no file names and for two that many do. Right is what our parser says of the file
-as it is; Google's own matcher says the same but where docs/semantics.md says why not. Shown are the
-shares of right verdicts: of all, and of the files where the parser is wrong at least once, which is
-where it matters. A file that a parser cannot read counts as wrong.
+Each parser that can be imported judges URLs with each file, before and after `compatible`, for a
+crawler that no file names and for two crawlers that many files name. Our verdict on the original
+file counts as right. Google's own matcher gives the same verdict, except where docs/semantics.md
+explains the difference. The script prints the shares of right verdicts in all files, and in files
+with at least one wrong verdict of the parser. A file that a parser cannot read counts as wrong.
 
-Needs the corpus beside the repository (``../shared``), or at ``$REP_SHARED``. The URLs are those of
-the corpus, which lie near the rules; a random URL of a site is judged rightly by nearly everyone.
+The corpus is in ``../shared`` or ``$REP_SHARED``. Its URLs are close to the rules of each file. For
+a random URL of a site, nearly all parsers are right.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _rightly(read: Read, text: str, urls: Sequence[str], right: Sequence[bool]) 
 
 
 def text_of(body: bytes) -> str:
-    """As Scrapy decodes a robots.txt."""
+    """Decode a robots.txt as Scrapy does."""
     return body.decode("utf-8-sig", "ignore")
 
 

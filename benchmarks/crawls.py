@@ -1,38 +1,36 @@
-"""Whole crawls on loopback: CPU time per page with ours, with Scrapy's own, and with neither.
+"""Whole crawls on loopback: CPU time per page with scrapy-rep, with Scrapy's own, and with neither.
 
     python benchmarks/crawls.py [--runs 7] [--minutes N] [--small] [--shapes a b c] [--sides ...]
     python benchmarks/crawls.py --sides 'ours, memory' 'ours, audited'
     python benchmarks/crawls.py --abreast --sides 'obey off' 'obey off again' 'ours, memory'
     python benchmarks/crawls.py --profile 'ours, memory' --shapes c
 
-The site is a process of its own: its CPU is not counted, nor is what a crawl takes until its engine
-starts, which is a column of its own. Every crawl is a fresh process, and sides take turns, in
-another order in each run; sqlite begins with an empty file. The tables hold
+The site runs in its own process, and its CPU is not counted. CPU before the engine starts has its
+own column. Every crawl is a new process, and the sides alternate, in another order in each run.
+SQLite begins with an empty file. The tables contain
 
-* *CPU*: user and system time of the crawl from `engine_started` to `engine_stopped`, over its
+* *CPU*: user and system time of the crawl from `engine_started` to `engine_stopped`, divided by its
   pages, in microseconds: minimum and median of the runs;
 * *pages/s*: by the wall clock, the best of the runs and the median;
-* ratios of these minima and bests to those without robots.txt and with Scrapy's own, or where
-  `--sides` names neither, to the first one. They are what counts: other work on the machine makes
-  all figures worse, and minima least. In brackets, the quartiles of the ratios within each round of
-  turns: their median says more where the machine is never quiet, and where the first and the last
-  are far from each other, it was too noisy to rank by;
-* *set-up*: CPU before the engine starts, in milliseconds, the least.
+* ratios of these minima and bests to those without robots.txt and with Scrapy's own middleware, or
+  if `--sides` names neither, to the first side. Use these ratios: other work on the machine makes
+  all figures worse, and minima least. The brackets show the quartiles of the ratios within a round.
+  On a busy machine, their median is more reliable. If the quartiles are far apart, the run was too
+  noisy for a ranking;
+* *set-up*: CPU before the engine starts, in milliseconds, the minimum.
 
-Pages are small and nothing is extracted from them, so that all that is left is what a framework
-does; the costs of a real crawl stand beside these, and make every ratio smaller. All is allowed:
-what is dropped is no page. Every origin is an address of 127.0.0.0/8 with a robots.txt of 30
-rules. `CONCURRENT_REQUESTS` is what Scrapy has for default.
+Pages are small and callbacks extract nothing, so the figures show the framework alone. A real crawl
+has more costs, which make every ratio smaller. All pages are allowed. Every origin is an address of
+127.0.0.0/8 with a robots.txt of 30 rules. `CONCURRENT_REQUESTS` is Scrapy's default.
 
-`--abreast` runs all sides of a round at the same time, on one core, and the site on the others:
-what else the machine does hits all of them alike. Where rounds in turn differ by 10 %, the ratios
-within these differ by one or two. But each crawl finds the caches of the processor cold again and
-again, as beside other work, which makes code that is called seldom dearer. Pages/s say nothing
-there. `obey off again` is the control: by what it differs from `obey off`, is chance.
+`--abreast` runs all sides of a round at the same time on one core, and the site on the others, so
+other work affects all sides equally. If alternating rounds differ by 10 %, these ratios differ by
+one or two. But the crawls compete for the caches of the processor, which makes rarely called code
+slower. Ignore pages/s there. The difference between `obey off again` and `obey off` is noise.
 
-`--profile` runs one side once, and looks again and again what it is at (as often as the system's
-clock of CPU time lets it: some 250 times a second). It prints shares of the CPU time, and
-microseconds per page, for functions by themselves and with what they call.
+`--profile` runs one side once, and samples its stack about 250 times a second of CPU time. It
+prints shares of the CPU time, and microseconds per page, for functions alone and with the functions
+that they call.
 """
 
 from __future__ import annotations
@@ -77,12 +75,12 @@ SHOWN = 60
 
 
 Found = dict[str, list[dict[str, Any]]]
-"""What the crawls of a shape cost, by side."""
+"""The costs of the crawls of a shape, by side."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How many origins, and pages of each."""
+    """A number of origins, and of pages for each."""
 
     origins: int
     pages: int
@@ -123,7 +121,7 @@ def _answer(body: str, kind: str) -> bytes:
 
 
 class SiteProtocol(asyncio.Protocol):
-    """Answers what comes on one connection, and keeps it open."""
+    """Answers requests on one connection, and keeps it open."""
 
     _FILE = _answer(ROBOTS_TXT, "text/plain")
     _PAGE = _answer(PAGE, "text/html; charset=utf-8")
@@ -132,11 +130,11 @@ class SiteProtocol(asyncio.Protocol):
         self._octets = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Note where to answer."""
+        """Keep the transport."""
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Answer each request that is whole."""
+        """Answer each complete request."""
         self._octets += data
         while (stop := self._octets.find(b"\r\n\r\n")) >= 0:
             is_file = self._octets.startswith(b"GET /robots.txt ")
@@ -159,7 +157,7 @@ def host(number: int) -> str:
 
 @contextmanager
 def site() -> Iterator[int]:
-    """The site, as its port."""
+    """Run the site, and give its port."""
     command = [sys.executable, __file__, "--serve"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -171,7 +169,7 @@ def site() -> Iterator[int]:
 
 
 def crawl(side: str, shape: Shape, port: int, *, is_profiled: bool = False) -> dict[str, Any]:
-    """One crawl in this process; what it cost."""
+    """Run one crawl in this process, and return its cost."""
     import scrapy
     from scrapy import signals
     from scrapy.crawler import AsyncCrawlerProcess
@@ -227,18 +225,18 @@ def crawl(side: str, shape: Shape, port: int, *, is_profiled: bool = False) -> d
 
 
 class Samples:
-    """What a process is at, looked at every so often of its CPU time."""
+    """Samples of the stack of a process, taken at intervals of its CPU time."""
 
     def __init__(self) -> None:
         self._stacks: Counter[tuple[str, ...]] = Counter()
 
     def start(self) -> None:
-        """Look from now on."""
+        """Start to sample."""
         signal.signal(signal.SIGPROF, self._look)
         signal.setitimer(signal.ITIMER_PROF, SAMPLE_SECONDS, SAMPLE_SECONDS)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop to sample."""
         signal.setitimer(signal.ITIMER_PROF, 0)
 
     def _look(self, _: int, frame: FrameType | None) -> None:
@@ -249,7 +247,7 @@ class Samples:
         self._stacks[tuple(stack)] += 1
 
     def show(self, cpu_microseconds: float) -> None:
-        """Print the functions that take most, as parts of so much CPU time."""
+        """Print the functions with the most CPU time."""
         alone: Counter[str] = Counter()
         whole: Counter[str] = Counter()
         for stack, count in self._stacks.items():
@@ -275,7 +273,7 @@ def _place(frame: FrameType) -> str:
 
 
 class Crawl:
-    """One crawl in a process of its own, on a core of its own if one is given."""
+    """One crawl in its own process, and on its own core if `core` is given."""
 
     def __init__(self, side: str, shape: Shape, port: int, core: int | None = None) -> None:
         self._side, self._shape = side, shape
@@ -284,10 +282,10 @@ class Crawl:
         self._process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE)
 
     def figures(self) -> dict[str, Any]:
-        """What it cost, once it is over.
+        """Wait for the end of the crawl, and return its cost.
 
         Raises:
-            RuntimeError: not every page came, so that figures would say nothing.
+            RuntimeError: some pages are missing, so the figures are useless.
         """
         out, _ = self._process.communicate(timeout=LIMIT_SECONDS)
         found: dict[str, Any] = json.loads(out.splitlines()[-1]) if out else {}
@@ -297,10 +295,10 @@ class Crawl:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a crawl: hashes are the same in each, and modules are compiled once.
+    """The environment of a crawl, with fixed hashes and a cache for bytecode.
 
-    Where no bytecode may be written, ours alone would be compiled each time: what is installed has
-    some. That is no part of a crawl, and leaves its memory in pieces.
+    Without the cache, only our modules would be compiled each time, because installed packages have
+    their bytecode. That would add time and fragment the memory of a crawl.
     """
     found = {**os.environ, "PYTHONHASHSEED": "0"}
     found.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -308,10 +306,10 @@ def environment() -> dict[str, str]:
 
 
 def one_core() -> int:
-    """A core for crawls that run abreast; this process, and the site with it, take the others.
+    """Choose a core for parallel crawls; this process and the site use the others.
 
     Raises:
-        SystemExit: this system has no two cores to choose among.
+        SystemExit: this system does not have two cores.
     """
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     if len(cores) < 2:
@@ -328,9 +326,9 @@ def compare(
     *,
     is_abreast: bool = False,
 ) -> None:
-    """Measure so many rounds, or as many as fit into the minutes, and print a table per shape.
+    """Measure this number of rounds, or as many as fit into the time; print a table per shape.
 
-    Each round has all shapes: when time is up, all have as many runs.
+    Each round measures all shapes, so all have the same number of runs.
     """
     core = one_core() if is_abreast else None
     found: dict[str, Found] = {name: {side: [] for side in sides} for name in shapes}
@@ -377,7 +375,7 @@ def _bases(found: Found) -> list[str]:
 def _cells(
     found: Found, side: str, name: str, factor: float, *, is_rate: bool = False
 ) -> Iterator[str]:
-    """Best and median of a figure; the ratio of bests to those of bases; those within rounds."""
+    """Best and median of a figure, and its ratios to the bases, over all and within rounds."""
 
     def shown(seconds: float) -> float:
         return factor / seconds if is_rate else factor * seconds
@@ -392,7 +390,7 @@ def _cells(
             continue
         pairs = zip(figures[side], figures[base], strict=True)
         ratios = [one / other for one, other in pairs]
-        low, median, high = statistics.quantiles(ratios * 2, n=4)  # twice, as one has no quartiles
+        low, median, high = statistics.quantiles(ratios * 2, n=4)  # one value has no quartiles
         ratio = best(figures[side]) / best(figures[base])
         yield f"{ratio:.3f} ({low:.3f} {median:.3f} {high:.3f})"
 

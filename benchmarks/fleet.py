@@ -1,9 +1,10 @@
-"""A fleet against what it was built for, and against scrapy-redis.
+"""A fleet, compared with its targets and with scrapy-redis.
 
     python benchmarks/fleet.py [fetches] [gaps] [mixed] [kill] [outages] [speed] [size] [scripts]
 
-A real Redis and sites on loopback, each worker a process of its own; all on one machine, so pages
-per second and gaps show its load too. `speed` runs the sides in turn, and takes the best of each.
+The script uses a real Redis server, sites on loopback, and one process for each worker. All run on
+one machine, so its load affects pages per second and gaps. `speed` alternates the sides, and takes
+the best of each.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def by_host(requests: list[Seen]) -> dict[str, list[Seen]]:
 
 
 def gaps_of(requests: list[Seen]) -> list[float]:
-    """Between one request and the next at each host, robots.txt included, in order of length."""
+    """The gaps between requests at each host, robots.txt included, sorted."""
     lanes = ([seen.at for seen in some] for some in by_host(requests).values())
     return sorted(
         after - before for at in lanes for before, after in itertools.pairwise(sorted(at))
@@ -103,7 +104,7 @@ def gaps() -> None:
 def mixed() -> None:
     """Four workers, 150 origins, two thirds with a delay of 10 s, the others with 0.5 s; 30 s.
 
-    Pages are links of pages: 12,000 start requests of each of four spiders would be most of it.
+    Pages link to pages, because 12,000 start requests of four spiders would take most of the time.
     """
     with ExitStack() as stack:
         redis = stack.enter_context(RedisServer())
@@ -134,7 +135,7 @@ def mixed() -> None:
 
 
 def kill(rounds: int = 10) -> None:
-    """One of four workers is killed at a random moment; every page yields links."""
+    """Kill one of four workers at a random moment; every page yields links."""
     chance = random.Random(7)
     settings = {
         **OURS,
@@ -154,7 +155,7 @@ def kill(rounds: int = 10) -> None:
                 after = chance.randrange(1, 330)
                 while len(site.requests()) < after:
                     time.sleep(0.01)
-                # Among them the worker that seeds: the first one, in every third round.
+                # In every third round, kill the first worker, which seeds the crawl.
                 crew.signal(0 if number % 3 == 0 else chance.randrange(4), signal.SIGKILL)
                 crew.wait(90)
             seen = Counter((one.headers["host"], one.path) for one in site.requests())
@@ -165,7 +166,7 @@ def kill(rounds: int = 10) -> None:
 
 
 def outages() -> None:
-    """Two workers, 3 hosts of 150 linked pages; something happens to Redis meanwhile."""
+    """Two workers, 3 hosts of 150 linked pages; Redis fails during the crawl."""
     kept = {"appendonly": "yes", "appendfsync": "always"}
     for name, happens, options in (
         ("nothing", lambda *_: None, {}),
@@ -246,7 +247,7 @@ def _is_below(number: int, root: int) -> bool:
 
 
 def speed() -> None:
-    """Two workers, 3,000 pages of 20 hosts, no delay; scrapy-redis and ours in turn."""
+    """Two workers, 3,000 pages of 20 hosts, no delay; scrapy-redis and scrapy-rep in turn."""
     best: dict[str, dict[str, float]] = {}
     for _ in range(3):
         for name, settings in (("scrapy-redis", THEIRS), ("scrapy-rep", OURS)):
@@ -303,7 +304,7 @@ def size() -> None:
             worker.settle(f"http://host{number}.example", valid_until=fleet.now + 1e6)
             if number % (2 * REPORTS) == 0:
                 worker.talk()
-        while worker.ledger.has_news:  # that would go with the pops
+        while worker.ledger.has_news:  # the pops would remove these
             worker.talk()
         client.config_set("slowlog-log-slower-than", 20)  # not the commands of scripts
         client.config_set("slowlog-max-len", 1000)
@@ -324,7 +325,7 @@ def _time_of_pops(client: Any, worker: Any) -> None:
 
 
 def scripts() -> None:
-    """How long Redis takes for one exchange, by what it brings and gets; 100,000 origins."""
+    """Measure the time of Redis for kinds of exchanges, with 100,000 origins."""
     lanes = [f"http://host{number}.example" for number in range(100_000)]
     with RedisServer() as redis, redis.client() as client:
         client.config_set("slowlog-log-slower-than", 20)  # not the commands of scripts

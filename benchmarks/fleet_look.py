@@ -1,9 +1,9 @@
-"""What `scrapy rep fleet` costs Redis: its time for each script, and for a look at a whole crawl.
+"""The cost of `scrapy rep fleet` for Redis: the time of each script, and of one look.
 
     python benchmarks/fleet_look.py [ORIGINS]
 
-A real Redis on loopback with a crawl of so many origins (100,000), 100 workers and 1,600 requests
-in flight. Times are Redis's own, from its statistics of EVALSHA; the least of five looks.
+A real Redis server on loopback has a crawl with this number of origins (100,000), 100 workers and
+1,600 requests in flight. Times come from the EVALSHA statistics of Redis: the least of five looks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ AT_A_TIME = 16
 
 
 def fill(client: Any, origins: int) -> None:
-    """A crawl in the middle: most origins wait for their delay, the others for a policy."""
+    """Write a running crawl: most origins wait for their delay, the others for a policy."""
     now = client.time()[0] * 1000
     with client.pipeline(transaction=False) as pipe:
         for number in range(origins):

@@ -1,26 +1,26 @@
-"""Hostile robots.txt files: what the worst of them cost, at full size and at half of it.
+"""Hostile robots.txt files: the cost of the worst ones, at full size and at half size.
 
 Run ``python benchmarks/hostile.py``. Per file:
 
 * *octets* of the file;
-* *first*: milliseconds for parse + first verdict; at most 100 for 500 KiB. A crawl has a thread do
-  it for files of 64 KiB and more, so that no other request waits for so long;
-* *x2*: that, over the same at half size: 2 is linear, 4 is quadratic;
+* *first*: milliseconds for parse + first verdict; at most 100 for 500 KiB. In a crawl, a thread
+  does this for files of 64 KiB and more, so that other requests need not wait;
+* *x2*: the ratio of *first* to the time at half size: 2 is linear, 4 is quadratic;
 * *2 KB*, *8 KB*: CPU milliseconds of the slowest of some warm verdicts on nasty URLs of 2,083 and
   of 8,192 characters, some made from the rules of the file; at most 10 and 40;
-* *kept* and *peak*: octets allocated after and during parse + first, over the octets of the file,
-  which are counted with what is kept; at most 4 kept;
-* *protego*: parse + first, where it ends within `PROTEGO_SECONDS`, in a process of its own.
+* *kept* and *peak*: octets allocated after and during parse + first, divided by the octets of the
+  file, which are included; at most 4 for *kept*;
+* *protego*: parse + first in its own process, if it ends within `PROTEGO_SECONDS`.
 
-``--comparing`` shows instead what linting, rewriting and comparing such files costs, which is
-bounded by counted work, with how it grows.
+``--comparing`` instead shows the cost of linting, rewriting and comparing such files, and how it
+grows. It is limited by counted work.
 
-Worst cases that follow from the design: many wildcard rules whose longest parts stand in the URL,
-and that do not match; there, the number of steps is bounded, and a URL that needs more is
-disallowed. All else is linear in the octets of the file, times the logarithm of its rules.
+The worst case by design is a file with many wildcard rules that do not match, although the URL
+contains their longest parts. There, the number of steps is limited, and a URL that needs more is
+disallowed. Other costs are linear in the octets of the file, times the logarithm of its rules.
 
-At the end verdicts over generated grammars: files of rules that a random template makes, 500 KiB
-each, and the same URLs; ``--grammars`` says how many.
+At the end, the script measures verdicts with generated grammars: files of 500 KiB with rules from a
+random template, and the same URLs. ``--grammars`` sets their number.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Make = Callable[[int], bytes]
 
 
 def words(alphabet: str = string.ascii_lowercase, shortest: int = 1) -> Iterator[str]:
-    """a, b, ... z, aa, ab, ...: all different."""
+    """Different words: a, b, ... z, aa, ab, ..."""
     length = shortest
     while True:
         yield from map("".join, product(alphabet, repeat=length))
@@ -108,7 +108,7 @@ def long_stars(octets: int) -> bytes:
 
 
 def agents_and_rules(count: int) -> Make:
-    """One group of that many user-agent lines and rules at full size, as many as fit for 0."""
+    """One group with this many user-agent lines and rules at full size; 0 means as many as fit."""
 
     def make(octets: int) -> bytes:
         number = count * octets // FULL_OCTETS or octets // 36
@@ -120,7 +120,7 @@ def agents_and_rules(count: int) -> Make:
 
 
 def groups(count: int, name: Callable[[int, str], str]) -> Make:
-    """That many groups at full size, as many as fit for 0."""
+    """This many groups at full size; 0 means as many as fit."""
 
     def make(octets: int) -> bytes:
         number = count * octets // FULL_OCTETS or octets // 36
@@ -134,7 +134,7 @@ def groups(count: int, name: Callable[[int, str], str]) -> Make:
 
 
 def odd_rules(octets: int) -> bytes:
-    """Octets that take three times their space in normal form, as many rules as there can be."""
+    """As many rules as possible, with octets that are three times as long in normal form."""
     lines = (f"Allow:/{word}*\n" for word in words("".join(map(chr, range(128, 256))), 2))
     return fill(octets, lines, encoding="latin-1")
 
@@ -201,7 +201,7 @@ FILES: dict[str, Make] = {
 
 
 def nasty_urls(octets: int) -> list[str]:
-    """URLs that come near to matching, or need writing anew."""
+    """URLs that nearly match, or must be normalised."""
     return [
         "/" + "a" * octets,
         "/" + "ab" * (octets // 2),
@@ -218,7 +218,7 @@ def nasty_urls(octets: int) -> list[str]:
 
 
 def urls_from(body: bytes, octets: int) -> list[str]:
-    """URLs that hold what rules ask for, as many as fit, in the path and in the query."""
+    """URLs with as many parts of rules as fit, in the path and in the query."""
     rules_read = [line.partition(b":")[2] for line in body[: 20 * octets].split(b"\n")[1:]]
     parts = [part.decode("latin-1").strip() for rule in rules_read for part in rule.split(b"*")]
     held = "".join(dict.fromkeys(part for part in parts if part not in ("", "/")))[:octets]
@@ -227,7 +227,7 @@ def urls_from(body: bytes, octets: int) -> list[str]:
 
 
 def grammar(draw: random.Random) -> Make:
-    """Files of rules after one template: literals, wildcards, escapes, and words of few letters."""
+    """Files with rules from one template: literals, wildcards, escapes, and short words."""
     alphabet = string.ascii_lowercase[: draw.choice([1, 2, 3, 26])]
     shortest = draw.choice([1, 2, 3, 6, 20])
     pieces = ["{0}", "*", "*", draw.choice("ab/") * draw.choice([1, 3, 30, 300])]
@@ -243,7 +243,7 @@ def grammar(draw: random.Random) -> Make:
 
 
 def slowest(robots_txt: RobotsTxt, body: bytes) -> list[float]:
-    """Of warm verdicts on nasty URLs, by their length."""
+    """The slowest warm verdict on nasty URLs, by their length."""
     return [
         max(
             milliseconds(lambda: robots_txt.verdict(url[:octets], AGENT))  # noqa: B023
@@ -254,7 +254,7 @@ def slowest(robots_txt: RobotsTxt, body: bytes) -> list[float]:
 
 
 def measure_grammars(count: int) -> list[str]:
-    """The slowest verdicts over generated grammars; what takes longer than it may."""
+    """The slowest verdicts with generated grammars, and those over the limit."""
     missed = []
     worst = dict.fromkeys(WARM_MS, 0.0)
     for seed in range(count):
@@ -323,7 +323,7 @@ def is_installed(name: str) -> bool:
     return importlib.util.find_spec(name) is not None
 
 
-# What reads documents for people: bounded by work, so that a large file may end as "not settled".
+# Lint, format and diff have limited work, so a large file may end as "not settled".
 
 COMPARED_OCTETS = 64 * 1024
 COMPARED_FILES: dict[str, Make] = {

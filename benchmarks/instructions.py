@@ -1,14 +1,14 @@
-"""Whole crawls on loopback: instructions per page, which no other work on the machine disturbs.
+"""Whole crawls on loopback: instructions per page, which other work on the machine does not change.
 
     python benchmarks/instructions.py [--shapes a b c] [--sides 'ours, memory' 'ours, audited']
 
-Each crawl of `crawls.py` runs in two sizes under valgrind (cachegrind), which has to be installed.
-What the larger one takes more, over the pages it has more, is what a page takes: what a process
-takes to begin and to end falls out. Ratios are to the first side.
+Each crawl of `crawls.py` runs in two sizes under valgrind (cachegrind), which must be installed.
+The difference in instructions, divided by the difference in pages, is the cost of a page. So the
+cost of the start and the end of a process is not included. Ratios are to the first side.
 
-Not counted is what the kernel does, such as to send and to write; and an instruction is no unit of
-time. A crawl takes some 40 times as long, so what ours does at intervals is done as much less
-often. One side of one shape takes 4 to 8 minutes.
+Instructions of the kernel, such as sends and writes, are not counted, and an instruction is not a
+unit of time. A crawl takes about 40 times as long, so the intervals of scrapy-rep are made 40 times
+longer. One side of one shape takes 4 to 8 minutes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def count(side: str, shape: Shape, port: int) -> int:
     """The instructions of one crawl in a process of its own.
 
     Raises:
-        RuntimeError: not every page came, or nothing was counted.
+        RuntimeError: some pages are missing, or nothing was counted.
     """
     job = json.dumps([side, shape.origins, shape.pages, port])
     command = [*_VALGRIND, sys.executable, __file__, "--crawl", job]
@@ -69,7 +69,7 @@ def compare(names: list[str], sides: list[str]) -> None:
 
 
 def slow_down() -> None:
-    """Let what is done at intervals be done less often: time under valgrind is no time."""
+    """Make the intervals of scrapy-rep longer, because time passes slowly under valgrind."""
     begin = Ticks.__init__
 
     def begin_slowed(self: Ticks, seconds: float) -> None:

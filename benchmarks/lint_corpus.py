@@ -1,12 +1,13 @@
-"""Lint, rewriting and its proof over real files, one after the other.
+"""Lint, rewriting and its proof on real files.
 
 ::
 
     python benchmarks/lint_corpus.py ../shared/corpus/robots.jsonl.gz [--every 10]
 
-Takes a gzipped file of JSON lines with ``host`` and ``body_b64``. Prints findings a file by
-severity, the most frequent codes, the times, and every file that is not proved to mean the same in
-some mode, or that changes when it is rewritten twice; the exit status tells whether there is one.
+The corpus is a gzipped file of JSON lines with ``host`` and ``body_b64``. The script prints
+findings per file by severity, the most frequent codes, and the times. It also prints every file
+without a proof that it means the same in some mode, and every file that a second rewrite changes.
+The exit status is 1 if there is such a file.
 """
 
 from __future__ import annotations

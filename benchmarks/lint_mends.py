@@ -1,16 +1,16 @@
-"""Advice of the linter over real files: followed one by one and all at once, and proved.
+"""Advice of the linter on real files: each is followed alone and all at once, and proved.
 
 ::
 
     python benchmarks/lint_mends.py ../shared/corpus/robots.jsonl.gz [--every 10] [--part 1/20]
         [--hosts example.com,example.org]
 
-Takes a gzipped file of JSON lines with ``host`` and ``body_b64``. Every advice that is said to keep
-all verdicts is followed alone, and the two files are compared by `differences` (for agents whose
-rules are not the very same in both), by the slow model of the tests, and by their Sitemap lines,
-delays and words on use; then all is followed at once, and compared for every agent. Prints findings
-by severity and by what following their advice does, and every advice that is wrong; the exit status
-tells whether any is.
+The corpus is a gzipped file of JSON lines with ``host`` and ``body_b64``. The script first follows
+each advice alone that should keep all verdicts. It compares the two files by `differences` (for
+agents with different rules in them), by the slow model of the tests, and by their Sitemap lines,
+delays and preferences. Then it follows all advice at once, and compares the files for every agent.
+It prints findings by severity and by the effect of their advice, and every wrong advice. The exit
+status is 1 if there is wrong advice.
 """
 
 from __future__ import annotations

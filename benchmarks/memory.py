@@ -1,11 +1,11 @@
-"""Large files in the memory of policies: evictions, and the CPU that it takes to read them again.
+"""Large files in the memory of policies: evictions, and the CPU time to read the files again.
 
     python benchmarks/memory.py [--octets 8388608] [--files 50] [--rounds 5]
 
-A crawl goes round through hosts with files of 500 KiB, and through many with ordinary ones; each
-visit judges one URL. What is not in memory any more is read again, as it would be from the store.
-"before" counts three times the octets of each file and evicts whatever was used longest ago, as the
-first version did; "now" is the package as it is. Times are CPU seconds of this process.
+A crawl visits hosts with files of 500 KiB, and many hosts with ordinary files, in turn. Each visit
+judges one URL. A file that is no longer in memory is read again, as from a store. "before" counts
+three times the octets of each file and evicts the least recently used file, as the first version
+did; "now" is the current package. Times are CPU seconds of this process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TOKENS = ("examplebot",)
 
 
 class OldMemory:
-    """One queue for all, as it was."""
+    """The first version: one queue for all files."""
 
     def __init__(self, limit_octets: int) -> None:
         self.limit_octets = limit_octets
@@ -38,14 +38,14 @@ class OldMemory:
         self.values: OrderedDict[str, tuple[Reading, int]] = OrderedDict()
 
     def get(self, key: str) -> Reading | None:
-        """As `Lru` does."""
+        """Do as `Lru` does."""
         if key not in self.values:
             return None
         self.values.move_to_end(key)
         return self.values[key][0]
 
     def put(self, key: str, value: Reading, octets: int) -> None:
-        """As `Lru` did."""
+        """Do as `Lru` did in the first version."""
         self.values[key] = (value, octets)
         self.octets += octets
         while self.octets > self.limit_octets and len(self.values) > 1:

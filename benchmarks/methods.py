@@ -1,20 +1,20 @@
-"""Why the methods of published studies class crawlers otherwise than RFC 9309: pairs by cause.
+"""Why published studies classify crawlers differently from RFC 9309: pairs by cause.
 
 ::
 
     python benchmarks/methods.py CORPUS.JSONL.GZ [--lists]
 
-The corpus holds an object a line, with `host` and `body_b64`. A pair is a file and a known crawler
-that it names. Each method is written down here from the description of its study, not from its
-code, and reads a file as that study does: which rules are for a name. The class is then judged by
-effect for all, so that only the reading differs. First come the figures of each method as it is.
+Each line of the corpus is an object with `host` and `body_b64`. A pair is a file and a known
+crawler that it names. Each method is implemented from the description of its study and not from
+its code, and finds the rules for a name as that study does. The classes then come from verdicts
+for all methods, so only the reading differs. The script first prints the figures of each method.
 
-Then the errors of a method are mended one after another. What a mend settles has that cause, or
-that one and those before it.
+Then it fixes the errors of a method one after another. The pairs that a fix removes have that
+error as a cause, alone or together with the errors that were fixed before.
 
-An earlier count of the same files looked for at most 48 crawlers, which are not known any more.
-`--lists` (needs SciPy) tells what lists of known crawlers can come to that make as many pairs: the
-least and the most, by integer programming.
+An earlier count of the same files used at most 48 crawlers, and that list is lost. `--lists` (needs
+SciPy) computes the least and the most that a list of known crawlers with the same number of pairs
+can give, by integer programming.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from scrapy_rep.survey.facts import facts
 
 _NAMES_AT_ONCE = 200  # of a set the last names count: a hostile file has 100,000, and rules for all
 _RULES = ("allow", "disallow")
-_FILE_OCTETS = 4 * PARSE_LIMIT_OCTETS  # methods without a limit read so much here
+_FILE_OCTETS = 4 * PARSE_LIMIT_OCTETS  # methods without a limit read up to this here
 
 Rules = tuple[list[str], list[str]]
 """Disallow and allow rules."""
@@ -51,8 +51,8 @@ class Method:
     """A way to read a file.
 
     Attributes:
-        study: who published it.
-        errors: where it differs from RFC 9309, in a sentence.
+        study: its publication.
+        errors: its differences from RFC 9309.
         read: the rules of a file by name.
         spell: a name as the method looks for it, given the token and the name in lower case.
         inherits: whether a name without rules of its own takes those of ``*``.
@@ -107,7 +107,7 @@ def _with(names: list[str], name: str) -> list[str]:
 
 
 def _add(sets: Sets, names: list[str], key: str, value: str) -> None:
-    """Note a record; a set without rules, such as with a Crawl-delay alone, is one too."""
+    """Add a record; a set without rules, such as one with only a Crawl-delay, counts too."""
     for name in names:
         disallow, allow = sets.setdefault(name, ([], []))
         if key in _RULES:
@@ -137,7 +137,7 @@ METHODS: dict[str, Method] = {
     ),
 }
 
-# What an earlier count found with a list of crawlers that is not known any more.
+# Figures of an earlier count, with a list of crawlers that is lost.
 _EARLIER = {"pairs": 1598, "common-crawl, as it is": 284, "http-archive, as it is": 146}
 _LONGEST_LIST = 48
 _FIRST_WORD = re.compile(r"[^\s/]*")
@@ -180,7 +180,7 @@ def main() -> None:
 
 
 def _figures(files: list[tuple[str, bytes]], ours: Pairs, method: Method) -> str:
-    """Where a method, as it is, differs from RFC 9309."""
+    """Print where a method differs from RFC 9309."""
     found: Pairs = {}
     for host, body in files:
         sets, budget = method.read(body), ProbeBudget()
@@ -200,7 +200,7 @@ def _figures(files: list[tuple[str, bytes]], ours: Pairs, method: Method) -> str
 
 
 def _tell_of_lists(counts: dict[str, Counter[str]]) -> None:
-    """What lists of crawlers come to that agree with more and more of the earlier count."""
+    """Print the figures of lists of crawlers that agree with parts of the earlier count."""
     wanted: dict[str, int] = {}
     for name, figure in _EARLIER.items():
         wanted[name] = figure
@@ -255,7 +255,7 @@ def _classes(
 
 
 def _merged(sets: Sets, spell: Spell, is_token: bool) -> Sets:
-    """The sets by names that are spelled alike."""
+    """Merge the sets of names with the same spelling."""
     merged: Sets = {}
     for name, (disallow, allow) in sets.items():
         rules: Rules = merged.setdefault(spell(name, is_token), ([], []))
@@ -273,7 +273,7 @@ def _in_lower_case(value: str, _: bool) -> str:
 
 
 def _name(value: str, is_token: bool) -> str:
-    """Whom a user-agent line names (RFC 9309, 2.2.1): a product token, or a first word."""
+    """The name in a user-agent line (RFC 9309, 2.2.1): a product token, or the first word."""
     if is_everyone(value.encode("latin-1")):
         return EVERYONE
     word = _FIRST_WORD.match(value.lower())

@@ -1,16 +1,16 @@
-"""Memory over very many origins, once `REP_MEMORY_OCTETS` is full (8 MiB here, so that it soon is).
+"""Memory with many origins, when `REP_MEMORY_OCTETS` is full (8 MiB here, so that it fills soon).
 
     python benchmarks/origins.py [--origins 100000] [--stores memory sqlite]
 
-A real crawl, with the middleware, its policies and its store as they are, in a process of its own
-per store. The network alone is played: `FileFetch.attempt` gives a file of about 1,000 octets that
-is another for each origin, one in ten is a 404 and one in fifty a failure. A spider comes to a
-policy for each origin, 50 at a time, and judges a URL by it.
+The script runs a real crawl with the middleware, its policies and its store, in one process for
+each store. Only the network is replaced: `FileFetch.attempt` returns a different file of about
+1,000 octets for each origin, a 404 for one in ten, and a failure for one in fifty. A spider gets
+the policy of each origin, 50 at a time, and judges one URL with it.
 
-At each tenth of the way it prints the process's resident memory, of which *anonymous* is what the
-process holds, and *file* what of SQLite's memory map happens to be resident: the system's cache of
-the file, shared by all processes that use it and taken back when memory is needed. The target is
-anonymous memory that grows by no more than 20 MB after the first tenth.
+After each tenth, the script prints the resident memory of the process: *anonymous* memory, and
+*file* memory, which is the resident part of SQLite's memory map. The latter is the system's cache
+of the file, shared by all processes that use it. The target is anonymous memory that grows by at
+most 20 MB after the first tenth.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ def resident_mb() -> tuple[float, float]:
 
 
 class OriginsSpider(Spider):
-    """Comes to a policy for every origin."""
+    """Gets the policy of every origin."""
 
     name = "origins"
     count: str
 
     async def start(self) -> AsyncIterator[Any]:
-        """Work through them all; there is nothing to crawl."""
+        """Get all policies; there is nothing to crawl."""
         count = int(self.count)
         numbers = iter(range(count))
         step = count // STEPS
@@ -101,7 +101,7 @@ class OriginsSpider(Spider):
 
 
 def measure(store: str, count: int) -> bool:
-    """Crawl in this process; whether memory stayed flat."""
+    """Crawl in this process; return whether memory stayed flat."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "robots.sqlite")
         FileFetch.attempt = played  # type: ignore[method-assign]
@@ -114,7 +114,7 @@ def measure(store: str, count: int) -> bool:
                 "REP_STORE": store,
                 "REP_STORE_PATH": str(path),
                 "REP_MEMORY_OCTETS": 8 << 20,
-                "REP_QUICK_RETRY_SECONDS": [],  # pauses, which hold no memory
+                "REP_QUICK_RETRY_SECONDS": [],  # pauses, which take no memory
             }
         )
         print(f"\nREP_STORE = {store!r}")

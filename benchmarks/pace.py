@@ -1,10 +1,10 @@
-"""Pace and the queue against Scrapy's own, with the targets that they were built for.
+"""Pace and the queue, compared with Scrapy's own queue and with their targets.
 
     python benchmarks/pace.py [slow] [delays] [equal] [fair] [cost]
 
-A site of many hosts (127.0.0.1 and its neighbours, one port) runs in a process of its own and notes
-when it is asked for what; each crawl is another process. Prints a table with the targets met or
-missed. All crawls have CONCURRENT_REQUESTS = 16.
+A site of many hosts (127.0.0.1 and its neighbours, one port) runs in its own process and records
+its requests with their times. Each crawl is another process. The script prints a table with the
+targets that were met or missed. All crawls have CONCURRENT_REQUESTS = 16.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ COST_ROUNDS = 5
 
 @dataclass(frozen=True)
 class Web:
-    """Hosts by number: how long each robots.txt takes, and which Crawl-delay it names."""
+    """Hosts by number: the time for each robots.txt, and its Crawl-delay."""
 
     hosts: int
     pages: int
@@ -65,7 +65,7 @@ class Web:
 
 
 async def serve(web: Web) -> None:
-    """Answer until standard input ends; then write down what was asked for, and when."""
+    """Answer until standard input ends; then write all requests with their times."""
     seen: list[tuple[str, str, float]] = []
     numbers = {web.host(number): number for number in range(web.hosts)}
 
@@ -136,13 +136,13 @@ def crawl(side: str, web: Web, port: int, settings: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the site saw, with times from its first request on, and how long the crawl took."""
+    """The requests to the site, with times since the first, and the duration of the crawl."""
 
     requests: list[tuple[str, str, float]]
     seconds: float
 
     def pages(self, hosts: set[str] | None = None, until: float = float("inf")) -> list[float]:
-        """When pages were asked for: those of some hosts, up to a time."""
+        """Times of requests for pages of some hosts, up to a time."""
         return [
             at
             for host, path, at in self.requests
@@ -150,13 +150,13 @@ class Seen:
         ]
 
     def asked(self, web: Web) -> Iterator[tuple[int, float]]:
-        """When the robots.txt of each host was asked for first; at once if it never was."""
+        """Time of the first request for the robots.txt of each host; 0 without a request."""
         at = {host: at for host, path, at in reversed(self.requests) if path == ROBOTS_TXT}
         for number in range(web.hosts):
             yield number, at.get(web.host(number), 0.0)
 
     def gaps(self) -> Iterator[tuple[str, float]]:
-        """The time between two requests to a host, each."""
+        """All times between two requests to a host."""
         last: dict[str, float] = {}
         for host, _, at in self.requests:
             if host in last:
@@ -164,7 +164,7 @@ class Seen:
             last[host] = at
 
     def longest_wait(self) -> int:
-        """The most pages from one of a host to its next."""
+        """The largest number of pages between two pages of a host."""
         last: dict[str, int] = {}
         longest = 0
         pages = [host for host, path, _ in self.requests if path != ROBOTS_TXT]
@@ -175,7 +175,7 @@ class Seen:
 
 
 def measure(side: str, web: Web, **settings: Any) -> Seen:
-    """One crawl."""
+    """Run one crawl."""
     job = json.dumps(
         {
             "hosts": web.hosts,
@@ -218,9 +218,9 @@ def report(what: str, value: str, target: str = "", *, is_met: bool | None = Non
 
 
 def slow() -> None:
-    """200 origins of which 20 have a slow robots.txt: when the others are done.
+    """200 origins, 20 with a slow robots.txt: measure when the others are done.
 
-    The best of rounds in which each case has its turn: other work on the machine comes and goes.
+    Takes the best of several rounds, because other work on the machine comes and goes.
     """
     slow_ones = range(0, 200, 10)
     webs = {
@@ -257,7 +257,7 @@ def delays() -> None:
     for side in ("scrapy-rep", "with Scrapy's queue"):
         seen = measure(side, mixed, CLOSESPIDER_TIMEOUT=RUN_SECONDS + 1)
         got = len(seen.pages(until=RUN_SECONDS))
-        # What the delays allow: robots.txt counts as a request, so the first page comes after it.
+        # The pages that the delays allow: robots.txt is a request, so the first page comes after it.
         ceiling = sum(int((RUN_SECONDS - at) / mixed.delays[n]) for n, at in seen.asked(mixed))
         shortest = {0.5: 99.0, 10.0: 99.0}
         numbers = {mixed.host(number): number for number in range(150)}
@@ -279,7 +279,7 @@ def delays() -> None:
 
 
 def equal() -> None:
-    """The same delay for all, or none: our queue against Scrapy's."""
+    """The same delay for all, or no delay: compare our queue with Scrapy's."""
     same = Web(150, 20, delays=dict.fromkeys(range(150), 0.5))
     plain = Web(150, 20)
     one = Web(1, 1500)
@@ -298,7 +298,7 @@ def equal() -> None:
 
 
 def fair() -> None:
-    """100 hosts whose pages are all queued at once: how many pages a host waits for its next."""
+    """100 hosts with all pages queued at once: count the pages between two pages of a host."""
     for page_seconds in (0.0, 0.1):
         for name, loop in LOOPS.items():
             web = Web(100, 20, page_seconds=page_seconds)
@@ -332,7 +332,7 @@ def made(kind: Any) -> Any:
 
 
 def timed(work: Callable[[], None], count: int) -> float:
-    """Microseconds of CPU time of each of so many."""
+    """Microseconds of CPU time for each operation."""
     gc.collect()
     gc.disable()  # as timeit does
     began = time.process_time()
@@ -343,7 +343,7 @@ def timed(work: Callable[[], None], count: int) -> float:
 
 
 def steady(kind: Any, origins: int, count: int = 20_000) -> float:
-    """Push one and pop one, with so many origins in the queue."""
+    """Push and pop one request, with this number of origins in the queue."""
     queue = made(kind)
     for number in range(2 * origins):
         queue.push(Request(f"http://h{number % origins}.example/{number}"))
@@ -358,7 +358,7 @@ def steady(kind: Any, origins: int, count: int = 20_000) -> float:
 
 
 def through(kind: Any, origins: int, count: int) -> float:
-    """Push so many, then pop them."""
+    """Push this number of requests, then pop them."""
     queue = made(kind)
     requests = [Request(f"http://h{n % origins}.example/{n}") for n in range(count)]
 
@@ -372,7 +372,7 @@ def through(kind: Any, origins: int, count: int) -> float:
 
 
 def cost() -> None:
-    """Push and pop, without downloads: minima of rounds in which all take turns."""
+    """Measure push and pop without downloads: minima of rounds that alternate."""
     from scrapy.pqueues import DownloaderAwarePriorityQueue as Scrapys
 
     from scrapy_rep import RepPriorityQueue as Ours

@@ -1,23 +1,23 @@
-"""What reading the rules of pages costs, beside decoding and parsing the same pages.
+"""The time to read the rules of pages, compared with decoding and parsing the same pages.
 
 Run ``python benchmarks/pages.py [--rounds 7]``. The pages are the HTML among the shared corpus'
 answers (from ``../shared/corpus`` or ``$REP_SHARED/corpus``), median about 24 kB: error pages and
-home pages of real sites. CPU time: for each page the
-least of the rounds, in which the readings take turns, each right after a parse of its own, since in
-a crawl the tree is warm too; then the sum over the pages.
+home pages of real sites. CPU time: the least of the rounds for each page, then the sum over all
+pages. The readings alternate within a round. Each comes right after its own parse, because the tree
+is also warm in a crawl.
 
-*decode + parse* is what `response.selector` costs, which a callback that looks at the page pays
-anyway; everything else is read from the selector that is there:
+*decode + parse* is the cost of `response.selector`, which a callback that reads the page pays
+anyway. The other columns read from that selector:
 
 * *elements*: `page_rules`, with one field;
-* *all page rules*: that, and which links `rel` withholds;
-* *usage*: `usage_of`, with a robots.txt that says something, on top of the page rules;
+* *all page rules*: that, and the links that `rel` forbids;
+* *usage*: `usage_of` with a robots.txt that has preferences, in addition to the page rules;
 * *hrefs*: ``response.css("a::attr(href)").getall()``, for comparison.
 
-*fields alone* is `page_rules` of a response that is no page, with two lines of X-Robots-Tag.
+*fields alone* is `page_rules` of a response that is not a page, with two lines of X-Robots-Tag.
 
-A site sends the same fields with each page, and what they say is kept. *all, new fields* and
-*fields alone, new* are the same with fields that no page had before.
+A site sends the same fields with each page, and their meaning is kept. *all, new fields* and
+*fields alone, new* use fields that no page had before.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def bodies() -> Iterator[bytes]:
 
 
 def fields_of(kind: str, *, are_new: bool = False) -> dict[str, str | list[str]]:
-    """The fields of a response; its X-Robots-Tag, of the same length, is another each time."""
+    """The fields of a response; its X-Robots-Tag differs each time, with the same length."""
     lines = FIELDS["X-Robots-Tag"]
     if are_new:
         lines = [lines[0], lines[1].replace("20", f"{next(_numbers)}")]
@@ -103,7 +103,7 @@ def main() -> None:
         "hrefs": lambda page: page.css("a::attr(href)").getall(),
     }
     least = {name: [float("inf")] * len(pages) for name in ("decode + parse", *works)}
-    gc.disable()  # or each reading pays for the trees of others
+    gc.disable()  # otherwise each reading pays for the trees of others
     for _ in range(rounds):
         for at, body in enumerate(pages):
             for name, work in works.items():
@@ -127,7 +127,7 @@ def main() -> None:
 
 
 def _fields_alone(*, are_new: bool = False) -> float:
-    """Microseconds for the fields of a response that is no page."""
+    """Microseconds for the fields of a response that is not a page."""
     headers = (fields_of("image/png", are_new=are_new) for _ in range(TIMES))
     made = [Response(URL, headers=one) for one in headers]
     return cpu(lambda: [page_rules(one, TOKENS) for one in made]) / TIMES * 1e6

@@ -1,10 +1,10 @@
-"""CPU time per page of a crawl that parses its pages, with ours and with Scrapy's own middleware.
+"""CPU time per page of a crawl that parses its pages, with scrapy-rep and with Scrapy's own.
 
     python benchmarks/parsed.py [--runs 7]
 
-60 hosts on loopback, 15 pages of 60 kB with 150 links each; the spider runs a LinkExtractor over
-every page. The site is a process of its own, and its CPU is not counted. Each crawl is a fresh
-process, and the sides take turns. The ratio of a round is ours to Scrapy's own.
+60 hosts on loopback have 15 pages each, of 60 kB with 150 links. The spider runs a LinkExtractor on
+every page. The site runs in its own process, and its CPU is not counted. Each crawl is a new
+process, and the sides alternate. The ratio of a round is scrapy-rep to Scrapy's own.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _answer(body: str, kind: str) -> bytes:
 
 
 def serve(told: Any) -> None:
-    """Serve all hosts on one port, which is told; until the process is ended."""
+    """Serve all hosts on one port until the process is ended; print the port."""
     page, file = _answer(_page(), "text/html; charset=utf-8"), _answer(ROBOTS_TXT, "text/plain")
 
     async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -86,7 +86,7 @@ class ParsedSpider(Spider):
                 yield Request(f"{home}/{number}")
 
     def parse(self, response: TextResponse) -> Iterator[Any]:  # type: ignore[override]
-        """How many links a page has."""
+        """Count the links of a page."""
         yield {"links": len(self.extractor.extract_links(response))}
 
 
@@ -96,7 +96,7 @@ def _cpu_seconds() -> float:
 
 
 def crawl(side: str, port: int) -> None:
-    """One crawl; prints what it took as JSON."""
+    """Run one crawl, and print its cost as JSON."""
     process = CrawlerProcess(
         {
             "ROBOTSTXT_OBEY": True,
@@ -121,7 +121,7 @@ def crawl(side: str, port: int) -> None:
 
 
 def main() -> None:
-    """Let the sides take turns, and print the figures."""
+    """Run the sides in turn, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--crawl", nargs=2, help=argparse.SUPPRESS)

@@ -1,31 +1,32 @@
-"""Ours and every other robots.txt parser that can be imported, over real files, in one process.
+"""The parser of scrapy-rep and each other robots.txt parser that can be imported, on real files.
 
 Run ``python benchmarks/parsers.py``; it installs nothing; with ``--readme`` it writes the README's
-table. What is measured:
+table. The columns are:
 
-* *parse*: from the octets to a policy. Ours is lazy, so that this says little of it;
-* *parse + first*: that, and the verdict on one URL for one crawler;
-* *everything*: that, and how fast the site wants to be visited: all that the first request of a
-  crawl asks. Ours tells Crawl-delay, Request-rate and Visit-time; of the others Crawl-delay is
-  asked, where they know it;
-* *with sitemaps*: that, and the Sitemap lines, where they know them;
-* *warm*: one more verdict of a policy that has given one: what a request costs early in a crawl,
-  when most rules decide for the first time. Over all files, over those whose rule sets are of
-  median size, and over the 50 largest rule sets, with URLs that come near to rules; and over all
-  files with URLs as a crawl has them: few escapes, and at most one in ten disallowed;
-* *hot*: the same once each of those rules has decided before, as late in a crawl;
-* *kept*: bytes that stay allocated per file after parse + first, as tracemalloc counts them, the
-  octets of the file included where a policy keeps them. Rust's memory is none of Python's: "-".
+* *parse*: from the octets to a policy. Our parser is lazy, so this column says little about it;
+* *parse + first*: the same and the verdict on one URL for one crawler;
+* *everything*: the same and the pace of the site, which is the work for the first request of a
+  crawl. Our parser reads Crawl-delay, Request-rate and Visit-time. The others read Crawl-delay, if
+  they know it;
+* *with sitemaps*: the same and the Sitemap lines, if the parser knows them;
+* *warm*: one more verdict of a policy after its first one: the work for a request early in a crawl,
+  when most rules decide for the first time. It is measured on all files, on files with rule sets of
+  median size, and on the 50 largest rule sets, with URLs close to rules; and on all files with URLs
+  as in a crawl: few escapes, and at most one in ten disallowed;
+* *hot*: the same after each of those rules has decided before, as late in a crawl;
+* *kept*: bytes that stay allocated per file after parse + first, as tracemalloc counts them,
+  including the octets of the file if a policy keeps them. "-" for Rust, because Python does not see
+  its memory.
 
-Ours is asked as the Scrapy side asks it: `parse(body)`, then ``verdict(token, absolute_url)``.
-The others take text; decoding counts, as it does in Scrapy (the line "decode" says how much).
-fastrobots takes paths and answers wrongly when given URLs, so it is fed through its own `url_path`.
-The line "floor" splits a file and partitions its lines, no more.
+Our parser is called as the middleware calls it: `parse(body)`, then
+``verdict(token, absolute_url)``. The other parsers take text, so decoding counts, as in Scrapy (the
+line "decode" shows its part). fastrobots takes paths and gives wrong answers for URLs, so it gets
+its input through its own `url_path`. The line "floor" only splits a file and partitions its lines.
 
-The parsers take turns, round after round. What a file costs is CPU time, for each file the least
-of the rounds; shown are mean and median of the files, since a tenth of them takes nearly half of
-the time. Verdicts are the median of the rounds. A ratio is theirs over ours: above 1, ours is
-faster or smaller. Garbage collection is off, as in `timeit`.
+The parsers alternate, round after round. The time for a file is CPU time, and the least of the
+rounds for each file. The tables show mean and median of the files, because a tenth of them takes
+nearly half of the time. Verdicts are the median of the rounds. A ratio is the other parser divided
+by ours: above 1, ours is faster or smaller. Garbage collection is off, as in `timeit`.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ sys.path.insert(0, str(ROOT))
 from scrapy_rep.protocol import document  # noqa: E402
 from scrapy_rep.protocol.paths import before_path_of  # noqa: E402
 
-AGENT = "ZyxwvBot"  # a crawler that no file names: it obeys the group for everyone, as most do
+AGENT = "ZyxwvBot"  # a crawler that no file names: it obeys the group for `*`, as most crawlers do
 WORDS = ["about", "blog", "en", "news", "products", "shoes", "item", "2024", "images", "article"]
 LARGEST = 50
 MEDIAN_FILES = 500
@@ -83,10 +84,10 @@ class Parser:
 
     Attributes:
         name: as the tables show it.
-        parse: a policy from octets.
-        ask: ask a policy for a verdict on each URL, in a bare loop, since it is timed.
-        pace: ask a policy how fast the site wants to be visited.
-        sitemaps: ask a policy for the Sitemap lines.
+        parse: makes a policy from octets.
+        ask: gets the verdict on each URL from a policy, in a bare loop, because it is timed.
+        pace: gets the delay of the site from a policy.
+        sitemaps: gets the Sitemap lines from a policy.
         is_traced: whether tracemalloc sees its memory.
     """
 
@@ -99,7 +100,7 @@ class Parser:
 
 
 def text_of(body: bytes) -> str:
-    """As Scrapy decodes a robots.txt."""
+    """Decode a robots.txt as Scrapy does."""
     return body.decode("utf-8-sig", "ignore")
 
 
@@ -214,7 +215,7 @@ OTHERS = (protego, standard_library, robotspy, rerp, fastrobots)
 
 @dataclass
 class Figures:
-    """What was measured of one parser; seconds, but for `kept`.
+    """The measurements of one parser, in seconds except `kept`.
 
     Attributes:
         files: by column, the least of all rounds for each file.
@@ -240,7 +241,7 @@ def _objects(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def crawl_like(body: bytes, near_rules: Urls) -> Urls:
-    """URLs as a crawl asks them: 27 pages, and up to 3 of those that rules forbid."""
+    """URLs as in a crawl: 27 pages, and up to 3 that rules forbid."""
     robots_txt = document.parse(body)
     draw = random.Random(len(body))
     base = before_path_of(near_rules[0]) or "https://example.com/"
@@ -273,7 +274,7 @@ def real_files() -> list[RealFile]:
 
 
 def parsers(names: Sequence[str]) -> list[Parser]:
-    """Ours, and the named others (all, if none is named) that can be imported."""
+    """Our parser, and the named others that can be imported (all without names)."""
     found = [ours()]
     for other in OTHERS:
         with suppress(ImportError):
@@ -309,7 +310,7 @@ COLUMNS: dict[str, Callable[[Parser, bytes, str], object]] = {
     "everything": lambda parser, body, url: parser.pace(asked(parser, body, url)),
     "with sitemaps": with_sitemaps,
 }
-"""What is asked of each file."""
+"""The work for each file."""
 
 
 def measure_files(parser: Parser, files: Sequence[RealFile], figures: Figures) -> None:
@@ -344,8 +345,8 @@ def measure_warm(
 
 
 def measure_kept(parser: Parser, files: Sequence[RealFile]) -> float:
-    """Bytes per file; the source is made anew, so that keeping it counts."""
-    asked(parser, files[0].body, files[0].urls[0])  # what is made once is not the files'
+    """Bytes per file; the source is copied, so that a kept source counts."""
+    asked(parser, files[0].body, files[0].urls[0])  # allocates once for all files
     gc.collect()
     tracemalloc.start()
     kept = [asked(parser, bytes(bytearray(file.body)), file.urls[0]) for file in files]
@@ -412,7 +413,7 @@ def write_readme(
     files: Sequence[RealFile],
     warm_files: dict[str, list[tuple[bytes, Urls]]],
 ) -> None:
-    """Put the figures where the README shows them."""
+    """Write the figures into the README."""
     own = measured[OURS]
     head = ["", "a file and its first verdict", "(median file)", "with sitemaps"]
     named = {"crawl": "a later verdict", "all": "near a rule", "largest": f"the {LARGEST} largest"}
@@ -493,10 +494,10 @@ def report(
 
 
 def targets(measured: dict[str, Figures]) -> None:
-    """What we set out to reach, as ratios in this run.
+    """Print our targets and their ratios in this run.
 
-    What a first request asks is what counts. That parse and first verdict alone take a sixth of
-    Protego's time was hoped for before there was any figure; no run has shown more than 3.7.
+    The main target is the work for a first request. Before the first measurement, we hoped that
+    parse and first verdict would take a sixth of Protego's time. No run has shown more than 3.7.
     """
     own, theirs = measured[OURS], measured[PROTEGO]
     rows = [["target", "at least", "measured", ""]]

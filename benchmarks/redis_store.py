@@ -1,11 +1,11 @@
-"""What the store in Redis costs, with a Redis server of its own on loopback.
+"""The cost of Redis as a store, with its own Redis server on loopback.
 
     python benchmarks/redis_store.py [--origins 5000] [--rounds 3]
 
-For each number of calls at a time, every origin is claimed, committed and claimed again, by one
-process with nothing in front of Redis. The columns: CPU of this process per call; time in the
-server per script; and, at the end, what Redis keeps for an entry with a file of 800 random octets,
-and for a 404. Rounds take turns; figures are minima.
+For each number of calls at a time, one process claims, commits and claims every origin again,
+without a copy in front of Redis. The columns are the CPU time of this process per call, and the
+time in Redis per script. At the end, the script prints the memory of an entry with a file of 800
+random octets, and of a 404. Rounds alternate, and figures are minima.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WANTED = {"seconds": 15.0, "fresh_seconds": 0.0}
 
 
 def entry_of(number: int, octets: int) -> Entry:
-    """A file, or a 404 if it has none."""
+    """An entry with this file, or of a 404 without one."""
     now, origin = time.time(), Origin("https", f"host-{number}.example", 443)
     copy = Copy(
         200 if octets else 404,
@@ -50,7 +50,7 @@ def entry_of(number: int, octets: int) -> Entry:
 async def each(
     work: Callable[[Entry], Awaitable[Any]], entries: list[Entry], at_a_time: int
 ) -> float:
-    """CPU microseconds per call, so many at a time."""
+    """CPU microseconds per call, with this number of calls at a time."""
     began = time.process_time()
     left = iter(entries)
 
@@ -63,7 +63,7 @@ async def each(
 
 
 async def one_round(server: RedisServer, count: int, at_a_time: int) -> tuple[float, float]:
-    """CPU per call here, and time per script there."""
+    """CPU per call in this process, and time per script in Redis."""
     server.flush()
     store = RedisStore(Link(server.url), None, 30 * 86_400.0)
     entries = [entry_of(number, 800) for number in range(count)]
@@ -83,7 +83,7 @@ async def one_round(server: RedisServer, count: int, at_a_time: int) -> tuple[fl
 
 
 async def memory(server: RedisServer, octets: int) -> int:
-    """What Redis keeps for one entry."""
+    """The memory of Redis for one entry."""
     store = RedisStore(Link(server.url), None, 30 * 86_400.0)
     entry = entry_of(1, octets)
     await asyncio.wrap_future(store.commit(entry, None))
@@ -93,7 +93,7 @@ async def memory(server: RedisServer, octets: int) -> int:
 
 
 def main() -> None:
-    """See the module."""
+    """Measure and print."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--origins", type=int, default=5000)
     parser.add_argument("--rounds", type=int, default=3)

@@ -1,17 +1,17 @@
-"""Sitemaps: what the worst cost a crawl, in memory and time; and usual ones, beside Scrapy's.
+"""Sitemaps: memory and time of a crawl with the worst ones, and usual ones compared with Scrapy's.
 
 Run ``python benchmarks/sitemaps.py [hostile] [reading]``.
 
-*reading*: 20,000 entries of several kinds, read by us and by Scrapy in turns: CPU microseconds per
+*reading*: scrapy-rep and Scrapy read 20,000 entries of several kinds in turn: CPU microseconds per
 entry, the least of some rounds, for the entries alone and with the requests that a spider makes.
 
-*hostile*: per sitemap, served from loopback to a crawl of its own:
+*hostile*: each sitemap is served on loopback to its own crawl:
 
-* *MiB*: the peak of the crawl's memory, over that of a crawl with an empty sitemap;
-* *s*: how long the crawl took;
-* *came*: what of it was counted under ``rep/sitemap/``.
+* *MiB*: the peak of the crawl's memory, above that of a crawl with an empty sitemap;
+* *s*: the duration of the crawl;
+* *came*: the stats of the sitemap under ``rep/sitemap/``.
 
-The figures of docs/spiders.md are these.
+The figures in docs/spiders.md come from this script.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ QUEUE = "tests.crawls.sitemap_spider:QueueSpider"
 
 
 def sitemaps(site: Site) -> dict[str, tuple[Answer, str]]:
-    """Each by name, with the spider that reads it."""
+    """All sitemaps by name, with their spiders."""
     pages = (site.url(f"/a/page/with/a/longer/name/{number}") for number in range(50_000))
     encoded = Answer(body="<urlset>", content_encoding="gzip", bomb_octets=BOMB_OCTETS)
     return {
@@ -88,7 +88,7 @@ KINDS = {
 
 
 def usual(kind: str) -> bytes:
-    """A sitemap of many entries of a kind."""
+    """A sitemap with many entries of one kind."""
     spaces = 'xmlns:image="image" xmlns:xhtml="xhtml"'
     entries = (
         "<url>\n"
@@ -122,7 +122,7 @@ def reading() -> None:
     from scrapy_rep.sitemaps.reader import Sitemap
 
     async def at_once(seconds: float) -> None:
-        """No turn of others: there are none."""
+        """Run without turns for others, because there are no others."""
 
     vars(spiders)["sleep"] = at_once
     settings = {"ADDONS": {"scrapy_rep.Addon": 500}, "ROBOTSTXT_OBEY": True, "REP_STORE": "memory"}

@@ -1,11 +1,11 @@
-"""What a store costs a crawl: the look, the claim and the commit of each origin that is new to it.
+"""The cost of a store for a crawl: look, claim and commit of each new origin.
 
     python benchmarks/stores.py [--origins 3000] [--rounds 5]
 
-One origin after the other, in an event loop that has nothing else to do: in a busy one, the thread
-of the SQLite store waits for the interpreter besides. The table holds the medians of rounds: CPU
-time of the process for an origin, the time until its answers are there, and for how long the
-longest call held the event loop up.
+One origin comes after another, in an event loop without other work. In a busy event loop, the
+thread of the SQLite store also waits for the interpreter. The table contains the medians of rounds:
+CPU time of the process for an origin, the time until its answers are available, and the time for
+which the longest call blocked the event loop.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SIDES = ("memory", "SQLite")
 
 
 def entry(origin: Key) -> Entry:
-    """What is kept of an origin."""
+    """The entry of an origin."""
     now = time.time()
     copy = Copy(
         event=200,
@@ -52,12 +52,12 @@ def entry(origin: Key) -> Entry:
 
 
 async def result_of(future: Future[Value]) -> Value:
-    """The result of a future, at once if it is there."""
+    """The result of a future, at once if it is done."""
     return future.result() if future.done() else await asyncio.wrap_future(future)
 
 
 class Longest:
-    """The longest of some calls, in seconds."""
+    """The duration of the longest call, in seconds."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -72,7 +72,7 @@ class Longest:
 
 
 async def serve(store: Store, count: int) -> tuple[float, float, float]:
-    """CPU and time for each of so many origins, and the longest call, in seconds."""
+    """CPU time and wall time per origin, and the longest call, in seconds."""
     longest = Longest()
     cpu, began = time.process_time(), time.perf_counter()
     for number in range(count):
@@ -87,7 +87,7 @@ async def serve(store: Store, count: int) -> tuple[float, float, float]:
 
 
 def measure(side: str, count: int) -> tuple[float, float, float]:
-    """One round of a side."""
+    """Run one round of one side."""
     with tempfile.TemporaryDirectory() as folder:
         store: Store
         if side == "memory":

@@ -1,13 +1,13 @@
-"""What surveying costs: facts against parsing, processes against one, and memory.
+"""The cost of surveys: facts compared with parsing, two processes compared with one, and memory.
 
 ::
 
     python benchmarks/survey.py CORPUS.JSONL.GZ            # CPU, against parse + first verdict
-    python benchmarks/survey.py CORPUS.JSONL.GZ --many 20  # so many times, on 1 and 2 processes
+    python benchmarks/survey.py CORPUS.JSONL.GZ --many 20  # 20 times, on 1 and 2 processes
     python benchmarks/survey.py CORPUS.JSONL.GZ --profile
 
-The corpus holds an object a line, with `host` and `body_b64`. CPU is the least of three interleaved
-runs, so that what else the machine does plays little part.
+Each line of the corpus is an object with `host` and `body_b64`. CPU time is the least of three
+interleaved runs, so that other work on the machine has little effect.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _single(bodies: list[bytes], *, is_lint: bool) -> None:
 
 
 def _repeated(lines: list[bytes], many: int, jobs: int, *, is_lint: bool) -> None:
-    """The corpus many times, each time with other hosts and another line in each body."""
+    """Repeat the corpus, each time with other hosts and another line in each body."""
 
     def tasks() -> Iterator[Task]:
         for number in range(many):

@@ -1,12 +1,13 @@
-"""What a request costs in the middleware once the policy of its origin is in memory.
+"""The time of a request in the middleware if the policy of its origin is in memory.
 
     python benchmarks/warm.py [--rounds 15] [--requests 5000]
 
-`process_request` of this project's middleware and of Scrapy's own (with Protego, its default) take
-turns in one process, over fresh requests to one origin, and to a thousand origins. Figures are
-minima of CPU time per request; ratios count, since times are the machine's. Nothing is downloaded.
+`process_request` of scrapy-rep's middleware and of Scrapy's own (with Protego, its default)
+alternate in one process, with new requests to one origin, and to a thousand origins. Figures are
+minima of CPU time per request. Compare ratios, because times depend on the machine. Nothing is
+downloaded.
 
-The robots.txt is a usual one: 14 rules, no Crawl-delay. With `--delay` it asks for one, which
+The robots.txt is a usual one: 14 rules, no Crawl-delay. With `--delay` it has a Crawl-delay, which
 Scrapy's own middleware ignores.
 """
 
@@ -58,7 +59,7 @@ def hosts(count: int) -> list[str]:
 
 
 def requests(names: Sequence[str], count: int) -> list[Request]:
-    """Fresh requests, allowed all, as a middleware of the default User-Agent leaves them."""
+    """New allowed requests with the default User-Agent."""
     return [
         Request(
             f"https://{names[number % len(names)]}/articles/{number}/a-title-of-some-words?page=2",
@@ -77,7 +78,7 @@ def _crawler() -> Any:
 
 
 def scrapys(names: Sequence[str], octets: bytes) -> Process:
-    """Scrapy's own middleware, which has read the robots.txt of all hosts."""
+    """Scrapy's own middleware, after it has read the robots.txt of all hosts."""
     crawler = _crawler()
     middleware = RobotsTxtMiddleware(crawler)
     for name in names:
@@ -87,7 +88,7 @@ def scrapys(names: Sequence[str], octets: bytes) -> Process:
 
 
 def ours(names: Sequence[str], octets: bytes) -> Process:
-    """This project's, with as much."""
+    """Our middleware, after it has read the same files."""
     crawler = _crawler()
     middleware = RepMiddleware(crawler)
     middleware._spider_opened()  # noqa: SLF001 - here and below: as a crawl does it
@@ -138,7 +139,7 @@ def main() -> None:
         names = hosts(count)
         sides = {"theirs": scrapys(names, octets), "ours": ours(names, octets)}
         best = dict.fromkeys(sides, float("inf"))
-        for _ in range(options.rounds + 1):  # the first warms both up
+        for _ in range(options.rounds + 1):  # the first round warms both up
             for side, process in sides.items():
                 made = requests(names, options.requests)
                 best[side] = min(best[side], microseconds(process, made))
