@@ -257,7 +257,7 @@ def delays() -> None:
     for side in ("scrapy-rep", "with Scrapy's queue"):
         seen = measure(side, mixed, CLOSESPIDER_TIMEOUT=RUN_SECONDS + 1)
         got = len(seen.pages(until=RUN_SECONDS))
-        # The pages that the delays allow: robots.txt is a request, so the first page comes after it.
+        # The pages that the delays allow: the robots.txt is a request, and comes first.
         ceiling = sum(int((RUN_SECONDS - at) / mixed.delays[n]) for n, at in seen.asked(mixed))
         shortest = {0.5: 99.0, 10.0: 99.0}
         numbers = {mixed.host(number): number for number in range(150)}
