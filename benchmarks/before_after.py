@@ -174,7 +174,7 @@ def main() -> None:
     if len(sys.argv) > 1:
         crawl(sys.argv[1], CASES[int(sys.argv[2])], sys.argv[3])
         return
-    print("| fact |", " | ".join(SIDES), "|")
+    print("| case |", " | ".join(SIDES), "|")
     print("| --- |", " | ".join("---:" for _ in SIDES), "|")
     for number, case in enumerate(CASES):
         print(f"| {case.fact} |", " | ".join(str(measure(side, number)) for side in SIDES), "|")

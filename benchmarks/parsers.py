@@ -415,7 +415,7 @@ def write_readme(
 ) -> None:
     """Write the figures into the README."""
     own = measured[OURS]
-    head = ["", "a file and its first verdict", "(median file)", "with sitemaps"]
+    head = ["", "a file, its first verdict and delay", "(median file)", "with sitemaps"]
     named = {"crawl": "a later verdict", "all": "near a rule", "largest": f"the {LARGEST} largest"}
     head += [*named.values(), "kept"]
     rows = [head, ["---"] * len(head)]
