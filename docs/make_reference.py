@@ -44,8 +44,8 @@ def pages() -> dict[str, str]:
 
 def _settings() -> Iterator[str]:
     yield "# Settings\n"
-    yield _MADE.format("settings") + "\n"
     yield _SETTINGS + "\n"
+    yield _MADE.format("settings") + "\n"
     yield "| setting | default | meaning |"
     yield "| --- | --- | --- |"
     for name, setting in SETTINGS.items():
@@ -54,8 +54,8 @@ def _settings() -> Iterator[str]:
 
 def _stats() -> Iterator[str]:
     yield "# Stats\n"
-    yield _MADE.format("stats") + "\n"
     yield _STATS + "\n"
+    yield _MADE.format("stats") + "\n"
     yield "| stat | meaning |"
     yield "| --- | --- |"
     for name, meaning in stats.MEANINGS.items():
