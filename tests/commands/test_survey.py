@@ -306,6 +306,6 @@ def test_sentences_fit_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path.write_text(json.dumps({"host": "a.example", "body": "User-agent: *\nDisallow: /\n"}))
     shown = rep("survey", path, is_terminal=True)
     assert shown.status == 0
-    assert "What everyone else may fetch" in shown.out
+    assert "The restriction of '*' by verdicts" in shown.out
     assert max(map(len, shown.out.splitlines())) <= 80
     assert max(map(len, rep("survey", path).out.splitlines())) > 80
