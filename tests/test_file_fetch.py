@@ -306,19 +306,6 @@ class TestLeases:
 
         in_a_crawl(work)
 
-    def test_many_that_begin_ask_once(self) -> None:
-        async def work(crawl: Crawl) -> None:
-            await crawl.keep(crawl.learnt(DOWN, age=10))
-            others = [Crawl(answer(503)) for _ in range(9)]
-            for one in others:
-                one.keeper._store = crawl.store
-            everyone = [crawl, *others]
-            found = await asyncio.gather(*(one.known() for one in everyone))
-            assert sum(len(one.asked) for one in everyone) == 1
-            assert {one.outage.count for one in found if one.outage} == {2}
-
-        in_a_crawl(work, answer(503))
-
 
 class TestPlaces:
     def test_one_is_lent_while_another_fetch_is_waited_for(self) -> None:
