@@ -17,7 +17,6 @@ import pytest
 from scrapy import Request, signals
 from scrapy.exceptions import (
     NotSupported,
-    StopDownload,
 )
 from scrapy.http import Response
 from scrapy.settings import Settings
@@ -27,9 +26,11 @@ from scrapy.utils.test import get_crawler
 from scrapy_rep.cache.base import Claim, Leased
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.fetch import context as context_module
+from scrapy_rep.fetch import sender as sender_module
 from scrapy_rep.fetch.context import FetchContext
 from scrapy_rep.fetch.file_fetch import FileFetch
 from scrapy_rep.fetch.keeper import LEASE_SECONDS, Claimed, Held
+from scrapy_rep.fetch.transfer import MARK
 from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.access.events import Failure, Meaning
 from scrapy_rep.protocol.access.exchange import learn
@@ -68,12 +69,11 @@ class Crawl:
         self.crawler = crawler = get_crawler(settings_dict={**usual, **settings})
         crawler.stats = MemoryStatsCollector(crawler)
         crawler.spider = SimpleNamespace(name="test")  # type: ignore[assignment]
-        self.slot = SimpleNamespace(closing=None)
         crawler.engine = SimpleNamespace(  # type: ignore[assignment]
             spider=crawler.spider,
             running=True,
             downloader=None,
-            _slot=self.slot,
+            _slot=SimpleNamespace(closing=None),
             download_async=self._download,
         )
         self.settings = RepSettings.of(crawler.settings)
@@ -84,14 +84,13 @@ class Crawl:
         self.store: Any = self.keeper._store
         self.given = [*given] or [answer(**HOLDS)]
         self.asked: list[Request] = []
-        self.is_awaited = True
         self.go_on = asyncio.Event()
         self.go_on.set()
 
     async def _download(self, request: Request) -> Response:
         self.asked.append(request)
         request.headers.setdefault("User-Agent", self.crawler.settings["USER_AGENT"])  # Scrapy's
-        self.send(signals.request_reached_downloader, request=request)
+        self.crawler.signals.send_catch_log(signals.request_reached_downloader, request=request)
         await self.go_on.wait()
         given = self.given.pop(0) if len(self.given) > 1 else self.given[0]
         if isinstance(given, BaseException):
@@ -99,10 +98,6 @@ class Crawl:
         response: Response = given.copy() if isinstance(given, Response) else given(request)
         response.request = response.request or request
         return response
-
-    def send(self, signal: object, **values: Any) -> Any:
-        """Send a signal; what its last handler gives."""
-        return self.crawler.signals.send_catch_log(signal, dont_log=StopDownload, **values)[-1][1]
 
     @property
     def uris(self) -> list[str]:
@@ -115,12 +110,7 @@ class Crawl:
     def key(self, origin: Origin = ORIGIN) -> Key:
         return self.context.asker.key(origin)
 
-    def close(self) -> None:
-        """The crawl is to end."""
-        self.slot.closing = object()
-
     def fetch(self, origin: Origin = ORIGIN, **named: Any) -> FileFetch:
-        named.setdefault("is_awaited", lambda: self.is_awaited)
         return FileFetch(self.context, origin, self.settings.rules, **named)
 
     async def known(self, origin: Origin = ORIGIN, **named: Any) -> Knowledge:
@@ -226,6 +216,21 @@ class TestStore:
             assert (found.meaning is Meaning.ALLOW) is is_answering
 
         in_a_crawl(work, REP_POLICY="google")
+
+    def test_what_is_being_stored_when_the_crawl_closes_is_stored(self) -> None:
+        async def work(crawl: Crawl) -> None:
+            whole = crawl.keeper.commit
+
+            async def slowly(entry: Entry, held: Held | None = None) -> bool:
+                crawl.crawler.engine._slot.closing = object()  # type: ignore[union-attr]
+                await asyncio.sleep(2 * context_module._LOOK_SECONDS)
+                return await whole(entry, held)
+
+            crawl.keeper.commit = slowly  # type: ignore[method-assign]
+            known = await crawl.known()
+            assert crawl.keeper.peek(crawl.key()) == known
+
+        in_a_crawl(work)
 
 
 class TestLeases:
@@ -477,3 +482,26 @@ class TestAnswers:
         forged: dict[str, Any] = {REMARK: "forged"}
         _, found = attempted(answer(**forged))
         assert REMARK not in found.headers
+
+
+@pytest.mark.parametrize(("limit", "is_given_up"), [(2, True), (3, False)])
+def test_one_that_comes_when_too_many_wait_for_their_turn_is_given_up(
+    limit: int, is_given_up: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sender_module, "_LINE_LIMIT", limit)
+
+    async def work(crawl: Crawl) -> None:
+        crawl.go_on.clear()
+        tasks = []
+        for number in range(3):
+            origin = Origin("https", f"{number}.example", 443)
+            tasks.append(asyncio.ensure_future(crawl.known(origin)))
+            await asyncio.sleep(0.01)
+            crawl.asked[-1].meta[MARK].turn_seconds = 1.0
+            crawl.context.sender._look()
+        await asyncio.sleep(0.01)
+        assert [task.done() for task in tasks] == [False, False, is_given_up]
+        crawl.go_on.set()
+        await asyncio.gather(*tasks)
+
+    in_a_crawl(work)

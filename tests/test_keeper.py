@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import threading
 import time
 from collections.abc import Callable, Coroutine
@@ -17,14 +16,13 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.test import get_crawler
 
-from scrapy_rep.cache.base import Claim, Found, Lease, StoreError
+from scrapy_rep.cache.base import Claim, Lease, StoreError, done
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.fetch import keeper
 from scrapy_rep.fetch.keeper import LEASE_SECONDS, Keeper
 from scrapy_rep.protocol.access.knowledge import Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.settings import RepSettings
-from tests import test_stores
 from tests.cache.samples import ORIGIN, OTHER, file_entry, usual_key
 from tests.cache.test_contract import PlainStore
 
@@ -40,7 +38,6 @@ class Directed(PlainStore):
         self.claim_count = 0
         self.renewals: Lease | Exception | None = Lease(KEY, "renewed", 0.0)
         self.commits: list[tuple[Origin, Lease | None]] = []
-        self.answer: Any = True
         self.is_closed = False
 
     def _check(self) -> None:
@@ -58,25 +55,18 @@ class Directed(PlainStore):
 
     def renew(self, lease: Lease, *, seconds: float) -> Future[Lease | None]:
         self._check()
-        return done_with(self.renewals)
+        if isinstance(self.renewals, Exception):
+            raise self.renewals
+        return done(self.renewals)
 
     def commit(self, entry: Entry, lease: Lease | None) -> Future[Any]:
         self._check()
         self.commits.append((entry.origin, lease))
         super().commit(entry, lease)
-        return done_with(self.answer)
+        return done(value=True)
 
     def close(self) -> None:
         self.is_closed = True
-
-
-def done_with(value: Any) -> Future[Any]:
-    future: Future[Any] = Future()
-    if isinstance(value, Exception):
-        future.set_exception(value)
-    else:
-        future.set_result(value)
-    return future
 
 
 class Crawl:
@@ -91,9 +81,8 @@ class Crawl:
         self.crawler = crawler = get_crawler()
         crawler.stats = MemoryStatsCollector(crawler)
         crawler.spider = SimpleNamespace(name="test")  # type: ignore[assignment]
-        self.slot = SimpleNamespace(closing=None)
         crawler.engine = SimpleNamespace(  # type: ignore[assignment]
-            spider=crawler.spider, _slot=self.slot
+            spider=crawler.spider, _slot=SimpleNamespace(closing=None)
         )
         self.keeper = Keeper(crawler, RepSettings.of(crawler.settings))
 
@@ -174,30 +163,6 @@ class TestTryingAgain:
             run(work)
         assert [record.levelname for record in caplog.records] == ["WARNING"] * 6
 
-    def test_one_at_a_time_and_none_once_the_crawl_closes(self, run: Run) -> None:
-        async def work(crawl: Crawl) -> None:
-            crawl.store.fails = True
-            crawl.keeper.peek(KEY)
-            crawl.now += 5
-            asked: Future[Claim] = Future()
-            crawl.store.claim = lambda *_, **__: asked  # type: ignore[method-assign]
-            for _ in range(3):
-                crawl.keeper.peek(KEY)
-                crawl.now += 20
-            assert len(crawl.keeper._tasks) == 1
-            asked.set_exception(StoreError("still out of order"))
-            await crawl.peek_at(crawl.now)
-            crawl.slot.closing = object()
-            crawl.now += 1000
-            crawl.keeper.peek(KEY)
-            assert crawl.keeper._tasks == set()
-            crawl.slot.closing = None
-            await crawl.keeper.close()
-            crawl.keeper.peek(KEY)
-            assert crawl.keeper._tasks == set()
-
-        run(work)
-
     def test_what_was_learnt_meanwhile_is_copied(
         self, run: Run, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -267,19 +232,6 @@ class TestOpening:
 
         run(work, opener)
 
-    def test_one_that_was_never_opened_is_not_closed(
-        self, run: Run, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        def opener() -> Directed:
-            raise StoreError("no folder")
-
-        async def work(crawl: Crawl) -> None:
-            caplog.clear()
-            await crawl.keeper.close()
-
-        run(work, opener)
-        assert caplog.records == []
-
     def test_one_that_opens_when_the_crawl_has_ended_is_closed(self, run: Run) -> None:
         opens = threading.Event()
         main = threading.main_thread()
@@ -322,24 +274,6 @@ class TestOpening:
 
 
 class TestLeases:
-    def test_of_a_claim(self, run: Run) -> None:
-        async def work(crawl: Crawl) -> None:
-            first = await crawl.keeper.claim(KEY, 0.0)
-            assert (first.known, first.wait_seconds) == (Knowledge(), None)
-            assert first.held is not None
-            assert first.held.store is crawl.store
-            assert first.held.ends_at == 1000 + LEASE_SECONDS
-            second = await crawl.keeper.claim(KEY, 0.0)
-            assert second.held is None
-            assert second.wait_seconds is not None
-            assert 10 < second.wait_seconds <= LEASE_SECONDS
-            entry = file_entry(KEY, at=time.time())
-            assert await crawl.keeper.commit(entry, first.held)
-            third = await crawl.keeper.claim(KEY, 0.0)
-            assert (third.known, third.held, third.wait_seconds) == (entry.known, None, None)
-
-        run(work)
-
     def test_one_whose_time_may_be_over_is_renewed_before_its_entry_is_kept(self, run: Run) -> None:
         async def work(crawl: Crawl) -> None:
             held = (await crawl.keeper.claim(KEY, 0.0)).held
@@ -376,17 +310,6 @@ class TestLeases:
 
         run(work)
 
-    @pytest.mark.parametrize(("answer", "is_kept"), [(True, True), (None, True), (False, False)])
-    def test_the_store_tells_whether_it_was_held(
-        self, answer: Any, is_kept: bool, run: Run
-    ) -> None:
-        async def work(crawl: Crawl) -> None:
-            held = (await crawl.keeper.claim(KEY, 0.0)).held
-            crawl.store.answer = answer
-            assert await crawl.keeper.commit(file_entry(KEY), held) is is_kept
-
-        run(work)
-
     def test_one_of_a_store_that_has_failed_since_counts_nowhere_else(self, run: Run) -> None:
         async def work(crawl: Crawl) -> None:
             held = (await crawl.keeper.claim(KEY, 0.0)).held
@@ -403,65 +326,8 @@ class TestLeases:
 
         run(work)
 
-    def test_a_release(self, run: Run) -> None:
-        async def work(crawl: Crawl) -> None:
-            held = (await crawl.keeper.claim(KEY, 0.0)).held
-            assert held is not None
-            await crawl.keeper.release(held)
-            assert crawl.store.leases == {}
-
-        run(work)
-
 
 class TestAnswers:
-    @pytest.mark.parametrize("comes", [True, False])
-    def test_those_that_come_later(
-        self, comes: bool, run: Run, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(keeper, "_ANSWER_SECONDS", 5.0 if comes else 0.05)
-
-        async def work(crawl: Crawl) -> None:
-            asked: Future[Claim] = Future()
-            found = Found(file_entry(KEY, at=time.time()))
-            crawl.store.claim = lambda *_, **__: asked  # type: ignore[method-assign]
-            claiming = asyncio.ensure_future(crawl.keeper.claim(KEY, 0.0))
-            await asyncio.sleep(0.01)
-            assert not claiming.done()
-            if comes:
-                asked.set_result(found)
-            claimed = await claiming
-            assert (claimed.held is None) is comes
-            assert crawl.is_from_memory() is not comes
-            assert claimed.known == (found.entry.known if comes else Knowledge())
-
-        run(work)
-
-    @pytest.mark.parametrize(
-        "kind",
-        [
-            test_stores.ClaimRaises,
-            test_stores.ClaimGivesNoFuture,
-            test_stores.ClaimGivesText,
-            test_stores.ClaimGivesNoEntry,
-            test_stores.ClaimGivesNoLease,
-            test_stores.ClaimGivesNoTime,
-            test_stores.ClaimInsists,
-            test_stores.PeekRaises,
-            test_stores.PeekGivesText,
-        ],
-    )
-    def test_those_of_no_use_are_failures(self, kind: type[PlainStore], run: Run) -> None:
-        async def work(crawl: Crawl) -> None:
-            assert crawl.keeper.peek(KEY) == Knowledge()
-            claimed = await crawl.keeper.claim(KEY, math.inf)
-            assert claimed.known == Knowledge()
-            assert claimed.held is not None
-            assert claimed.held.store is crawl.keeper._memory
-            assert crawl.is_from_memory()
-            assert crawl.counted("failed") == 1
-
-        run(work, kind)
-
     def test_those_for_another_crawler_are_not_used(
         self, run: Run, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -476,15 +342,3 @@ class TestAnswers:
         run(work)
         (record,) = caplog.records
         assert "Directed returns entries under plain origins" in record.getMessage()
-
-    def test_the_failures_of_a_store_that_was_left_change_nothing(self, run: Run) -> None:
-        async def work(crawl: Crawl) -> None:
-            held = (await crawl.keeper.claim(KEY, 0.0)).held
-            assert held is not None
-            crawl.store.fails = True
-            await crawl.keeper.commit(file_entry(KEY, at=time.time()))
-            await crawl.keeper._renew(held)
-            assert crawl.counted("failed") == 1
-            assert crawl.keeper.peek(KEY).copy is not None, "memory is as it was"
-
-        run(work)
