@@ -150,6 +150,16 @@ class TestRefreshing:
 
         in_a_crawl(work, {"REP_RETRY_FIRST_SECONDS": 7.0})
 
+    @pytest.mark.parametrize("error", [NotNeededError("closing"), KeyError("unthought-of")])
+    def test_a_refresh_that_fails_does_not_prolong_what_has_expired(self, error: Exception) -> None:
+        async def work(crawl: Crawl) -> None:
+            before = await crawl.policies.get(ORIGIN)
+            before.due_at = before.usable_until = time.time() - 1
+            crawl.fetches.outcome = error
+            assert is_closed_to_all(await crawl.policies.get(ORIGIN))
+
+        in_a_crawl(work)
+
     @pytest.mark.parametrize(("back_seconds", "is_used"), [(200.0, True), (1000.0, False)])
     def test_no_copy_outlives_a_clock_that_is_set_back(
         self, back_seconds: float, is_used: bool, monkeypatch: pytest.MonkeyPatch

@@ -46,6 +46,11 @@ class Ftp(ServerProcess):
         names: list[str] = self.ask("asked")
         return names
 
+    def login(self) -> list[str]:
+        """As whom the last client logged in: its name, and the password."""
+        login: list[str] = self.ask("login")
+        return login
+
     def sent_octets(self) -> int:
         """How much the server has sent beyond its files."""
         octets: int = self.ask("octets")
@@ -64,6 +69,7 @@ class _Server:
         self.files = files
         self.manner = manner
         self.asked: list[str] = []
+        self.login: list[str] = []
         self.octets = 0
         self.connections = 0
 
@@ -91,6 +97,8 @@ class _Server:
             elif word == "RETR":
                 await self._send(argument.lstrip("/"), writer, await data.get())
             else:
+                if word in ("USER", "PASS"):
+                    self.login = [*self.login[-1:], argument]
                 replies = {"USER": b"331 ?", "PASS": b"230 in", "QUIT": b"221 bye"}
                 writer.write(replies.get(word, b"200 ok") + b"\r\n")
             await writer.drain()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.crawling import LOOPS, Crawl, Loop, crawl
-from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
 from tests.faults.ftp import SLOW_PIECE, Ftp, Manner
 from tests.servers.handle import Site
 
@@ -59,6 +59,15 @@ def test_what_fails_ends(manner: Manner, event: str, loop: Loop) -> None:
     assert result.stats["elapsed_time_seconds"] < _TIMEOUT_SECONDS + 5
     assert result.finish_reason == "finished"
     assert result.exit_code == 0, result.error
+
+
+@pytest.mark.parametrize("loop", _WITH_FTP)
+def test_as_whom_it_logs_in(loop: Loop) -> None:
+    with Ftp({"robots.txt": DISALLOW_ALL}) as server:
+        settings = {**ADDON, "FTP_PASSWORD": "secret"}
+        meta = {"ftp_user": "me"}
+        crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[server.url("a")], meta=meta)
+        assert (server.asked(), server.login()) == (["robots.txt"], ["me", "secret"])
 
 
 @pytest.mark.slow
