@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import queuelib.queue
 from scrapy import Request, squeues
-from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
+from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.queue.readiness import OriginState, Outlook
@@ -43,28 +43,6 @@ KINDS = [getattr(squeues, name) for name in _NAMES if hasattr(squeues, name)]
 FILES = KINDS[:4]
 LIFO, FIFO = squeues.PickleLifoDiskQueue, squeues.PickleFifoDiskQueue
 HOSTS = ["a.example", "b.example", "c.example"]
-
-
-@pytest.fixture(autouse=True)
-def peeks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """The queues on disk that were peeked at: nothing but `close` may follow."""
-    seen: list[object] = []
-
-    def guard(kind: Any, name: str) -> None:
-        before = getattr(kind, name)
-
-        def guarded(self: object, *arguments: Any) -> Any:
-            assert not any(self is one for one in seen), "it may write over its data"
-            if name == "peek":
-                seen.append(self)
-            return before(self, *arguments)
-
-        monkeypatch.setattr(kind, name, guarded)
-
-    for kind in KINDS:
-        for name in ("peek", "push", "pop"):
-            guard(kind, name)
-    return seen
 
 
 def unasked(setup: Setup) -> None:
@@ -102,16 +80,6 @@ def stats(setup: Setup) -> dict[str, int]:
 
 @pytest.mark.parametrize("kind", KINDS)
 class TestNothingIsLost:
-    def test_links_to_origins_that_are_asked_for_while_they_are_pushed(
-        self, kind: Any, tmp_path: Path
-    ) -> None:
-        setup = Setup(str(tmp_path), kind=kind)
-        unasked(setup)
-        setup.push(*pages(6))
-        assert setup.readiness.asked == [(host, f"http://{host}/0") for host in HOSTS]
-        assert sorted(serve(setup)) == sorted(pages(6))
-        assert list(tmp_path.iterdir()) == []
-
     def test_resumed_it_is_asked_for_on_behalf_of_a_request(
         self, kind: Any, tmp_path: Path
     ) -> None:
@@ -150,36 +118,8 @@ class TestNothingIsLost:
         setup = resumed(tmp_path / "killed", state, kind)
         assert sorted(setup.pop()) == sorted(pages(3))
 
-    @pytest.mark.parametrize("has_start_queue", [False, True])
-    def test_nothing_leaves_the_disk_for_a_look(
-        self,
-        kind: Any,
-        has_start_queue: bool,
-        tmp_path: Path,
-        peeks: list[object],
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        """A kill between taking a request out and pushing it again would lose it."""
-        setup = Setup(str(tmp_path), kind=kind, start_kind=kind if has_start_queue else None)
-        setup.push(*pages(2))
-        setup.push("http://a.example/start", meta={"is_start_request": True}, priority=2)
-        state = setup.queue.close()
-        start = Setup(str(tmp_path), state, kind=kind, start_kind=kind if has_start_queue else None)
-        unasked(start)
-        taken: list[object] = []
-        with monkeypatch.context() as patch:
-            for name in ("pop", "push"):
-                patch.setattr(kind, name, lambda self, *_: taken.append(self))
-            assert start.pop() == []
-        assert start.readiness.asked[0][1] == "http://a.example/start"
-        assert len(start.readiness.asked) == len(peeks) == 3
-        assert taken == []
-        assert sorted(serve(start)) == sorted([*pages(2), "http://a.example/start"])
-
     @pytest.mark.parametrize("error", [NotImplementedError, None])
-    def test_queues_that_cannot_be_looked_at(
-        self, kind: Any, error: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_queues_that_cannot_be_looked_at(self, kind: Any, error: Any, tmp_path: Path) -> None:
         """Their robots.txt is fetched on behalf of nobody."""
 
         def peek(_: object) -> None:
@@ -188,8 +128,8 @@ class TestNothingIsLost:
 
         setup = Setup(str(tmp_path), kind=kind)
         setup.push(*pages(3))
-        setup = resumed(tmp_path, setup.queue.close(), kind)
-        monkeypatch.setattr(kind, "peek", peek)
+        blind = type("Blind", (kind,), {"peek": peek})
+        setup = resumed(tmp_path, setup.queue.close(), blind)
         unasked(setup)
         assert setup.pop() == []
         assert not any(url for _, url in setup.readiness.asked)
@@ -296,23 +236,6 @@ class TestOneThatFails:
         assert "a.example" not in setup.queue
         self.assert_told_once(setup, caplog.text, 4)
 
-    @pytest.mark.parametrize("meta", [{}, {"is_start_request": True}])
-    def test_in_scrapy_s_queue_for_one_host(
-        self, kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meta: dict[str, Any]
-    ) -> None:
-        def fail(self: ScrapyPriorityQueue) -> Any:
-            if "a.example" in self.key:
-                raise RuntimeError
-            return pop(self)
-
-        pop = ScrapyPriorityQueue.pop
-        monkeypatch.setattr(ScrapyPriorityQueue, "pop", fail)
-        setup = Setup(str(tmp_path), kind=kind, start_kind=kind)
-        setup.push(*pages(4), meta=meta)
-        assert len(setup.pop()) == 8
-        assert len(setup.queue) == 0
-        assert stats(setup) == {"damaged": 1, "lost": 4}
-
     def test_in_push(self, kind: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         """The scheduler keeps in memory what is refused so: nothing is lost."""
         full = OSError(errno.ENOSPC, "no space left on device")
@@ -387,28 +310,6 @@ def test_few_that_fail_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
     assert stats(setup) == {"damaged": 200, "lost": 400}
     assert 1 <= caplog.text.count("failed: ") <= 20
     assert caplog.text.count("only counted") == 1
-
-
-class Flaky(squeues.FifoMemoryQueue):  # type: ignore[misc,valid-type]
-    """Has requests, and gives none for a while."""
-
-    gives = False
-
-    def pop(self) -> Request | None:
-        return super().pop() if type(self).gives else None
-
-
-def test_a_queue_that_has_requests_and_gives_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is asked again later, and nobody waits for it."""
-    monkeypatch.setattr("scrapy_rep.queue.priority_queue._STUCK_SECONDS", 0.0)
-    setup = Setup(kind=Flaky)
-    setup.push(*pages(2))
-    for _ in range(30):
-        assert setup.pop() == []
-    assert len(setup.queue) == 6
-    monkeypatch.setattr(Flaky, "gives", True)
-    assert sorted(setup.pop()) == sorted(pages(2))
-    assert stats(setup) == {"damaged": 0, "lost": 0}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -563,25 +464,15 @@ def test_an_active_json_that_says_nonsense_of_an_origin(priorities: Any, tmp_pat
     assert setup.queue.close() == {}
 
 
-class TestWithoutFileHandles:
+def test_nothing_is_resumed_without_file_handles(tmp_path: Path) -> None:
     """Nothing is wrong with the files then: they must not be set aside."""
-
-    def test_nothing_is_resumed(self, tmp_path: Path) -> None:
-        setup = Setup(str(tmp_path), kind=LIFO)
-        setup.push(*pages(2))
-        state = setup.queue.close()
-        too_many = OSError(errno.EMFILE, "too many open files")
-        with pytest.raises(OSError, match="too many"):
-            resumed(tmp_path, state, opening_fails(LIFO, too_many))
-        assert len(resumed(tmp_path, state, LIFO).pop()) == 6
-
-    def test_what_comes_is_kept_in_memory(self, tmp_path: Path) -> None:
-        too_many = OSError(errno.EMFILE, "too many open files")
-        setup = Setup(str(tmp_path), kind=opening_fails(LIFO, too_many))
-        with pytest.raises(ValueError, match="too many"):
-            setup.push("http://a.example/")
-        setup.push("http://b.example/")
-        assert (len(setup.queue), "a.example" in setup.queue) == (1, False)
+    setup = Setup(str(tmp_path), kind=LIFO)
+    setup.push(*pages(2))
+    state = setup.queue.close()
+    too_many = OSError(errno.EMFILE, "too many open files")
+    with pytest.raises(OSError, match="too many"):
+        resumed(tmp_path, state, opening_fails(LIFO, too_many))
+    assert len(resumed(tmp_path, state, LIFO).pop()) == 6
 
 
 @pytest.mark.parametrize("kind", FILES)
