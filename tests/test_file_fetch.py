@@ -32,7 +32,7 @@ from scrapy_rep.fetch.file_fetch import FileFetch
 from scrapy_rep.fetch.keeper import LEASE_SECONDS, Claimed, Held
 from scrapy_rep.fetch.transfer import MARK
 from scrapy_rep.identity import Identity
-from scrapy_rep.protocol.access.events import Failure, Meaning
+from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.access.exchange import learn
 from scrapy_rep.protocol.access.knowledge import REMARK, Answer, Copy, Knowledge
 from scrapy_rep.protocol.access.origin import Origin
@@ -199,23 +199,6 @@ class TestStore:
             assert crawl.keeper.peek(Key.under(ORIGIN, "Another/1.0")) == found
 
         in_a_crawl(work, come)
-
-    @pytest.mark.parametrize(
-        ("status", "is_answering"), [(200, True), (404, True), (499, True), (500, False)]
-    )
-    def test_answers_of_pages_show_that_an_origin_is_up(
-        self, status: int, is_answering: bool
-    ) -> None:
-        """Google's crawlers then obey no copy of a file that cannot be reached, and go on."""
-
-        async def work(crawl: Crawl) -> None:
-            crawl.context.saw_answer(ORIGIN, status)
-            down = crawl.learnt(DOWN, age=40 * 86_400)
-            known = learn(down, DOWN, time.time(), crawl.settings.rules.limits)
-            found = crawl.context.standing(ORIGIN, known, crawl.settings.rules)
-            assert (found.meaning is Meaning.ALLOW) is is_answering
-
-        in_a_crawl(work, REP_POLICY="google")
 
     def test_what_is_being_stored_when_the_crawl_closes_is_stored(self) -> None:
         async def work(crawl: Crawl) -> None:
