@@ -245,6 +245,17 @@ class TestFailing:
         in_a_crawl(work)
         assert told == ([(ORIGIN, [sent])] if is_vain else [])
 
+    def test_what_expired_while_it_was_stored_is_used_by_those_who_waited(self) -> None:
+        async def work(crawl: Crawl) -> None:
+            limits = RepSettings.of(crawl.crawler.settings).rules.limits
+            answer = Answer(200, BODY, (ORIGIN.robots_txt_uri,), {"cache-control": "max-age=5"})
+            crawl.fetches.outcome = learn(Knowledge(), answer, time.time() - 60, limits)
+            policy = await crawl.policies.get(ORIGIN)
+            assert is_read(policy)
+            assert 0.5 < policy.usable_until - time.time() < 2, "for a moment"
+
+        in_a_crawl(work, {"REP_CACHE_MIN_SECONDS": 0})
+
     def test_nothing_at_all_is_known(self, caplog: pytest.LogCaptureFixture) -> None:
         async def work(crawl: Crawl) -> None:
             crawl.fetches.outcome = Knowledge()
