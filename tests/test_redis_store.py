@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.cache.redis import _names
 from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import body_of, file_entry, usual_key
 from tests.crawling import Crawl, Loop, crawl
@@ -172,13 +171,10 @@ def test_a_record_of_another_origin_is_counted_and_never_used(
     robots = {f"{free}/robots.txt": Answer(body=""), f"{strict}/robots.txt": Answer(body=_RULES)}
     with Site(robots) as proxy:
         worker(redis_server.url, proxy, names, None, loop=loop)
-        origins = [Origin.of(name) for name in names]
-        keys = [_names(origin)[0] for origin in origins if origin is not None]
         with redis_server.client() as client:
             (stored,) = [key for key in client.keys("rep:{*}:p2:*") if free.encode() in key]
-            asker = stored.decode().partition(":p2:")[2]
-            there = [f"{key.partition(':p2:')[0]}:p2:{asker}" for key in keys]
-            client.copy(there[0], there[1], replace=True)
+            there = [stored, stored.replace(free.encode(), strict.encode())]
+            client.copy(*there, replace=True)
             done = worker(redis_server.url, proxy, names, None, loop=loop)
             assert client.get(there[0]) != client.get(there[1]), "it was fetched anew"
         assert asked(proxy) == {f"{free}/robots.txt": 1, f"{strict}/robots.txt": 2}
@@ -281,7 +277,9 @@ def test_an_allow_of_another_origin_is_not_believed(redis_server: RedisServer) -
         theirs, key = (usual_key(Origin.of(url)) for url in ("http://open.example", site.url()))
         store.commit(file_entry(theirs, at=time.time(), body=b""), None).result()
         with redis_server.client() as client:
-            client.copy(_names(theirs)[0], _names(key)[0])
+            (stored,) = client.keys("*")
+            own = stored.replace(str(theirs.origin).encode(), str(key.origin).encode())
+            client.copy(stored, own)
         done = _plain_crawl(redis_server, [site.url("/public"), site.url("/private")])
         assert site.paths() == ["/robots.txt", "/public"], done.log
         entry = store.look(key).result()
