@@ -28,7 +28,7 @@ from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.fetch import context as context_module
 from scrapy_rep.fetch import sender as sender_module
 from scrapy_rep.fetch.context import FetchContext
-from scrapy_rep.fetch.file_fetch import FileFetch
+from scrapy_rep.fetch.file_fetch import FileFetch, NotNeededError
 from scrapy_rep.fetch.keeper import LEASE_SECONDS, Claimed, Held
 from scrapy_rep.fetch.transfer import MARK
 from scrapy_rep.identity import Identity
@@ -212,6 +212,27 @@ class TestStore:
             crawl.keeper.commit = slowly  # type: ignore[method-assign]
             known = await crawl.known()
             assert crawl.keeper.peek(crawl.key()) == known
+
+        in_a_crawl(work)
+
+    @pytest.mark.parametrize("is_awaited", [True, False])
+    def test_what_was_sent_when_the_crawl_closes_goes_on_if_somebody_waits(
+        self, is_awaited: bool
+    ) -> None:
+        async def work(crawl: Crawl) -> None:
+            crawl.go_on.clear()
+            task = asyncio.ensure_future(crawl.known(is_awaited=lambda: is_awaited))
+            await asyncio.sleep(0.01)
+            crawl.asked[0].meta[MARK].handled_since = time.monotonic()
+            crawl.context.sender._look()
+            crawl.crawler.engine._slot.closing = object()  # type: ignore[union-attr]
+            await asyncio.sleep(3 * context_module._LOOK_SECONDS)
+            crawl.go_on.set()
+            if is_awaited:
+                assert body_of(await task) == BODY
+            else:
+                with pytest.raises(NotNeededError):
+                    await task
 
         in_a_crawl(work)
 
