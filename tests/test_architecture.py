@@ -240,26 +240,6 @@ class TestLayers:
         ]
         assert offenders == []
 
-    def test_every_import_is_seen(self) -> None:
-        """The test above would pass if nothing were found."""
-        assert sum(_layer(module) == "protocol" for module in _MODULES) > 10
-        document = set(_imported(_PACKAGE / "protocol" / "document.py"))
-        assert "collections.abc.Iterable" in document
-        assert "scrapy_rep.protocol.extensions.records.OtherRecord" in document
-        assert "scrapy_rep.protocol.lines.Kind" in document
-
-    @pytest.mark.parametrize(
-        "name",
-        [
-            *["time", "datetime.datetime", "os", "io", "logging", "random", "socket", "asyncio"],
-            *["urllib.request", "urllib.request.urlopen", "email.utils.formatdate", "pathlib.Path"],
-            *["scrapy", "twisted.internet.reactor", "w3lib.url", "scrapy_rep.parse"],
-            *["scrapy_rep.cache.base", "scrapy_rep.middleware", "scrapy_rep.protocols", "ret"],
-        ],
-    )
-    def test_the_protocol_may_not(self, name: str) -> None:
-        assert not _is_within(name, _MAY_IMPORT["protocol"])
-
     def test_nothing_imports_from_the_package_root(self) -> None:
         """It imports everything in its turn, if asked to: a cycle that only luck would hide."""
         modules = {
@@ -364,16 +344,8 @@ class TestPublicNames:
         }
         assert seen == scrapy_rep._HOMES
 
-    @pytest.mark.parametrize("name", sorted(scrapy_rep._HOMES))
-    def test_each_can_be_had(self, name: str) -> None:
-        assert getattr(scrapy_rep, name).__name__ == name
-
     def test_the_signals_are_a_module(self) -> None:
         assert "scrapy_rep.signals" in _loaded_by("import scrapy_rep; scrapy_rep.signals")
-
-    def test_no_other(self) -> None:
-        with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-            scrapy_rep.nothing  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_a_crawl_loads_what_it_uses() -> None:

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,11 +19,6 @@ from tests.redis_server import needs_redis
 
 ROOT = Path(__file__).parent.parent
 PROJECT = ROOT / "example_project"
-
-
-@pytest.fixture(autouse=True)
-def project_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(PROJECT))
 
 
 def crawl(spider: str, *options: str) -> str:
@@ -298,71 +292,3 @@ class TestFleet:
 
     def _words(self, pid: int) -> list[str]:
         return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
-
-
-class TestSummary:
-    def test_an_origin_without_drops_is_one_line(self) -> None:
-        from demo.summary import Account, summary
-
-        account = Account(
-            name="plain",
-            origin="http://127.0.0.1:8000",
-            access="UNAVAILABLE",
-            event="404",
-            allowed=["/", "/a"],
-        )
-        lines = summary([account], served=2, trespasses=0).splitlines()
-        assert " ".join(lines[1].split()) == "plain http://127.0.0.1:8000 UNAVAILABLE (404) 2 0"
-        assert lines[2:] == [
-            "",
-            "The crawler fetched 2 pages and dropped 0.",
-            "The servers saw 2 page requests, 0 of them disallowed.",
-        ]
-
-    def test_drops_are_grouped_by_line_and_long_lists_cut(self) -> None:
-        from demo.summary import Account, Drop, summary
-
-        account = Account(
-            name="strict",
-            origin="http://127.0.0.1:8000",
-            access="SUCCESSFUL",
-            event="200",
-            redirected_to="http://127.0.0.1:8001/policy",
-            sitemaps=("http://127.0.0.1:8000/sitemap.xml",),
-            dropped=[
-                Drop("/z", 9, "Disallow: /z"),
-                *(Drop(f"/a/{n}", 2, "Disallow: /a") for n in (4, 3, 2, 1)),
-                Drop("/b", 0, "unreachable"),
-            ],
-        )
-        lines = summary([account], served=0, trespasses=0).splitlines()
-        assert [line.strip() for line in lines[2:7]] == [
-            "redirected to http://127.0.0.1:8001/policy",
-            "no line (unreachable) dropped /b",
-            "line 2 (Disallow: /a) dropped /a/1, /a/2, /a/3 and 1 more",
-            "line 9 (Disallow: /z) dropped /z",
-            "sitemap http://127.0.0.1:8000/sitemap.xml",
-        ]
-
-
-class TestDemoWeb:
-    def test_it_counts_trespasses(self) -> None:
-        from demo.web import DemoWeb
-
-        web = DemoWeb()
-        try:
-            for path in ("/about", "/private/report", "/robots.txt"):
-                with urllib.request.urlopen(web.urls["rules"] + path) as response:
-                    response.read()
-        finally:
-            web.stop()
-        rules = web.urls["rules"]
-        assert web.pages_served == [f"{rules}/about", f"{rules}/private/report"]
-        assert web.trespasses == [f"{rules}/private/report"]
-
-    def test_each_site_is_another_origin(self) -> None:
-        from demo.web import SITES, DemoWeb
-
-        web = DemoWeb()
-        web.stop()
-        assert len(set(web.urls.values())) == len(SITES)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import time
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -19,10 +18,8 @@ from scrapy_rep.engine.loops import (
     CancelledElsewhereError,
     Places,
     Running,
-    Stopwatch,
     Ticks,
     as_they_come,
-    result_of,
     sleep,
     within,
 )
@@ -36,11 +33,6 @@ def run(work: Coroutine[Any, Any, Value]) -> Value:
         return thread.submit(asyncio.run, work).result(timeout=20)
 
 
-def _slowly(value: Value) -> Value:
-    time.sleep(0.01)
-    return value
-
-
 async def _never() -> None:
     await maybe_deferred_to_future(Deferred())
 
@@ -52,89 +44,7 @@ async def _stubbornly(release: asyncio.Event) -> str:
     return "late"
 
 
-class TestResultOf:
-    """Of work in a thread."""
-
-    def test_it_comes_or_raises(self) -> None:
-        async def main() -> None:
-            with ThreadPoolExecutor(1) as thread:
-                assert await result_of(thread.submit(_slowly, 7)) == 7
-                assert await result_of(thread.submit(int, "7"), 9.0) == 7
-                with pytest.raises(ValueError, match="invalid literal"):
-                    await result_of(thread.submit(int, "x"), 9.0)
-
-        run(main())
-
-    def test_it_comes_too_late(self) -> None:
-        async def main() -> None:
-            future: Future[int] = Future()
-            with pytest.raises(TimeoutError, match=r"more than 0\.05 seconds"):
-                await result_of(future, 0.05)
-            future.set_result(7)
-            await asyncio.sleep(0.01)
-            assert await result_of(future, 0.05) == 7
-
-        run(main())
-
-    def test_one_wake_for_many(self) -> None:
-        async def main() -> tuple[list[int], int]:
-            loop: Any = asyncio.get_running_loop()
-            wake, wakes = loop.call_soon_threadsafe, []
-
-            def counting(*work: Any) -> Any:
-                wakes.append(work)
-                return wake(*work)
-
-            loop.call_soon_threadsafe = counting
-            found: list[int] = []
-            for _ in range(2):
-                futures: list[Future[int]] = [Future() for _ in range(50)]
-                waiting = [asyncio.ensure_future(result_of(future, 9.0)) for future in futures]
-                await asyncio.sleep(0)
-                for number, future in enumerate(futures):
-                    future.set_result(number)
-                found += await asyncio.gather(*waiting)
-            del loop.call_soon_threadsafe
-            return found, len(wakes)
-
-        assert run(main()) == ([*range(50)] * 2, 2)
-
-    def test_who_waits_is_cancelled(self) -> None:
-        async def main() -> None:
-            future: Future[int] = Future()
-            waiting = asyncio.ensure_future(result_of(future, 9.0))
-            await asyncio.sleep(0.01)
-            waiting.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await waiting
-            future.set_result(7)
-            await asyncio.sleep(0.01)
-
-        run(main())
-
-
 class TestRunning:
-    def test_its_result(self) -> None:
-        async def work() -> str:
-            await sleep(0.01)
-            return "done"
-
-        async def main() -> str:
-            return await Running(work()).result()
-
-        assert run(main()) == "done"
-
-    def test_what_it_raised(self) -> None:
-        async def work() -> None:
-            await sleep(0.01)
-            raise KeyError("k")
-
-        async def main() -> None:
-            await Running(work()).result()
-
-        with pytest.raises(KeyError):
-            run(main())
-
     def test_ended(self) -> None:
         told: list[Any] = []
 
@@ -302,87 +212,8 @@ def test_who_is_cancelled_while_queued_takes_no_place() -> None:
     run(main())
 
 
-def test_a_stopwatch_counts_what_it_ran(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 100.0
-    monkeypatch.setattr("scrapy_rep.engine.loops.time.monotonic", lambda: now)
-    watch = Stopwatch()
-    assert watch.seconds == 0
-    watch.start()
-    now = 101.0
-    watch.start()
-    assert watch.seconds == 1
-    watch.stop()
-    now = 110.0
-    assert watch.seconds == 1
-    watch.start()
-    now = 112.0
-    watch.stop()
-    assert watch.seconds == 3
-
-
-def test_ticks_come_while_there_is_somebody() -> None:
-    seen: list[str] = []
-
-    async def main() -> None:
-        ticks = Ticks(0.01)
-
-        def look() -> None:
-            seen.append("a")
-            if len(seen) == 3:
-                ticks.drop(look)
-
-        ticks.add(look)
-        ticks.add(look)
-        await asyncio.sleep(0.2)
-
-    run(main())
-    assert seen == ["a"] * 3
-
-
-def timers_of(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
-    """What timers would call, in place of timers."""
-    timers: list[Callable[[], None]] = []
-
-    def call_later(_: float, call: Callable[[], None]) -> object:
-        timers.append(call)
-        return object()
-
-    monkeypatch.setattr("scrapy_rep.engine.loops.call_later", call_later)
-    return timers
-
-
-def test_ticks_end_with_the_last_that_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One timer at a time, and none for nobody: it would run as long as the crawl."""
-    timers = timers_of(monkeypatch)
-    ticks = Ticks(0.1)
-    seen: list[str] = []
-
-    def one() -> None:
-        seen.append("one")
-        ticks.drop(other)
-
-    def other() -> None:
-        seen.append("other")
-        ticks.drop(one)
-
-    ticks.add(one)
-    ticks.add(other)
-    assert len(timers) == 1
-    timers.pop()()
-    assert len(seen) == 1, "who was dropped meanwhile is not called"
-    assert len(timers) == 1
-    for look in (one, other):
-        ticks.drop(look)
-    timers.pop()()
-    assert (len(seen), timers) == (1, [])
-    ticks.add(one)
-    assert len(timers) == 1
-
-
-def test_an_error_of_one_keeps_no_other_from_its_tick(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_one_keeps_no_other_from_its_tick() -> None:
     """They are time limits of different work."""
-    timers = timers_of(monkeypatch)
-    ticks = Ticks(0.1)
     seen: list[int] = []
 
     def look(number: int) -> None:
@@ -390,14 +221,16 @@ def test_an_error_of_one_keeps_no_other_from_its_tick(monkeypatch: pytest.Monkey
         if number % 2:
             raise KeyError(number)
 
-    for number in range(6):
-        ticks.add(partial(look, number))
-    for _ in range(2):
-        seen.clear()
-        with pytest.raises(KeyError):
-            timers.pop()()
-        assert sorted(seen) == [*range(6)]
-        assert len(timers) == 1
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+        ticks = Ticks(0.01)
+        for number in range(6):
+            ticks.add(partial(look, number))
+        await asyncio.sleep(0.2)
+        ticks.stop()
+
+    run(main())
+    assert sorted(seen[:12]) == sorted([*range(6)] * 2)
 
 
 class TestAsTheyCome:

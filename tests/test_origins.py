@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_rep import InvalidUri, Origin
-from scrapy_rep.protocol.access.origin import known_origin, origin_of
+from scrapy_rep.protocol.access.origin import origin_of
 
 SCHEMES = ["http", "https", "HTTP", "ftp", "data", "file", "", "https "]
 AUTHORITIES = [
@@ -54,16 +54,3 @@ def test_a_base_that_is_known_does_not_clear_the_rest(octet: str, tail: str) -> 
     assert origin_of("https://a.example/a") == Origin("https", "a.example", 443)
     with pytest.raises(InvalidUri, match="control characters"):
         origin_of(f"https://a.example/{tail.format(octet)}")
-
-
-def test_usual_urls_are_remembered() -> None:
-    first = known_origin("https://www.example.com:8443/a?b")
-    assert first == Origin("https", "www.example.com", 8443)
-    assert known_origin("https://www.example.com:8443/c#d") is first
-
-
-@pytest.mark.parametrize(
-    "url", ["https://a.example", "data:,x", f"https://{'x' * 400}/", "ftp://h/", ""]
-)
-def test_what_is_not_remembered(url: str) -> None:
-    assert known_origin(url) is None

@@ -10,15 +10,13 @@ from typing import Any
 import pytest
 
 from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.findings import Finding, findings
 from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Event, Failure, Meaning
 from scrapy_rep.protocol.access.exchange import Standing, State
 from scrapy_rep.protocol.access.knowledge import REMARK, Copy, Knowledge, Outage
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.document import RobotsTxt, parse
-from scrapy_rep.protocol.extensions.pace import Asked
+from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.tokens import ProductTokens
 from scrapy_rep.protocol.usage.preference import Preference
 from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -59,31 +57,6 @@ def test_of_nothing() -> None:
     assert (found.sitemaps, found.other_records, found.findings) == ((), (), ())
     assert found.host is None
     assert found.canonical("https://example.com/?a") == "https://example.com/?a"
-
-
-def test_the_file_is_read_once_for_each_view(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[str] = []
-    for name in ("sitemaps", "other_records"):
-        whole = vars(RobotsTxt)[name].fget
-
-        def counted(self: RobotsTxt, name: str = name, whole: object = whole) -> object:
-            read.append(name)
-            return whole(self)  # type: ignore[operator]
-
-        monkeypatch.setattr(RobotsTxt, name, property(counted))
-
-    def counted_findings(robots_txt: RobotsTxt) -> tuple[Finding, ...]:
-        read.append("findings")
-        return findings(robots_txt)
-
-    monkeypatch.setattr("scrapy_rep.analysis.findings.findings", counted_findings)
-    found = policy()
-    for _ in range(3):
-        _ = (found.sitemaps, found.findings, found.other_records, found.host)
-        found.canonical("https://example.com/?a")
-        # As a confirmed copy has it: another policy, the same reading of the same file.
-        found = Policy(ORIGIN, 200, Meaning.RULES, found._reading, ("*",))
-    assert sorted(read) == ["findings", "other_records", "other_records", "sitemaps"]
 
 
 def test_what_is_kept_is_counted() -> None:
@@ -318,31 +291,6 @@ def test_a_file_that_asks_for_nothing(line: bytes, *, is_nothing: bool) -> None:
     assert found.asks_nothing == is_nothing
 
 
-def test_what_a_site_asks_for_is_kept_for_some_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[tuple[str, ...]] = []
-    whole = RobotsTxt.asked
-
-    def counted(self: RobotsTxt, tokens: tuple[str, ...]) -> Asked:
-        read.append(tokens)
-        return whole(self, tokens)
-
-    monkeypatch.setattr(RobotsTxt, "asked", counted)
-    found = policy(b"User-agent: *\nCrawl-delay: 2\n")
-    for _ in range(3):
-        for number in range(16):
-            assert found.asked_of((f"bot-{'x' * number}",)).crawl_delay == 2
-    assert len(read) == 16
-    found.asked_of(("one-more",))
-    found.asked_of(("bot-",))
-    assert len(read) == 18, "there is a bound"
-    for _ in range(2):
-        found.asked_of()
-        assert len(read) == 19, "it is always kept for the crawl itself"
-        for number in range(17):
-            found.asked_of((f"bot-{'x' * number}",))
-        read[19:] = []
-
-
 class TestUsage:
     """What the file says about the use of content: by the policy, without a request."""
 
@@ -413,15 +361,3 @@ class TestUsage:
         usage = self.policy(None, Meaning.RULES, self._FOO).usage("/a")
         assert usage.search is Preference.ALLOWED
         assert not usage.is_complete
-
-    def test_the_file_is_read_once(self) -> None:
-        grown: list[int] = []
-        found = self.policy(200, Meaning.RULES, grown=lambda policy: grown.append(policy.octets))
-        before = found.octets
-        for number in range(100):
-            found.usage(f"/{number}")
-        assert len(grown) == 1
-        assert grown[0] > before
-        for number in range(100):
-            found.usage("/", f"bot-{'x' * number}")
-        assert found.octets < before + 100_000, "of few crawlers"

@@ -153,8 +153,3 @@ def test_the_shared_vectors_pass_through_the_interface() -> None:
         is not expected(case)
     ]
     assert wrong == []
-
-
-@needs_shared
-def test_there_are_vectors() -> None:
-    assert sum(len(case.agents) == 1 for case in cases()) > 1500

@@ -165,12 +165,10 @@ def test_no_number_is_too_large_for_words(name: str) -> None:
         assert len(str(raised.value)) < 1000
 
 
-def test_a_home_folder_is_expanded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
+def test_a_home_folder_is_expanded() -> None:
     for value in ("~/a.sqlite", Path("~/a.sqlite")):
-        assert RepSettings.of(Settings({"REP_STORE_PATH": value})).store_path == str(
-            tmp_path / "a.sqlite"
-        )
+        path = RepSettings.of(Settings({"REP_STORE_PATH": value})).store_path
+        assert path == str(Path.home() / "a.sqlite")
     assert RepSettings.of(Settings({"REP_STORE_PATH": "a~/~"})).store_path == "a~/~"
 
 

@@ -12,10 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scrapy.utils.sitemap import Sitemap as ScrapySitemap
 
-from scrapy_rep.checks import HostScope
-from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.sitemaps.reader import SITEMAP_ENTRIES, SITEMAP_OCTETS, Sitemap, SitemapKind
-from scrapy_rep.sitemaps.seeding import LeftOut, Seeding
 
 XMLNS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 ONE = "http://a/1"
@@ -296,18 +293,3 @@ def test_octets_never_raise(octets: bytes) -> None:
     for body in (octets, b"<urlset>" + octets, zlib.compress(octets), gzip.compress(octets)):
         for entry in Sitemap(body):
             assert entry["loc"]
-
-
-def test_which_sitemaps_are_fetched() -> None:
-    origin, another = Origin("http", "a.example", 80), Origin("http", "b.example", 80)
-    seeding = Seeding(2, HostScope.SAME_HOST)
-    for asker, url, expected in (
-        (origin, "http://a.example/1", None),
-        (origin, "http://a.example/1", LeftOut.REPEATED),
-        (origin, "http://b.example/1", LeftOut.ANOTHER_HOST),
-        (origin, "ws://a.example/1", LeftOut.INVALID),
-        (origin, "http://a.example/2", None),
-        (origin, "http://a.example/3", LeftOut.TOO_MANY),
-        (another, "http://b.example/3", None),
-    ):
-        assert seeding.admit(asker, url) is expected, url

@@ -26,7 +26,7 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.settings import RepSettings
 from tests.cache.samples import file_entry
 from tests.cache.test_contract import PlainStore
-from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawling import LOOPS, REPOSITORY, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.servers.handle import Answer, Site
 
@@ -465,7 +465,7 @@ class TestPlaces:
                 (folder / "scrapy.cfg").write_text("[settings]\ndefault = no.settings\n")
             done = subprocess.run(
                 [sys.executable, "-c", code, name, *["with a home"] * has_project],
-                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+                env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
                 capture_output=True,
                 text=True,
                 check=False,
@@ -474,58 +474,39 @@ class TestPlaces:
         assert done.stdout.startswith("StoreError"), done
         assert reason in done.stdout
 
-    def test_in_a_project_s_data_folder(self, tmp_path: Path) -> None:
-        (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = no.settings\n")
-        self._check(tmp_path, {}, tmp_path / ".scrapy" / "rep" / "robots.sqlite")
-
-    def test_in_the_user_s_cache_folder(self, tmp_path: Path) -> None:
-        environment = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-        self._check(
-            tmp_path, environment, tmp_path / "cache" / "scrapy-rep" / "rep" / "robots.sqlite"
-        )
-
-    def test_a_cache_folder_that_is_relative_is_ignored(self, tmp_path: Path) -> None:
-        environment = {"XDG_CACHE_HOME": "cache", "HOME": str(tmp_path / "home")}
-        folders = ("Library", "Caches") if sys.platform == "darwin" else (".cache",)
-        expected = tmp_path.joinpath("home", *folders, "scrapy-rep", "rep", "robots.sqlite")
-        self._check(tmp_path, environment, expected)
-
     @pytest.mark.parametrize(
         ("platform", "environment", "expected"),
         [
             ("linux", {}, "home/.cache/scrapy-rep"),
-            ("linux", {"XDG_CACHE_HOME": "/c"}, "/c/scrapy-rep"),
+            ("linux", {"XDG_CACHE_HOME": "{}/c"}, "c/scrapy-rep"),
+            ("linux", {"XDG_CACHE_HOME": "c"}, "home/.cache/scrapy-rep"),  # as the XDG says
             ("darwin", {}, "home/Library/Caches/scrapy-rep"),
             ("win32", {}, "home/AppData/Local/scrapy-rep/scrapy-rep/Cache"),
-            ("win32", {"LOCALAPPDATA": "/l"}, "/l/scrapy-rep/scrapy-rep/Cache"),
+            ("win32", {"LOCALAPPDATA": "{}/l"}, "l/scrapy-rep/scrapy-rep/Cache"),
+            ("a project", {}, ".scrapy"),
         ],
     )
-    def test_each_system_has_its_place_for_caches(
-        self,
-        platform: str,
-        environment: dict[str, str],
-        expected: str,
-        monkeypatch: pytest.MonkeyPatch,
+    def test_each_system_has_its_place(
+        self, platform: str, environment: dict[str, str], expected: str, tmp_path: Path
     ) -> None:
-        monkeypatch.setattr(sys, "platform", platform)
-        monkeypatch.setattr(Path, "home", lambda: Path("home"))
-        for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
-            monkeypatch.delenv(name, raising=False)
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        assert chosen_store._cache_folder() == Path(expected)
-
-    def _check(self, folder: Path, environment: dict[str, str], expected: Path) -> None:
+        if platform == "a project":
+            (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = no.settings\n")
         code = (
+            "import sys\n"
             "from scrapy_rep.fetch import chosen_store\n"
+            f"sys.platform = {platform!r}\n"
             "print(chosen_store.default_path().resolve())"
         )
+        unset = ("XDG_CACHE_HOME", "LOCALAPPDATA")
+        usual = {name: value for name, value in os.environ.items() if name not in unset}
+        own = {name: value.format(tmp_path) for name, value in environment.items()}
+        home = {"HOME": str(tmp_path / "home"), "PYTHONPATH": str(REPOSITORY)}
         done = subprocess.run(
             [sys.executable, "-c", code],
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), **environment},
+            cwd=tmp_path,
+            env={**usual, **home, **own},
             capture_output=True,
             text=True,
             check=True,
         )
-        assert Path(done.stdout.strip()) == expected.resolve()
+        assert Path(done.stdout.strip()) == tmp_path / expected / "rep" / "robots.sqlite"

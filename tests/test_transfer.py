@@ -14,7 +14,6 @@ import brotli
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scrapy import Request
 from scrapy.exceptions import ResponseDataLossError
 from scrapy.http import Headers, Response
 
@@ -329,18 +328,6 @@ class TestCompressed:
         assert body == bytes(LIMIT + 1)
         assert peak < 10_000_000
 
-    @pytest.mark.parametrize("count", [10, 1000])
-    def test_many_encodings_end(self, count: int) -> None:
-        body = BODY
-        for _ in range(10):
-            body = gzip.compress(body)
-        names = ", ".join(["gzip"] * count)
-        if count == 10:
-            assert body_of(body, names) == BODY
-        else:
-            with pytest.raises((ResponseDataLossError, UndecodableError)):
-                body_of(body, names)
-
 
 _CODING = "Transfer-Encoding"
 
@@ -380,17 +367,6 @@ def test_how_a_body_ended_is_told_by_its_head(
     assert transfer.ending(came) is expected
     if expected is not Ending.BROKEN:
         assert transfer.ending(came.replace(flags=["partial"])) is Ending.UNKNOWN
-
-
-def test_a_handler_that_tells_of_an_end_by_closing_is_believed() -> None:
-    """Twisted's does, and gives a constant of its own for a length that is not known."""
-    came = Response("http://h/robots.txt", protocol="HTTP/1.1")
-    transfer = Transfer(LIMIT)
-    transfer.head_came(Headers(), object())
-    assert (transfer.has_head, transfer.ending(came)) == (True, Ending.FRAMED)
-    assert transfer.ending(came.replace(flags=["partial"])) is Ending.UNKNOWN
-    transfer.begin(Request("http://h/robots.txt"))
-    assert (transfer.has_head, transfer.ending(came)) == (False, Ending.UNKNOWN)
 
 
 @pytest.mark.parametrize(("layers", "is_read"), [(1, True), (10, True), (11, False), (60, False)])

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from scrapy import Request
 
-from scrapy_rep.pace import visits as module
-from scrapy_rep.pace.downloader import EVENT, NEVER
+from scrapy_rep.pace.downloader import EVENT
 from scrapy_rep.pace.visits import Ask, Visit, Visits
 from scrapy_rep.protocol.access.origin import Origin
 
@@ -55,35 +54,6 @@ def in_a_loop(work: Callable[[Book], Coroutine[Any, Any, None]]) -> None:
         thread.submit(asyncio.run, work(Book())).result(timeout=20)
 
 
-def test_the_next_is_a_delay_after_the_end_of_the_one_before() -> None:
-    async def work(book: Book) -> None:
-        first, one = book.comes("1")
-        _, two = book.comes("2")
-        await one
-        await asyncio.sleep(DELAY)
-        assert not two.done(), "it counts from the end"
-        ended_at = time.monotonic()
-        visit = book.visits.visited(HOST, first)
-        assert visit is not None
-        assert visit.seconds == DELAY
-        assert book.visits.last_at(HOST) >= ended_at
-        await two
-        assert book.at[1] - ended_at >= DELAY - LATE
-
-    in_a_loop(work)
-
-
-def test_a_host_without_a_delay_is_free() -> None:
-    async def work(book: Book) -> None:
-        for name in ("1", "2"):
-            await book.comes(name, 0.0)[1]
-        assert not book.visits
-        assert book.visits.ready_at(HOST) == NEVER
-        assert book.visits.visited(HOST, Request(f"http://{HOST}/")) is None
-
-    in_a_loop(work)
-
-
 def test_when_a_host_is_ready() -> None:
     """Two ports share it, and the longer of their delays; a fetch of the policy was a visit too."""
 
@@ -97,18 +67,6 @@ def test_when_a_host_is_ready() -> None:
         assert book.visits.ready_at(HOST) == now + 5.0
         book.visits.ask(Ask(ORIGIN, 5.0, until=now), book)
         assert book.visits.seconds(HOST) == 0.0
-
-    in_a_loop(work)
-
-
-def test_it_is_not_ready_while_another_visits_it() -> None:
-    async def work(book: Book) -> None:
-        first, task = book.comes("1")
-        await task
-        assert book.visits.ready_at(HOST) == EVENT
-        book.over.add(first)  # no signal told of it
-        now = time.monotonic()
-        assert now + DELAY - LATE <= book.visits.ready_at(HOST) < EVENT
 
     in_a_loop(work)
 
@@ -155,22 +113,6 @@ def test_one_that_is_cancelled_holds_up_nobody(has_turn: bool) -> None:
         await asyncio.wait_for(three, 1)
         await one
         assert book.turns == ["1", "3"]
-
-    in_a_loop(work)
-
-
-def test_one_whose_end_no_signal_tells_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LOOK_SECONDS", 0.02)
-
-    async def work(book: Book) -> None:
-        first, one = book.comes("1")
-        _, two = book.comes("2")
-        await one
-        await asyncio.sleep(0.1)
-        book.over.add(first)
-        over_at = time.monotonic()
-        await asyncio.wait_for(two, 1)
-        assert book.at[1] - over_at >= DELAY - LATE, "the site may have seen it"
 
     in_a_loop(work)
 
