@@ -16,8 +16,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,16 +37,6 @@ needs_redis = pytest.mark.skipif(
 )
 
 _PATIENCE_SECONDS = 20.0
-
-
-def in_a_loop(work: Callable[[], Coroutine[Any, Any, None]], seconds: float = 30.0) -> None:
-    """Run a coroutine in an event loop of its own; pytest-twisted has one in this thread."""
-
-    async def timed() -> None:
-        await asyncio.wait_for(work(), seconds)
-
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(lambda: asyncio.run(timed())).result()
 
 
 class RedisServer:

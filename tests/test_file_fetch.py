@@ -8,9 +8,7 @@ import math
 import socket
 import time
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,8 +18,6 @@ from scrapy.exceptions import (
 )
 from scrapy.http import Response
 from scrapy.settings import Settings
-from scrapy.statscollectors import MemoryStatsCollector
-from scrapy.utils.test import get_crawler
 
 from scrapy_rep.cache.base import Claim, Leased
 from scrapy_rep.cache.entry import Entry, Key
@@ -37,6 +33,7 @@ from scrapy_rep.protocol.access.exchange import learn
 from scrapy_rep.protocol.access.knowledge import REMARK, Answer, Copy, Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.settings import RepSettings
+from tests.played import in_a_loop, played_crawler
 
 ORIGIN = Origin("https", "example.com", 443)
 OTHER = Origin("https", "example.org", 443)
@@ -66,15 +63,8 @@ class Crawl:
 
     def __init__(self, *given: Given, **settings: Any) -> None:
         usual = {"REP_STORE": "memory", "REP_QUICK_RETRY_SECONDS": []}
-        self.crawler = crawler = get_crawler(settings_dict={**usual, **settings})
-        crawler.stats = MemoryStatsCollector(crawler)
-        crawler.spider = SimpleNamespace(name="test")  # type: ignore[assignment]
-        crawler.engine = SimpleNamespace(  # type: ignore[assignment]
-            spider=crawler.spider,
-            running=True,
-            downloader=None,
-            _slot=SimpleNamespace(closing=None),
-            download_async=self._download,
+        self.crawler = crawler = played_crawler(
+            {**usual, **settings}, download_async=self._download
         )
         self.settings = RepSettings.of(crawler.settings)
         identity = Identity(crawler)
@@ -132,23 +122,13 @@ class Crawl:
         return found
 
 
-def run(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """In a loop of its own: this thread has one already."""
-
-    async def main() -> Any:
-        return await asyncio.wait_for(work(), 20)
-
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, main()).result(timeout=30)
-
-
 def in_a_crawl(
     work: Callable[[Crawl], Coroutine[Any, Any, None]], *given: Given, **settings: Any
 ) -> None:
     async def main() -> None:
         await work(Crawl(*given, **settings))
 
-    run(main)
+    in_a_loop(main)
 
 
 def attempted(*given: Given, copy: Copy | None = None, **settings: Any) -> tuple[Crawl, Answer]:
@@ -158,7 +138,7 @@ def attempted(*given: Given, copy: Copy | None = None, **settings: Any) -> tuple
         crawl = Crawl(*given, **settings)
         return crawl, await crawl.fetch().attempt(copy)
 
-    found: tuple[Crawl, Answer] = run(main)
+    found: tuple[Crawl, Answer] = in_a_loop(main)
     return found
 
 

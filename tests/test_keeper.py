@@ -7,14 +7,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.defer import maybe_deferred_to_future
-from scrapy.utils.test import get_crawler
 
 from scrapy_rep.cache.base import Claim, Lease, StoreError, done
 from scrapy_rep.cache.entry import Entry, Key
@@ -25,6 +23,7 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.settings import RepSettings
 from tests.cache.samples import ORIGIN, OTHER, file_entry, usual_key
 from tests.cache.test_contract import PlainStore
+from tests.played import in_a_loop, played_crawler
 
 KEY, OTHER_KEY = usual_key(ORIGIN), usual_key(OTHER)
 
@@ -78,12 +77,7 @@ class Crawl:
         monkeypatch.setattr(keeper, "time", clock)
         self.store = Directed()
         monkeypatch.setattr(keeper, "opener_of", lambda *_: opener or (lambda: self.store))
-        self.crawler = crawler = get_crawler()
-        crawler.stats = MemoryStatsCollector(crawler)
-        crawler.spider = SimpleNamespace(name="test")  # type: ignore[assignment]
-        crawler.engine = SimpleNamespace(  # type: ignore[assignment]
-            spider=crawler.spider, _slot=SimpleNamespace(closing=None)
-        )
+        self.crawler = crawler = played_crawler()
         self.keeper = Keeper(crawler, RepSettings.of(crawler.settings))
 
     def is_from_memory(self) -> bool:
@@ -112,10 +106,9 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def run(work: Work, opener: Callable[[], Any] | None = None) -> None:
         async def main() -> None:
-            await asyncio.wait_for(work(Crawl(monkeypatch, opener)), 20)
+            await work(Crawl(monkeypatch, opener))
 
-        with ThreadPoolExecutor(1) as thread:
-            thread.submit(asyncio.run, main()).result(timeout=30)
+        in_a_loop(main)
 
     return run
 

@@ -28,7 +28,8 @@ from tests.cache.samples import ORIGIN, body_of, file_entry, outage_entry, usual
 from tests.cache.test_contract import PlainStore
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
-from tests.redis_server import a_loop, in_a_loop, redis_store
+from tests.played import in_a_loop
+from tests.redis_server import a_loop, redis_store
 from tests.servers.handle import Answer, Sequence, Site, redirect
 from tests.store_spiders import LEASE_SECONDS
 

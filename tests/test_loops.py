@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -23,14 +22,13 @@ from scrapy_rep.engine.loops import (
     sleep,
     within,
 )
+from tests.played import in_a_loop
 
 Value = TypeVar("Value")
 
 
 def run(work: Coroutine[Any, Any, Value]) -> Value:
-    """Run it in a loop of its own: this thread has one already."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, work).result(timeout=20)
+    return in_a_loop(lambda: work)
 
 
 async def _never() -> None:

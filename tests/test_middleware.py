@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +13,6 @@ from scrapy import Request, Spider, signals
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
-from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 from twisted.internet.defer import succeed
 
@@ -30,6 +27,7 @@ from scrapy_rep.protocol.extensions.pace import Pace
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import RobotsTxtDisallowed, RobotsTxtUnreachable
 from tests.crawls.settings import ADDON
+from tests.played import in_a_loop, played_crawler
 
 ORIGIN = Origin("http", "example.com", 80)
 
@@ -38,17 +36,10 @@ class Crawl:
     """The middleware of a crawl that knows the policy of one origin."""
 
     def __init__(self, policy: Policy | None, *, is_closing: bool = False, **settings: Any) -> None:
-        self.crawler = crawler = get_crawler(
-            settings_dict={**ADDON, "REP_FILTER_LINKS": True, **settings}
-        )
-        crawler.stats = MemoryStatsCollector(crawler)
-        crawler.spider = Spider("test")
+        settings = {**ADDON, "REP_FILTER_LINKS": True, **settings}
+        self.crawler = crawler = played_crawler(settings, is_closing=is_closing)
         self.middleware = RepMiddleware.from_crawler(crawler)
         self.middleware._identity.open()
-        slot = SimpleNamespace(closing=object() if is_closing else None)
-        crawler.engine = SimpleNamespace(  # type: ignore[assignment]
-            spider=crawler.spider, downloader=None, _slot=slot
-        )
 
         def peek(
             origin: Origin, request: Request | None = None, *, renew: bool = True
@@ -65,8 +56,7 @@ class Crawl:
             finally:
                 await self.middleware._decisions.notices.finish()
 
-        with ThreadPoolExecutor(1) as thread:
-            return thread.submit(asyncio.run, work()).result(timeout=20)
+        return in_a_loop(work)
 
     def counted(self, name: str) -> int:
         found: int = self.crawler.stats.get_value(name, 0)
@@ -249,8 +239,7 @@ class TestLookingAgain:
                 await crawl.middleware._decisions.notices.finish()
             return None if getattr(found, "status", 0) == 418 else found
 
-        with ThreadPoolExecutor(1) as thread:
-            return thread.submit(asyncio.run, work()).result(timeout=20)
+        return in_a_loop(work)
 
     @pytest.mark.parametrize("answer", [Response(_PAGE), Request(_PAGE), succeed(Response(_PAGE))])
     def test_not_what_is_not_sent(self, answer: Any) -> None:

@@ -6,13 +6,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from scrapy import Request
-from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 from twisted.internet.defer import CancelledError
 
@@ -27,6 +25,7 @@ from scrapy_rep.protocol.access.exchange import PolicyOptions, learn
 from scrapy_rep.protocol.access.knowledge import Answer, Knowledge, Step
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.settings import RepSettings
+from tests.played import in_a_loop, played_crawler
 
 ORIGIN = Origin("https", "example.com", 443)
 OTHER = Origin("https", "example.org", 443)
@@ -70,14 +69,7 @@ class Crawl:
     """The policies of a crawl that runs, and what directs them."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        self.crawler = crawler = get_crawler(settings_dict=settings)
-        crawler.stats = MemoryStatsCollector(crawler)
-        crawler.spider = SimpleNamespace(name="test")  # type: ignore[assignment]
-        self.slot = SimpleNamespace(closing=None)
-        self.engine = SimpleNamespace(
-            spider=crawler.spider, running=True, downloader=None, _slot=self.slot
-        )
-        crawler.engine = self.engine  # type: ignore[assignment]
+        self.crawler = crawler = played_crawler(settings)
         identity = Identity(crawler)
         identity.open()
         rep = RepSettings.of(crawler.settings)
@@ -88,7 +80,7 @@ class Crawl:
 
     def close(self) -> None:
         """The crawl is to end."""
-        self.slot.closing = object()
+        self.crawler.engine._slot.closing = object()  # type: ignore[union-attr]
 
     def counted(self, name: str) -> int:
         found: int = self.crawler.stats.get_value(f"rep/{name}", 0)
@@ -111,10 +103,9 @@ def in_a_crawl(
         crawl = Crawl({"REP_STORE": "memory", **(settings or {})})
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("scrapy_rep.policies.FileFetch", crawl.fetches.fetch)
-            await asyncio.wait_for(work(crawl), 20)
+            await work(crawl)
 
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, main()).result(timeout=30)
+    in_a_loop(main)
 
 
 async def turns() -> None:

@@ -52,23 +52,6 @@ def test_what_the_file_says() -> None:
     assert [one.code for one in found.findings] == [Code.SITEMAP_RELATIVE]
 
 
-def test_of_nothing() -> None:
-    found = policy(b"")
-    assert (found.sitemaps, found.other_records, found.findings) == ((), (), ())
-    assert found.host is None
-    assert found.canonical("https://example.com/?a") == "https://example.com/?a"
-
-
-def test_what_is_kept_is_counted() -> None:
-    grown: list[int] = []
-    found = policy(b"a: b\n" * 1000, grown=lambda policy: grown.append(policy.octets))
-    before = found.octets
-    assert len(found.other_records) == 1000
-    assert len(found.other_records) == 1000
-    assert grown == [found.octets]
-    assert found.octets - before > 1000 * 100
-
-
 def _names(number: int) -> str:
     return "&".join(chr(ord("一") + number + each) for each in range(160))
 
@@ -344,11 +327,6 @@ class TestUsage:
         assert usage.statements == ()
         assert usage.is_complete is is_complete
         assert usage.digest == ""
-
-    @pytest.mark.parametrize("meaning", list(Meaning))
-    def test_swapped_arguments(self, meaning: Meaning) -> None:
-        with pytest.raises(TypeError, match="is a URL: it comes first"):
-            self.policy(200, meaning).usage("FooBot", "https://example.com/")
 
     def test_a_stale_copy(self) -> None:
         usage = self.policy(503, Meaning.RULES, self._FOO, is_stale=True).usage("/a")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -42,6 +43,7 @@ class FakeReadiness:
         self.outlooks: dict[str, Outlook] = {}
         self.asked: list[tuple[str, str]] = []
         self.origins: dict[str, Origin] = {}
+        self.paced: set[str] = set()
         self._settled: Any = None
 
     def listen(self, origin_settled: Any) -> None:
@@ -54,7 +56,7 @@ class FakeReadiness:
         return Outlook(OriginState.READY)
 
     def is_paced(self, host: str) -> bool:
-        return False
+        return host in self.paced
 
     def ask(self, origin: Origin, request: Request | None) -> None:
         self.asked.append((origin.host, request.url if request else ""))
@@ -117,6 +119,23 @@ def test_hosts_take_turns() -> None:
     assert setup.pop() == URLS
     assert len(setup.queue) == 0
     assert "a.example" not in setup.queue
+
+
+def test_a_paced_host_gets_one_request_at_a_time_over_its_ports() -> None:
+    """The others wait in no place of the downloader."""
+    setup = Setup()
+    setup.readiness.paced = {"a.example"}
+    setup.push("http://a.example/0", "http://a.example/1", "http://b.example/0")
+    setup.push("http://a.example:81/0")
+    setup.push("http://a.example/exempt", meta={"dont_obey_robotstxt": True})
+    active = setup.readiness.downloader.active
+    for left in (3, 2, 1, 0):
+        while (request := setup.queue.pop()) is not None:
+            active.add(request)  # type: ignore[attr-defined]
+        assert len(setup.queue) == left
+        assert sum(request.url.startswith("http://a.") for request in active) == 1
+        active.clear()  # type: ignore[attr-defined]
+        time.sleep(0.25)  # as soon as the end of a turn is seen that another one had
 
 
 def test_priorities_within_an_origin_and_origins_within_a_host() -> None:

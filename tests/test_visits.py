@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -14,6 +12,7 @@ from scrapy import Request
 from scrapy_rep.pace.downloader import EVENT
 from scrapy_rep.pace.visits import Ask, Visit, Visits
 from scrapy_rep.protocol.access.origin import Origin
+from tests.played import in_a_loop
 
 HOST = "a.example"
 ORIGIN = Origin("http", HOST, 80)
@@ -48,12 +47,6 @@ class Book:
         return request, asyncio.ensure_future(self.turn(request, seconds, **named))
 
 
-def in_a_loop(work: Callable[[Book], Coroutine[Any, Any, None]]) -> None:
-    """In a thread of its own, which has a book of its own."""
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, work(Book())).result(timeout=20)
-
-
 def test_when_a_host_is_ready() -> None:
     """Two ports share it, and the longer of their delays; a fetch of the policy was a visit too."""
 
@@ -68,7 +61,7 @@ def test_when_a_host_is_ready() -> None:
         book.visits.ask(Ask(ORIGIN, 5.0, until=now), book)
         assert book.visits.seconds(HOST) == 0.0
 
-    in_a_loop(work)
+    in_a_loop(lambda: work(Book()))
 
 
 def test_files_of_ours_go_before_pages() -> None:
@@ -82,7 +75,7 @@ def test_files_of_ours_go_before_pages() -> None:
             await asyncio.sleep(DELAY + 0.05)
         assert book.turns == ["1", "robots.txt", "2"]
 
-    in_a_loop(work)
+    in_a_loop(lambda: work(Book()))
 
 
 def test_one_that_is_not_sent_costs_nothing() -> None:
@@ -93,7 +86,7 @@ def test_one_that_is_not_sent_costs_nothing() -> None:
         book.visits.give_up(HOST, first)
         await asyncio.wait_for(two, 1)
 
-    in_a_loop(work)
+    in_a_loop(lambda: work(Book()))
 
 
 @pytest.mark.parametrize("has_turn", [True, False])
@@ -114,7 +107,7 @@ def test_one_that_is_cancelled_holds_up_nobody(has_turn: bool) -> None:
         await one
         assert book.turns == ["1", "3"]
 
-    in_a_loop(work)
+    in_a_loop(lambda: work(Book()))
 
 
 def test_the_same_request_may_come_again() -> None:
@@ -126,7 +119,7 @@ def test_the_same_request_may_come_again() -> None:
         await asyncio.wait_for(book.turn(request), 1)
         assert book.at[1] - book.at[0] >= DELAY - LATE
 
-    in_a_loop(work)
+    in_a_loop(lambda: work(Book()))
 
 
 def test_a_crawl_that_ends_leaves_what_the_host_is_owed() -> None:
@@ -141,7 +134,7 @@ def test_a_crawl_that_ends_leaves_what_the_host_is_owed() -> None:
         assert book.visits.seconds(HOST) == 5.0, "before and after the visit"
         assert book.visits.ready_at(HOST) < EVENT
 
-    in_a_loop(work)
+    in_a_loop(lambda: work(Book()))
 
 
 def test_hosts_that_are_owed_nothing_are_forgotten() -> None:
@@ -152,4 +145,4 @@ def test_hosts_that_are_owed_nothing_are_forgotten() -> None:
         assert len(book.visits._hosts) <= 1024
         assert book.visits.ready_at("7.example") > time.monotonic()
 
-    in_a_loop(work)
+    in_a_loop(lambda: work(Book()))

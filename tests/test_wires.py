@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,6 +18,7 @@ from scrapy_rep.fetch import wires as module
 from scrapy_rep.fetch.transfer import MARK, Transfer
 from scrapy_rep.fetch.wires import Wires
 from scrapy_rep.protocol.access.endings import Ending
+from tests.played import in_a_loop
 
 URI = "https://example.com/robots.txt"
 TARGETS = [
@@ -36,12 +34,6 @@ TARGETS = [
     *["http://h/a?b=/c", "http://h:8080/.well-known/tdmrep.json", "http://h/a?b?c/d/"],
 ]
 LIMIT = 1000
-
-
-def run(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """In a loop of its own: this thread has one already."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, work()).result(timeout=20)
 
 
 class Handlers:
@@ -68,7 +60,7 @@ def test_another_handler_for_ftp_is_asked() -> None:
     handlers = Handlers(object())
     wires_of(handlers)
     request = Request("ftp://example.com/robots.txt", meta={MARK: Transfer(LIMIT)})
-    assert run(lambda: handlers.download_request_async(request)).url == request.url
+    assert in_a_loop(lambda: handlers.download_request_async(request)).url == request.url
 
 
 def test_handlers_of_another_release_are_left_alone() -> None:
@@ -198,7 +190,7 @@ class TestAiohttp:
                     assert (await connector.connect()).protocol is protocol
                 protocol.set_response_params()
 
-        run(find)
+        in_a_loop(find)
 
     def test_with_uvloop(self) -> None:
         client, transfer = Client(), Transfer(LIMIT)

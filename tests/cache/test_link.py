@@ -12,7 +12,8 @@ import pytest
 
 from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import Link, LinkDownError, Script
-from tests.redis_server import RedisServer, SlowLine, in_a_loop
+from tests.played import in_a_loop
+from tests.redis_server import RedisServer, SlowLine
 from tests.servers.handle import free_port
 
 _ECHO = Script("return ARGV[1]")

@@ -15,7 +15,8 @@ from scrapy import Request
 from scrapy_rep.cache.link import Link
 from scrapy_rep.pace.redis_gate import RedisGate
 from scrapy_rep.protocol.access.origin import Origin
-from tests.redis_server import RedisServer, SlowLine, in_a_loop, needs_redis
+from tests.played import in_a_loop
+from tests.redis_server import RedisServer, SlowLine, needs_redis
 
 pytestmark = needs_redis
 ORIGIN: Any = Origin.of("http://a.example")

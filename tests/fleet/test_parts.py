@@ -25,7 +25,7 @@ from scrapy_rep.queue.fleet.ledger import PUSH_OCTETS, PUSHES, Ledger
 from scrapy_rep.queue.fleet.redis_exchange import Reply, Wants, arguments, reply_of
 from scrapy_rep.queue.fleet.scheduler import Filter
 from scrapy_rep.queue.fleet.talk import Talk
-from tests.redis_server import in_a_loop
+from tests.played import in_a_loop
 
 
 def crawler_of(**slot: Any) -> Any:
@@ -211,8 +211,6 @@ def test_without_redis_nothing_begins_and_the_task_goes_on() -> None:
         await talk.stop()
         assert 2 <= silent.lost_count <= 1 + (time.monotonic() - began) / 0.2
         assert not talk.is_leased
-
-    from tests.redis_server import in_a_loop
 
     in_a_loop(work)
 
