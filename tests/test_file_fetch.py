@@ -296,34 +296,7 @@ class TestLeases:
         in_a_crawl(work)
 
 
-class TestPlaces:
-    def test_one_is_lent_while_another_fetch_is_waited_for(self) -> None:
-        async def work(crawl: Crawl) -> None:
-            async def permits(_: str) -> bool:
-                return body_of(await crawl.known(OTHER)) == BODY
-
-            known = await asyncio.wait_for(crawl.known(permits=permits), 5)
-            assert body_of(known) == BODY
-            assert crawl.uris == [URI, OTHER_URI, ELSEWHERE]
-            assert crawl.context.places._free == 1
-
-        in_a_crawl(work, to(ELSEWHERE), answer(), REP_CONCURRENT_FETCHES=1)
-
-
 class TestHops:
-    @pytest.mark.parametrize("is_permitted", [True, False])
-    def test_those_that_robots_txt_governs(self, is_permitted: bool) -> None:
-        async def permits(_: str) -> bool:
-            return is_permitted
-
-        async def work(crawl: Crawl) -> None:
-            found = await crawl.fetch(permits=permits).attempt(None)
-            assert found.event == (200 if is_permitted else Failure.GUARD)
-            assert found.hops == (URI, ELSEWHERE)
-            assert len(crawl.asked) == 1 + is_permitted
-
-        in_a_crawl(work, to(ELSEWHERE), answer())
-
     @pytest.mark.parametrize(("reactor", "words"), [(True, ""), (False, " (TWISTED_REACTOR")])
     def test_a_scheme_without_a_handler_is_told_of_once(
         self, reactor: bool, words: str, caplog: pytest.LogCaptureFixture
@@ -363,14 +336,6 @@ class TestHops:
 
 class TestCopies:
     """Whether what we have still holds."""
-
-    @pytest.mark.parametrize(
-        "copy", [None, replace(COPY, hops=(ELSEWHERE,)), replace(COPY, headers=())]
-    )
-    def test_an_answer_nobody_asked_for_is_what_it_is(self, copy: Copy | None) -> None:
-        crawl, found = attempted(answer(304, b"", ETag='"9"'), copy=copy)
-        assert crawl.is_conditional == [False]
-        assert (found.event, found.confirms) == (304, False)
 
     def test_only_the_request_that_the_copy_came_from_is_conditional(self) -> None:
         copy = replace(COPY, hops=(URI, ELSEWHERE))
@@ -431,34 +396,6 @@ class TestGuards:
         assert (found.event, found.hops) == (event, (URI, OTHER_URI))
         assert looked_up == [("example.org", 443)]
         assert len(crawl.asked) == 1 + (event == 200)
-
-    def test_the_host_itself_is_not_looked_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        looked_up = resolving(monkeypatch, "127.0.0.1")
-        assert attempted(to("/b"), answer(), REP_REDIRECT_GUARD="public")[1].event == 200
-        assert looked_up == []
-
-    @pytest.mark.parametrize(
-        "case",
-        [
-            (OTHER_URI, "public", "93.184.216.34", True),
-            (OTHER_URI, "public", "127.0.0.1", False),
-            (OTHER_URI, "public", None, True),
-            (ELSEWHERE, "same-site", "127.0.0.1", True),
-            ("/b", "public", "127.0.0.1", True),
-        ],
-    )
-    @pytest.mark.parametrize("proxy", ["", "http://proxy.example"])
-    def test_an_answer_from_another_address_than_was_looked_up(
-        self, case: tuple[str, str, Any, bool], proxy: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Through a proxy, the address is the proxy's, which may be any."""
-        location, guard, address, is_used = case
-        resolving(monkeypatch, "93.184.216.34")
-        last = answer()
-        last.ip_address = address
-        meta = {"proxy": proxy}
-        _, found = attempted(to(location), last, REP_REDIRECT_GUARD=guard, REP_FETCH_META=meta)
-        assert found.event == (200 if is_used or proxy else Failure.GUARD)
 
 
 class TestAnswers:

@@ -8,8 +8,10 @@ import re
 import signal
 import sqlite3
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -280,30 +282,20 @@ def test_a_lease_that_a_wrong_clock_made_holds_nobody_up(loop: Loop, tmp_path: P
     assert "rep/store/lease_waited" not in result.stats
 
 
-def test_an_outage_that_a_wrong_clock_recorded_is_over(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", [outage_entry, partial(file_entry, body=b"")])
+def test_what_a_wrong_clock_recorded_is_not_used_unasked(
+    kept: Callable[..., Entry], tmp_path: Path
+) -> None:
     """It would have held for 20 hours, in this crawl and in all others."""
     path = tmp_path / "robots.sqlite"
     settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
     with Site({"/robots.txt": Answer(body=_OLD)}) as site:
         key = usual_key(Origin.of(site.url()))
         store = SqliteStore(path, 1 << 30)
-        store.commit(outage_entry(key, at=time.time() + 20 * 3600), None).result()
+        store.commit(kept(key, at=time.time() + 20 * 3600), None).result()
         for _ in range(2):
-            crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a"), site.url("/old")])
+            crawl(URLS_SPIDER, settings=settings, urls=[site.url("/old"), site.url("/a")])
         assert site.paths() == ["/robots.txt", "/a", "/a"]
-        assert body_of(store.peek(key)) == _OLD.encode()
-        store.close()
-
-
-def test_a_copy_that_a_wrong_clock_recorded_is_not_used_unasked(tmp_path: Path) -> None:
-    path = tmp_path / "robots.sqlite"
-    settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
-    with Site({"/robots.txt": Answer(body=_OLD)}) as site:
-        key = usual_key(Origin.of(site.url()))
-        store = SqliteStore(path, 1 << 30)
-        store.commit(file_entry(key, at=time.time() + 20 * 3600, body=b""), None).result()
-        crawl(URLS_SPIDER, settings=settings, urls=[site.url("/old"), site.url("/a")])
-        assert site.paths() == ["/robots.txt", "/a"]
         assert body_of(store.peek(key)) == _OLD.encode()
         store.close()
 

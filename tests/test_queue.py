@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from scrapy_rep.pace.downloader import Downloader, slot_key
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.queue.readiness import OriginState, Outlook
 from scrapy_rep.queue.targets import target_named
+from tests.played import in_a_loop
 
 URLS = [f"http://{host}.example/{number}" for number in range(3) for host in "abc"]
 
@@ -231,6 +233,24 @@ class TestPrefetch:
             setup.readiness.settle_all()
         assert len(set(popped)) == len(popped) == 200
         assert len(setup.queue) == 0
+
+    def test_a_fetch_that_waits_for_a_place_is_looked_at_again(self) -> None:
+        """No event tells that a fetch which is under way came to stand in the line of its slot."""
+        woken: list[str] = []
+
+        async def work() -> None:
+            setup = Setup()
+            setup.readiness.concurrent_fetches = 8
+            self.push_many(setup)
+            assert setup.pop() == []
+            assert len(setup.readiness.asked) == 8
+            slot: Any = setup.crawler.engine._slot
+            slot.nextcall.schedule = lambda: woken.append("once")
+            await asyncio.sleep(0.5)
+            setup.queue.close()
+
+        in_a_loop(work)
+        assert woken == ["once"]
 
 
 class TestDisk:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep.protocol.access.origin import Origin
-from tests.cache.samples import body_of, file_entry, usual_key
+from tests.cache.samples import usual_key
 from tests.crawling import Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.redis_server import RedisServer, SlowLine, a_loop, redis_store
@@ -268,24 +268,6 @@ def test_slow_replies(redis_server: RedisServer, tmp_path: Path) -> None:
         assert set(asked(proxy).values()) == {1}
         assert_obeyed(proxy, names, crawls)
     assert [warnings(done) for done in crawls] == [[], []]
-
-
-def test_an_allow_of_another_origin_is_not_believed(redis_server: RedisServer) -> None:
-    """Whoever can write to Redis may swap records; the origin is inside."""
-    with Site({"/robots.txt": Answer(body=_RULES)}) as site, a_loop() as loop:
-        store = redis_store(redis_server.url, None, loop)
-        theirs, key = (usual_key(Origin.of(url)) for url in ("http://open.example", site.url()))
-        store.commit(file_entry(theirs, at=time.time(), body=b""), None).result()
-        with redis_server.client() as client:
-            (stored,) = client.keys("*")
-            own = stored.replace(str(theirs.origin).encode(), str(key.origin).encode())
-            client.copy(stored, own)
-        done = _plain_crawl(redis_server, [site.url("/public"), site.url("/private")])
-        assert site.paths() == ["/robots.txt", "/public"], done.log
-        entry = store.look(key).result()
-        store.close().result()
-    assert body_of(entry) == _RULES.encode(), "and was replaced"
-    assert warnings(done) == []
 
 
 def test_a_crawl_that_ends_while_another_process_fetches(redis_server: RedisServer) -> None:

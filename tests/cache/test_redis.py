@@ -198,22 +198,6 @@ class TestLocalTier:
             assert two.peek(ORIGIN) == entry
         assert script_count(redis_server) == before + 1
 
-    def test_a_stale_copy_comes_with_the_lease_and_is_sent_once(
-        self, redis_server: RedisServer, made: Maker
-    ) -> None:
-        one, two = made(redis_server.url, memory()), made(redis_server.url, memory())
-        old = file_entry(at=time.time() - 2 * _DAY, body=b"#" * 50_000)
-        one.commit(old, None).result()
-        lease = leased(one)
-        for _ in range(3):
-            found = claim(two)
-            assert isinstance(found, Busy)
-            assert found.entry == old
-        one.release(lease).result()
-        found = claim(two)
-        assert isinstance(found, Leased)
-        assert found.entry == old
-
     def test_where_redis_was_emptied_the_copy_at_hand_comes_with_the_lease(
         self, redis_server: RedisServer, made: Maker
     ) -> None:

@@ -179,14 +179,6 @@ class TestBound:
             assert 100 < len(left) < 600
         assert path.stat().st_size < 3 << 20
 
-    def test_one_that_was_just_renewed_is_no_old_one(self, path: Path) -> None:
-        with opened(path, 1 << 20) as store:
-            fill(store, 255, octets=3000)
-            store.commit(file_entry(Origin("http", "h0", 80), at=NOW + 9999), None).result()
-            fill(store, 256, octets=3000, first=256)
-            assert 0 in kept(store, 1)
-            assert 1 not in kept(store, 2)
-
     def test_crawls_that_write_little_keep_to_it_as_well(self, path: Path) -> None:
         for crawl in range(40):
             with opened(path, 1 << 18) as store:
