@@ -22,7 +22,7 @@ from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.utils.misc import load_object
 from twisted.python.failure import Failure
 
-_ALWAYS = {
+ALWAYS = {
     "LOG_LEVEL": "DEBUG",
     "CONCURRENT_ITEMS": 2,  # for each response, Scrapy starts that many tasks: 100 by default
     "LOG_VERSIONS": [],  # to look them up takes a sixth of a short crawl
@@ -30,7 +30,7 @@ _ALWAYS = {
     "TELNETCONSOLE_ENABLED": False,
     "REMOTE_CONTROL_ENABLED": False,
 }
-_LOOP: dict[str, dict[str, Any]] = {
+SETTINGS_OF_LOOPS: dict[str, dict[str, Any]] = {
     "asyncio": {},
     "select": {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
     "reactorless": {"TWISTED_REACTOR_ENABLED": False},
@@ -118,7 +118,7 @@ def _running_loop() -> str:
 def run(job: dict[str, Any], log: Path) -> Record:
     """Run the crawl that a job describes."""
     record = Record()
-    settings = {**_ALWAYS, "LOG_FILE": str(log), **_LOOP[job["loop"]], **job["settings"]}
+    settings = {**ALWAYS, "LOG_FILE": str(log), **SETTINGS_OF_LOOPS[job["loop"]], **job["settings"]}
     kind = CrawlerProcess if job["loop"] == "select" else AsyncCrawlerProcess
     process = kind(settings)
     record.listen_to_warnings()

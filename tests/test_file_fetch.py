@@ -42,7 +42,6 @@ ELSEWHERE = "https://www.example.com/robots.txt"
 BODY = b"User-agent: *\nDisallow: /private\n"
 HOLDS: dict[str, Any] = {"Cache-Control": "max-age=3600"}
 FILE = Answer(200, BODY, (URI,), {"cache-control": "max-age=3600"})
-DOWN = Answer(503, hops=(URI,))
 COPY = Copy(200, BODY, (URI,), (("etag", '"1"'),), 1.0, 1.0, 2.0)
 Given = Response | BaseException | Callable[[Request], Any]
 
@@ -90,10 +89,6 @@ class Crawl:
         return response
 
     @property
-    def uris(self) -> list[str]:
-        return [request.url for request in self.asked]
-
-    @property
     def is_conditional(self) -> list[bool]:
         return [b"If-None-Match" in request.headers for request in self.asked]
 
@@ -108,9 +103,6 @@ class Crawl:
 
     def learnt(self, told: Answer = FILE, age: float = 0.0) -> Knowledge:
         return learn(Knowledge(), told, time.time() - age, self.settings.rules.limits)
-
-    async def keep(self, known: Knowledge, key: Key | None = None) -> None:
-        await self.keeper.commit(Entry(key or self.key(), known))
 
     def claim(self) -> Claim:
         """What another process would be told that needs the file."""
@@ -146,40 +138,7 @@ def body_of(known: Knowledge) -> bytes | None:
     return None if known.copy is None else known.copy.body
 
 
-class TestStore:
-    def test_an_answer_is_kept_as_whose_it_was_sent_to(self) -> None:
-        def come(_: Request) -> Response:
-            response = answer(**HOLDS)
-            response.request = Request(URI, headers={"User-Agent": "Another/1.0"})
-            return response
-
-        async def work(crawl: Crawl) -> None:
-            key = crawl.key()
-            await crawl.known()
-            assert body_of(crawl.keeper.peek(Key.under(ORIGIN, "Another/1.0"))) == BODY
-            assert crawl.keeper.peek(key) == Knowledge()
-            claim = crawl.store.claim(key, seconds=15.0, fresh_seconds=math.inf).result()
-            assert isinstance(claim, Leased), "the lease of the other key has ended"
-
-        in_a_crawl(work, come)
-
-    def test_a_failure_leaves_no_copy_of_another_s(self) -> None:
-        """The site may have told the other more; here, it told this one nothing."""
-
-        def come(_: Request) -> Response:
-            response = answer(503)
-            response.request = Request(URI, headers={"User-Agent": "Another/1.0"})
-            return response
-
-        async def work(crawl: Crawl) -> None:
-            await crawl.keep(crawl.learnt(age=7200.0))
-            found = await crawl.known()
-            assert found.copy is None
-            assert found.outage is not None
-            assert crawl.keeper.peek(Key.under(ORIGIN, "Another/1.0")) == found
-
-        in_a_crawl(work, come)
-
+class TestClosing:
     def test_what_is_being_stored_when_the_crawl_closes_is_stored(self) -> None:
         async def work(crawl: Crawl) -> None:
             whole = crawl.keeper.commit

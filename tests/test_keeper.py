@@ -156,31 +156,7 @@ class TestTryingAgain:
             run(work)
         assert [record.levelname for record in caplog.records] == ["WARNING"] * 6
 
-    def test_what_was_learnt_meanwhile_is_copied(
-        self, run: Run, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        async def work(crawl: Crawl) -> None:
-            crawl.store.fails = True
-            now = time.time()
-            for key in (KEY, OTHER_KEY):
-                assert await crawl.keeper.commit(Entry(key, file_entry(key, at=now).known))
-            assert crawl.is_from_memory()
-            assert crawl.counted("failed") == 1
-            crawl.store.fails = False
-            known = await crawl.peek_at(1005)
-            assert known.copy is not None, "from memory"
-            assert set(crawl.store.entries) == {KEY, OTHER_KEY}
-            assert crawl.store.leases == {}, "to try it took no lease"
-            assert not crawl.is_from_memory()
-            assert crawl.keeper._memory.keys() == []
-            assert crawl.keeper.peek(KEY) == known
-
-        run(work)
-        assert "2 answers from memory were copied" in caplog.messages[-1]
-
-    def test_what_is_learnt_anew_while_it_is_copied_is_copied_too(
-        self, run: Run, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_what_is_learnt_anew_while_it_is_copied_is_copied_too(self, run: Run) -> None:
         async def work(crawl: Crawl) -> None:
             now = time.time()
             crawl.store.fails = True
@@ -193,7 +169,7 @@ class TestTryingAgain:
                     crawl.keeper._memory.commit(newer, None)
                 return commit(entry, lease)
 
-            monkeypatch.setattr(crawl.store, "commit", commit_amid_others)
+            crawl.store.commit = commit_amid_others  # type: ignore[method-assign]
             await crawl.peek_at(1005)
             assert crawl.keeper.peek(KEY) == newer.known
             assert crawl.keeper._memory.keys() == []

@@ -190,13 +190,6 @@ class TestCrawls:
                 )
                 assert site.paths()[before:].count("/a") == 1, settings
 
-    def test_a_wrong_one_stops_the_crawl(self) -> None:
-        with Site() as site:
-            settings = {**ADDON, "REP_OVERRIDES": {"localhost": "obey"}}
-            result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a")])
-            assert site.paths() == []
-        assert "'localhost' cannot be 'obey'" in result.error
-
     @pytest.mark.parametrize("loop", LOOPS)
     @pytest.mark.parametrize(
         ("answer", "reason"),

@@ -136,22 +136,6 @@ class TestNothingIsLost:
         assert sorted(serve(setup)) == sorted(pages(3))
         assert stats(setup) == {"damaged": 0, "lost": 0}
 
-    def test_stopped_and_resumed_many_times(self, kind: Any, tmp_path: Path) -> None:
-        state: Any = ()
-        popped: list[str] = []
-        for turn in range(3):
-            setup = Setup(str(tmp_path), state or None, kind=kind)
-            unasked(setup)
-            setup.push(*(f"{url}?{turn}" for url in pages(4)))
-            for _ in range(2):
-                popped += setup.pop(3)
-                for host, _ in setup.readiness.asked:
-                    setup.readiness.settle(host)
-            state = json.loads(json.dumps(setup.queue.close()))
-        popped += serve(resumed(tmp_path, state, kind))
-        assert sorted(popped) == sorted(f"{url}?{turn}" for url in pages(4) for turn in range(3))
-        assert list(tmp_path.iterdir()) == []
-
     def test_handed_over_to_scrapy_s_queue_and_back(self, kind: Any, tmp_path: Path) -> None:
         """It makes slots of our lanes, under whose names it finds their folders."""
         long_host = ".".join(["long" * 6] * 3)

@@ -46,9 +46,9 @@ def main(loop: Loop, jobs: list[dict[str, Any]]) -> None:
     from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
     from scrapy.utils.misc import load_object
 
-    from tests.crawl_runner import _ALWAYS, _LOOP
+    from tests.crawl_runner import ALWAYS, SETTINGS_OF_LOOPS
 
-    always = {**_ALWAYS, **_LOOP[loop], "LOG_LEVEL": "INFO"}
+    always = {**ALWAYS, **SETTINGS_OF_LOOPS[loop], "LOG_LEVEL": "INFO"}
     process = (CrawlerProcess if loop == "select" else AsyncCrawlerProcess)(always)
     crawlers, items = [], []
     for job in jobs:

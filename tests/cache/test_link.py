@@ -12,6 +12,7 @@ import pytest
 
 from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import Link, LinkDownError, Script
+from scrapy_rep.protocol.errors import ConfigurationError
 from tests.played import in_a_loop
 from tests.redis_server import RedisServer, SlowLine
 from tests.servers.handle import free_port
@@ -314,3 +315,9 @@ class TestClosing:
 
         with RedisServer() as server:
             in_a_loop(lambda: work(server))
+
+
+@pytest.mark.parametrize("url", ["http://localhost", "localhost:6379", "redis://h/0?db=x"])
+def test_a_wrong_url_is_said_at_the_start(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="REP_REDIS_URL"):
+        Link(url)

@@ -8,14 +8,14 @@ import sys
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.utils.misc import load_object
 
-from tests.crawl_runner import _ALWAYS, _LOOP
+from tests.crawl_runner import ALWAYS, SETTINGS_OF_LOOPS
 
 
 def main() -> None:
     """Run a crawl for each of the job's lists of URLs."""
     job = json.loads(sys.argv[1])
     kind = CrawlerProcess if job["loop"] == "select" else AsyncCrawlerProcess
-    process = kind({**_ALWAYS, **_LOOP[job["loop"]], **job["settings"]})
+    process = kind({**ALWAYS, **SETTINGS_OF_LOOPS[job["loop"]], **job["settings"]})
     for urls in job["urls"]:
         process.crawl(load_object(job["spider"].replace(":", ".")), urls=urls)
     process.start()
