@@ -46,17 +46,3 @@ def test_screens_show_what_they_should(name: str) -> None:
     assert f"$ scrapy rep {name}" in text
     words = {"check": "disallowed", "lint": "help:", "diff": "probe URL", "agents": "train on it"}
     assert words[name] in text
-
-
-@pytest.mark.parametrize("name", ["check", "lint", "diff"])
-def test_screens_stay_indented_in_browsers(name: str) -> None:
-    """These drop white space at the begin of a text, so that places have to say it."""
-    tree = ET.parse(_DOCS / "screens" / f"{name}.svg")
-    spans = [span for span in tree.iter("{http://www.w3.org/2000/svg}tspan") if span.text]
-    assert all(not span.text.startswith(" ") for span in spans if span.text)
-    assert all("  " not in span.text for span in spans if span.text)
-    places = {float(span.get("x", "0")) for span in spans}
-    assert len(places) > 1
-    if name == "check":
-        (group,) = [span for span in spans if span.text and span.text.startswith("group: ")][:1]
-        assert float(group.get("x", "0")) > min(places)

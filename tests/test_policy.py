@@ -103,14 +103,17 @@ def test_verdicts_of_a_stale_copy_say_so(is_stale: bool, meaning: Meaning) -> No
         assert found.verdict(url).is_stale is is_stale
 
 
-class Allowing:
-    """What another parser's rules are to a policy: they take what they are given."""
+class Other:
+    """Another parser's rules, which allow everything, and may know a delay."""
+
+    def __init__(self, delay: float | None = None) -> None:
+        self.delay = delay
 
     def verdict(self, url: str, product_tokens: ProductTokens) -> Verdict:
         return Verdict(allowed=True, reason=Reason.OTHER_PARSER)
 
     def crawl_delay(self, product_tokens: ProductTokens) -> float | None:
-        return None
+        return self.delay
 
 
 @pytest.mark.parametrize("meaning", list(Meaning))
@@ -120,7 +123,7 @@ def test_swapped_arguments_are_told_whatever_decides(
     meaning: Meaning, url: str, is_other_parser: bool
 ) -> None:
     robots_txt = parse(BODY, ORIGIN.robots_txt_uri)
-    reading = Reading(robots_txt, Allowing() if is_other_parser else robots_txt)
+    reading = Reading(robots_txt, Other() if is_other_parser else robots_txt)
     found = Policy(ORIGIN, 200, meaning, reading, ("*",))
     for tokens in ("FooBot", ["FooBot", "foo"]):
         with pytest.raises(TypeError, match="is a URL: it comes first"):
@@ -231,23 +234,10 @@ def test_the_octets_of_a_large_file_are_packed_once_its_rules_are_ready(
     assert robots_txt.group("other") is not None, "and can be read all the same"
 
 
-class Slow:
-    """Another parser, which knows one delay."""
-
-    def __init__(self, delay: float | None) -> None:
-        self.delay = delay
-
-    def verdict(self, url: str, product_tokens: object) -> Verdict:
-        return Verdict(allowed=True, reason=Reason.OTHER_PARSER)
-
-    def crawl_delay(self, product_tokens: object) -> float | None:
-        return self.delay
-
-
 @pytest.mark.parametrize(("delay", "expected"), [(9.0, 9.0), (0.0, 0.0), (None, 2.0)])
 def test_the_delay_that_another_parser_knows_counts(delay: float | None, expected: float) -> None:
     robots_txt = parse(b"User-agent: *\nCrawl-delay: 2\n", ORIGIN.robots_txt_uri)
-    reading = Reading(robots_txt, Slow(delay))
+    reading = Reading(robots_txt, Other(delay))
     found = Policy(ORIGIN, 200, Meaning.RULES, reading, ("*",))
     assert found.asked_of().crawl_delay == expected
     assert found.crawl_delay == delay

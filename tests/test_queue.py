@@ -169,7 +169,12 @@ def test_the_pace_of_an_origin_holds_from_when_it_is_known() -> None:
     setup.push(URLS[0])
     looked: list[Origin] = []
     of = setup.readiness.of
-    setup.readiness.of = lambda origin: looked.append(origin) or of(origin)  # type: ignore[func-returns-value, method-assign]
+
+    def note(origin: Origin) -> Outlook:
+        looked.append(origin)
+        return of(origin)
+
+    setup.readiness.of = note  # type: ignore[method-assign]
     setup.readiness.settle("a.example")
     assert looked
 

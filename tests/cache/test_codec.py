@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from scrapy_rep.cache.codec import MAGIC, decode, encode
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.protocol.access.origin import Origin
-from tests.cache.samples import BODY, ORIGIN, OTHER, body_of, entries, file_entry, outage_entry
+from tests.cache.samples import BODY, ORIGIN, OTHER, entries, file_entry, outage_entry
 
 _FRAME = struct.Struct(">4sII")
 
@@ -185,12 +185,6 @@ def test_no_record_is_code() -> None:
 def test_a_body_of_markup_costs_little() -> None:
     markup = file_entry(body=b"<html>" + b"<p>no such page</p>" * 10_000)
     assert len(encode(markup)) < 2000
-
-
-def test_large_bodies_come_out_whole() -> None:
-    body = random.Random(1).randbytes(512_001)
-    entry = file_entry(body=body)
-    assert body_of(decode(encode(entry), ORIGIN)) == body
 
 
 def test_a_lonely_surrogate_in_a_header_does_no_harm() -> None:

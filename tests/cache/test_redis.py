@@ -396,15 +396,6 @@ class TestOutages:
             assert isinstance(store._local, MemoryStore)
             assert not store._local._leases, "nor was it leased there"
 
-    def test_slow_replies(self, redis_server: RedisServer, made: Maker) -> None:
-        with SlowLine(redis_server.port) as line:
-            line.delay_seconds = 0.1
-            one, two = made(line.url, memory()), made(line.url, memory())
-            lease = leased(one)
-            assert isinstance(claim(two), Busy)
-            assert one.commit(fresh_entry(), lease).result() is True
-            assert isinstance(claim(two), Found)
-
     def test_replies_that_are_swallowed(self, redis_server: RedisServer, made: Maker) -> None:
         with SlowLine(redis_server.port) as line:
             store = made(line.url, memory())

@@ -158,13 +158,6 @@ class TestDamage:
             assert bodies(store)[0] == b"c"
             assert b"a" in bodies(store)
 
-    def test_a_damaged_file_is_set_aside(self, tmp_path: Path) -> None:
-        (tmp_path / "robots.sqlite").write_bytes(b"this is no database at all" * 99)
-        with closing(made(tmp_path, 5)) as store:
-            keep(store, b"a", b"b")
-            assert bodies(store) == [b"b", b"a"]
-        assert len(list(tmp_path.glob("*.damaged-*"))) == 1
-
 
 class TestBound:
     def test_versions_go_before_entries(self, tmp_path: Path) -> None:
