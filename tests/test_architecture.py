@@ -111,14 +111,10 @@ def _nodes(module: Path) -> list[ast.AST]:
 
 def _imported(module: Path) -> Iterator[str]:
     """What a module imports, by absolute name: modules, and names in modules."""
-    package = [_PACKAGE.name, *module.relative_to(_PACKAGE).parts[:-1]]
     for node in _nodes(module):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            home = ".".join([*base, *filter(None, [node.module])])
-            yield from (f"{home}.{alias.name}" for alias in node.names)
+    yield from (name for name, _ in _spelled(module))
 
 
 def _spelled(module: Path) -> Iterator[tuple[str, bool]]:

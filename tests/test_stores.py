@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
@@ -93,36 +94,26 @@ class ClaimRaises(PlainStore):
         raise ConnectionError("out of order")
 
 
-class ClaimGivesNoFuture(PlainStore):
-    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
-        return None  # type: ignore[return-value]
+def _claiming(answer: Callable[[Origin], Any]) -> type[PlainStore]:
+    """A store that answers claims so, whatever it has."""
+
+    class Claiming(PlainStore):
+        def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
+            answered: Future[Claim] = answer(origin)
+            return answered
+
+    return Claiming
 
 
-class ClaimGivesText(PlainStore):
-    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
-        return done("lease")  # type: ignore[arg-type]
-
-
-class ClaimGivesNoEntry(PlainStore):
-    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
-        return done(Found("entry"))  # type: ignore[arg-type]
-
-
-class ClaimGivesNoLease(PlainStore):
-    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
-        return done(Leased("lease"))  # type: ignore[arg-type]
-
-
-class ClaimGivesNoTime(PlainStore):
-    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
-        return done(Busy(float("nan")))
-
-
-class ClaimInsists(PlainStore):
-    """Gives what ran out as if it held, whatever it is told."""
-
-    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
-        return done(Found(file_entry(origin, at=time.time() - 90_000, body=b"")))
+ClaimGivesNoFuture = _claiming(lambda _: None)
+ClaimGivesText = _claiming(lambda _: done("lease"))
+ClaimGivesNoEntry = _claiming(lambda _: done(Found("entry")))  # type: ignore[arg-type]
+ClaimGivesNoLease = _claiming(lambda _: done(Leased("lease")))  # type: ignore[arg-type]
+ClaimGivesNoTime = _claiming(lambda _: done(Busy(float("nan"))))
+# Gives what ran out as if it held, whatever it is told.
+ClaimInsists = _claiming(
+    lambda origin: done(Found(file_entry(origin, at=time.time() - 90_000, body=b"")))
+)
 
 
 class CommitRaises(PlainStore):
