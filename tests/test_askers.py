@@ -47,17 +47,6 @@ def key(origin: Origin = _ORIGIN, meta: Any = None, spider: Any = None, **settin
 class TestKeys:
     """What makes a difference, and what does not."""
 
-    def test_the_user_agent_is_the_one_that_is_sent(self) -> None:
-        assert key(USER_AGENT="GoodBot/1.0").user_agent == "GoodBot/1.0"
-        assert key(USER_AGENT="GoodBot/1.0", ROBOTSTXT_USER_AGENT="good").user_agent == (
-            "GoodBot/1.0"
-        )
-        assert key(USER_AGENT="GoodBot/1.0", ROBOTSTXT_USER_AGENT="other").user_agent == (
-            "GoodBot/1.0 other"
-        )
-        assert key(spider={"user_agent": "SpiderBot"}).user_agent == "SpiderBot"
-        assert key(DEFAULT_REQUEST_HEADERS={"user-agent": "HeaderBot"}).user_agent == "HeaderBot"
-
     def test_usual_crawls_have_no_variant(self) -> None:
         assert key().variant == ""
         assert key(_FTP).variant == ""
@@ -106,14 +95,6 @@ class TestKeys:
         assert own.variant == key(spider={"http_user": "u"}, REP_FETCH_META={"a": 1}).variant
         del spider.http_user  # type: ignore[attr-defined]
         assert asker.key(_ORIGIN) == usual
-
-    def test_what_was_sent_last_is_expected(self) -> None:
-        crawler = Crawler(Asking, Settings({"USER_AGENT": "GoodBot"}))
-        asker = Asker(crawler, RepSettings.of(crawler.settings), Identity(crawler))
-        first = asker.key(_ORIGIN)
-        assert asker.key_as_sent(first, None) == first
-        assert asker.key_as_sent(first, "OtherBot").user_agent == "OtherBot"
-        assert asker.key(_ORIGIN).user_agent == "OtherBot"
 
 
 def stored(path: Path) -> list[Key]:

@@ -14,10 +14,9 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 
 import scrapy_rep
-from scrapy_rep import Origin, Policy, parse, stats
+from scrapy_rep import Origin, Policy, parse
 from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.protocol.access.events import CLASSES, PRESETS, Meaning
-from scrapy_rep.settings import SETTINGS
 
 DOCS = Path(__file__).parent.parent / "docs"
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
@@ -29,15 +28,6 @@ def test_the_reference_is_made_of_the_tables(name: str, tmp_path: Path) -> None:
     made = (tmp_path / name).read_text(encoding="utf-8")
     kept = (DOCS / "reference" / name).read_text(encoding="utf-8")
     assert kept == made, "run: python docs/make_reference.py"
-
-
-def test_the_reference_names_every_setting_and_stat() -> None:
-    settings = (DOCS / "reference" / "settings.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(REP_\w+)` \| `(.*)` \| (.*) \|$", settings, re.MULTILINE)
-    assert rows == [(name, repr(s.default), s.meaning) for name, s in SETTINGS.items()]
-    page = (DOCS / "reference" / "stats.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `((?:rep|robotstxt)/\S+)` \| (.*) \|$", page, re.MULTILINE)
-    assert rows == [(n.replace("{}", "…"), meaning) for n, meaning in stats.MEANINGS.items()]
 
 
 def test_each_class_of_events_is_explained() -> None:

@@ -43,27 +43,6 @@ async def _stubbornly(release: asyncio.Event) -> str:
 
 
 class TestRunning:
-    def test_ended(self) -> None:
-        told: list[Any] = []
-
-        async def main() -> None:
-            asyncio.get_running_loop().set_exception_handler(
-                lambda _, context: told.append(context)
-            )
-            running = Running(_never())
-            running.end(ValueError("enough"))
-            running.end(ValueError("again"))
-            try:
-                await running.result()
-            finally:
-                await asyncio.sleep(0.01)
-                del running
-                gc.collect()
-
-        with pytest.raises(ValueError, match="enough"):
-            run(main())
-        assert not told, "its own end is nobody's error"
-
     @pytest.mark.parametrize("error", [None, KeyError("late")])
     def test_what_comes_of_ended_work_is_nobodys(self, error: Exception | None) -> None:
         told: list[Any] = []

@@ -180,11 +180,6 @@ class TestStanding:
         assert found.is_unreachable
         assert not found.is_stale
 
-    def test_on_nothing(self) -> None:
-        found = self.policy(None, None, is_stale=False)
-        assert (found.hops, found.fetched_at) == ((), 0.0)
-        assert found.final_url == ORIGIN.robots_txt_uri
-
     def test_a_standing_without_a_meaning_permits_nothing(self) -> None:
         reading = Reading.of_nothing(ORIGIN)
         stands = replace(self.STANDING, meaning=None)

@@ -11,7 +11,6 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_rep import ConfigurationError
-from scrapy_rep.protocol.access.events import PRESETS
 from scrapy_rep.settings import SETTINGS, RepSettings
 
 
@@ -19,11 +18,6 @@ def test_defaults_pass_their_own_checks() -> None:
     values = RepSettings.of(Settings())
     assert values.rules.access.preset == "rfc9309"
     assert values.parse_limit_octets == 512_000
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_every_preset_is_accepted(preset: str) -> None:
-    assert RepSettings.of(Settings({"REP_POLICY": preset})).rules.access.preset == preset
 
 
 def test_numbers_may_come_as_strings_from_the_command_line() -> None:

@@ -6,8 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scrapy import Request
-from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 from twisted.internet.defer import succeed
 from twisted.internet.protocol import Factory
@@ -15,7 +13,7 @@ from twisted.web._newclient import HTTP11ClientProtocol
 from twisted.web.client import URI as URI_OF_TWISTED
 
 from scrapy_rep.fetch import wires as module
-from scrapy_rep.fetch.transfer import MARK, Transfer
+from scrapy_rep.fetch.transfer import Transfer
 from scrapy_rep.fetch.wires import Wires
 from scrapy_rep.protocol.access.endings import Ending
 from tests.played import in_a_loop
@@ -37,13 +35,11 @@ LIMIT = 1000
 
 
 class Handlers:
-    """Scrapy's handlers, which are one, and answer whatever they are asked."""
+    """Scrapy's handlers, which are one."""
 
     def __init__(self, handler: Any = None) -> None:
         self._get_handler = lambda _: handler
-
-    async def download_request_async(self, request: Request) -> Response:
-        return Response(request.url)
+        self.download_request_async = print
 
 
 def wires_of(handlers: Any) -> Wires:
@@ -54,13 +50,6 @@ def wires_of(handlers: Any) -> Wires:
     if hasattr(handlers, "rep_wires"):
         assert Wires.of(crawler) is wires
     return wires
-
-
-def test_another_handler_for_ftp_is_asked() -> None:
-    handlers = Handlers(object())
-    wires_of(handlers)
-    request = Request("ftp://example.com/robots.txt", meta={MARK: Transfer(LIMIT)})
-    assert in_a_loop(lambda: handlers.download_request_async(request)).url == request.url
 
 
 def test_handlers_of_another_release_are_left_alone() -> None:
