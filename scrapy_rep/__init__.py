@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from .queue.fleet.scheduler import RepRedisScheduler as RepRedisScheduler
     from .queue.priority_queue import RepPriorityQueue as RepPriorityQueue
     from .robotparser import RepRobotParser as RepRobotParser
+    from .signals import RateLimited as RateLimited
     from .signals import RobotsTxtDisallowed as RobotsTxtDisallowed
     from .signals import RobotsTxtUnreachable as RobotsTxtUnreachable
     from .sitemaps.spiders import RobotsSitemapMixin as RobotsSitemapMixin
@@ -85,7 +86,7 @@ _NAMES = {
     "queue.fleet.scheduler": "RepRedisScheduler",
     "queue.priority_queue": "RepPriorityQueue",
     "robotparser": "RepRobotParser",
-    "signals": "RobotsTxtDisallowed RobotsTxtUnreachable",
+    "signals": "RateLimited RobotsTxtDisallowed RobotsTxtUnreachable",
     "sitemaps.spiders": "RobotsSitemapMixin RobotsSitemapSpider",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}

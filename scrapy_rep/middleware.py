@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from scrapy import Request, Spider, signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
@@ -17,12 +17,12 @@ from scrapy.utils.python import global_object_name
 
 from scrapy_rep import stats
 from scrapy_rep.decisions import Decisions
-from scrapy_rep.engine.components import call_last, middleware_orders
+from scrapy_rep.engine.components import call_first, call_last, middleware_orders
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.fetch.transfer import MARK, is_own
 from scrapy_rep.identity import Identity
 from scrapy_rep.pace.downloader import SLOT, leave_inherited_slot
-from scrapy_rep.pace.pacing import Pacing, keeps_own_gate
+from scrapy_rep.pace.pacing import Pacing, keeps_own_gate, waits_in_queue
 from scrapy_rep.pace.visits import Ask
 from scrapy_rep.pages.browsers.hook import pages_of
 from scrapy_rep.policies import Policies
@@ -32,7 +32,7 @@ from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
 from scrapy_rep.settings import RepSettings, log_refusals_in_one_line
-from scrapy_rep.signals import EXEMPT, PUT_BACK, QUEUE, VERDICT, is_exempt
+from scrapy_rep.signals import EXEMPT, PUT_BACK, QUEUE, VERDICT, RateLimited, is_exempt
 from scrapy_rep.stats import Journal
 
 if TYPE_CHECKING:
@@ -87,7 +87,9 @@ class RepMiddleware:
         self._judged_by = exits.judged_by
         self._looks_last = False  # at each request, behind all middlewares
         self._has_warned = False
-        self._came_back: WeakSet[Request] = WeakSet()  # which are not put back once more
+        self._waits_in_queue = waits_in_queue(crawler.settings)
+        # Requests that were put back, and whether the crawl was closing when they came again.
+        self._came_back: WeakKeyDictionary[Request, bool] = WeakKeyDictionary()
         self.policies = Policies(crawler, settings, self._identity, exits)
         self.pacing = Pacing(crawler, settings, exits)
         if keeps_own_gate(crawler, settings):
@@ -120,6 +122,7 @@ class RepMiddleware:
         self._identity.open()
         self._decisions.open()
         self._looks_last = call_last(self.crawler, self._last_look)
+        call_first(self.crawler, self._answered)
         if not self._looks_last and not self._identity.is_chosen:
             logger.warning(
                 "This DOWNLOADER does not show its middlewares: a User-Agent that one of them sets "
@@ -189,7 +192,7 @@ class RepMiddleware:
                 leave_inherited_slot(request)
             if PUT_BACK in meta:
                 request.dont_filter = bool(meta.pop(PUT_BACK))
-                self._came_back.add(request)
+                self._came_back[request] = is_closing(self.crawler)
             if EXEMPT in meta and is_exempt(request):
                 self._decisions.exempt(request)
                 return await self._go_on(request)
@@ -242,6 +245,7 @@ class RepMiddleware:
         """Judge a request again that would leave as another crawler, and have it wait its turn."""
         if MARK in request.meta and is_own(request):
             return self._take_own_turn(request)
+        self.pacing.backoff.sends(request)
         judged = self._judged_by.get(request)
         if judged is None:
             return None if self.pacing.is_idle else self._in_turn(request)
@@ -265,17 +269,47 @@ class RepMiddleware:
         request could wait for ever.
         """
         ask = self._ask(request)
-        if ask is not None:
-            await self.pacing.turn(request, ask)
-        policy = self.policy_of(request)
-        if ask is None or policy is None or time.time() < policy.usable_until + _WAITED_SECONDS:
+        if ask is None:
             return None
+        back = await self._turn(request, ask)
+        policy = self.policy_of(request)
+        is_old = policy is not None and time.time() >= policy.usable_until + _WAITED_SECONDS
+        if back is not None or not is_old:
+            return back
         self.pacing.give_up(request, ask.origin)  # else its robots.txt would wait for it
         back = await self._judged_again(request)
         ask = self._ask(request)
-        if ask is not None and back is None:
-            await self.pacing.turn(request, ask)
-        return back
+        return await self._turn(request, ask) if ask is not None and back is None else back
+
+    async def _turn(self, request: Request, ask: Ask) -> Request | None:
+        """Have the turn of a request; returns it for the queue if its origin rests.
+
+        Raises:
+            RateLimited: its origin was given up, or rests while the crawl closes.
+        """
+        backoff, origin = self.pacing.backoff, ask.origin
+        if backoff.has_given_up(origin) and not self._decisions.is_dry_run:
+            self._journal.count(stats.BACKOFF_DROPPED)
+            raise RateLimited(origin)
+        # A request that came back at once was not in the queue: it is one of `download_async`.
+        goes_back = self._waits_in_queue and request not in self._came_back
+        if goes_back and not backoff.go(origin, request):
+            return self._put_back(request, stats.BACKOFF_PUT_BACK)
+        if await self.pacing.turn(request, ask):
+            backoff.sends(request)
+            return None
+        if self._may_return(request):
+            return self._put_back(request)
+        raise RateLimited(origin)
+
+    def _answered(self, request: Request, response: Response) -> Request | None:
+        """The request of an answer that is not for callbacks, for the queue: its origin rests."""
+        if not self.pacing.backoff.answered(request, response):
+            return None
+        # No middleware sees the answer: Scrapy's stats would not count it.
+        self._journal.count("downloader/response_count")
+        self._journal.count(f"downloader/response_status_count/{response.status}")
+        return self._put_back(request, stats.BACKOFF_PUT_BACK)
 
     async def _judged_again(self, request: Request) -> Request | None:
         """Judge a request once more; returns it for the queue if that is undecided."""
@@ -310,16 +344,19 @@ class RepMiddleware:
     def _is_undecided(self, request: Request, verdict: Verdict) -> bool:
         """Whether a refused request is so because the crawl closes, which a resume may undo."""
         is_kept = verdict.reason not in _UNDECIDED or self._decisions.is_dry_run
-        may_return = self._has_job and request not in self._came_back
-        return not is_kept and may_return and is_closing(self.crawler)
+        return not is_kept and self._may_return(request) and is_closing(self.crawler)
 
-    def _put_back(self, request: Request) -> Request:
-        """The request for the queue, past the duplicate filter, which has seen it.
+    def _may_return(self, request: Request) -> bool:
+        """Whether a request may be put back into the JOBDIR when the crawl closes.
 
-        Only once: what `download_async` of the engine requests does not go to the queue, but comes
+        Only once: a request of the engine's `download_async` does not go to the queue, but comes
         here again.
         """
-        self._journal.count(stats.PUT_BACK)
+        return self._has_job and not self._came_back.get(request, False)
+
+    def _put_back(self, request: Request, stat: str = stats.PUT_BACK) -> Request:
+        """The request for the queue, past the duplicate filter, which has seen it."""
+        self._journal.count(stat)
         meta = {**request.meta, PUT_BACK: request.dont_filter}
         return request.replace(meta=meta, dont_filter=True)
 

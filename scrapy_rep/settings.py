@@ -184,6 +184,23 @@ class RepSettings:
         "What a longer delay leads to: skip (the requests are dropped), cap (the longest delay "
         "holds) or ignore (only your own delay holds).",
     )
+    backoff: bool = _setting(
+        True,
+        checks.flag,
+        "Whether an origin rests whose pages answer 429, or 503 with Retry-After or twice in a "
+        "row: their requests go back to the queue, and one of them is sent after the rest.",
+    )
+    backoff_max_seconds: float = _setting(
+        600.0,
+        checks.number(0.001),
+        "How far a Retry-After of a page is obeyed; after that one request is sent.",
+    )
+    backoff_give_up_seconds: float = _setting(
+        3600.0,
+        checks.number(0.001),
+        "How long an origin may answer so, without any other answer, until its requests are "
+        "dropped with RateLimited; and for how long they are.",
+    )
     visit_time_obey: bool = _setting(
         False,
         checks.flag,

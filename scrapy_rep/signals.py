@@ -15,6 +15,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep.engine.loops import within
 from scrapy_rep.engine.state import has_listeners
+from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -44,6 +45,12 @@ text, it says everything. Not sent in a dry run.
 request_disallowed = object()
 """`request_disallowed(request, verdict)`: a request was dropped; `verdict` says by what."""
 
+origin_rests = object()
+"""`origin_rests(origin, seconds, response)`: a page answered 429 or 503, and its origin rests.
+
+Sent once for each rest. `response` is the answer that began it, which no callback gets.
+"""
+
 VERDICT = "rep_verdict"
 """Written: the `Verdict` that let the request through."""
 
@@ -57,7 +64,7 @@ USAGE = "rep_usage"
 """Written: its `UsagePreferences`, if `REP_USES` or `REP_ITEM_FIELD` needs them."""
 
 PUT_BACK = "rep_put_back"
-"""Written: the `dont_filter` of a request that was put back into the `JOBDIR`."""
+"""Written: the `dont_filter` of a request that was put back into the queue."""
 
 STARTED = "rep_started"
 """Written: a fleet's queue has handed out this start request; what is made of it is none."""
@@ -100,6 +107,22 @@ class RobotsTxtUnreachable(RobotsTxtDisallowed):
 
     RFC 9309, 2.3.1.4 tells crawlers to assume complete disallow then. A later retry may succeed.
     """
+
+
+class RateLimited(IgnoreRequest):
+    """The request was dropped because its origin answers only 429 or 503.
+
+    Attributes:
+        origin: the origin that was given up, or rests when the crawl ends.
+    """
+
+    def __init__(self, origin: Origin) -> None:
+        super().__init__(f"{origin} answers only 429 or 503")
+        self.origin = origin
+
+    def __reduce__(self) -> tuple[type[RateLimited], tuple[Origin], dict[str, Any]]:
+        """Copies and pickles are made of the origin, not of the message."""
+        return type(self), (self.origin,), self.__dict__
 
 
 class Notices:

@@ -14,6 +14,7 @@ from scrapy.utils.python import global_object_name
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
 
@@ -33,12 +34,11 @@ def call_last(crawler: Crawler, look: Callable[[Request], Awaitable[Any] | None]
     The function may do what `process_request` of a middleware may. It is called with the last of
     these methods, and is no method more: a request may be on its way through them just now.
     """
-    downloader: Any = getattr(crawler.engine, "downloader", None)
-    methods = getattr(getattr(downloader, "middleware", None), "methods", {}).get("process_request")
+    methods = _methods(crawler, "process_request")
     if not methods:
         return False
     last = methods[-1]
-    call = partial(last, spider=crawler.spider) if argument_is_required(last, "spider") else last
+    call = _without_spider(last, crawler)
 
     async def then_look(found: Any, request: Request) -> Any:
         found = await ensure_awaitable(found, _warn=global_object_name(last))
@@ -52,3 +52,35 @@ def call_last(crawler: Crawler, look: Callable[[Request], Awaitable[Any] | None]
 
     methods[-1] = last_of_all
     return True
+
+
+def call_first(crawler: Crawler, look: Callable[[Request, Response], Request | None]) -> None:
+    """Call a function with each response before any middleware sees it, where that is possible.
+
+    Like `process_response` of a middleware, it may return a request, which takes the place of the
+    response.
+    """
+    methods = _methods(crawler, "process_response")
+    if not methods:
+        return
+    first = methods[0]
+    call = _without_spider(first, crawler)
+
+    @wraps(first)
+    def first_of_all(request: Request, response: Response) -> Any:
+        found = look(request, response)
+        return call(request=request, response=response) if found is None else found
+
+    methods[0] = first_of_all
+
+
+def _methods(crawler: Crawler, name: str) -> Any:
+    """The methods of all downloader middlewares with a name; none if the downloader hides them."""
+    downloader: Any = getattr(crawler.engine, "downloader", None)
+    return getattr(getattr(downloader, "middleware", None), "methods", {}).get(name)
+
+
+def _without_spider(method: Any, crawler: Crawler) -> Callable[..., Any]:
+    """A method of a middleware, which may still require the argument `spider`."""
+    needs_spider = argument_is_required(method, "spider")
+    return partial(method, spider=crawler.spider) if needs_spider else method

@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from scrapy import Request, signals
+from scrapy.core.scheduler import Scheduler
 from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
@@ -28,11 +29,13 @@ from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.extensions.pace import Asked, Excess, Pace, opens_at, pace
 from scrapy_rep.stats import Journal
 
+from .backoff import Backoff
 from .downloader import NEVER, Downloader, slot_key
 from .visits import VISITS, Ask, Visit
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
     from scrapy_rep.settings import RepSettings
 
@@ -41,7 +44,7 @@ logger = logging.getLogger(__name__)
 _SAID_OCTETS = 1 << 20  # memory of the origins that the log has named
 _LASTING_COUNT = 256  # Crawl-delays whose pace is kept
 _LOOK_SECONDS = 0.2  # how soon a request that waits notices that the crawl is closing
-_MOST_LENT = 1000  # hosts that a request waits for without a place: each request takes memory
+_MOST_LENT = 1000  # requests that wait without a place of the downloader's: each takes memory
 _NO_PACE = Pace()
 _COUNTS = {Excess.CAP: stats.CAPPED, Excess.IGNORE: stats.IGNORED}
 _WORDS = {
@@ -76,6 +79,7 @@ class Pacing:
 
     Attributes:
         downloader: that of the crawl.
+        backoff: which origins rest because their pages answered 429 or 503.
         gate: how the pace is shared with other processes; None if it is not.
     """
 
@@ -85,9 +89,10 @@ class Pacing:
         self._settings = settings
         self._decisions = decisions
         self.downloader = Downloader(crawler)
+        self.backoff = Backoff(crawler, settings, decisions, self._has_ended)
         self.gate: Gate | None = None
         self._has_asked = False
-        self._lent: set[str] = set()
+        self._lent: set[Hashable] = set()
         self._said: Lru[Origin, float] = Lru(_SAID_OCTETS)
         # A delay means the same at all times, and to each request of an origin.
         self._lasting = lru_cache(_LASTING_COUNT)(lambda delay: self._found(Asked(delay), 0.0))
@@ -100,8 +105,8 @@ class Pacing:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request has to wait: no host asks for a delay, as far as is known."""
-        return not VISITS and self.gate is None
+        """Whether no request has to wait: no host asks for a delay, or for a rest."""
+        return not VISITS and not self.backoff and self.gate is None
 
     def of(self, policy: Policy, tokens: tuple[str, ...] | None = None) -> Pace:
         """The pace of an origin now, for some tokens or for those of the crawl."""
@@ -213,41 +218,58 @@ class Pacing:
         *,
         is_urgent: bool = False,
         is_awaited: Callable[[], bool] = lambda: False,
-    ) -> None:
+    ) -> bool:
         """Wait until a request may be sent to its origin, by all that is known.
 
-        `is_urgent` requests overtake others. `is_awaited` tells if another request waits for the
-        answer.
+        `is_urgent` requests, those of ours, overtake others and heed no rest. `is_awaited` tells if
+        another request waits for the answer. Returns whether the turn came; it does not come if the
+        crawl begins to close while the origin rests.
         """
         if ask.seconds or VISITS:
             self._begin()
-        with self._room_for_others(ask.origin.host):
-            if self.gate is not None:
-                seconds = max(ask.seconds, self.told_seconds(ask.origin, request))
-                await self.gate.wait(ask.origin, seconds, request, is_awaited)
-            try:
-                await VISITS.turn(request, ask, self._is_over, is_urgent=is_urgent)
-            except BaseException:
-                self.give_up(request, ask.origin)
-                raise
+        while is_urgent or await self._rest_is_over(ask.origin, request):
+            waits = self.gate is not None or VISITS.ready_at(ask.origin.host) > time.monotonic()
+            with self._room_for_others(ask.origin.host, is_needed=waits):
+                if self.gate is not None:
+                    seconds = max(ask.seconds, self.told_seconds(ask.origin, request))
+                    await self.gate.wait(ask.origin, seconds, request, is_awaited)
+                try:
+                    await VISITS.turn(request, ask, self._is_over, is_urgent=is_urgent)
+                except BaseException:
+                    self.give_up(request, ask.origin)
+                    raise
+            if is_urgent or self.backoff.go(ask.origin, request):
+                return True
+            self.give_up(request, ask.origin)  # meanwhile, the origin has begun to rest
+        return False
+
+    async def _rest_is_over(self, origin: Origin, request: Request) -> bool:
+        """Wait until an origin rests no more; whether that came before the crawl began to close."""
+        while not self.backoff.go(origin, request):
+            if is_closing(self._crawler):
+                return False
+            left = self.backoff.ready_at(origin) - time.monotonic()
+            with self._room_for_others(request, is_needed=True):
+                await sleep(max(0.0, min(left, _LOOK_SECONDS)))
+        return True
 
     @contextmanager
-    def _room_for_others(self, host: str) -> Iterator[None]:
-        """Let the downloader take another request while the first of a host waits.
+    def _room_for_others(self, waiting: Hashable, *, is_needed: bool) -> Iterator[None]:
+        """Let the downloader take another request while one waits, or the first of a host.
 
-        Only one for each host: otherwise it would take all that are queued for the slowest.
+        Of a host with a delay it is only one: otherwise the downloader would take all that are
+        queued for the slowest host.
         """
-        waits = self.gate is not None or VISITS.ready_at(host) > time.monotonic()
-        if not waits or host in self._lent or len(self._lent) >= _MOST_LENT:
+        if not is_needed or waiting in self._lent or len(self._lent) >= _MOST_LENT:
             yield
             return
-        self._lent.add(host)
+        self._lent.add(waiting)
         try:
             with self.downloader.one_place_more():
                 wake(self._crawler)
                 yield
         finally:
-            self._lent.discard(host)
+            self._lent.discard(waiting)
 
     def give_up(self, request: Request, origin: Origin) -> None:
         """A request that had its turn is not sent."""
@@ -256,7 +278,10 @@ class Pacing:
             self.gate.end(request)
 
     def _is_over(self, visit: Visit) -> bool:
-        return visit.request not in self.downloader.active
+        return self._has_ended(visit.request)
+
+    def _has_ended(self, request: Request) -> bool:
+        return request not in self.downloader.active
 
     def _left(self, request: Request) -> None:
         with suppress(InvalidUri):
@@ -291,6 +316,15 @@ class Pacing:
             found.excess.value,
             extra=self._journal.extra,
         )
+
+
+def waits_in_queue(settings: BaseSettings) -> bool:
+    """Whether the queue of a crawl keeps the requests of an origin while it rests."""
+    scheduler = load_object(settings["SCHEDULER"])
+    if getattr(scheduler, "keeps_pace_over_fleet", False):
+        return True
+    queue = load_object(settings["SCHEDULER_PRIORITY_QUEUE"])
+    return issubclass(scheduler, Scheduler) and getattr(queue, "keeps_resting", False)
 
 
 def keeps_own_gate(crawler: Crawler, settings: RepSettings) -> bool:

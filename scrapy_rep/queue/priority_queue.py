@@ -62,6 +62,8 @@ class RepPriorityQueue:
     files. The queue resumes a `JOBDIR` that Scrapy's downloader-aware queue left.
     """
 
+    keeps_resting = True
+
     @classmethod
     def from_crawler(cls, crawler: Crawler, *arguments: Any, **named: Any) -> Self:
         """Build from a crawler, as Scrapy's scheduler does."""
@@ -200,6 +202,7 @@ class RepPriorityQueue:
         self._lanes.recount(lane)
         if request is not None:
             self._lanes.hand_out(request, lane)
+            self._readiness.hand_out(lane.origin, request)
         slot = lane.slot
         self._asking.age(lane)
         slot.ready.popleft()  # it goes behind the others
@@ -235,11 +238,11 @@ class RepPriorityQueue:
     def _look_at(self, lane: Lane) -> None:
         """Put a lane in turn if it is ready, and among those that wait otherwise."""
         state, until = self._outlook(lane)
-        lane.is_paced = state is OriginState.PACED
+        lane.is_paced = state in (OriginState.PACED, OriginState.RESTING)
         if state is OriginState.READY:
             lane.slot.ready.append(lane)
             self._place(lane.slot)
-        elif state is OriginState.PACED:
+        elif lane.is_paced:
             self._later.put(lane, until if until < EVENT else time.monotonic() + _LOOK_SECONDS)
         elif state is OriginState.UNASKED:
             self._asking.put(lane)

@@ -42,6 +42,7 @@ class OriginState(Enum):
     )
     HELD = "a time, at most REP_UNREACHABLE_HOLD_SECONDS away; then it is UNASKED, or READY"
     SHUT = "a time, at most a day away, at which the visit time begins"
+    RESTING = "a time, at most REP_BACKOFF_MAX_SECONDS away, or the answer of one request"
     PACED = "a time, or an event: the end of the request that has the turn of its host"
 
 
@@ -103,6 +104,9 @@ class Readiness:
         """
         if origin is None or self.policies is None or self.pacing is None:
             return READY
+        rest_at = self.pacing.backoff.ready_at(origin)
+        if rest_at > time.monotonic():
+            return Outlook(OriginState.RESTING, rest_at)
         # The request that is handed out renews the policy: it knows which proxy to use.
         policy = self.policies.peek(origin, renew=False)
         held_until = 0.0 if policy is None else self._held_until(policy)
@@ -123,6 +127,11 @@ class Readiness:
     def is_paced(self, host: str) -> bool:
         """Whether a host is owed a delay, so that it gets one request at a time."""
         return self.pacing is not None and self.pacing.is_paced(host)
+
+    def hand_out(self, origin: Origin | None, request: Request) -> None:
+        """A request is handed out; after a rest of its origin, no other is until it is answered."""
+        if self.pacing is not None and origin is not None:
+            self.pacing.backoff.go(origin, request)
 
     def ask(self, origin: Origin, request: Request | None) -> None:
         """Fetch the robots.txt of an `UNASKED` origin; does nothing while the crawl closes."""

@@ -50,6 +50,8 @@ class Answer:
         bomb_octets: the body goes on with comment lines up to this length before compression.
         etag: sent, and answered with 304 where If-None-Match names it.
         last_modified: sent, and answered with 304 where If-Modified-Since equals it.
+        lasts_seconds: as the first of a sequence, for how long it is given after the first request;
+            0 for one request.
         version: of HTTP.
         wall: a cookie, and where a client that does not bring it is sent; where that is empty, to
             the same URL, and the cookie is set.
@@ -66,6 +68,7 @@ class Answer:
     bomb_octets: int = 0
     etag: str | None = None
     last_modified: str | None = None
+    lasts_seconds: float = 0.0
     version: str = "1.1"
     wall: tuple[str, str] | None = None
 

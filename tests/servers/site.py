@@ -41,15 +41,20 @@ class ScriptedSite:
         self._routes = dict(routes)
         self._default = default
         self._times_asked: Counter[str] = Counter()
+        self._first_at: dict[str, float] = {}
         self._requests: list[Request] = []
 
     def answer(self, path: str) -> Answer:
         """The next answer of the path's route: its own, the longest prefix's, or the default."""
         prefixes = (key for key in self._routes if key[-1:] == "*" and path.startswith(key[:-1]))
         key = path if path in self._routes else max(prefixes, key=len, default="")
-        number = self._times_asked[key]
+        answers = self._routes.get(key, self._default)
+        now = time.monotonic()
+        if now < self._first_at.setdefault(key, now) + answers[0].lasts_seconds:
+            return answers[0]
+        number = self._times_asked[key] + (answers[0].lasts_seconds > 0)
         self._times_asked[key] += 1
-        return self._routes.get(key, self._default)[number]
+        return answers[number]
 
     def reply(self, question: Mapping[str, Any]) -> Any:
         """What the owner asked for: the requests from a number on, or a change of routes."""
@@ -59,6 +64,7 @@ class ScriptedSite:
         self._routes.update(routes)
         for key in routes:
             del self._times_asked[key]
+            self._first_at.pop(key, None)
         return True
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

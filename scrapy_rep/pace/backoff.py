@@ -1,0 +1,155 @@
+"""Back off: let an origin rest when its pages answer 429 or 503, and give it up in the end."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from scrapy import Request
+
+from scrapy_rep import stats
+from scrapy_rep.decisions import Decisions
+from scrapy_rep.protocol.access.lifetime import retry_after_seconds
+from scrapy_rep.protocol.access.origin import Origin, origin_of
+from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.protocol.extensions.rest import PageAnswer, Rest, RestLimits, rest_after
+from scrapy_rep.protocol.paths import is_robots_txt
+from scrapy_rep.signals import origin_rests
+from scrapy_rep.stats import Journal
+
+from .downloader import NEVER
+from .rests import RESTS
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_rep.settings import RepSettings
+
+logger = logging.getLogger(__name__)
+
+_TOLD_ORIGINS = 10  # the log names their rests; those of others are counted
+
+
+class Backoff:
+    """How one crawl heeds the answers of pages; the rests are shared by all crawls of a thread."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        settings: RepSettings,
+        decisions: Decisions,
+        is_over: Callable[[Request], bool],
+    ) -> None:
+        """Take the parts of a crawl; `is_over` tells whether a request has ended."""
+        self._is_on = settings.backoff
+        self._limits = RestLimits(settings.backoff_max_seconds, settings.backoff_give_up_seconds)
+        self._decisions = decisions
+        self._journal = Journal(crawler)
+        self._is_over = is_over
+        self._sent_at: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
+        self._told: set[Origin] = set()
+
+    def __bool__(self) -> bool:
+        """Whether any origin rests, or has been given up."""
+        return self._is_on and bool(RESTS)
+
+    def ready_at(self, origin: Origin) -> float:
+        """When a request may be sent, monotonic seconds; `EVENT` until another is answered."""
+        return RESTS.ready_at(origin) if self else NEVER
+
+    def go(self, origin: Origin, request: Request) -> bool:
+        """Whether a request may be sent now; the first after a rest goes alone."""
+        return not self or RESTS.go(origin, request, self._is_over)
+
+    def has_given_up(self, origin: Origin) -> bool:
+        """Whether the requests of an origin are to be dropped."""
+        rest = RESTS.of(origin) if self else None
+        return rest is not None and rest.given_up_until > 0
+
+    def sends(self, request: Request) -> None:
+        """A request is being sent: its response comes from the site."""
+        if self._is_on:
+            self._sent_at[request] = time.monotonic()
+
+    def answered(self, request: Request, response: Response) -> bool:
+        """Heed an answer; whether it is one for which the request should be sent once more.
+
+        An answer of a cache, or of a middleware, says nothing of the site.
+        """
+        sent_at = self._sent_at.pop(request, None)
+        origin = None
+        with suppress(InvalidUri):  # of a browser that was redirected, the origin where it ended
+            origin = origin_of(response.url)
+        if sent_at is None or origin is None or is_robots_txt(response.url):
+            return False
+        answer = PageAnswer(response.status, _asked_seconds(response), sent_at, time.monotonic())
+        if not answer.asks_for_rest and not RESTS:
+            return False
+        before = RESTS.of(origin)
+        rest = rest_after(before, answer, self._limits, random.random())  # noqa: S311
+        if rest != before:
+            RESTS.put(origin, rest)
+            self._tell(origin, before, rest, response)
+        is_resting = rest is not None and rest.seconds > 0
+        return answer.asks_for_rest and is_resting and not request.meta.get("dont_retry")
+
+    def _tell(
+        self, origin: Origin, before: Rest | None, rest: Rest | None, response: Response
+    ) -> None:
+        """Count, log and signal what an answer changed."""
+        was_resting = before is not None and before.seconds > 0
+        if rest is None:
+            if was_resting:
+                self._log(origin, "%s answers well again: its rest is over", origin)
+            return
+        if rest.given_up_until:
+            self._journal.count(stats.BACKOFF_GIVEN_UP)
+            logger.warning(
+                "%s has answered %d for %.0f s (REP_BACKOFF_GIVE_UP_SECONDS): its requests are "
+                "dropped for as long",
+                *(origin, response.status, time.monotonic() - rest.since_at),
+                extra=self._journal.extra,
+            )
+            return
+        if not rest.seconds or (before is not None and rest.began_at == before.began_at):
+            return
+        self._journal.count(stats.BACKOFF_RESTS)
+        if not was_resting:
+            self._journal.count(stats.BACKOFF_ORIGINS)
+            self._log(
+                origin,
+                "%s answers %d: no request goes to it for %.1f s",
+                *(origin, response.status, rest.seconds),
+            )
+        if rest.asked_seconds is not None and rest.asked_seconds > self._limits.max_seconds:
+            self._log(
+                origin,
+                "%s asks for a rest of %.0f s. It is asked once more after %g s "
+                "(REP_BACKOFF_MAX_SECONDS)",
+                *(origin, rest.asked_seconds, self._limits.max_seconds),
+            )
+        self._decisions.notices.send(
+            origin_rests, origin=origin, seconds=rest.seconds, response=response
+        )
+
+    def _log(self, origin: Origin, words: str, *values: object) -> None:
+        is_new = origin not in self._told
+        if is_new and len(self._told) >= _TOLD_ORIGINS:
+            return
+        self._told.add(origin)
+        logger.info(words, *values, extra=self._journal.extra)
+        if is_new and len(self._told) == _TOLD_ORIGINS:
+            logger.info("The rests of more origins are only counted", extra=self._journal.extra)
+
+
+def _asked_seconds(response: Response) -> float | None:
+    """The longest time that a Retry-After field names; None if none names one."""
+    now, values = time.time(), response.headers.getlist("Retry-After")
+    found = (retry_after_seconds({"retry-after": value.decode("latin-1")}, now) for value in values)
+    return max((seconds for seconds in found if seconds is not None), default=None)
