@@ -21,7 +21,7 @@ from scrapy_rep.engine.components import call_first, call_last, middleware_order
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.fetch.transfer import MARK, is_own
 from scrapy_rep.identity import Identity
-from scrapy_rep.pace.downloader import SLOT, leave_inherited_slot
+from scrapy_rep.pace.downloader import SLOT, RecalledError, leave_inherited_slot
 from scrapy_rep.pace.pacing import Pacing, keeps_own_gate, waits_in_queue
 from scrapy_rep.pace.visits import Ask
 from scrapy_rep.pages.browsers.hook import pages_of
@@ -304,7 +304,7 @@ class RepMiddleware:
 
     def _answered(self, request: Request, response: Response) -> Request | None:
         """The request of an answer that is not for callbacks, for the queue: its origin rests."""
-        if not self.pacing.backoff.answered(request, response):
+        if not self.pacing.backoff.goes_again(request, response):
             return None
         # No middleware sees the answer: Scrapy's stats would not count it.
         self._journal.count("downloader/response_count")
@@ -360,15 +360,18 @@ class RepMiddleware:
         meta = {**request.meta, PUT_BACK: request.dont_filter}
         return request.replace(meta=meta, dont_filter=True)
 
-    def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
-        """Drop a request that a browser was redirected for, to a URL that is not allowed.
+    def process_exception(self, request: Request, exception: Exception) -> Request | None:
+        """Put back a request that was recalled, and drop one whose browser was redirected.
 
         Raises:
             RobotsTxtDisallowed: the policy of the redirect's target does not allow it.
         """
+        if isinstance(exception, RecalledError):
+            return self._put_back(request, stats.BACKOFF_PUT_BACK)
         refusal = self._pages.refusal_of(request) if self._pages is not None else None
         if refusal is not None:
             self._decisions.redirected_in_browser(request, refusal)
+        return None
 
     async def judge(self, request: Request) -> Verdict | None:
         """The verdict on a request; None if robots.txt does not govern it."""

@@ -57,6 +57,9 @@ class FakeReadiness:
     def without_policy(self, host: str) -> Outlook:
         return Outlook(OriginState.READY)
 
+    def hand_out(self, origin: Origin | None, request: Request) -> None:
+        pass
+
     def is_paced(self, host: str) -> bool:
         return host in self.paced
 

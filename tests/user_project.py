@@ -37,6 +37,7 @@ from scrapy_rep import (
     RepError,
     RepMiddleware,
     RepPageMiddleware,
+    RateLimited,
     RepPriorityQueue,
     RepRedisScheduler,
     RepRobotParser,
@@ -117,6 +118,8 @@ class PoliteSpider(scrapy.Spider):
             self.logger.info("try again later: %s", error.verdict)
         elif isinstance(error, RobotsTxtDisallowed):
             self.logger.info("%s, by line %d", error.verdict, error.verdict.line)
+        elif isinstance(error, RateLimited):
+            self.logger.info("too busy: %s", error.origin)
 
 
 class CarefulSpider(scrapy.Spider):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
-from scrapy import Request
+from scrapy import Request, signals
 
 from scrapy_rep import stats
 from scrapy_rep.decisions import Decisions
@@ -22,7 +22,7 @@ from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.signals import origin_rests
 from scrapy_rep.stats import Journal
 
-from .downloader import NEVER
+from .downloader import NEVER, SLOT, Downloader
 from .rests import RESTS
 
 if TYPE_CHECKING:
@@ -44,16 +44,18 @@ class Backoff:
         crawler: Crawler,
         settings: RepSettings,
         decisions: Decisions,
-        is_over: Callable[[Request], bool],
+        downloader: Downloader,
     ) -> None:
-        """Take the parts of a crawl; `is_over` tells whether a request has ended."""
         self._is_on = settings.backoff
         self._limits = RestLimits(settings.backoff_max_seconds, settings.backoff_give_up_seconds)
         self._decisions = decisions
         self._journal = Journal(crawler)
-        self._is_over = is_over
+        self._downloader = downloader
         self._sent_at: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
+        self._goes_again: WeakSet[Request] = WeakSet()
         self._told: set[Origin] = set()
+        if self._is_on:
+            crawler.signals.connect(self._downloaded, signal=signals.response_downloaded)
 
     def __bool__(self) -> bool:
         """Whether any origin rests, or has been given up."""
@@ -65,7 +67,10 @@ class Backoff:
 
     def go(self, origin: Origin, request: Request) -> bool:
         """Whether a request may be sent now; the first after a rest goes alone."""
-        return not self or RESTS.go(origin, request, self._is_over)
+        return not self or RESTS.go(origin, request, self._has_ended)
+
+    def _has_ended(self, request: Request) -> bool:
+        return request not in self._downloader.active
 
     def has_given_up(self, origin: Origin) -> bool:
         """Whether the requests of an origin are to be dropped."""
@@ -73,12 +78,21 @@ class Backoff:
         return rest is not None and rest.given_up_until > 0
 
     def sends(self, request: Request) -> None:
-        """A request is being sent: its response comes from the site."""
+        """A request goes to the downloader: its response comes from the site."""
         if self._is_on:
             self._sent_at[request] = time.monotonic()
 
-    def answered(self, request: Request, response: Response) -> bool:
-        """Heed an answer; whether it is one for which the request should be sent once more.
+    def goes_again(self, request: Request, response: Response) -> bool:
+        """Whether a request is to be sent again, after the rest that its answer asks for."""
+        if self._is_on:
+            self._downloaded(response, request)  # a DOWNLOADER of the user's may send no signal
+        if not self._goes_again or request not in self._goes_again:
+            return False
+        self._goes_again.discard(request)
+        return not request.meta.get("dont_retry")
+
+    def _downloaded(self, response: Response, request: Request) -> None:
+        """Heed an answer, before the downloader sends the next request.
 
         An answer of a cache, or of a middleware, says nothing of the site.
         """
@@ -87,17 +101,22 @@ class Backoff:
         with suppress(InvalidUri):  # of a browser that was redirected, the origin where it ended
             origin = origin_of(response.url)
         if sent_at is None or origin is None or is_robots_txt(response.url):
-            return False
+            return
         answer = PageAnswer(response.status, _asked_seconds(response), sent_at, time.monotonic())
         if not answer.asks_for_rest and not RESTS:
-            return False
+            return
         before = RESTS.of(origin)
         rest = rest_after(before, answer, self._limits, random.random())  # noqa: S311
         if rest != before:
             RESTS.put(origin, rest)
             self._tell(origin, before, rest, response)
-        is_resting = rest is not None and rest.seconds > 0
-        return answer.asks_for_rest and is_resting and not request.meta.get("dont_retry")
+        if answer.asks_for_rest and rest is not None and rest.seconds:
+            self._goes_again.add(request)
+            slot = request.meta.get(SLOT, "")
+            self._downloader.recall(slot, partial(self._is_page_of, origin))
+
+    def _is_page_of(self, origin: Origin, request: Request) -> bool:
+        return request in self._sent_at and origin_of(request.url) == origin
 
     def _tell(
         self, origin: Origin, before: Rest | None, rest: Rest | None, response: Response

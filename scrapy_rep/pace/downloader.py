@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,10 @@ EVENT = float("inf")
 
 _LOOK_SECONDS = 0.05  # until a request in the middlewares may have taken another slot
 _IDLE_SECONDS = 1.0  # how long a slot without requests is kept, by work that forgets slots
+
+
+class RecalledError(Exception):
+    """A request that was queued in a slot is not sent: its origin has begun to rest."""
 
 
 class Downloader:
@@ -140,6 +144,14 @@ class Downloader:
             process = getattr(self._raw, "_process_queue", None)
             if process is not None:
                 process(slot)
+
+    def recall(self, key: str, is_meant: Callable[[Request], bool]) -> None:
+        """Fail the requests that are queued in a slot with `RecalledError`: they were not sent."""
+        queue = getattr(self._slot(key), "queue", None)
+        if isinstance(queue, deque):
+            for entry in [entry for entry in queue if is_meant(entry[0])]:
+                queue.remove(entry)
+                entry[1].errback(RecalledError())
 
     @contextmanager
     def one_place_more(self) -> Iterator[None]:

@@ -89,7 +89,7 @@ class Pacing:
         self._settings = settings
         self._decisions = decisions
         self.downloader = Downloader(crawler)
-        self.backoff = Backoff(crawler, settings, decisions, self._has_ended)
+        self.backoff = Backoff(crawler, settings, decisions, self.downloader)
         self.gate: Gate | None = None
         self._has_asked = False
         self._lent: set[Hashable] = set()
@@ -278,10 +278,7 @@ class Pacing:
             self.gate.end(request)
 
     def _is_over(self, visit: Visit) -> bool:
-        return self._has_ended(visit.request)
-
-    def _has_ended(self, request: Request) -> bool:
-        return request not in self.downloader.active
+        return visit.request not in self.downloader.active
 
     def _left(self, request: Request) -> None:
         with suppress(InvalidUri):

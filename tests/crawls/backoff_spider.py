@@ -1,0 +1,50 @@
+"""Spiders whose requests take other ways than the queue's."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from scrapy import Request
+from scrapy.http import Response
+from scrapy.pipelines.files import FilesPipeline
+
+from tests.spiders import UrlsSpider
+
+
+class HeadSpider(UrlsSpider):
+    """Sends HEAD."""
+
+    def _request(self, url: str) -> Request:
+        return super()._request(url).replace(method="HEAD")
+
+
+class CallbackSpider(UrlsSpider):
+    """The callback of the first URL downloads the others itself."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        """The first."""
+        yield self._request(self.urls[0])
+
+    async def parse(self, response: Response, asked: str) -> AsyncIterator[Any]:  # type: ignore[override]
+        """An item for each."""
+        yield super().parse(response, asked)
+        for url in self.urls[1:]:
+            found = await self.crawler.engine.download_async(Request(url))
+            yield {"url": url, "status": found.status}
+
+
+class FilesSpider(UrlsSpider):
+    """The first URL's item names the others as its files."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        """The first."""
+        yield self._request(self.urls[0])
+
+    def parse(self, response: Response, asked: str) -> dict[str, Any]:
+        """One item."""
+        return {"url": asked, "file_urls": self.urls[1:]}
+
+
+class Files(FilesPipeline):
+    """Scrapy's."""

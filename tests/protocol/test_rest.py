@@ -1,0 +1,98 @@
+"""How long an origin rests, as values."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_rep.protocol.extensions.rest import PageAnswer, Rest, RestLimits, rest_after
+
+LIMITS = RestLimits(max_seconds=100, give_up_seconds=1000)
+
+
+def after(*answers: tuple[int, float | None, float, float], luck: float = 0.0) -> Rest | None:
+    """The rest after answers: status, Retry-After, when it was sent and when it came."""
+    rest = None
+    for status, asked, sent_at, at in answers:
+        rest = rest_after(rest, PageAnswer(status, asked, sent_at, at), LIMITS, luck)
+    return rest
+
+
+@pytest.mark.parametrize(
+    ("status", "asked", "until"),
+    [
+        (429, None, 12.0),
+        (429, 0.0, 12.0),
+        (429, 7.0, 17.0),
+        (503, 7.0, 17.0),
+        (429, 1e9, 110.0),
+        (503, None, 10.0),
+        (503, 0.0, 10.0),
+    ],
+)
+def test_the_first_answer(status: int, asked: float | None, until: float) -> None:
+    rest = after((status, asked, 9, 10))
+    assert rest is not None
+    assert rest.until_at == until
+    assert rest.asked_seconds == (asked or None)
+
+
+@pytest.mark.parametrize("status", [200, 304, 404, 500, 502])
+def test_any_other_answer_ends_it(status: int) -> None:
+    assert after((429, 7.0, 9, 10), (status, None, 17, 18)) is None
+    assert after((503, None, 9, 10), (status, None, 9, 11)) is None
+    assert after((status, 7.0, 9, 10)) is None
+
+
+def test_rests_without_a_time_double() -> None:
+    answers, at = [(429, None, 0.0, 0.0)], 0.0
+    found = []
+    for _ in range(10):
+        rest = after(*answers)
+        assert rest is not None
+        found.append(rest.until_at - at)
+        at = rest.until_at
+        answers.append((429, None, at, at))
+    assert found == [2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
+
+
+def test_they_are_spread() -> None:
+    rest = after((429, None, 0, 0), luck=1.0)
+    assert rest is not None
+    assert rest.until_at == 2.5
+
+
+def test_a_time_begins_the_doubling_again() -> None:
+    rest = after((429, None, 0, 0), (429, None, 2, 2), (429, 5.0, 6, 6), (429, None, 11, 11))
+    assert rest is not None
+    assert rest.until_at == 13
+
+
+def test_requests_under_way_count_once() -> None:
+    """They can only make the rest longer."""
+    first = after((429, None, 9, 10))
+    assert after((429, None, 9, 10), (429, None, 9.5, 10.5), (503, None, 9, 11)) == first
+    assert after((429, None, 9, 10), (200, None, 9.5, 11)) == first
+    longer = after((429, None, 9, 10), (429, 7.0, 9.5, 11))
+    assert longer is not None
+    assert (longer.until_at, longer.doublings) == (18, 1)
+    assert after((429, 7.0, 9, 10), (429, 2.0, 9.5, 11)) == after((429, 7.0, 9, 10))
+
+
+def test_the_second_503_in_a_row() -> None:
+    rest = after((503, None, 9, 10), (503, None, 11, 12))
+    assert rest is not None
+    assert rest.until_at == 14
+
+
+def test_giving_up() -> None:
+    """After an hour, say, without any other answer; a good one begins the hour again."""
+    answers = [(429, 100.0, at, at) for at in range(0, 1000, 100)]
+    rest = after(*answers)
+    assert rest is not None
+    assert not rest.given_up_until
+    given_up = after(*answers, (429, 100.0, 1000, 1000))
+    assert given_up is not None
+    assert given_up.given_up_until == 2000
+    again = after(*answers, (200, None, 950, 950), (429, 100.0, 1000, 1000))
+    assert again is not None
+    assert not again.given_up_until
