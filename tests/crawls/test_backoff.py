@@ -16,7 +16,7 @@ from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.faults.test_closing import assert_clean, log_of, started, wait_for
 from tests.servers.handle import Answer, Seen, Site
 
-ROBOTS = {"/robots.txt": Answer(body="User-agent: *\nDisallow: /private\n")}
+ROBOTS: dict[str, Any] = {"/robots.txt": Answer(body="User-agent: *\nDisallow: /private\n")}
 HANDLED = {"handle_httpstatus_list": [429]}
 QUEUES = {"ours": ADDON, "scrapy's": WITH_SCRAPYS_QUEUE}
 
