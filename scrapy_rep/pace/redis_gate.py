@@ -18,7 +18,7 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
@@ -103,15 +103,12 @@ return redis.call('ZCARD', KEYS[1])
 """)
 
 
-class _Turn:
+class _Turn(NamedTuple):
     """The turn that a request has."""
 
-    __slots__ = ("delay_ms", "id", "key")
-
-    def __init__(self, origin: Origin, turn_id: str, delay_ms: int) -> None:
-        self.key = f"rep:{{{origin}}}:turn"
-        self.id = turn_id
-        self.delay_ms = delay_ms
+    key: str
+    id: str
+    delay_ms: int
 
 
 class RedisGate:
@@ -175,7 +172,7 @@ class RedisGate:
         if not delay_seconds and not is_robots_txt(request.url):
             return
         turn_id = f"{self._name}:{next(self._numbers)}"
-        turn = _Turn(origin, turn_id, round(1000 * delay_seconds))
+        turn = _Turn(f"rep:{{{origin}}}:turn", turn_id, round(1000 * delay_seconds))
         while (wait_ms := await self._take(turn, origin)) is None:
             pass
         await sleep(wait_ms / 1000)

@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import Request
@@ -47,6 +48,7 @@ class Ask(NamedTuple):
     last_at: float = NEVER
 
 
+@dataclass(slots=True, eq=False)
 class Visit:
     """A request that has its turn at a host, or waits for it.
 
@@ -57,19 +59,15 @@ class Visit:
         seconds: the delay that the host is owed before and after it.
     """
 
-    __slots__ = ("asked_seconds", "began_at", "is_over", "promise", "request", "seconds")
-
-    def __init__(
-        self, request: Request, asked_seconds: float, is_over: Callable[[Visit], bool]
-    ) -> None:
-        self.request = request
-        self.asked_seconds = asked_seconds
-        self.is_over = is_over
-        self.promise: Promise[None] = Promise()
-        self.began_at = NEVER
-        self.seconds = 0.0
+    request: Request
+    asked_seconds: float
+    is_over: Callable[[Visit], bool]
+    promise: Promise[None] = field(default_factory=Promise)
+    began_at: float = NEVER
+    seconds: float = 0.0
 
 
+@dataclass(slots=True, eq=False)
 class _Host:
     """The record of one host that asks for a delay.
 
@@ -81,16 +79,13 @@ class _Host:
         waiting: those that wait for it.
     """
 
-    __slots__ = ("asks", "last_at", "name", "owed_seconds", "timer", "visit", "waiting")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.asks: dict[tuple[Origin, int], Ask] = {}
-        self.last_at = NEVER
-        self.owed_seconds = 0.0
-        self.visit: Visit | None = None
-        self.waiting: deque[Visit] = deque()
-        self.timer: CallLaterResult | None = None
+    name: str
+    asks: dict[tuple[Origin, int], Ask] = field(default_factory=dict)
+    last_at: float = NEVER
+    owed_seconds: float = 0.0
+    visit: Visit | None = None
+    waiting: deque[Visit] = field(default_factory=deque)
+    timer: CallLaterResult | None = None
 
     def asked_seconds(self) -> float:
         """The longest delay that is asked; two ports of a host share it."""

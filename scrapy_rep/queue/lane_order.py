@@ -10,6 +10,7 @@ import heapq
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Collection
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from scrapy import Request
@@ -28,6 +29,7 @@ _RECOUNT_SECONDS = 0.2  # how often the fetches that are queued in slots are cou
 _PARKED_FACTOR = 16  # bounds all fetches, those that are queued in slots included
 
 
+@dataclass(slots=True, eq=False)
 class Lane:
     """The requests of one origin that go through one slot.
 
@@ -43,23 +45,18 @@ class Lane:
         is_paced: whether it waits for the delay of its host, or for the turn of another request.
     """
 
-    __slots__ = (
-        *("count", "due_at", "host", "is_fresh", "is_paced"),
-        *("name", "origin", "requests", "slot"),
-    )
-
-    def __init__(self, target: Target, slot: SlotLanes, requests: Stock) -> None:
-        self.name = target.name
-        self.origin = target.origin
-        self.host = slot.key if target.origin is None else target.origin.host
-        self.slot = slot
-        self.requests = requests
-        self.count = len(requests)
-        self.due_at: float | None = None
-        self.is_fresh = False
-        self.is_paced = False
+    name: str
+    origin: Origin | None
+    host: str
+    slot: SlotLanes
+    requests: Stock
+    count: int
+    due_at: float | None = None
+    is_fresh: bool = False
+    is_paced: bool = False
 
 
+@dataclass(slots=True, eq=False)
 class SlotLanes:
     """The lanes of one slot, and those whose requests may be handed out, in turn.
 
@@ -73,16 +70,13 @@ class SlotLanes:
         rank: how many requests it had out when it got its turn; None while it has none.
     """
 
-    __slots__ = ("due_at", "given", "given_at", "key", "lane_count", "rank", "ready")
-
-    def __init__(self, key: str) -> None:
-        self.key = key
-        self.lane_count = 0
-        self.ready: deque[Lane] = deque()
-        self.given: set[Request] = set()
-        self.given_at = NEVER
-        self.due_at: float | None = None
-        self.rank: int | None = None
+    key: str
+    lane_count: int = 0
+    ready: deque[Lane] = field(default_factory=deque)
+    given: set[Request] = field(default_factory=set)
+    given_at: float = NEVER
+    due_at: float | None = None
+    rank: int | None = None
 
 
 class Lanes:
@@ -106,7 +100,9 @@ class Lanes:
         slot = self.slots.get(target.key)
         if slot is None:
             slot = self.slots[target.key] = SlotLanes(target.key)
-        lane = self.by_name[target.name] = Lane(target, slot, requests)
+        host = target.key if target.origin is None else target.origin.host
+        lane = Lane(target.name, target.origin, host, slot, requests, len(requests))
+        self.by_name[target.name] = lane
         slot.lane_count += 1
         self.count += lane.count
         return lane
