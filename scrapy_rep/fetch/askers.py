@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cached_property
 from hashlib import blake2b
 from pprint import pformat
 from typing import TYPE_CHECKING, Any
@@ -66,24 +65,13 @@ class Asker:
         self._sent = user_agent
         return Key.under(key.origin, user_agent, key.variant, key.path)
 
-    @cached_property
-    def _settled_facts(self) -> dict[str, Mapping[str, Any]]:
-        """What the settings say, which stay as they are once a crawl runs."""
-        settings = self._crawler.settings
-        return {
+    def _variant(self, origin: Origin, meta: Mapping[str, Any]) -> str:
+        settings, spider = self._crawler.settings, self._crawler.spider
+        facts: dict[str, Mapping[str, Any]] = {
             "meta": self._fetch_meta,
             "headers": _unusual_headers(settings.getdict("DEFAULT_REQUEST_HEADERS")),
             "settings": {name: settings.get(name) for name in _SETTINGS_CREDENTIALS},
-        }
-
-    def _variant(self, origin: Origin, meta: Mapping[str, Any]) -> str:
-        settings, spider = self._crawler.settings, self._crawler.spider
-        credentials = [getattr(spider, name, None) for name in _SPIDER_CREDENTIALS]
-        if origin.scheme != "ftp" and all(fact in _BLANKS for fact in credentials):
-            return self._usual_variant
-        facts = {
-            **self._settled_facts,
-            "spider": dict(zip(_SPIDER_CREDENTIALS, credentials, strict=True)),
+            "spider": {name: getattr(spider, name, None) for name in _SPIDER_CREDENTIALS},
         }
         if origin.scheme == "ftp":
             facts["ftp"] = {name: meta.get(name) for name in CREDENTIALS}
@@ -93,11 +81,6 @@ class Asker:
                 if settings.getpriority(name)  # 0 is Scrapy's own value: anonymous
             }
         return _digest(facts)
-
-    @cached_property
-    def _usual_variant(self) -> str:
-        """The variant of every origin of a crawl whose spider has no credentials, but for FTP."""
-        return _digest(self._settled_facts)
 
 
 def _digest(facts: Mapping[str, Mapping[str, Any]]) -> str:
