@@ -222,35 +222,25 @@ class Stock(ScrapyPriorityQueue):
     ) -> None:
         self._damage = damage
         self.is_stuck = False
-        self._opened: list[QueueProtocol] | None = None  # while files are opened
         kind, start_kind = kinds
         super().__init__(crawler, kind, folder, priorities, start_queue_cls=start_kind)
 
     def init_prios(self, startprios: Iterable[int]) -> None:
         """Open the files of these priorities; those that hold nothing are closed and deleted.
 
-        Up to Scrapy 2.16, nobody else closes them.
+        Up to Scrapy 2.16, its own does not close them.
         """
-        opened = self._opened = []
-        try:
-            super().init_prios(startprios)
-        finally:
-            self._opened = None
-            for queue in opened:
-                if not queue:
-                    queue.close()
+        for priority in startprios:
+            self._keep(priority, self.qfactory(priority), self.queues)
+            if self._start_queue_cls:
+                self._keep(priority, self._sqfactory(priority), self._start_queues)
 
-    def qfactory(self, key: int) -> QueueProtocol:
-        """Open the queue of a priority."""
-        return self._note(super().qfactory(key))
-
-    def _sqfactory(self, key: int) -> QueueProtocol:
-        return self._note(super()._sqfactory(key))
-
-    def _note(self, queue: QueueProtocol) -> QueueProtocol:
-        if self._opened is not None:
-            self._opened.append(queue)
-        return queue
+    def _keep(self, priority: int, queue: QueueProtocol, queues: dict[int, QueueProtocol]) -> None:
+        if queue:
+            queues[priority] = queue
+            self.curprio = priority if self.curprio is None else min(self.curprio, priority)
+        else:
+            queue.close()
 
     def push(self, request: Request) -> None:
         """Take a request in.
