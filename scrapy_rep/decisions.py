@@ -134,7 +134,6 @@ class Decisions:
         notices: the signals that are sent.
         judged_by: the policy by which each request was judged, and as whom; None where robots.txt
             has no say.
-        sees_all: whether every request that is sent was decided on here.
     """
 
     def __init__(self, crawler: Crawler, *, is_dry_run: bool = False) -> None:
@@ -143,7 +142,6 @@ class Decisions:
         self.notices = Notices(crawler)
         self.judged_by: WeakKeyDictionary[Request, tuple[Policy, tuple[str, ...]] | None]
         self.judged_by = WeakKeyDictionary()
-        self.sees_all = False
         self._waits: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
         self._user_count = 0
         self._would_counts: Counter[str] = Counter()
@@ -213,9 +211,7 @@ class Decisions:
         Raises:
             RobotsTxtDisallowed: it is dropped.
         """
-        if self.witness is not None:
-            by = AGAIN if is_again else _occasion(request)
-            self._tell(self.witness, request.url, request, verdict, by)
+        self._tell(request.url, request, verdict, AGAIN if is_again else _occasion(request))
         if verdict is None:
             self._journal.count(stats.NOT_JUDGED)
             return
@@ -260,8 +256,7 @@ class Decisions:
         `request` is the same as one of Scrapy's; None if it cannot be one.
         """
         is_refused = verdict is not None and not verdict.allowed
-        if self.witness is not None:
-            self._tell(self.witness, url, request, verdict, BROWSER)
+        self._tell(url, request, verdict, BROWSER)
         if verdict is None:
             self._journal.count(stats.NOT_JUDGED)
         elif not is_refused:
@@ -325,14 +320,10 @@ class Decisions:
         self.notices.send(withheld, response=response, what=what, because=because)
         return True
 
-    def _tell(
-        self,
-        witness: Witness,
-        url: str,
-        request: Request | None,
-        verdict: Verdict | None,
-        by: str,
-    ) -> None:
+    def _tell(self, url: str, request: Request | None, verdict: Verdict | None, by: str) -> None:
+        witness = self.witness
+        if witness is None:
+            return
         if verdict is None:
             witness.exempted(url, SCHEME, by)
         elif verdict.reason is Reason.IMPLICITLY_ALLOWED:

@@ -83,7 +83,6 @@ class RepMiddleware:
         self._has_job = bool(crawler.settings["JOBDIR"])
         self._decisions = exits = Decisions.of(crawler, settings)
         exits.enter(witness_of(crawler, settings))
-        exits.sees_all = True
         self._judged_by = exits.judged_by
         self._looks_last = False  # at each request, behind all middlewares
         self._has_warned = False
