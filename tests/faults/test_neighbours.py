@@ -165,7 +165,7 @@ def test_offsite(loop: Loop) -> None:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_retry_is_for_pages(loop: Loop) -> None:
-    page = [Answer(status=503), Answer(status=503), Answer()]
+    page = [Answer(status=500), Answer(status=500), Answer()]
     with Site({"/robots.txt": _RULES, "/a": page}) as site:
         result = run(site, loop, "/a", "/private")
         assert Counter(site.paths()) == {"/robots.txt": 1, "/a": 3}
