@@ -27,7 +27,7 @@ from scrapy_rep.pace.visits import Ask
 from scrapy_rep.pages.browsers.hook import pages_of
 from scrapy_rep.policies import Policies
 from scrapy_rep.policy import Policy
-from scrapy_rep.protocol.access.origin import Origin, known_origin, origin_of
+from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
@@ -410,17 +410,13 @@ class RepMiddleware:
 
     def _judged_at_once(self, request: Request) -> Verdict | None:
         """The verdict on most requests; None where that may take a while."""
-        url = request.url
-        origin = known_origin(url)
-        if origin is None or is_robots_txt(url):
+        policy = self.policies.at_once(request)
+        if policy is None:
             return None
-        policy = self.policies.peek(origin, request)
-        tokens = self._identity.tokens_for(request)
-        if policy is None or not policy.asks_nothing or tokens != policy.tokens:
-            return None
+        verdict = policy.verdict(request.url)
+        self._judged_by[request] = policy, policy.tokens
         self._journal.count(stats.CACHE_HIT)
-        self._judged_by[request] = policy, tokens
-        return policy.verdict(url, tokens)
+        return verdict
 
     def _ask(self, request: Request) -> Ask | None:
         """The delay that a request is to keep; that of the crawl's tokens holds for all."""

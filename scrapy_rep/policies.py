@@ -49,7 +49,7 @@ from scrapy_rep.protocol.access.events import Failure, Meaning
 from scrapy_rep.protocol.access.exchange import PolicyOptions, learn, standing
 from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge
 from scrapy_rep.protocol.access.lifetime import LEAST_SECONDS
-from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.origin import Origin, known_origin
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.robotparser import ParserChoice
 from scrapy_rep.stats import Journal
@@ -122,6 +122,17 @@ class Policies:
             if renew:
                 self._refresh(origin, request)
         return policy
+
+    def at_once(self, request: Request) -> Policy | None:
+        """The policy that judges most requests; None where that takes more than a look.
+
+        It is usable, asks for no pace, and was read for the product tokens of the request.
+        """
+        origin = known_origin(request.url)
+        policy = None if origin is None else self.peek(origin, request)
+        if policy is None or not policy.asks_nothing:
+            return None
+        return policy if self._identity.tokens_for(request) == policy.tokens else None
 
     def known(self, origin: Origin) -> Policy | None:
         """The newest policy that is in memory, though it may have ended."""
