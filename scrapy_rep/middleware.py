@@ -251,7 +251,8 @@ class RepMiddleware:
         policy, tokens = judged
         if self._identity.tokens_for(request) != tokens:
             return self._judge_again(request)
-        is_free = policy.asks_nothing and tokens == policy.tokens and self.pacing.is_idle
+        is_usual = policy.asks_nothing and tokens == policy.tokens
+        is_free = is_usual and self.pacing.is_free(policy.origin)
         return None if is_free else self._in_turn(request)
 
     async def _judge_again(self, request: Request) -> Request | None:

@@ -61,6 +61,10 @@ class Backoff:
         """Whether any origin rests, or has been given up."""
         return self._is_on and bool(RESTS)
 
+    def __contains__(self, origin: Origin) -> bool:
+        """Whether an origin rests, or has not answered well since."""
+        return self._is_on and origin in RESTS
+
     def ready_at(self, origin: Origin) -> float:
         """When a request may be sent, monotonic seconds; `EVENT` until another is answered."""
         return RESTS.ready_at(origin) if self else NEVER

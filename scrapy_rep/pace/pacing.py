@@ -108,6 +108,10 @@ class Pacing:
         """Whether no request has to wait: no host asks for a delay, or for a rest."""
         return not VISITS and not self.backoff and self.gate is None
 
+    def is_free(self, origin: Origin) -> bool:
+        """Whether no request to an origin has to wait, as far as is known."""
+        return self.gate is None and origin.host not in VISITS and origin not in self.backoff
+
     def of(self, policy: Policy, tokens: tuple[str, ...] | None = None) -> Pace:
         """The pace of an origin now, for some tokens or for those of the crawl."""
         asked = policy.asked_of(tokens)

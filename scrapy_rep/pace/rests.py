@@ -40,6 +40,10 @@ class Rests(threading.local):
         """Whether any origin rests, or rested and has not answered well since."""
         return bool(self._rests)
 
+    def __contains__(self, origin: Origin) -> bool:
+        """Whether an origin rests, or has not answered well since."""
+        return origin in self._rests
+
     def of(self, origin: Origin) -> Rest | None:
         """The rest of an origin; None if it does not rest."""
         rest = self._rests.get(origin)

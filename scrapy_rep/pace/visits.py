@@ -109,6 +109,10 @@ class Visits(threading.local):
         """Whether any host asks for a delay."""
         return bool(self._hosts)
 
+    def __contains__(self, name: str) -> bool:
+        """Whether a host asks for a delay."""
+        return name in self._hosts
+
     def leave(self, by: object) -> None:
         """A crawl has ended: forget what it asks for."""
         for host in list(self._hosts.values()):
