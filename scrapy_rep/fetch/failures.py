@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import errno
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from twisted.python.failure import Failure as TwistedFailure
 
@@ -26,78 +26,59 @@ _NO_FAILURES = frozenset(
 )
 _OF_HTTP2 = ("h2.", "httpx.", "httpx2.", "httpcore.", "httpcore2.")
 
-# Decisions of Scrapy, its middlewares or ours: only the exception itself is looked up.
-_OUTERMOST = (
-    (
-        Failure.LOCAL,
-        """
-        scrapy.IgnoreRequest scrapy.DownloadCancelledError scrapy.NotConfigured scrapy.NotSupported
-        scrapy.StopDownload scrapy.UnsupportedURLSchemeError scrapy_rep.CancelledElsewhereError
-        """,
-    ),
-    (Failure.TRUNCATED, "scrapy.ResponseDataLossError asyncio.IncompleteReadError"),
-    (  # most of these are from Scrapy's decompression
-        Failure.UNDECODABLE,
-        """
-        scrapy_rep.UndecodableError builtins.EOFError gzip.BadGzipFile zlib.error struct.error
-        brotli.error brotlicffi.error compression.ZstdError backports.ZstdError
-        """,
-    ),
-)
+_Table = tuple[tuple[Failure, frozenset[str]], ...]
+
+
+def _table(text: str) -> _Table:
+    """The rows of a table, one a line: the event, and the names that stand for it."""
+    rows = (line.split() for line in text.splitlines() if line.strip())
+    return tuple((Failure(event), frozenset(names)) for event, *names in rows)
+
+
+# Decisions of Scrapy, its middlewares or ours: only the exception itself is looked up. Most of what
+# cannot be decoded is from Scrapy's decompression.
+_OUTERMOST = _table("""
+local        scrapy.IgnoreRequest scrapy.DownloadCancelledError scrapy.NotConfigured
+local        scrapy.NotSupported scrapy.StopDownload scrapy.UnsupportedURLSchemeError
+local        scrapy_rep.CancelledElsewhereError
+truncated    scrapy.ResponseDataLossError asyncio.IncompleteReadError
+undecodable  scrapy_rep.UndecodableError builtins.EOFError gzip.BadGzipFile zlib.error struct.error
+undecodable  brotli.error brotlicffi.error compression.ZstdError backports.ZstdError
+""")
+
 # Events on the wire: the exception and all its causes are looked up, row by row.
-_WIRE = (
-    # This process has no more files or memory for connections: that says nothing of the site.
-    (Failure.LOCAL, "errno.EMFILE errno.ENFILE errno.ENOBUFS errno.ENOMEM"),
-    # We aborted the connection ourselves. Twisted derives its error from that of a reset.
-    (Failure.NETWORK, "scrapy_rep.OversizedAnswerError twisted.ConnectionAborted"),
-    (  # Python 3.10 has that of asyncio apart
-        Failure.TIMEOUT,
-        """
-        scrapy.DownloadTimeoutError builtins.TimeoutError asyncio.TimeoutError twisted.TimeoutError
-        twisted.TCPTimedOutError errno.ETIMEDOUT
-        """,
-    ),
-    (
-        Failure.DNS,
-        """
-        scrapy.CannotResolveHostError socket.gaierror twisted.DNSLookupError
-        aiohttp.ClientConnectorDNSError
-        """,
-    ),
-    # The other side left the handshake: not a TLS error, though ssl raises one.
-    (
-        Failure.RESET,
-        "ssl.SSLEOFError ssl.SSLZeroReturnError anyio.EndOfStream anyio.ClosedResourceError",
-    ),
-    (
-        Failure.TLS,
-        """
-        ssl.SSLError ssl.CertificateError OpenSSL.Error service_identity.VerificationError
-        twisted.VerifyError twisted.SimpleVerificationError aiohttp.ClientSSLError
-        aiohttp.ServerFingerprintMismatch
-        """,
-    ),
-    (  # ConnectionLost by its module: that of FTP is any loss. RemoteTerminated... is a GOAWAY.
-        Failure.RESET,
-        f"""
-        {_STREAM_RESET} scrapy.RemoteTerminatedConnection builtins.ConnectionResetError
-        builtins.ConnectionAbortedError builtins.BrokenPipeError anyio.BrokenResourceError
-        twisted.internet.error.ConnectionLost errno.ECONNRESET errno.ECONNABORTED errno.EPIPE
-        """,
-    ),
-    (
-        Failure.REFUSED,
-        "builtins.ConnectionRefusedError twisted.ConnectionRefusedError errno.ECONNREFUSED",
-    ),
-    # No route to the host: Scrapy's handlers for asyncio call every failure to connect a refusal.
-    (Failure.NETWORK, "builtins.OSError twisted.ConnectError"),
-    (Failure.REFUSED, "scrapy.DownloadConnectionRefusedError"),
-)
+#
+# - local: this process has no more files or memory for connections. That says nothing of the site.
+# - The first network: we aborted the connection. Twisted derives its error from that of a reset.
+# - timeout: Python 3.10 has that of asyncio apart.
+# - The first reset: the other side left the handshake. That is no TLS error, though ssl raises one.
+# - The second reset: ConnectionLost by its module, for that of FTP is any loss.
+#   RemoteTerminatedConnection is a GOAWAY.
+# - The last rows: no route to the host. Scrapy's handlers for asyncio call every failure to connect
+#   a refusal.
+_WIRE = _table(f"""
+local    errno.EMFILE errno.ENFILE errno.ENOBUFS errno.ENOMEM
+network  scrapy_rep.OversizedAnswerError twisted.ConnectionAborted
+timeout  scrapy.DownloadTimeoutError builtins.TimeoutError asyncio.TimeoutError
+timeout  twisted.TimeoutError twisted.TCPTimedOutError errno.ETIMEDOUT
+dns      scrapy.CannotResolveHostError socket.gaierror twisted.DNSLookupError
+dns      aiohttp.ClientConnectorDNSError
+reset    ssl.SSLEOFError ssl.SSLZeroReturnError anyio.EndOfStream anyio.ClosedResourceError
+tls      ssl.SSLError ssl.CertificateError OpenSSL.Error service_identity.VerificationError
+tls      twisted.VerifyError twisted.SimpleVerificationError aiohttp.ClientSSLError
+tls      aiohttp.ServerFingerprintMismatch
+reset    {_STREAM_RESET} scrapy.RemoteTerminatedConnection builtins.ConnectionResetError
+reset    builtins.ConnectionAbortedError builtins.BrokenPipeError anyio.BrokenResourceError
+reset    twisted.internet.error.ConnectionLost errno.ECONNRESET errno.ECONNABORTED errno.EPIPE
+refused  builtins.ConnectionRefusedError twisted.ConnectionRefusedError errno.ECONNREFUSED
+network  builtins.OSError twisted.ConnectError
+refused  scrapy.DownloadConnectionRefusedError
+""")
 
 
-def _failure_in(rows: Iterable[tuple[Failure, str]], found: set[str]) -> Failure | None:
+def _failure_in(table: _Table, found: set[str]) -> Failure | None:
     """The failure of the first row that has one of these names."""
-    return next((failure for failure, names in rows if not found.isdisjoint(names.split())), None)
+    return next((failure for failure, names in table if not found.isdisjoint(names)), None)
 
 
 def failure_of(error: BaseException) -> Failure:
