@@ -10,7 +10,6 @@ Rules for the next author:
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
 
     from scrapy_rep.policy import Policy
     from scrapy_rep.settings import RepSettings
-
-logger = logging.getLogger(__name__)
 
 REQUEST, REDIRECT, FILTER, BROWSER = "request", "redirect", "queue-filter", "browser"
 AGAIN = "user-agent"
@@ -146,7 +143,7 @@ class Decisions:
         self._user_count = 0
         self._would_counts: Counter[str] = Counter()
         self._announced: Lru[Origin, int] = Lru(_KEPT_OCTETS)
-        self._journal = Journal(crawler)
+        self._journal = Journal(crawler, __name__)
 
     @classmethod
     def of(cls, crawler: Crawler, settings: RepSettings) -> Decisions:
@@ -289,13 +286,12 @@ class Decisions:
         """Log that a file is unreachable, each time that a fetch has found it so."""
         if policy.is_stale:
             self._journal.count(stats.STALE)
-        logger.warning(
+        self._journal.warning(
             "%s is unreachable (%s, %d in a row): %s",
             policy.origin.robots_txt_uri,
             name_of(outage.event),
             outage.count,
             "a stale copy is obeyed" if policy.is_stale else _OUTAGE_WORDS[policy.meaning],
-            extra=self._journal.extra,
         )
 
     # What callbacks yield
@@ -312,11 +308,7 @@ class Decisions:
             self._would_drop(would, name, because)
             return False
         self._journal.count(stat)
-        logger.debug(
-            "Withheld: %(what)s (%(because)s)",
-            {"what": name, "because": because},
-            extra=self._journal.extra,
-        )
+        self._journal.debug("Withheld: %(what)s (%(because)s)", {"what": name, "because": because})
         self.notices.send(withheld, response=response, what=what, because=because)
         return True
 
@@ -349,20 +341,18 @@ class Decisions:
         self._would_counts[stat] += 1
         if self._would_counts[stat] > _DRY_RUN_LINES:
             return
-        logger.info(
+        self._journal.info(
             "Would be dropped, but for REP_DRY_RUN: %(what)s (%(because)s)",
             {"what": what, "because": because},
-            extra=self._journal.extra,
         )
         if self._would_counts[stat] == _DRY_RUN_LINES:
-            logger.info("More of these are only counted: %s", stat, extra=self._journal.extra)
+            self._journal.info("More of these are only counted: %s", stat)
 
     def _drop(self, request: Request, verdict: Verdict) -> NoReturn:
         self._journal.count(stats.FORBIDDEN)
-        logger.debug(
+        self._journal.debug(
             "Forbidden by robots.txt: %(request)s (%(verdict)s)",
             {"request": request, "verdict": verdict},
-            extra=self._journal.extra,
         )
         self.notices.send(request_disallowed, request=request, verdict=verdict)
         if verdict.reason is Reason.UNREACHABLE:

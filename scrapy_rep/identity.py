@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -13,12 +12,11 @@ from scrapy_rep.checks import of_json
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.tokens import as_product_tokens, is_product_token
 from scrapy_rep.robotparser import tokens_of
+from scrapy_rep.stats import Journal
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
-
-logger = logging.getLogger(__name__)
 
 
 class Identity:
@@ -35,6 +33,7 @@ class Identity:
             ConfigurationError: a value of `ROBOTSTXT_USER_AGENT` cannot name a crawler.
         """
         self._crawler = crawler
+        self._journal = Journal(crawler, __name__)
         self._setting = chosen = crawler.settings.get("ROBOTSTXT_USER_AGENT")
         self._chosen = None if chosen in (None, "") else _chosen_tokens(chosen)
         self.tokens: tuple[str, ...] = self._chosen or ()
@@ -49,35 +48,30 @@ class Identity:
     def open(self) -> None:
         """Settle the tokens once the spider exists, and log them."""
         self.settle()
-        extra = {"spider": self._crawler.spider}
-        logger.info(
+        self._journal.info(
             "robots.txt files are obeyed as %s",
             " or ".join(map(repr, self.tokens)) or "'*', because no product token is known",
-            extra=extra,
         )
         for token in self.tokens:
             if not is_product_token(token):
-                logger.warning(
+                self._journal.warning(
                     "%r is not a product token (RFC 9309, 2.2.1: letters, '-' and '_'): sites can "
                     "name it, but strict parsers will not find it",
                     token,
-                    extra=extra,
                 )
         if not self.tokens:
-            logger.warning(
+            self._journal.warning(
                 "The User-Agent %r names no crawler: set USER_AGENT to 'YourBot/1.0 (+URL)', or "
                 "ROBOTSTXT_USER_AGENT to 'YourBot'",
                 self.header if self._chosen is None else self._setting,
-                extra=extra,
             )
         elif self.fetch_header is not None:
-            logger.warning(
+            self._journal.warning(
                 "The User-Agent %r does not hold the product token %r, so sites cannot know for "
                 "whom their robots.txt is read. Requests for robots.txt add it. Put it into "
                 "USER_AGENT (RFC 9309, 2.2.1)",
                 self.header,
                 self.tokens[0],
-                extra=extra,
             )
 
     @property

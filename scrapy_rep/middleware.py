@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     from scrapy_rep.pages.reservations import Reservations
     from scrapy_rep.proof.trail import Trail
 
-logger = logging.getLogger(__name__)
-
 # The end of the crawl may be why a request got such a verdict: the answer was not awaited.
 _UNDECIDED = (Reason.UNREACHABLE, Reason.VISIT_TIME)
 # What the meta of few requests holds.
@@ -77,7 +74,7 @@ class RepMiddleware:
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         _refuse_a_second_judge(crawler)
         self.crawler = crawler
-        self._journal = Journal(crawler)
+        self._journal = Journal(crawler, __name__)
         self._identity = Identity(crawler)
         self.settings = settings = RepSettings.of(crawler.settings)
         self._has_job = bool(crawler.settings["JOBDIR"])
@@ -123,10 +120,9 @@ class RepMiddleware:
         self._looks_last = call_last(self.crawler, self._last_look)
         call_first(self.crawler, self._answered)
         if not self._looks_last and not self._identity.is_chosen:
-            logger.warning(
+            self._journal.warning(
                 "This DOWNLOADER does not show its middlewares: a User-Agent that one of them sets "
-                "behind RepMiddleware is not judged. Set ROBOTSTXT_USER_AGENT",
-                extra=self._journal.extra,
+                "behind RepMiddleware is not judged. Set ROBOTSTXT_USER_AGENT"
             )
 
     async def _spider_closed(self, reason: str = "") -> None:
@@ -331,14 +327,13 @@ class RepMiddleware:
             for one, order in orders.items()
             if order is not None and order > own and not one.__module__.startswith("scrapy.")
         ]
-        logger.warning(
+        self._journal.warning(
             "A middleware behind RepMiddleware (order %s) sets the User-Agent %r, so requests are "
             "judged a second time before they leave. Give RepMiddleware a greater order than that "
             "one, or set ROBOTSTXT_USER_AGENT if all of them are one crawler. Behind it: %s",
             own,
             (request.headers.get(b"User-Agent") or b"").decode("utf-8", "replace"),
             ", ".join(behind) or "Scrapy's own",
-            extra=self._journal.extra,
         )
 
     def _is_undecided(self, request: Request, verdict: Verdict) -> bool:

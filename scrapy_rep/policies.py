@@ -16,7 +16,6 @@ Rules for the next author:
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from functools import partial
@@ -60,8 +59,6 @@ if TYPE_CHECKING:
     from scrapy_rep.identity import Identity
     from scrapy_rep.settings import RepSettings
 
-logger = logging.getLogger(__name__)
-
 _SKEW_SECONDS = 300.0  # a clock that is set back by no more than this changes nothing
 _FINISH_SECONDS = 2.0  # time to release leases when the crawl ends
 
@@ -88,7 +85,7 @@ class Policies:
         self._kept: Lru[Origin, Policy] = Lru(settings.memory_octets)
         self._kept_at = 0.0
         self._work: SharedWork[Origin, Policy] = SharedWork()
-        self._journal = Journal(crawler)
+        self._journal = Journal(crawler, __name__)
         self._listeners: list[Callable[[Origin], None]] = []
         self._decisions = decisions
         self._notices = decisions.notices
@@ -263,12 +260,10 @@ class Policies:
             source = NETWORK if fetch.steps else STORE
             policy = await self._policy(origin, known, rules, request, source)
         except (NotNeededError, CancelledError) as error:  # Twisted's, which is an Exception
-            logger.debug("%s is not fetched: %s", origin, error, extra=self._journal.extra)
-        except Exception:
-            logger.exception(
-                "Reading the robots.txt of %s failed, so every URL of it is disallowed",
-                origin,
-                extra=self._journal.extra,
+            self._journal.debug("%s is not fetched: %s", origin, error)
+        except Exception:  # noqa: BLE001 - it is logged, and nothing is allowed
+            self._journal.exception(
+                "Reading the robots.txt of %s failed, so every URL of it is disallowed", origin
             )
         finally:
             # This runs when the work is cancelled too, at the end of the loop: nobody is left

@@ -6,7 +6,6 @@ interface replace our parser in the middleware.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable
 from functools import lru_cache
@@ -27,8 +26,6 @@ from scrapy_rep.stats import Journal
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
-
-logger = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
@@ -88,7 +85,7 @@ class ParserRules:
     def __init__(self, parser: Any, uri: str, crawler: Crawler) -> None:
         self._parser = parser
         self._uri = uri
-        self._journal = Journal(crawler)
+        self._journal = Journal(crawler, __name__)
 
     def verdict(self, url: str, product_tokens: ProductTokens) -> Verdict:
         """The parser's answer; a parser that raises permits nothing.
@@ -117,9 +114,9 @@ class ParserRules:
         """What the parser says of something; None if it raises."""
         try:
             return ask()
-        except Exception:
+        except Exception:  # noqa: BLE001 - of a user's class; it is logged
             name = type(self._parser).__name__
-            logger.exception("The parser %s raised on %s", name, what, extra=self._journal.extra)
+            self._journal.exception("The parser %s raised on %s", name, what)
             self._journal.count(stats.PARSER_FAILED)
             return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -121,8 +122,10 @@ WARC_FAILED = _stat("rep/warc/failed", "exchanges that could not be archived")
 class Journal:
     """What a crawl records of our work: stats, and log records that bear its spider."""
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, name: str = "scrapy_rep") -> None:
+        """Take the crawl, and the name of the logger: that of the module."""
         self._crawler = crawler
+        self._logger = logging.getLogger(name)
 
     def count(self, name: str, count: int = 1) -> None:
         """Count so many more; 0 leaves no stat."""
@@ -133,3 +136,19 @@ class Journal:
     def extra(self) -> dict[str, Any]:
         """The `extra` of a log record."""
         return {"spider": self._crawler.spider}
+
+    def debug(self, words: str, *values: object) -> None:
+        """Log for those who look into the matter."""
+        self._logger.debug(words, *values, extra=self.extra, stacklevel=2)
+
+    def info(self, words: str, *values: object) -> None:
+        """Log what is as it should be."""
+        self._logger.info(words, *values, extra=self.extra, stacklevel=2)
+
+    def warning(self, words: str, *values: object) -> None:
+        """Log what the user should know."""
+        self._logger.warning(words, *values, extra=self.extra, stacklevel=2)
+
+    def exception(self, words: str, *values: object) -> None:
+        """Log an error with the exception that the caller handles."""
+        self._logger.exception(words, *values, extra=self.extra, stacklevel=2)  # noqa: LOG004

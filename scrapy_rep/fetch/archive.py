@@ -80,7 +80,7 @@ class Archive:
         self._crawler = crawler
         self._settings = settings
         self._identity = identity
-        self._journal = Journal(crawler)
+        self._journal = Journal(crawler, __name__)
         self._opened: ArchiveWriter | None = None
         self._is_closed = False
         self._lost_count = 0  # without a writer
@@ -125,13 +125,12 @@ class Archive:
             self._failed(why)
 
     def _failed(self, error: str) -> None:
-        logger.warning(
+        self._journal.warning(
             "The archive in %s cannot be written: %s. The crawl goes on; the manifest of the "
             "archive and the stat %s tell how many exchanges it lacks",
             self._folder,
             error,
             stats.WARC_FAILED,
-            extra=self._journal.extra,
         )
 
     async def close(self) -> None:

@@ -13,7 +13,6 @@ from scrapy_rep.protocol.access.exchange import PolicyOptions, Standing, standin
 from scrapy_rep.protocol.access.knowledge import Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.units import DAY_SECONDS
-from scrapy_rep.stats import Journal
 
 from .askers import Asker
 from .keeper import LEASE_SECONDS, Keeper
@@ -42,7 +41,6 @@ class FetchContext:
     Attributes:
         crawler: the crawl.
         settings: the checked values of our settings.
-        journal: counts and logs for the crawl.
         asker: as whom it fetches.
         keeper: keeps what is learnt.
         sender: sends requests.
@@ -57,7 +55,6 @@ class FetchContext:
 
     crawler: Crawler
     settings: RepSettings
-    journal: Journal
     asker: Asker
     keeper: Keeper
     sender: Sender
@@ -85,7 +82,6 @@ class FetchContext:
         return cls(
             crawler,
             settings,
-            Journal(crawler),
             Asker(crawler, settings, identity),
             Keeper(crawler, settings),
             Sender(crawler, settings, identity, archive),

@@ -15,7 +15,6 @@ ends at once if nothing waits for it or its request was not sent yet.
 
 from __future__ import annotations
 
-import logging
 import math
 import random
 import socket
@@ -52,6 +51,7 @@ from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Step, 
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.redirects import LEAST_HOPS, next_hop
 from scrapy_rep.protocol.units import age_words
+from scrapy_rep.stats import Journal
 
 from .failures import failure_of
 from .fetch_state import Carried, FetchPart, FetchState, Way
@@ -66,8 +66,6 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import RepSettings
 
     from .context import FetchContext
-
-logger = logging.getLogger(__name__)
 
 _POLL_SECONDS = (0.02, 0.5)  # between tries for a lease that another holds: at first, at last
 _GRACE_SECONDS = 1.0  # beyond a handler's time limit, for one that keeps it itself
@@ -121,7 +119,8 @@ class FileFetch(FetchState):
         carried = Carried.of(request, context.settings.fetch_meta_keys)
         super().__init__(context.crawler, origin, resource, carried, is_awaited, uses_store)
         self._context = context
-        self._count = context.journal.count
+        self._journal = Journal(context.crawler, __name__)
+        self._count = self._journal.count
         self._archive = context.archive if uses_store else None
         self._rules = rules
         self._is_refresh = is_refresh
@@ -185,14 +184,13 @@ class FileFetch(FetchState):
         self._count(stats.LATE)
         answer = Answer(Failure.LOCAL, hops=(self._key.uri,), steps=tuple(self.steps))
         self._count_outcome(answer)
-        logger.warning(
+        self._journal.warning(
             "The %s of %s did not come in the %g seconds of REP_UNREACHABLE_WAIT_SECONDS; at last "
             "it waited for %s",
             self._key.file_name,
             self.origin,
             self._context.settings.unreachable_wait_seconds,
             self.part.value if self.part else "nothing",
-            extra=self._context.journal.extra,
         )
         return self._learnt(self._context.keeper.peek(self._key), answer)
 
@@ -268,7 +266,7 @@ class FileFetch(FetchState):
             self._count(stats.LEASE_WAITED)
             if self.asked.seconds > _SLOW_SECONDS and not is_said:
                 is_said = True
-                logger.info(
+                self._journal.info(
                     "Waiting for another process, which fetches the %s of %s",
                     key.file_name,
                     self.origin,
@@ -303,12 +301,7 @@ class FileFetch(FetchState):
         if dated.get(self._key) is None:
             dated.put(self._key, value=True, octets=_DATED_COST)
             age = age_words(time.time() - known.changed_at)
-            logger.debug(
-                "rules of %s from the store, %s old",
-                self._key.uri,
-                age,
-                extra=self._context.journal.extra,
-            )
+            self._journal.debug("rules of %s from the store, %s old", self._key.uri, age)
 
     def _count_outcome(self, answer: Answer) -> None:
         self._count(self.resource.stat(stats.ACCESS).format(answer.access_result.value))
@@ -458,10 +451,9 @@ class FileFetch(FetchState):
 
     def _failure(self, uri: str, error: Exception) -> Failure:
         """The event that an exception stands for, counted and logged."""
-        journal = self._context.journal
         self._count(self.resource.stat(stats.EXCEPTIONS).format(type(error)))
         failure = failure_of(error)
-        logger.debug("No file from %s (%s): %r", uri, failure.value, error, extra=journal.extra)
+        self._journal.debug("No file from %s (%s): %r", uri, failure.value, error)
         if isinstance(error, NotSupported):
             self._context.sender.warn_of_scheme(uri.partition(":")[0])
         return failure
@@ -490,12 +482,11 @@ class FileFetch(FetchState):
 
     def _tell_if_slow(self, answer: Answer, seconds: float) -> None:
         if seconds > _SLOW_SECONDS:
-            logger.warning(
+            self._journal.warning(
                 "%s took %.1f seconds (%s)",
                 f"{self.origin}{self.resource.path}",
                 seconds,
                 name_of(answer.event),
-                extra=self._context.journal.extra,
             )
 
 

@@ -11,7 +11,6 @@ failure of a store is a miss, never an answer.
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Callable
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from scrapy_rep.settings import RepSettings
-
-logger = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
@@ -96,7 +93,7 @@ class Keeper:
             ConfigurationError: a class that the user names cannot be loaded or built.
         """
         self._crawler = crawler
-        self._journal = Journal(crawler)
+        self._journal = Journal(crawler, __name__)
         self._memory_octets = settings.memory_octets
         self._memory = MemoryStore(self._memory_octets)
         self._store: Store = self._memory
@@ -124,7 +121,7 @@ class Keeper:
             if closing is not None:
                 await result_of(closing, _CLOSE_SECONDS)
         except Exception as error:  # noqa: BLE001 - of users' classes
-            self._warn("The store of robots.txt answers cannot be closed: %r", error)
+            self._journal.warning("The store of robots.txt answers cannot be closed: %r", error)
 
     def peek(self, key: Key) -> Knowledge:
         """What is known."""
@@ -141,7 +138,7 @@ class Keeper:
             return entry.known
         if entry is not None and not isinstance(entry.origin, Key) and not self._is_told:
             self._is_told = True
-            self._warn(
+            self._journal.warning(
                 "%s returns entries under plain origins, which do not say for which crawler they "
                 "are, so they are not used. Return each entry with the `origin` that it came with, "
                 "which is a scrapy_rep.cache.entry.Key",
@@ -235,7 +232,7 @@ class Keeper:
             self._pause_seconds = _TRY_AGAIN_SECONDS[0]
         self._try_at = now + self._pause_seconds
         self._journal.count(stats.STORE_FAILED)
-        self._warn(words, error)
+        self._journal.warning(words, error)
 
     def _try_again(self, key: Key) -> None:
         """Try the store again in the background, if it is time for that."""
@@ -248,14 +245,14 @@ class Keeper:
         try:
             count = await self._tried(key)
         except Exception as error:  # noqa: BLE001 - whatever it was, another try comes later
-            logger.debug("The store still fails: %s", error, extra=self._journal.extra)
+            self._journal.debug("The store still fails: %s", error)
             self._pause_seconds = min(2 * self._pause_seconds, _TRY_AGAIN_SECONDS[1])
             self._try_at = time.monotonic() + self._pause_seconds
             return
         if not self._is_closed and self._own is not None:
             self._store, self._back_at = self._own, time.monotonic()
             self._journal.count(stats.STORE_BACK)
-            self._warn(
+            self._journal.warning(
                 "The store of robots.txt answers is in use again; %d answers from memory were "
                 "copied to it",
                 count,
@@ -298,9 +295,6 @@ class Keeper:
     def _end(self, result: Any, task: Deferred[None]) -> Any:
         self._tasks.discard(task)
         return result
-
-    def _warn(self, words: str, *values: object) -> None:
-        logger.warning(words, *values, extra=self._journal.extra)
 
 
 def _claim(store: Store, key: Key, fresh_seconds: float) -> Future[Claim]:

@@ -13,7 +13,6 @@ size limit would throw away what came before.
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Mapping
@@ -54,8 +53,6 @@ if TYPE_CHECKING:
 
     from .archive import Archive
 
-logger = logging.getLogger(__name__)
-
 _LOOK_SECONDS = 0.1
 _GRACE_SECONDS = 1.0  # handlers that keep their time limit raise first, and tell more
 _LINE_LIMIT = 1000  # fetches that may wait for their turn at a time: each takes memory
@@ -78,7 +75,7 @@ class Sender:
     ) -> None:
         self._archive = archive
         self._crawler = crawler
-        self._journal = Journal(crawler)
+        self._journal = Journal(crawler, __name__)
         self._settings = settings
         self._identity = identity
         self._downloader = Downloader(crawler)
@@ -200,13 +197,12 @@ class Sender:
             return
         self._schemes_without_handler.add(scheme)
         has_reactor = self._crawler.settings.getbool("TWISTED_REACTOR_ENABLED", True)
-        logger.warning(
+        self._journal.warning(
             "Scrapy has no %s here%s, so the robots.txt of %s:// origins cannot be fetched: each "
             "counts as a failure of our own (event 'local')",
             scheme.upper(),
             "" if has_reactor else " (TWISTED_REACTOR_ENABLED = False)",
             scheme,
-            extra=self._journal.extra,
         )
 
     # Time limits
@@ -253,11 +249,8 @@ class Sender:
         else:
             return
         self._journal.count(stats.LINE_GAVE_UP)
-        logger.warning(
-            "The fetch of %s is given up in the queue of its slot: %s",
-            transfer.uri,
-            why,
-            extra=self._journal.extra,
+        self._journal.warning(
+            "The fetch of %s is given up in the queue of its slot: %s", transfer.uri, why
         )
         running.end(IgnoreRequest(f"given up in the queue of its slot: {why}"))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import random
 import time
 from contextlib import suppress
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
     from scrapy_rep.settings import RepSettings
 
-logger = logging.getLogger(__name__)
-
 _TOLD_ORIGINS = 10  # the log names their rests; those of others are counted
 
 
@@ -49,7 +46,7 @@ class Backoff:
         self._is_on = settings.backoff
         self._limits = RestLimits(settings.backoff_max_seconds, settings.backoff_give_up_seconds)
         self._decisions = decisions
-        self._journal = Journal(crawler)
+        self._journal = Journal(crawler, __name__)
         self._downloader = downloader
         self._sent_at: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
         self._goes_again: WeakSet[Request] = WeakSet()
@@ -133,11 +130,10 @@ class Backoff:
             return
         if rest.given_up_until:
             self._journal.count(stats.BACKOFF_GIVEN_UP)
-            logger.warning(
+            self._journal.warning(
                 "%s has answered %d for %.0f s (REP_BACKOFF_GIVE_UP_SECONDS): its requests are "
                 "dropped for as long",
                 *(origin, response.status, time.monotonic() - rest.since_at),
-                extra=self._journal.extra,
             )
             return
         if not rest.seconds or (before is not None and rest.began_at == before.began_at):
@@ -166,9 +162,9 @@ class Backoff:
         if is_new and len(self._told) >= _TOLD_ORIGINS:
             return
         self._told.add(origin)
-        logger.info(words, *values, extra=self._journal.extra)
+        self._journal.info(words, *values)
         if is_new and len(self._told) == _TOLD_ORIGINS:
-            logger.info("The rests of more origins are only counted", extra=self._journal.extra)
+            self._journal.info("The rests of more origins are only counted")
 
 
 def _asked_seconds(response: Response) -> float | None:

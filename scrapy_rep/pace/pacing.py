@@ -6,7 +6,6 @@ middleware asks for the turn of each request (`turn`), whichever queue handed it
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Callable, Hashable, Iterator
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_rep.settings import RepSettings
-
-logger = logging.getLogger(__name__)
 
 _SAID_OCTETS = 1 << 20  # memory of the origins that the log has named
 _LASTING_COUNT = 256  # Crawl-delays whose pace is kept
@@ -85,7 +82,7 @@ class Pacing:
 
     def __init__(self, crawler: Crawler, settings: RepSettings, decisions: Decisions) -> None:
         self._crawler = crawler
-        self._journal = Journal(crawler)
+        self._journal = Journal(crawler, __name__)
         self._settings = settings
         self._decisions = decisions
         self.downloader = Downloader(crawler)
@@ -301,13 +298,13 @@ class Pacing:
         if is_new:
             self._journal.count(stats.DELAYED_ORIGINS)
         if found.excess is None:
-            logger.debug(
+            self._journal.debug(
                 "%s asks for %g seconds between requests", policy.origin, found.asked_seconds
             )
             return
         if is_new and found.excess in _COUNTS:
             self._journal.count(_COUNTS[found.excess])
-        logger.warning(
+        self._journal.warning(
             "%s asks for %g seconds between requests, which is more than the %g of "
             "REP_CRAWL_DELAY_MAX_SECONDS: %s (REP_CRAWL_DELAY_EXCESS = %r)",
             policy.origin,
@@ -315,7 +312,6 @@ class Pacing:
             self._settings.crawl_delay_max_seconds,
             _WORDS[found.excess],
             found.excess.value,
-            extra=self._journal.extra,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
     from scrapy_rep.policy import Policy
 
 _FAILED_OCTETS = 1 << 24  # for some 80,000 origins whose file was found unreachable
-
-
-logger = logging.getLogger(__name__)
 
 
 class OriginState(Enum):
@@ -74,7 +70,7 @@ class Readiness:
 
     def __init__(self, crawler: Crawler, middleware: RepMiddleware | None = None) -> None:
         self._crawler = crawler
-        self._journal = Journal(crawler)
+        self._journal = Journal(crawler, __name__)
         settings = middleware.settings if middleware else None
         self.policies = middleware.policies if middleware else None
         self.pacing = middleware.pacing if middleware else None
@@ -146,7 +142,7 @@ class Readiness:
         """Log that so many requests wait for a time."""
         if outlook.state in _WAITS:
             seconds = outlook.until - time.monotonic()
-            logger.info(_WAITS[outlook.state], origin, seconds, count, extra=self._journal.extra)
+            self._journal.info(_WAITS[outlook.state], origin, seconds, count)
 
     def _held_until(self, policy: Policy) -> float:
         """Until when requests are kept because only a failure disallows them; 0 for not at all.
