@@ -53,22 +53,25 @@ def number(minimum: float, *, whole: bool = False) -> Callable[[Any], Any]:
     return check
 
 
-def numbers(value: Any) -> tuple[float, ...]:
-    """A list of numbers of 0 or more, or a string with commas between them."""
-    check = number(0)
+def _listed(value: Any) -> Any:
+    """A list; also one in JSON, or as a string with commas between its members."""
     value = of_json(value)
     if isinstance(value, str):
-        value = [part for part in value.split(",") if part.strip()]
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return value
+
+
+def numbers(value: Any) -> tuple[float, ...]:
+    """A list of numbers of 0 or more, or a string with commas between them."""
+    value = _listed(value)
     if isinstance(value, (list, tuple)):
-        return tuple(check(number) for number in value)
+        return tuple(map(number(0), value))
     raise ValueError("must be a list of numbers")
 
 
 def names(value: Any) -> tuple[str, ...]:
     """A list of names, or a string with commas between them."""
-    value = of_json(value)
-    if isinstance(value, str):
-        value = [part.strip() for part in value.split(",") if part.strip()]
+    value = _listed(value)
     if isinstance(value, (list, tuple, set, frozenset)) and all(
         isinstance(name, str) for name in value
     ):
