@@ -41,7 +41,6 @@ from scrapy_rep.protocol.access.exchange import (
     PolicyOptions,
     State,
     as_left,
-    believable,
     is_worth_a_retry,
     learn,
     standing,
@@ -290,7 +289,6 @@ class FileFetch(FetchState):
         if known.copy is None and known.outage is None:
             return False
         is_refresh = self._is_refresh if is_refresh is None else is_refresh
-        known = believable(known, time.time(), self._rules.limits)
         act = self._context.standing(self.origin, known, self._rules).act
         return act is Act.USE or (act is Act.REFRESH and not is_refresh)
 
