@@ -57,7 +57,7 @@ FLEET_EMPTIED = _stat("rep/fleet/emptied", "times that Redis was emptied, or old
 FLEET_SEEDS = _stat("rep/fleet/start_urls", "start URLs taken from Redis, of a RedisSpider")
 FLEET_ODD = _stat("rep/fleet/odd_keys", "keys of an unexpected type in Redis, set aside")
 FLEET_MENDED = _stat("rep/fleet/mended", "times that the crawl in Redis was counted anew")
-STORE_HIT = _stat("rep/store/hit", "policies found in the store, so that nothing was fetched")
+STORE_HIT = _stat("rep/store/hit", "robots.txt files found in the store, so not fetched")
 STORE_FAILED = _stat("rep/store/failed", "times that memory, or the local tier, replaced the store")
 STORE_BACK = _stat("rep/store/back", "times that a failed store was used again")
 STORE_UNREADABLE = _stat("rep/store/unreadable", "unreadable records in Redis, not used")
@@ -98,17 +98,20 @@ WOULD_WITHHOLD_ITEMS = _stat(
     "rep/dry_run/would_drop_items", "items that passed because of REP_DRY_RUN"
 )
 UNANNOTATED = _stat("rep/page/unannotated_items", "items without the field REP_ITEM_FIELD")
-TDMREP_REQUESTS = _stat("rep/tdmrep/request_count", "tdmrep.json files fetched, without redirects")
-TDMREP_RESPONSES = _stat("rep/tdmrep/response_count", "tdmrep.json files answered")
-TDMREP_STATUS = _stat("rep/tdmrep/response_status_count/{}", "the same by last status")
-TDMREP_EXCEPTIONS = _stat("rep/tdmrep/exception_count/{}", "fetches that failed, by exception")
-TDMREP_ACCESS = _stat("rep/tdmrep/access/{}", "the same by access result")
-TDMREP_EVENT = _stat("rep/tdmrep/event/{}", "the same by status or failure")
-TDMREP_STORE_HIT = _stat("rep/tdmrep/store_hit", "tdmrep.json files found in the store")
 TDMREP_DISALLOWED = _stat("rep/tdmrep/disallowed", "tdmrep.json files that a robots.txt disallows")
 TDMREP_FAILED = _stat("rep/tdmrep/failed", "times that it is not known what a tdmrep.json says")
 ACCESS = _stat("rep/access/{}", "fetches by access result: successful, unavailable, unreachable")
 EVENT = _stat("rep/event/{}", "fetches by status, or html, dns, timeout, ...")
+
+
+def of_tdmrep(name: str) -> str:
+    """The stat of tdmrep.json that is counted like one of robots.txt."""
+    return f"rep/tdmrep/{name.partition('/')[2]}"
+
+
+for _name in (REQUESTS, RESPONSES, RESPONSE_STATUS, EXCEPTIONS, ACCESS, EVENT, STORE_HIT):
+    _stat(of_tdmrep(_name), MEANINGS[_name].replace("robots.txt", "tdmrep.json"))
+
 REDIRECT_HOPS = _stat("rep/redirect_hops", "redirects of robots.txt and tdmrep.json, followed")
 PARSE_LIMIT = _stat("rep/parse_limit", "files longer than the parse limit")
 PARSER_FAILED = _stat("rep/parser_failed", "files or URLs on which ROBOTSTXT_PARSER raised")

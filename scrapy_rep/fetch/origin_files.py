@@ -5,8 +5,8 @@ All go through the same code. A file is a row: where it is, what it may be, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from scrapy_rep import stats
 from scrapy_rep.protocol.access.events import Event, seen_with_body
@@ -23,33 +23,17 @@ class OriginFile:
         path: its path.
         accept: the value of the Accept header.
         event_of: what an answer comes to, by its event, its Content-Type and its body.
-        stats: the names of its stats, by those of robots.txt.
+        stat: the name of a stat of this file, by that of robots.txt.
     """
 
     path: str
     accept: str
     event_of: Callable[[Event, str, bytes], Event] = lambda event, *_: event
-    stats: Mapping[str, str] = field(default_factory=dict)
-
-    def stat(self, name: str) -> str:
-        """The name of a stat of this file, by that of robots.txt."""
-        return self.stats.get(name, name)
+    stat: Callable[[str], str] = lambda name: name
 
 
 ROBOTS_TXT = OriginFile(ROBOTS_TXT_PATH, "text/plain,*/*;q=0.1", seen_with_body)
-TDMREP = OriginFile(
-    TDMREP_PATH,
-    "application/json,*/*;q=0.1",
-    stats={
-        stats.REQUESTS: stats.TDMREP_REQUESTS,
-        stats.RESPONSES: stats.TDMREP_RESPONSES,
-        stats.RESPONSE_STATUS: stats.TDMREP_STATUS,
-        stats.EXCEPTIONS: stats.TDMREP_EXCEPTIONS,
-        stats.ACCESS: stats.TDMREP_ACCESS,
-        stats.EVENT: stats.TDMREP_EVENT,
-        stats.STORE_HIT: stats.TDMREP_STORE_HIT,
-    },
-)
+TDMREP = OriginFile(TDMREP_PATH, "application/json,*/*;q=0.1", stat=stats.of_tdmrep)
 
 
 def origin_at(uri: str, path: str) -> Origin | None:
