@@ -37,10 +37,10 @@ nitpick_ignore_regex = [
     # Types of values that users need not name.
     ("py:.*", r"scrapy_rep\.analysis\.mending\.Mend"),
     ("py:.*", r"scrapy_rep\.protocol\.access\.events\.Failure"),
-    ("py:.*", r"scrapy_rep\.protocol\.fields\.sources\.Problem"),
+    ("py:.*", r"scrapy_rep\.protocol\.(fields\.remarks\.Problem|lines\.Coding)"),
     (
         "py:.*",
-        r"(StoreError|Crawler|Spider|Request|Response|Self|Any|Settings|BaseSettings|Path|Future)",
+        r"(StoreError|Outage|Tdmrep|Crawler|Spider|Request|Response|Self|Any|Settings|BaseSettings|Path|Future)",
     ),
 ]
 
