@@ -18,10 +18,11 @@ from scrapy_rep import stats
 from scrapy_rep.decisions import Decisions
 from scrapy_rep.engine.components import call_first, call_last, middleware_orders
 from scrapy_rep.engine.state import is_closing
+from scrapy_rep.fetch.chosen_store import link_of
 from scrapy_rep.fetch.transfer import MARK, is_own
 from scrapy_rep.identity import Identity
 from scrapy_rep.pace.downloader import SLOT, RecalledError, leave_inherited_slot
-from scrapy_rep.pace.pacing import Pacing, keeps_own_gate, waits_in_queue
+from scrapy_rep.pace.pacing import Pacing, keeps_own_gate, shares_pace, waits_in_queue
 from scrapy_rep.pace.visits import Ask
 from scrapy_rep.pages.browsers.hook import pages_of
 from scrapy_rep.policies import Policies
@@ -87,12 +88,12 @@ class RepMiddleware:
         # Requests that were put back, and whether the crawl was closing when they came again.
         self._came_back: WeakKeyDictionary[Request, bool] = WeakKeyDictionary()
         self.policies = Policies(crawler, settings, self._identity, exits)
-        self.pacing = Pacing(crawler, settings, exits)
-        if keeps_own_gate(crawler, settings):
-            from scrapy_rep.fetch.chosen_store import link_of  # few crawls share their pace so
-            from scrapy_rep.pace.redis_gate import RedisGate
+        link = link_of(crawler, settings.redis_url) if shares_pace(settings) else None
+        self.pacing = Pacing(crawler, settings, exits, link)
+        if link is not None and keeps_own_gate(crawler.settings):
+            from scrapy_rep.pace.redis_gate import RedisGate  # few crawls share their pace so
 
-            self.pacing.gate = RedisGate(crawler, link_of(crawler, settings.redis_url))
+            self.pacing.gate = RedisGate(crawler, link)
         self._reservations: Reservations | None = None
         if settings.tdmrep:
             from scrapy_rep.pages.reservations import Reservations  # few crawls ask for the file

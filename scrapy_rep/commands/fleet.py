@@ -293,6 +293,7 @@ _STATES = {
     "asked": "waits: a worker was asked what its robots.txt says",
     "held": "held: its robots.txt is unreachable",
     "shut": "held: its visit time has not begun",
+    "resting": "resting: it answered 429 or 503",
     "due": "due: a request may be sent now",
     "later": "due later: a request may be sent after its delay",
     "closed": "closed: a request is on its way, and a delay follows it",
@@ -303,6 +304,7 @@ _ENDS = {
     "asked": "another is asked in",
     "held": "asked again in",
     "shut": "begins in",
+    "resting": "one request goes first in",
     "later": "in",
 }
 
@@ -395,6 +397,7 @@ def _facts(view: View) -> Iterator[tuple[str, str, str]]:
         ("robots.txt awaited", totals.unasked + asked, f"{mark}{asked:,} are being asked"),
         ("unreachable, held", counts.get("held", 0), "asked again after a while"),
         ("visit time, held", counts.get("shut", 0), "until it begins"),
+        ("resting", counts.get("resting", 0), "they answered 429 or 503"),
         ("idle", counts.get("idle", 0), "nothing is queued"),
         ("unknown", counts.get("unknown", 0), "nobody of ours has written that"),
     ):
@@ -551,6 +554,7 @@ def as_dict(view: View) -> dict[str, Any]:
             "asked": counts.get("asked", 0),
             "held_unreachable": counts.get("held", 0),
             "held_visit_time": counts.get("shut", 0),
+            "resting": counts.get("resting", 0),
             "idle": counts.get("idle", 0),
             "unknown": counts.get("unknown", 0),
             "is_estimate": view.places.is_estimate,

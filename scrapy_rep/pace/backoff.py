@@ -70,6 +70,15 @@ class Backoff:
         """Whether a request may be sent now; the first after a rest goes alone."""
         return not self or RESTS.go(origin, request, self._has_ended)
 
+    async def may_probe(self, origin: Origin, request: Request) -> bool:  # noqa: ARG002
+        """Whether no other process sends a request first, where that is known."""
+        return True
+
+    def is_unsure(self, origin: Origin) -> bool:
+        """Whether an origin rests, or rested and has not answered well since."""
+        rest = RESTS.of(origin) if self else None
+        return rest is not None and rest.seconds > 0 and not rest.given_up_until
+
     def _has_ended(self, request: Request) -> bool:
         return request not in self._downloader.active
 
@@ -109,12 +118,16 @@ class Backoff:
         before = RESTS.of(origin)
         rest = rest_after(before, answer, self._limits, random.random())  # noqa: S311
         if rest != before:
-            RESTS.put(origin, rest)
+            self._put(origin, rest, sent_at)
             self._tell(origin, before, rest, response)
         if answer.asks_for_rest and rest is not None and rest.seconds:
             self._goes_again.add(request)
             slot = request.meta.get(SLOT, "")
             self._downloader.recall(slot, partial(self._is_page_of, origin))
+
+    def _put(self, origin: Origin, rest: Rest | None, sent_at: float) -> None:  # noqa: ARG002
+        """Note the rest of an origin after the answer to a request that was sent then."""
+        RESTS.put(origin, rest)
 
     def _is_page_of(self, origin: Origin, request: Request) -> bool:
         return request in self._sent_at and origin_of(request.url) == origin

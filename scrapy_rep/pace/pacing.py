@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from scrapy_rep.cache.link import Link
     from scrapy_rep.settings import RepSettings
 
 _SAID_OCTETS = 1 << 20  # memory of the origins that the log has named
@@ -80,13 +81,21 @@ class Pacing:
         gate: how the pace is shared with other processes; None if it is not.
     """
 
-    def __init__(self, crawler: Crawler, settings: RepSettings, decisions: Decisions) -> None:
+    def __init__(
+        self, crawler: Crawler, settings: RepSettings, decisions: Decisions, link: Link | None
+    ) -> None:
+        """Begin; with a `link`, rests are shared by all workers that use the same Redis."""
         self._crawler = crawler
         self._journal = Journal(crawler, __name__)
         self._settings = settings
         self._decisions = decisions
         self.downloader = Downloader(crawler)
-        self.backoff = Backoff(crawler, settings, decisions, self.downloader)
+        if link is None or not settings.backoff:
+            self.backoff = Backoff(crawler, settings, decisions, self.downloader)
+        else:
+            from .redis_rests import SharedBackoff  # few crawls share their rests
+
+            self.backoff = SharedBackoff(crawler, settings, decisions, self.downloader, link)
         self.gate: Gate | None = None
         self._has_asked = False
         self._lent: set[Hashable] = set()
@@ -246,10 +255,11 @@ class Pacing:
 
     async def _rest_is_over(self, origin: Origin, request: Request) -> bool:
         """Wait until an origin rests no more; whether that came before the crawl began to close."""
-        while not self.backoff.go(origin, request):
+        backoff = self.backoff
+        while not (backoff.go(origin, request) and await backoff.may_probe(origin, request)):
             if is_closing(self._crawler):
                 return False
-            left = self.backoff.ready_at(origin) - time.monotonic()
+            left = backoff.ready_at(origin) - time.monotonic()
             with self._room_for_others(request, is_needed=True):
                 await sleep(max(0.0, min(left, _LOOK_SECONDS)))
         return True
@@ -324,8 +334,11 @@ def waits_in_queue(settings: BaseSettings) -> bool:
     return issubclass(scheduler, Scheduler) and getattr(queue, "keeps_resting", False)
 
 
-def keeps_own_gate(crawler: Crawler, settings: RepSettings) -> bool:
-    """Whether a crawl shares its pace by Redis, and its scheduler does not do so itself."""
-    scheduler = load_object(crawler.settings["SCHEDULER"])
-    is_kept = getattr(scheduler, "keeps_pace_over_fleet", False)
-    return bool(settings.redis_url) and settings.pace_scope == "fleet" and not is_kept
+def shares_pace(settings: RepSettings) -> bool:
+    """Whether a crawl shares its pace, and the rests of origins, by Redis."""
+    return bool(settings.redis_url) and settings.pace_scope == "fleet"
+
+
+def keeps_own_gate(settings: BaseSettings) -> bool:
+    """Whether the scheduler of a crawl that shares its pace leaves that to the middleware."""
+    return not getattr(load_object(settings["SCHEDULER"]), "keeps_pace_over_fleet", False)

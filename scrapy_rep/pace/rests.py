@@ -93,6 +93,11 @@ class Rests(threading.local):
             return True
         return ready_at == NEVER
 
+    def is_probe(self, origin: Origin, request: Request) -> bool:
+        """Whether a request is the one that goes first after a rest."""
+        probe = self._probes.get(origin)
+        return probe is not None and probe.request is request
+
     def _probe_of(self, origin: Origin) -> _Probe | None:
         probe = self._probes.get(origin)
         if probe is not None and probe.is_over(probe.request):

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from scrapy import Request
 
-from scrapy_rep.pace.downloader import NEVER
+from scrapy_rep.pace.downloader import EVENT, NEVER
 from scrapy_rep.pace.visits import Ask
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
@@ -23,6 +23,7 @@ from .ledger import Ledger
 
 _VALID_SECONDS = 3600.0  # what was said of a lane holds no longer, so that a changed delay is heard
 _AT_A_TIME = 16
+_WAITS = {OriginState.HELD, OriginState.SHUT, OriginState.RESTING}
 
 
 def lane_of(request: Request) -> str:
@@ -78,6 +79,13 @@ class FleetLanes:
             self._free.add(origin)
         self._readiness.ask(origin, request)
 
+    def queues_again(self, lane: str) -> None:
+        """A request of a lane is queued, perhaps because its origin rests: say until when."""
+        origin = _origin_of(lane)
+        outlook = self._readiness.of(origin)
+        if outlook.state is OriginState.RESTING:
+            self._say(lane, origin, "" if origin is None else origin.host, outlook)
+
     def settled(self, origin: Origin) -> None:
         """The policy of an origin has come, or has changed: say so, whoever was asked for it."""
         lane = self._asked.pop(origin, str(origin))
@@ -85,7 +93,7 @@ class FleetLanes:
         self._say(lane, origin, origin.host, self._readiness.of(origin))
 
     def _say(self, lane: str, origin: Origin | None, key: str, outlook: Outlook) -> None:
-        if outlook.state in {OriginState.HELD, OriginState.SHUT}:
+        if outlook.state in _WAITS and outlook.until < EVENT:
             reason = outlook.state.name.lower()
             self._ledger.settle(Settled(lane, outlook.until, reason=reason))
             return
@@ -97,6 +105,8 @@ class FleetLanes:
             concurrency, delay = 0, 0.0
         now = time.monotonic()
         left = ask.until - now if ask else _VALID_SECONDS
+        if origin and self._pacing and self._pacing.backoff.is_unsure(origin):
+            concurrency, left = 1, 0.0  # one request goes first
         self._ledger.settle(
             Settled(
                 lane,

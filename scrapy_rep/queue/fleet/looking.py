@@ -121,7 +121,8 @@ class Lane:
 
     Attributes:
         now: the instant.
-        place: where it is: idle, unasked, asked, held, shut, due, later, closed, full; or unknown.
+        place: where it is: idle, unasked, asked, held, shut, resting, due, later, closed, full; or
+            unknown.
         until: when that ends by itself; None if it does not.
         queued: how many requests wait.
         by_priority: how many of each priority, the first hundred.
@@ -157,7 +158,7 @@ class Letter:
 
 
 _PLACE_NAMES = {"i": "idle", "n": "unasked", "d": "due", "c": "closed", "f": "full"}
-_SPELT = frozenset({"asked", "held", "shut"})
+_SPELT = frozenset({"asked", "held", "shut", "resting"})
 
 
 async def totals(link: Link, prefix: str) -> Totals:

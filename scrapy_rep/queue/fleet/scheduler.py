@@ -262,7 +262,9 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             return False
         if kind is PushKind.FILTERED:
             self._filter.seen[fingerprint] = None
-        self._ledger.push(Push(lane_of(request), request.priority, kind, fingerprint, payload))
+        lane = lane_of(request)
+        self._ledger.push(Push(lane, request.priority, kind, fingerprint, payload))
+        self._lanes.queues_again(lane)
         self._count(_ENQUEUED)
         self._talk.wake()
         return True

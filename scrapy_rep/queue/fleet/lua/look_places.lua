@@ -11,7 +11,8 @@ for number = 2, #found[2], 2 do
   if where == 'n' then
     local at = call('ZSCORE', P .. 'new', found[2][number - 1])
     if at and tonumber(at) > now then
-      where = r[11] == 'held' and 'held' or r[11] == 'shut' and 'shut' or 'asked'
+      local waits = {held = 'held', shut = 'shut', resting = 'resting'}
+      where = waits[r[11]] or 'asked'
     end
   end
   where = string.sub(where, 1, 8)
