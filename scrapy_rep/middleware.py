@@ -285,19 +285,27 @@ class RepMiddleware:
             RateLimited: its origin was given up, or rests while the crawl closes.
         """
         backoff, origin = self.pacing.backoff, ask.origin
-        if backoff.has_given_up(origin) and not self._decisions.is_dry_run:
-            self._journal.count(stats.BACKOFF_DROPPED)
-            raise RateLimited(origin)
+        self._drop_if_given_up(origin)
         # A request that came back at once was not in the queue: it is one of `download_async`.
         goes_back = self._waits_in_queue and request not in self._came_back
         if goes_back and not backoff.go(origin, request):
             return self._put_back(request, stats.BACKOFF_PUT_BACK)
         if await self.pacing.turn(request, ask):
+            try:
+                self._drop_if_given_up(origin)  # while it waited
+            except RateLimited:
+                self.pacing.give_up(request, origin)
+                raise
             backoff.sends(request)
             return None
         if self._may_return(request):
             return self._put_back(request)
         raise RateLimited(origin)
+
+    def _drop_if_given_up(self, origin: Origin) -> None:
+        if self.pacing.backoff.has_given_up(origin) and not self._decisions.is_dry_run:
+            self._journal.count(stats.BACKOFF_DROPPED)
+            raise RateLimited(origin)
 
     def _answered(self, request: Request, response: Response) -> Request | None:
         """The request of an answer that is not for callbacks, for the queue: its origin rests."""

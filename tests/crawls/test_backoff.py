@@ -185,11 +185,12 @@ def test_files_of_a_media_pipeline(tmp_path: Path) -> None:
     assert result.stats["rep/backoff/rests"] == 1
 
 
-def test_an_origin_that_is_given_up() -> None:
-    """Its requests are dropped, and those of others come."""
+@pytest.mark.parametrize("queue", QUEUES)
+def test_an_origin_that_is_given_up(queue: str) -> None:
+    """Its requests are dropped, also those that wait, and those of others come."""
     with Site({**ROBOTS, "/*": busy(429, 0, "1")}) as site, Site(ROBOTS) as other:
         urls = [site.url(f"/{number}") for number in range(10)]
-        settings = {**ADDON, "REP_BACKOFF_GIVE_UP_SECONDS": 2.5}
+        settings = {**QUEUES[queue], "REP_BACKOFF_GIVE_UP_SECONDS": 2.5}
         result = crawl(URLS_SPIDER, settings=settings, urls=[*urls, other.url("/")])
         assert len(pages(site.requests())) <= 8 + 3
     errors = {item["url"]: item.get("error") for item in result.items}
