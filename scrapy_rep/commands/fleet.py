@@ -401,7 +401,7 @@ def _facts(view: View) -> Iterator[tuple[str, str, str]]:
         ("idle", counts.get("idle", 0), "nothing is queued"),
         ("unknown", counts.get("unknown", 0), "nobody of ours has written that"),
     ):
-        if number or name != "unknown":
+        if number or name not in {"resting", "unknown"}:
             yield f"  {name}", f"{mark}{number:,}", remark if number else ""
     yield "workers", f"{totals.alive:,}", _worker_remark(totals)
     if totals.taken_over:

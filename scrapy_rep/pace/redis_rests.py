@@ -2,8 +2,8 @@
 
 A board in Redis lists the rests. Each worker writes there what an answer changed, and reads what
 the others wrote, several times a second. After a rest, the request that goes first needs the probe
-of its origin, which one worker has at a time. The probe of a worker that died ends by itself. While
-Redis is out, each worker is by itself; what it had to say is written afterwards.
+of its origin, which one worker has at a time. The probe of a worker that died ends after a while.
+While Redis is out, each worker is by itself, and its news are written afterwards.
 
 Times on the board are seconds of Redis' clock.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import secrets
 import time
 from contextlib import suppress
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 0.25
 _HELD_SECONDS = 5.0  # that a probe lasts if its worker says no more of it
-_AT_A_TIME = 200
+_AT_A_TIME = 50  # origins in one exchange
 _MOST_TOLD = 10_000  # origins, while Redis is out
 _BOARD = "rep:{pace}:rests"  # origin: a rest as JSON
 _CHANGES = "rep:{pace}:rests:changed"  # the same origins, and those that rest no more, by time
@@ -56,8 +57,8 @@ local function rest_of(origin)
   return is_read and type(rest) == 'table' and type(rest.until_at) == 'number' and rest or nil
 end
 """
-# ARGV: the worker; the change that it read last; for how long a change is kept, in seconds; for how
-# long a probe lasts, in ms; how many changes it reads; and what it says, as JSON.
+# ARGV: the worker; the change that it read last; the seconds for which a change is kept; the ms
+# that a probe lasts; how many changes it reads; and its news, as JSON.
 _EXCHANGE = Script(
     _CLOCK
     + """
@@ -99,7 +100,7 @@ end
 return cjson.encode({string.format('%.6f', now), found[#found] or ARGV[2], changes})
 """
 )
-# ARGV: the worker, origin, and for how long the probe lasts, in ms.
+# ARGV: the worker, origin, and the ms that the probe lasts.
 _CLAIM = Script(
     _CLOCK
     + """
@@ -126,11 +127,9 @@ class SharedBackoff(Backoff):
         super().__init__(crawler, settings, decisions, downloader)
         self._crawler = crawler
         self._link = link
-        self._name = secrets.token_hex(8)
+        self._name = f"{os.getpid()}:{secrets.token_hex(8)}"
         self._keep_seconds = round(self._limits.max_seconds + 2 * self._limits.give_up_seconds)
-        self._unwritten: dict[
-            Origin, tuple[float, Rest | None]
-        ] = {}  # not written to the board yet
+        self._unwritten: dict[Origin, tuple[float, Rest | None]] = {}
         self._out: dict[Origin, Request] = {}  # the probes that this worker has
         self._has_news = asyncio.Event()
         self._read_until = "0"
@@ -177,7 +176,7 @@ class SharedBackoff(Backoff):
     async def _run(self) -> None:
         while True:
             self._has_news.clear()
-            with suppress(StoreError):
+            with suppress(StoreError, ValueError, TypeError):  # it may not be Redis that answers
                 await self._exchange()
             with suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._has_news.wait(), _POLL_SECONDS)
@@ -204,6 +203,8 @@ class SharedBackoff(Backoff):
         for origin, is_kept in is_out.items():
             if not is_kept and self._out.get(origin) is out[origin]:
                 del self._out[origin]
+        if len(told) == _AT_A_TIME or len(changes) == _AT_A_TIME:
+            self._has_news.set()  # there may be more
         for text, fields in changes:
             with suppress(ValueError, TypeError):  # other software wrote it
                 self._heed(text, fields)

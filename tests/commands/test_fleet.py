@@ -130,6 +130,7 @@ class TestOneCrawl:
             "asked": 0,
             "held_unreachable": 1,
             "held_visit_time": 1,
+            "resting": 0,
             "idle": 0,
             "unknown": 0,
             "is_estimate": False,
@@ -261,6 +262,15 @@ class TestOrigins:
         row = json.loads(shown(origin, "--spider", "x", "--json", settings=settings).out)
         assert (row["crawl"], row["origin"], row["state"]) == ("x", origin, place)
         assert row["queued"] == {A: 1, B: 2, C: 2, D: 3, E: 3, F: 2}[origin]
+
+    def test_one_that_rests(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+        one = fleet.worker("box3:19:abcd")
+        one.settle(D, wait_until=fleet.now + 270, reason="resting")
+        one.talk()
+        words = shown(D, "--spider", "x", settings=settings).out
+        assert "it answered 429 or 503" in words
+        assert "one request goes first in 4 minutes" in words
+        assert facts(shown("--spider", "x", *_QUICK, settings=settings))["resting"] == "1"
 
     def test_a_delay_and_who_closes_it(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         row = json.loads(shown(C, "--spider", "x", "--json", settings=settings).out)

@@ -73,6 +73,10 @@ class Crew:
         """Send a signal to one of them."""
         self._processes[number].send_signal(what)
 
+    def number_of(self, pid: int) -> int:
+        """Which of them has this process id."""
+        return [process.pid for process in self._processes].index(pid)
+
     def wait(self, seconds: float = 60.0, *, without: tuple[int, ...] = ()) -> None:
         """Come back when all have ended; AssertionError with their logs if they do not."""
         patience = time.monotonic() + seconds

@@ -84,17 +84,18 @@ def test_the_worker_that_has_the_probe_is_killed(redis_server: RedisServer, queu
         while not (keys := client.keys("rep:{pace}:probe:*")):
             assert time.monotonic() < patience
             time.sleep(0.01)
-        holder = client.get(keys[0]).decode()
+        killed = crew.number_of(int(client.get(keys[0]).partition(b":")[0]))
         time.sleep(0.3)
-        burst = len(site.requests())
-        (killed,) = (n for n in range(3) if f"[{holder}]" in crew.log(n))
+        probed = rounds(site.requests())
+        assert len(probed) == 2
+        assert len(probed[1]) == 1
         crew.signal(killed, signal.SIGKILL)
         crew.wait(without=(killed,))
         assert crew.errors == ""
         urls = [site.url(f"/{n}") for n in range(PAGES)]
         assert set(crew.scraped) == set(urls)
         assert len(crew.scraped) == (len(urls) if queue == "fleet" else 2 * len(urls))
-        assert len(site.requests()) > burst
+        assert rounds(site.requests())[2][0] - probed[1][0] >= 3
 
 
 @pytest.mark.parametrize("queue", QUEUES)
@@ -117,3 +118,40 @@ def test_redis_is_out_amid_a_rest(redis_server: RedisServer, queue: str) -> None
         times = 1 if queue == "fleet" else 2
         assert set(crew.scraped) == {site.url(f"/{n}") for n in range(12)}
         assert len(crew.scraped) == times * 12
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_rests_without_a_time_grow_over_workers(redis_server: RedisServer, queue: str) -> None:
+    """Whichever worker probes, the next rest is twice as long."""
+    with (
+        Site({**ROBOTS, "/*": [busy(429, 8.0), Answer(body="page")]}) as site,
+        Crew(
+            redis_server.url, FLAT, 3, settings=QUEUES[queue], roots=[site.url("/")], pages=PAGES
+        ) as crew,
+    ):
+        crew.wait()
+        assert crew.errors == ""
+        assert set(crew.scraped) == {site.url(f"/{n}") for n in range(PAGES)}
+        first, second, third, fourth, *_ = rounds(site.requests())
+    assert (len(second), len(third)) == (1, 1)
+    assert second[0] - first[0] >= 2
+    assert third[0] - second[0] >= 4
+    assert fourth[0] - third[0] >= 8
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_an_origin_is_given_up_over_workers(redis_server: RedisServer, queue: str) -> None:
+    """Every worker drops its requests; to the site go the first burst and the probes."""
+    settings = {**QUEUES[queue], "REP_BACKOFF_GIVE_UP_SECONDS": 4}
+    with (
+        Site({**ROBOTS, "/*": busy(429, 0, "2")}) as site,
+        Crew(
+            redis_server.url, FLAT, 3, settings=settings, roots=[site.url("/")], pages=PAGES
+        ) as crew,
+    ):
+        crew.wait()
+        assert crew.errors == ""
+        assert crew.scraped == []
+        assert crew.stat("rep/backoff/given_up") == 1
+        assert crew.stat("rep/backoff/dropped") == (1 if queue == "fleet" else 3) * PAGES
+        assert all(len(one) == 1 for one in rounds(site.requests())[1:])

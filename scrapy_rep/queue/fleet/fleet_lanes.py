@@ -81,6 +81,8 @@ class FleetLanes:
 
     def queues_again(self, lane: str) -> None:
         """A request of a lane is queued, perhaps because its origin rests: say until when."""
+        if self._pacing is None or not self._pacing.backoff:
+            return
         origin = _origin_of(lane)
         outlook = self._readiness.of(origin)
         if outlook.state is OriginState.RESTING:
