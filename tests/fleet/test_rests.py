@@ -155,3 +155,17 @@ def test_an_origin_is_given_up_over_workers(redis_server: RedisServer, queue: st
         assert crew.stat("rep/backoff/given_up") == 1
         assert crew.stat("rep/backoff/dropped") == (1 if queue == "fleet" else 3) * PAGES
         assert all(len(one) == 1 for one in rounds(site.requests())[1:])
+
+
+def test_each_for_itself(redis_server: RedisServer) -> None:
+    """REP_PACE_SCOPE = "process": nothing is shared, and each worker probes."""
+    settings = {**PLAIN, "REP_PACE_SCOPE": "process"}
+    with (
+        Site(limited(2.0)) as site,
+        Crew(redis_server.url, FLAT, 3, settings=settings, roots=[site.url("/")], pages=4) as crew,
+        redis_server.client() as client,
+    ):
+        crew.wait()
+        assert crew.errors == ""
+        assert len(crew.scraped) == 12
+        assert client.keys("rep:{pace}:*") == []
