@@ -10,7 +10,6 @@ import math
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from scrapy import Request, signals
@@ -25,7 +24,7 @@ from scrapy_rep.engine.state import is_closing, wake
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
-from scrapy_rep.protocol.extensions.pace import Asked, Excess, Pace, opens_at, pace
+from scrapy_rep.protocol.extensions.pace import Excess, Pace, opens_at, pace
 from scrapy_rep.stats import Journal
 
 from .backoff import Backoff
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import RepSettings
 
 _SAID_OCTETS = 1 << 20  # memory of the origins that the log has named
-_LASTING_COUNT = 256  # Crawl-delays whose pace is kept
 _LOOK_SECONDS = 0.2  # how soon a request that waits notices that the crawl is closing
 _MOST_LENT = 1000  # requests that wait without a place of the downloader's: each takes memory
 _NO_PACE = Pace()
@@ -97,11 +95,9 @@ class Pacing:
 
             self.backoff = SharedBackoff(crawler, settings, decisions, self.downloader, link)
         self.gate: Gate | None = None
-        self._has_asked = False
         self._lent: set[Hashable] = set()
         self._said: Lru[Origin, float] = Lru(_SAID_OCTETS)
-        # A delay means the same at all times, and to each request of an origin.
-        self._lasting = lru_cache(_LASTING_COUNT)(lambda delay: self._found(Asked(delay), 0.0))
+        crawler.signals.connect(self._left, signal=signals.request_left_downloader)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     def _spider_closed(self) -> None:
@@ -123,10 +119,9 @@ class Pacing:
         asked = policy.asked_of(tokens)
         if not asked.crawl_delay and asked.request_rate is None:
             return _NO_PACE
-        if asked.request_rate is None:
-            found = self._lasting(asked.crawl_delay)
-        else:
-            found = self._found(asked, time.time())
+        settings = self._settings
+        longest, excess = settings.crawl_delay_max_seconds, settings.crawl_delay_excess
+        found = pace(asked, time.time(), longest, excess)
         if found.asked_seconds:
             self._tell(policy, found)
         return found
@@ -152,18 +147,7 @@ class Pacing:
         ask = self.ask_of(policy)
         if ask.seconds or VISITS:
             VISITS.ask(ask, self)
-            self._begin()
         return ask
-
-    def _begin(self) -> None:
-        """From the first delay on, look at answers; most crawls have none to keep."""
-        if not self._has_asked:
-            self._has_asked = True
-            self._crawler.signals.connect(self._left, signal=signals.request_left_downloader)
-
-    def _found(self, asked: Asked, now: float) -> Pace:
-        settings = self._settings
-        return pace(asked, now, settings.crawl_delay_max_seconds, settings.crawl_delay_excess)
 
     # When an origin may be visited
 
@@ -235,8 +219,6 @@ class Pacing:
         another request waits for the answer. Returns whether the turn came; it does not come if the
         crawl begins to close while the origin rests.
         """
-        if ask.seconds or VISITS:
-            self._begin()
         while is_urgent or await self._rest_is_over(ask.origin, request):
             waits = self.gate is not None or VISITS.ready_at(ask.origin.host) > time.monotonic()
             with self._room_for_others(ask.origin.host, is_needed=waits):
@@ -292,6 +274,8 @@ class Pacing:
         return visit.request not in self.downloader.active
 
     def _left(self, request: Request) -> None:
+        if not VISITS:  # as in most crawls
+            return
         with suppress(InvalidUri):
             origin = origin_of(request.url)
             visit = None if origin is None else VISITS.visited(origin.host, request)
