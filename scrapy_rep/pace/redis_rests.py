@@ -106,7 +106,8 @@ _CLAIM = Script(
     + """
 local rest, holder = rest_of(ARGV[2]), redis.call('GET', KEYS[2])
 local left = rest and rest.until_at - now or 0  -- far too much, if Redis' clock was set back
-if left > 0 and left < rest.seconds + 5 or holder and holder ~= ARGV[1] then return 0 end
+if left > 0 and left < rest.seconds + 5 or rest and rest.given_up_until > now
+   or holder and holder ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[3])
 return 1
 """

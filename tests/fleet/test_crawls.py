@@ -126,7 +126,7 @@ class TestOneCrawl:
             "/busy": Answer(status=503, delay_seconds=0.05),
             "/*": Answer(status=302, headers=[("Location", "/busy")], delay_seconds=0.05),
         }
-        settings = {"CONCURRENT_REQUESTS": 2, "RETRY_TIMES": 3}
+        settings = {"CONCURRENT_REQUESTS": 2, "RETRY_TIMES": 3, "REP_BACKOFF": False}
         with (
             Site(routes, address="0.0.0.0") as site,
             Crew(
