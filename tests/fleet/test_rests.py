@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 import signal
 import time
 from typing import Any
 
 import pytest
 
+from tests.commands.test_fleet import shown
 from tests.crawls.settings import WITH_SCRAPYS_QUEUE
 from tests.crawls.test_backoff import ROBOTS, busy, rounds
 from tests.fleet.crews import Crew, Loop
@@ -155,6 +157,23 @@ def test_an_origin_is_given_up_over_workers(redis_server: RedisServer, queue: st
         assert crew.stat("rep/backoff/given_up") == 1
         assert crew.stat("rep/backoff/dropped") == (1 if queue == "fleet" else 3) * PAGES
         assert all(len(one) == 1 for one in rounds(site.requests())[1:])
+
+
+def test_it_is_shown(redis_server: RedisServer) -> None:
+    """`scrapy rep fleet` says that the lane rests, and until when."""
+    with (
+        Site({**ROBOTS, "/*": [busy(429, 2.0, "9"), Answer(body="page")]}) as site,
+        Crew(redis_server.url, FLAT, 2, settings=QUEUES["fleet"], roots=[site.url("/")]) as crew,
+    ):
+        until(site, 4)
+        time.sleep(1.5)
+        where = {"REP_REDIS_URL": redis_server.url}
+        done = shown(site.url("/"), "--spider", "flat", "--json", settings=where)
+        row = json.loads(done.out)
+        assert row["state"] == "resting", row
+        assert row["queued"] == 10
+        crew.wait()
+        assert len(crew.scraped) == 10
 
 
 def test_each_for_itself(redis_server: RedisServer) -> None:
