@@ -78,7 +78,7 @@ def test_dicts_and_lists_may_come_as_json(name: str, text: str, value: Any) -> N
         ("REP_USES", ["ai-train"], "must be a list of some of 'train-ai'"),
         ("REP_USES_UNKNOWN", True, "must be one of 'keep', 'drop'"),
         ("REP_USAGE_TOKENS", {"ai": ["GPTBot"]}, "no other keys than 'train-ai'"),
-        ("REP_USAGE_TOKENS", {"tdm": ["GPTBot/1.0 (+http://a)"]}, "is no product token"),
+        ("REP_USAGE_TOKENS", {"tdm": ["GPTBot/1.0 (+http://a)"]}, "is not a product token"),
         ("REP_USAGE_TOKENS", ["GPTBot"], "must be a dict"),
         ("REP_ITEM_FIELD", ["robots"], "must be a string"),
         ("REP_POLICY_OVERRIDES", ["403"], "must be a dict"),

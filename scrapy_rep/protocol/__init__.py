@@ -1,23 +1,23 @@
-"""RFC 9309 as values: octets, numbers and `now` come in, frozen values go out.
+"""RFC 9309 as pure functions: octets, numbers and `now` come in, frozen values go out.
 
-No clock, no I/O, no logging, no randomness and no Scrapy in here; a test sees to it. To read it as
+This package has no clock, I/O, logging, randomness or Scrapy; a test enforces that. To read it as
 a whole, follow a file from its octets to a verdict, and then the fetch that brings it::
 
     lines       octets to records; `compressed` reads gzip
-    tokens      whom a user-agent line names
+    tokens      which crawler a user-agent line names
     paths       paths and patterns in one form
     wildcards   one pattern against one path
-    matching    which of a few rules decides; `packed` does the same for very many
+    matching    which rule decides; `packed` does the same for large sets of rules
     written     rules with a lone "%", which are compared in two ways
-    ruleset     the rules of a group, made ready for one of the two
-    selection   the part of a file that speaks to one crawler
+    ruleset     the rules of a group, in the form that suits their number
+    selection   the part of a file that applies to one crawler
     document    a file as a value
     verdict     the decision, and why
 
     access/origin, redirects, guard     where a file is
-    access/events                       what an answer or a failure means
-    access/knowledge, lifetime          what is known, and how long it holds
-    access/exchange                     all of that as one state machine
+    access/events                       the meaning of an answer or a failure
+    access/knowledge, lifetime          the state of an origin, and how long it holds
+    access/exchange                     the state machine that uses all of these
 
 `extensions` holds what RFC 9309 leaves open: other records, and the crawler's name.
 """

@@ -1,7 +1,7 @@
-"""gzip octets (RFC 1952): what they hold, up to a limit, whatever they would grow to.
+"""Decompress gzip (RFC 1952) up to a limit, whatever the full size would be.
 
-Cost: linear in the octets of the result and in the octets taken, of which `RAW_LIMITS` times the
-limit are enough: hardly anything else than padding grows so little.
+Cost: linear in the octets of the result and of the input. At most `RAW_LIMITS` times the limit is
+read of the input, which is enough: hardly anything but padding compresses so badly.
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ import zlib
 from collections.abc import Generator
 
 GZIP_MAGIC = b"\x1f\x8b"
-"""How gzip octets begin; no text does."""
+"""The first octets of gzip; no text starts with them."""
 
 RAW_LIMITS = 2
-"""How many times the limit may come of a compressed body."""
+"""The most octets that are read of a compressed body, as a multiple of the limit."""
 
 LAYERS = 10
-"""Of compression, one over the other: each may grow to the limit, and takes a pass over it."""
+"""The most nested layers of compression: each may grow to the limit, and needs a pass over it."""
 
 PIECE_OCTETS = 1 << 16
-"""The most that a piece of decompressed octets has."""
+"""The largest size of a piece of decompressed octets."""
 
-_MEMBERS = 1000  # of a gzip file: each takes a copy of the rest
+_MEMBERS = 1000  # of a gzip file: each one copies the rest
 
 Pieces = Generator[bytes, None, bytes]
-"""A decompressed body, piece by piece; returns what follows its compressed part."""
+"""The pieces of a decompressed body; returns the octets after its compressed part."""
 
 
 def inflated(body: bytes, wbits: int) -> Pieces:
-    """A body in one of the formats of zlib, with all members of a gzip file.
+    """Decompress a body in one of the formats of zlib, with all members of a gzip file.
 
     Raises:
         EOFError: it is cut short.
@@ -51,17 +51,17 @@ def inflated(body: bytes, wbits: int) -> Pieces:
 
 
 def begins_with(body: bytes, magic: bytes) -> bool:
-    """Whether another compressed part follows, even one that is cut amid its first octets."""
+    """Whether another compressed part follows, even if its magic number is cut short."""
     return bool(body) and magic.startswith(body[: len(magic)])
 
 
 def gunzipped(body: bytes) -> Pieces:
-    """A gzip file; raises what `inflated` does."""
+    """Decompress a gzip file; raises as `inflated` does."""
     return inflated(body, zlib.MAX_WBITS | 16)
 
 
 def without_gzip(body: bytes, limit_octets: int) -> bytes | None:
-    """What gzip octets hold, at most one octet more than the limit; None if they can't be read."""
+    """The content of gzip octets, at most one octet above the limit; None if unreadable."""
     for _ in range(LAYERS):
         octets = bytearray()
         try:

@@ -1,14 +1,15 @@
 """A robots.txt as a value: its groups, merged per product token, and its other records.
 
-Takes octets, gives a `RobotsTxt`. Nothing in a file raises: a line that can't be read is no record.
+`parse` takes octets and returns a `RobotsTxt`. No content of a file raises: unreadable lines are
+skipped.
 
-Reading is lazy, since a crawler needs its own group and nothing else: `parse` keeps the octets, and
-the first verdict for some product tokens finds the groups that name them and reads those. The
-octets are kept for later questions: other crawlers, Sitemap lines, other records.
+Reading is lazy, since a crawler needs only its own group: `parse` keeps the octets, and the first
+verdict for some product tokens finds and reads the groups that name them. The octets are kept for
+later questions: other crawlers, Sitemap lines, other records.
 
-Cost: `parse` copies the octets at most; the first verdict for some tokens reads them once or
-twice; each other property reads them once for each time that it is asked for. What is kept is the
-octets and, for each of at most `_SELECTIONS_KEPT` crawlers, the rules of one group.
+Cost: `parse` copies the octets at most once; the first verdict for some tokens reads them once or
+twice; each other property reads them once per access. Memory: the octets, and the rules of one
+group for each of at most `_SELECTIONS_KEPT` crawlers.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from .verdict import Rule, Verdict
 if TYPE_CHECKING:
     from scrapy_rep.protocol.usage.preference import UsagePreferences
 
-_SELECTIONS_KEPT = 8  # a crawler has one name; one that changes it all the time pays with time
+_SELECTIONS_KEPT = 8  # a crawler has one name; one that changes it all the time becomes slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,10 @@ class Group:
     """The merged group that decides for some product tokens (RFC 9309, 2.2.1).
 
     Attributes:
-        product_token: the token by which it was found, in lower case; ``*`` for everyone else.
-        rules: its rules in file order, those without effect included.
-        other_records: its other records, in file order; of those that ask for a pace
-            (`extensions.pace`), those that belong to the user-agent lines of this token.
+        product_token: the token that found the group, in lower case; ``*`` for other crawlers.
+        rules: its rules in file order, including those without effect.
+        other_records: its other records, in file order; records about pace (`extensions.pace`)
+            only if they belong to the user-agent lines of this token.
     """
 
     product_token: str
@@ -57,10 +58,10 @@ class RobotsTxt:
     """The parseable part of a robots.txt.
 
     Attributes:
-        text: what counts of the file, with LF as its only line end.
+        text: the parseable part of the file, with LF as its only line end.
         uri: where it was fetched; the base of relative Sitemap lines. May be empty.
         is_cut: whether octets past the parse limit were ignored.
-        codings: what the file came in, such as UTF-16; mostly nothing.
+        codings: encodings of the body, such as gzip or UTF-16; usually empty.
     """
 
     text: Text = field(repr=False)
@@ -73,12 +74,12 @@ class RobotsTxt:
 
     @property
     def octets(self) -> bytes:
-        """What counts of the file, as octets."""
+        """The octets of the parseable part."""
         return self.text.octets
 
     @property
     def kept_octets(self) -> int:
-        """Roughly how much is kept, of the file and of the rules of each crawler that asked."""
+        """Roughly the memory that the file and the rules of each known crawler take, in octets."""
         selections = set(self._selections.values())
         return self.text.kept_octets + sum(selection.kept_octets for selection in selections)
 
@@ -86,22 +87,22 @@ class RobotsTxt:
         """Whether the crawler with these product tokens may fetch a URL of this origin.
 
         Args:
-            url: an absolute URL, or a reference that begins with ``/``. Scheme, host and port play
-                no part: the caller ensures that this is the file of the URL's origin.
-            product_tokens: one name, or several of which the first that has a group decides.
+            url: an absolute URL, or a reference that begins with ``/``. Scheme, host and port are
+                ignored: the caller ensures that this is the file of the URL's origin.
+            product_tokens: one name, or several; the first that has a group decides.
 
         Raises:
-            InvalidProductToken: a token holds what no user-agent line could name.
+            InvalidProductToken: no user-agent line could name one of the tokens.
             TypeError: the tokens are a URL.
         """
         try:
             selection = self._selections[product_tokens]
-        except (KeyError, TypeError):  # not asked before, or a list
+        except (KeyError, TypeError):  # a first use, or a list
             selection = self.selection(product_tokens)
         return selection.verdict(url)
 
     def group(self, product_tokens: ProductTokens) -> Group | None:
-        """The merged group that decides for these tokens; None if the file has none for them."""
+        """The merged group that decides for these tokens, or None."""
         selection = self.selection(product_tokens)
         if not selection.product_token:
             return None
@@ -128,11 +129,11 @@ class RobotsTxt:
         )
 
     def asked(self, product_tokens: ProductTokens) -> Asked:
-        """How fast and when the user-agent lines for the crawler ask it to come."""
+        """The pace and visit times that the file requests of the crawler."""
         return asked_of(self.octets, self.selection(product_tokens).is_named_by)
 
     def crawl_delay(self, product_tokens: ProductTokens) -> float | None:
-        """Seconds between requests that the crawler is asked for: the largest valid value."""
+        """The requested seconds between requests: the largest valid Crawl-delay."""
         return self.asked(product_tokens).crawl_delay
 
     def request_rate(self, product_tokens: ProductTokens) -> RequestRate | None:
@@ -145,12 +146,12 @@ class RobotsTxt:
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """The absolute http(s) URIs of the Sitemap lines, wherever they stand, each once."""
+        """The absolute http(s) URIs of all Sitemap lines, each once."""
         return sitemap_uris(sitemap_values(self.octets), self.uri)
 
     @property
     def other_records(self) -> tuple[OtherRecord, ...]:
-        """Every record that is no user-agent line, rule or Sitemap, in file order."""
+        """Every record except user-agent lines, rules and Sitemap lines, in file order."""
         return tuple(
             OtherRecord(key, value, line)
             for line, kind, key, value in self._numbered(records(self.octets))
@@ -158,7 +159,7 @@ class RobotsTxt:
         )
 
     def selection(self, product_tokens: ProductTokens) -> Selection:
-        """The part of the file that speaks to the crawler with these tokens; kept for a while."""
+        """The part of the file that applies to the crawler with these tokens; cached."""
         key = product_tokens if isinstance(product_tokens, str) else tuple(product_tokens)
         selection = self._selections.get(key)
         if selection is None:
@@ -174,37 +175,38 @@ class RobotsTxt:
         product_tokens: ProductTokens = (),
         usage_tokens: UsageTokens = NO_TOKENS,
     ) -> UsagePreferences:
-        """What the file says about the use of the content at a URL of this origin.
+        """The file's preferences about the use of the content at a URL of this origin.
 
-        Cost: linear in the octets, for each call; and what `FileUsage.preferences` costs.
+        Cost: linear in the octets for each call, plus the cost of `FileUsage.preferences`.
 
         Args:
-            url: as `verdict` takes it.
-            product_tokens: as `verdict` takes them; none for the ``*`` group.
-            usage_tokens: product tokens by the category for which they stand, such as
-                ``{"train-ai": ["GPTBot"]}``: a group of their own that disallows the URL says n.
+            url: see `verdict`.
+            product_tokens: see `verdict`; empty for the ``*`` group.
+            usage_tokens: product tokens by the category that they represent, such as
+                ``{"train-ai": ["GPTBot"]}``: if the group of such a token disallows the URL, the
+                preference for that category is n.
 
         Raises:
-            InvalidProductToken: a token holds what no user-agent line could name.
-            ValueError: a key of `usage_tokens` is no category.
+            InvalidProductToken: no user-agent line could name one of the tokens.
+            ValueError: a key of `usage_tokens` is not a category.
         """
-        from scrapy_rep.protocol.usage.robots import FileUsage  # few programs ask
+        from scrapy_rep.protocol.usage.robots import FileUsage  # rarely needed
 
         selection = self.selection(product_tokens)
         return FileUsage.of(self.text, self.uri, selection, usage_tokens).preferences(url)
 
     def is_ready_for(self, product_tokens: ProductTokens) -> bool:
-        """Whether a verdict for these tokens takes no reading of the file."""
+        """Whether a verdict for these tokens is possible without reading the file."""
         return product_tokens in self._selections
 
     def keep(self, product_tokens: ProductTokens, selection: Selection) -> None:
-        """Keep the selection for some tokens, which was read from an equal value."""
+        """Keep the selection for some tokens, read from an equal file."""
         if len(self._selections) >= _SELECTIONS_KEPT:
             self._selections.clear()
         self._selections[product_tokens] = selection
 
     def _numbered(self, found: Iterable[Record]) -> Iterator[Record]:
-        """The records with the numbers of their lines instead of their offsets."""
+        """The records with their line numbers instead of their offsets."""
         octets, line, counted = self.octets, 1, 0
         for offset, kind, key, value in found:
             line += octets.count(b"\n", counted, offset)
@@ -221,12 +223,12 @@ def parse(body: bytes, uri: str = "", *, limit_octets: int = PARSE_LIMIT_OCTETS)
         limit_octets: the parse limit (RFC 9309, 2.5), at least 512,000.
 
     Raises:
-        ConfigurationError: the limit is below the one that the RFC demands.
+        ConfigurationError: the limit is below the minimum of the RFC.
     """
     if limit_octets < PARSE_LIMIT_OCTETS:
         raise ConfigurationError(
             f"a parse limit of {limit_octets} octets is below the {PARSE_LIMIT_OCTETS} octets that "
-            "RFC 9309, 2.5 demands: give that many or more"
+            "RFC 9309, 2.5 demands: give at least that limit"
         )
     octets, is_cut, codings = clean(body, limit_octets)
     return RobotsTxt(Text(octets), uri, is_cut=is_cut, codings=codings)

@@ -1,4 +1,4 @@
-"""What the protocol core raises: only ever at its caller, never because of a site."""
+"""Errors of the protocol core, raised only for mistakes of its caller, never because of a site."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class ConfigurationError(RepError, ValueError):
 
 
 class InvalidProductToken(ConfigurationError):  # noqa: N818
-    """A product token of the caller's that could never name a crawler (RFC 9309, 2.2.1)."""
+    """A product token from the caller that can't name a crawler (RFC 9309, 2.2.1)."""
 
 
 class InvalidUri(RepError, ValueError):  # noqa: N818
-    """A URI of a judged scheme in which no host or port can be read."""
+    """A URI whose scheme robots.txt governs, without a readable host or port."""

@@ -1,18 +1,18 @@
-"""Octets to records: the one place that reads lines of a robots.txt (RFC 9309, 2.2).
+"""Read the lines of a robots.txt into records (RFC 9309, 2.2); no other module does this.
 
-Takes the octets of a file, gives records with the offset of their line. Never raises, whatever
-the octets are. Time is linear in the octets; memory is one copy of them and one block of lines.
+Takes the octets of a file and gives records with the offset of their line. Never raises for any
+octets. Time is linear in the octets; memory is one copy of them and one block of lines.
 
-RFC 9309's grammar, and what real files make of it::
+The grammar of RFC 9309::
 
     rule  = *WS ("allow" / "disallow") *WS ":" *WS (path-pattern / empty-pattern) EOL
     EOL   = *WS [comment] NL
     NL    = %x0D / %x0A / %x0D.0A
     WS    = %x20 / %x09
 
-Deviations, all of them Google's reading too, so that a site that meant to disallow does:
-a key may go on after its word (``Disallows``), may be misspelt in the ways of ``_KEYS``, and the
-colon may be missing where a line is exactly two words. Vertical tab and form feed are white space.
+Deviations for real files, each as Google reads them, so that rules meant to disallow do so:
+a key may continue after its word (``Disallows``), may be misspelt in the ways of ``_KEYS``, and the
+colon may be missing if a line is exactly two words. Vertical tab and form feed are white space.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from enum import Enum
 from .compressed import GZIP_MAGIC, without_gzip
 
 PARSE_LIMIT_OCTETS = 500 * 1024
-"""The least parse limit that RFC 9309, 2.5 permits, and our default."""
+"""The smallest parse limit that RFC 9309, 2.5 permits, and our default."""
 
 LINE_LIMIT_OCTETS = 2083 * 8 - 1
-"""Where a line is cut, as in Google's parser: eight times the longest URL of old browsers."""
+"""The length at which a line is cut, as in Google's parser: 8 times the longest URL of IE."""
 
 _BLOCK_OCTETS = 1 << 16  # lines are split block by block, so that 500 KiB of newlines stay cheap
 
@@ -40,7 +40,7 @@ _NOTHING_ALLOWED = b"User-agent: *\nDisallow: /\n"
 
 
 class Coding(Enum):
-    """What a file came in that other clients may not read, and some do."""
+    """An encoding of a whole file that only some clients can read."""
 
     GZIP = "gzip"
     DAMAGED_GZIP = "damaged gzip"
@@ -49,11 +49,11 @@ class Coding(Enum):
 
 
 Codings = tuple[Coding, ...]
-"""Those of one file, the outer one first."""
+"""The codings of one file, the outer one first."""
 
 
 class Kind(Enum):
-    """What a record is; every key that is none of the first four is an "other record" (2.2.4)."""
+    """The kind of a record; every key except the first four is an "other record" (2.2.4)."""
 
     USER_AGENT = "user-agent"
     ALLOW = "allow"
@@ -71,8 +71,8 @@ _KEYS = {
     Kind.SITEMAP: (b"sitemap", b"site-map"),
 }
 
-# The spellings of nearly every real line: these cost one look-up instead of `read_line`. The table
-# only saves time, for `read_line` reads them as the same kinds.
+# The spellings of nearly every real line: one look-up instead of `read_line`. The table only saves
+# time, since `read_line` reads them as the same kinds.
 _USUAL_KEYS = {
     spelling: kind
     for kind, keys in _KEYS.items()
@@ -80,7 +80,7 @@ _USUAL_KEYS = {
 }
 
 SITEMAP_KEYS = _KEYS[Kind.SITEMAP]
-"""One of these stands on every line that is a Sitemap line, in lower case."""
+"""Every Sitemap line contains one of these in lower case."""
 
 KNOWN_KEYS = frozenset(
     {
@@ -93,7 +93,7 @@ KNOWN_KEYS = frozenset(
 WHITE_SPACE = " \t\v\f"
 _STARTS_OF_RULES = frozenset({*"aAdD", *WHITE_SPACE})
 _ALLOW, _DISALLOW = (b"|".join(_KEYS[kind]).decode() for kind in (Kind.ALLOW, Kind.DISALLOW))
-# How a rule starts, up to its colon if it has one. Other lines mostly cost this one look.
+# The start of a rule, up to its colon if it has one. Most other lines need only this one check.
 _RULE = rf"[{WHITE_SPACE}]*(?:({_ALLOW})|{_DISALLOW})[^:#\n]*(:?)[{WHITE_SPACE}]*"
 _START_OF_RULE = re.compile(_RULE, re.IGNORECASE | re.ASCII)
 _NEXT_START_OF_RULE = re.compile(rf"\n{_RULE}".encode(), re.IGNORECASE)
@@ -105,18 +105,18 @@ Record = tuple[int, Kind, bytes, bytes]
 
 
 def clean(body: bytes, limit_octets: int = PARSE_LIMIT_OCTETS) -> tuple[bytes, bool, Codings]:
-    """The octets that count, with LF as the only line end.
+    """The parseable octets, with LF as the only line end.
 
     Returns:
-        The octets; whether the parse limit cut them (RFC 9309, 2.5; a line that the limit cuts is
-        dropped whole, since half a rule is another rule); what they came in.
+        The octets; whether the parse limit cut them; their codings. A line that the limit cuts is
+        dropped whole, since half a rule is another rule (RFC 9309, 2.5).
 
-    A UTF-8 byte order mark, or the start of one, is skipped. A file in UTF-16 or UTF-32 is decoded,
-    and one in gzip decompressed, which the RFC does not ask for: read as octets it would hold no
-    rule, and so permit everything. Where gzip can't be decompressed, nothing is allowed.
+    A UTF-8 byte order mark, or the start of one, is skipped. UTF-16 and UTF-32 are decoded and gzip
+    is decompressed, which the RFC does not require: read as plain octets, such a file would contain
+    no rule, and so permit everything. If gzip can't be decompressed, nothing is allowed.
 
-    A file that begins like UTF-16 and holds no NUL is not UTF-16, which writes each LF with one:
-    decoded it would hold no rule either. The two octets are skipped.
+    UTF-16 contains a NUL with each LF. So a file with its byte order mark but without NUL is not
+    UTF-16, and decoding would lose all rules. Only the two octets of the mark are skipped.
     """
     codings: list[Coding] = []
     if body.startswith(GZIP_MAGIC):
@@ -130,7 +130,7 @@ def clean(body: bytes, limit_octets: int = PARSE_LIMIT_OCTETS) -> tuple[bytes, b
     unicode = _unicode_coding(octets)
     if unicode is not None:
         codings.append(unicode)
-        # What is left of a character at the end would belong to the last rule, and change it.
+        # An incomplete character at the end would become part of the last rule, and change it.
         decoder = getincrementaldecoder(unicode.value)("replace")
         octets = decoder.decode(octets).encode("utf-8", "replace")
     elif octets.startswith(_UTF16_BOMS):
@@ -140,7 +140,7 @@ def clean(body: bytes, limit_octets: int = PARSE_LIMIT_OCTETS) -> tuple[bytes, b
     if b"\r" in octets:
         if _LONE_CR.search(octets) is not None:
             octets = octets.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        octets = octets.replace(b"\r", b"")  # to delete one octet is faster than to replace two
+        octets = octets.replace(b"\r", b"")  # deleting one octet is faster than replacing two
     if is_cut and (unicode is not None or body[limit_octets] not in b"\r\n"):
         octets = octets[: octets.rfind(b"\n") + 1]
     if b"\0" in octets:
@@ -173,10 +173,10 @@ def records(octets: bytes, start: int = 0, stop: int | None = None) -> Iterator[
 
 
 def rules(octets: bytes, start: int, stop: int, disallow: list[str], allow: list[str]) -> None:
-    """Add the values of the rules from `start` up to `stop`, octets as characters.
+    """Add the values of the rules from `start` up to `stop`, one character per octet.
 
-    White space may still stand around them. Does what `records` does, for rules only, with one look
-    at nearly every line; linear. `benchmarks/parsers.py` shows what it costs, as "parse + first".
+    The values may keep outer white space. Does the same as `records`, but only for rules, with one
+    check for nearly every line; linear. `benchmarks/parsers.py` shows the cost as "parse + first".
     """
     while start < stop:
         block_stop = _block_stop(octets, start, stop)
@@ -199,7 +199,7 @@ def rules(octets: bytes, start: int, stop: int, disallow: list[str], allow: list
 
 
 def _second_word(line: str) -> str | None:
-    words = line.encode("latin-1").split()  # which knows the white space that counts, as str won't
+    words = line.encode("latin-1").split()  # str.split() would split at more characters
     return words[1].decode("latin-1") if len(words) == 2 else None  # noqa: PLR2004 - with the key
 
 
@@ -211,7 +211,7 @@ def _block_stop(octets: bytes, start: int, stop: int) -> int:
 
 
 def has_rule(octets: bytes, start: int, stop: int) -> bool:
-    """Whether a rule stands between the end of a line and the start of another; linear."""
+    """Whether there is a rule between the end of one line and the start of another; linear."""
     found = _NEXT_START_OF_RULE.search(octets, start, stop)
     while found:
         if found[2] and found.end() - found.start() <= LINE_LIMIT_OCTETS:
@@ -254,7 +254,7 @@ UserAgentLine = tuple[int, int, bytes]
 class UserAgentLines:
     """The user-agent lines of cleaned octets.
 
-    Looks only at lines that hold the word "agent", as every spelling of the key does: most lines of
+    Reads only lines that contain the word "agent", as every spelling of the key does: most lines of
     a file are rules. Linear in the octets.
     """
 
@@ -272,10 +272,10 @@ class UserAgentLines:
             line = self.after(line[1])
 
     def after(self, start: int, openings: tuple[bytes, ...] = ()) -> UserAgentLine | None:
-        """The first from an offset on.
+        """The first user-agent line at or after an offset, or None.
 
-        Given `openings`, lines naming other agents may be skipped: those of the usual form whose
-        value, in lower case, starts with none of these. They cost one look each.
+        If `openings` is given, lines that name other crawlers may be skipped with one check: those
+        in the usual form whose value, in lower case, starts with none of the openings.
         """
         octets, lowered = self._octets, self._lowered
         found = lowered.find(b"agent", start)
@@ -306,5 +306,5 @@ class UserAgentLines:
 
 
 def line_number(octets: bytes, offset: int) -> int:
-    """The number of the line at an offset of cleaned octets, counted from 1 as an editor does."""
+    """The number of the line at an offset of cleaned octets, from 1 as in an editor."""
     return octets.count(b"\n", 0, offset) + 1

@@ -1,32 +1,34 @@
-"""Which rule decides: the most specific match, in time that hostile rules can't blow up.
+"""Find the rule that decides: the most specific match, in bounded time even for hostile rules.
 
-A rule matches from the first octet of the path; ``*`` stands for any octets and ``$`` for the end
-(RFC 9309, 2.2.3). Of the rules that match, the one with the most octets decides, allow before
-disallow where they are equally long (2.2.2), the first line where they are the same.
+A rule matches from the first octet of the path; ``*`` matches any octets and ``$`` the end
+(RFC 9309, 2.2.3). The matching rule with the most octets decides. If rules are equally long, allow
+wins (2.2.2). If they are also of the same kind, the first line wins.
 
-Every rule starts with a literal prefix, up to its first ``*``, its head. A rule without ``*`` is
-nothing else. The literal rules stand sorted: the longest that begins a path is either the last
-that sorts before the path, or a stem, one that begins the rule after it. Five rules::
+Every rule starts with a literal prefix up to its first ``*``, its head. A literal rule has no
+``*``. The literal rules are sorted. The longest one that begins a path is either the last rule that
+sorts before the path, or a stem: a rule that is a prefix of the rule after it. Five rules::
 
-    Disallow: /a            literal, and a stem: it begins the next one
+    Disallow: /a            literal, and a stem: the next rule begins with it
     Allow: /a/b             literal
-    Disallow: /c$           literal: "$" is an octet that every path ends with, and no other holds
-    Disallow: /a/*.gif$     head "/a/", behind which ".gif$" has to be found
-    Allow: /*?print         head "/", which every path begins with
+    Disallow: /c$           literal: "$" is an octet at the end of every path, and nowhere else
+    Disallow: /a/*.gif$     head "/a/", after which ".gif$" must be found
+    Allow: /*?print         head "/", which begins every path
 
-For the path ``/a/x.gif$`` the binary search in ``/a``, ``/a/b``, ``/c$`` ends behind ``/a/b``,
-which does not begin it; the stem ``/a`` does: 2 octets, disallow. Of the wildcard rules for any
-path, ``?print`` is not in it. Of those behind heads, ``.gif$`` is found behind ``/a/``: 9 octets,
-more than 2. So the fourth rule decides. A literal rule of 10 octets or more that begins the path
-would have ended the search before, for no wildcard rule could outrank it.
+For the path ``/a/x.gif$`` the binary search in ``/a``, ``/a/b``, ``/c$`` ends after ``/a/b``. This
+rule does not begin the path, but the stem ``/a`` does: 2 octets, disallow. Next come the wildcard
+rules for any path: ``?print`` is not in the path. Then come the wildcard rules after heads:
+``.gif$`` is found after ``/a/``: 9 octets, more than 2. So the fourth rule decides. A literal rule
+of 10 octets or more that begins the path would have ended the search, since no wildcard rule here
+could outrank it.
 
-Cost of a verdict: a binary search; at most one look for each length of stems; and per wildcard
-rule behind a head of the path, best first until none can win, what `wildcards` says: together at
-most the octets of the path times those of the wildcard rules. Where that is too much, and for large
-sets, the rules are kept in another form, with the same answers: see `packed`. Building sorts.
+Cost of a verdict: a binary search; at most one look-up for each length of stems; and the cost in
+`wildcards` for each wildcard rule whose head begins the path, best first until no rule can win.
+Together this is at most the octets of the path times those of the wildcard rules. Where that is too
+much, and for large sets, the rules have another form with the same answers: see `packed`. Building
+sorts the rules.
 
-Patterns are ASCII. So is a path, unless no rule could match an octet of it that is not: then it is
-matched as written. Both are `str`, in which Python searches faster than in `bytes`.
+Patterns are ASCII. A path is ASCII too, unless no rule could match its other octets: then it is
+matched as written. Both are `str`, which Python searches faster than `bytes`.
 """
 
 from __future__ import annotations
@@ -41,52 +43,52 @@ from .wildcards import longest_part, matches
 
 
 class RuleSet(Protocol):
-    """The rules of one merged group, ready to decide, in any form."""
+    """The rules of one merged group, ready to decide; `FewRules`, `PackedRules`, `BothReadings`."""
 
     def match(self, path: str, asked: str, /) -> Any:
-        """What decides for a path, as some key; None if no rule matches, or `UNDECIDED`.
+        """A key of the rule that decides for a path; None if no rule matches, or `UNDECIDED`.
 
-        The path is in normal form, or as written where no rule could match what differs; `END`
-        stands behind it and nowhere else. `asked` is the same as it was requested.
+        The path is in normal form, or as written if no rule could match the difference, and ends
+        with `END`. `asked` is the same path as it was requested.
         """
 
     def decider(self, key: Any) -> tuple[int, bool]:
-        """The octets of the rule behind a key, and whether it allows."""
+        """The octets of a key's rule, and whether it allows."""
 
     def place(self, key: Any) -> int:
-        """How many rules of its kind, allow or disallow, stand before the rule behind a key."""
+        """The number of rules of the same kind, allow or disallow, before a key's rule."""
 
 
 Wild = tuple[int, str, str]
-"""A wildcard rule: its rank (octets, then allow); how the longest part behind its head begins; its
-pattern."""
+"""A wildcard rule: its rank (octets, then allow); the start of its longest part after the head;
+its pattern."""
 
 ANYWHERE = ("", "/")
-"""The heads of most wildcard rules: these may match any path."""
+"""The heads of most wildcard rules; such a rule may match any path."""
 
-_PART_OCTETS = 32  # of a longest part are kept: few paths hold these without the rest
+_PART_OCTETS = 32  # kept of a longest part: few paths contain these without the rest
 
-# Octets of a path times those of all wildcard rules: at most so many are compared.
+# Limit of the octets of a path times those of all wildcard rules.
 _SAFE_STEPS = 6_000_000
 
 
 class Prefixes:
-    """Strings, to find those that begin a path: one look for each of their lengths.
+    """Strings, to find those that begin a path with one look-up for each of their lengths.
 
     Attributes:
-        all: the strings, for one `startswith` over all.
+        all: the strings, for one `startswith` with all of them.
     """
 
     __slots__ = ("_lengths", "_strings", "all")
 
     def __init__(self, strings: Collection[str]) -> None:
-        """Take a set of strings, or a dictionary by them; it is kept as it is."""
+        """Take a set of strings, or a dictionary with these keys; it is not copied."""
         self._strings = strings
         self._lengths = sorted({*map(len, strings)}, reverse=True)
         self.all = tuple(strings)
 
     def of(self, path: str) -> Iterator[str]:
-        """Those that begin a path, longest first."""
+        """The strings that begin a path, longest first."""
         for octets in self._lengths:
             if path[:octets] in self._strings:
                 yield path[:octets]
@@ -96,10 +98,10 @@ _NO_PREFIXES = Prefixes(())
 
 
 class FewRules:
-    """Up to some hundred rules: strings in a list, and what hangs on them in dictionaries."""
+    """Up to some hundred rules, in lists and dictionaries of strings."""
 
     def __init__(self, disallow: list[str], allow: dict[str, int], *, has_wild: bool) -> None:
-        """Take normal patterns, those of allow rules with their places."""
+        """Take normal patterns; those of allow rules with their places."""
         self._disallow = disallow
         self._allow = allow
         self._has_wild = has_wild
@@ -117,9 +119,9 @@ class FewRules:
         self._heads = Prefixes(self._wild) if self._wild else _NO_PREFIXES
 
     def _take_wild(self, patterns: list[str]) -> None:
-        """Put patterns with wildcards by their heads, in the order in which they win.
+        """Sort wildcard patterns by head, and for each head in the order in which they win.
 
-        They come in the order in which equally long ones win: allow first, then as in the file.
+        The caller passes equally long ones in that order: allow first, then as in the file.
         """
         self._safe_octets = _SAFE_STEPS // (1 + sum(map(len, patterns)))
         for pattern in sorted(dict.fromkeys(patterns), key=len, reverse=True):
@@ -132,7 +134,7 @@ class FewRules:
                 self._wild.setdefault(head, []).append(wild)
 
     def match(self, path: str, _: str = "", /) -> str | int | None:
-        """The normal pattern that decides for a path; what `PackedRules` gives for a long one."""
+        """The normal pattern that decides for a path; for a long path a key of `PackedRules`."""
         literals = self._literals
         at = bisect_right(literals, path) - 1
         found: str | None = None
@@ -156,26 +158,26 @@ class FewRules:
         for rank, part, pattern in wild:
             if rank < best:
                 break
-            # Mostly the longest part is not there, and "in" is faster than "find".
+            # Most paths lack the longest part, and "in" is faster than "find".
             if part in path and matches(pattern, path):
                 is_first = rank > best or found is None or self.place(pattern) < self.place(found)
                 return pattern if is_first else found
         return found
 
     def _for_long_paths(self) -> PackedRules:
-        """The same rules in the form in which the time that a verdict takes is bounded."""
+        """The same rules in the form that limits the time of a verdict."""
         if self._packed is None:
             self._packed = PackedRules(self._disallow, self._allow, has_wild=True)
         return self._packed
 
     def decider(self, key: str | int) -> tuple[int, bool]:
-        """Octets of the rule behind a key, and whether it allows."""
+        """The octets of a key's rule, and whether it allows."""
         if isinstance(key, int):
             return self._for_long_paths().decider(key)
         return len(key), key in self._allow
 
     def place(self, key: str | int) -> int:
-        """How many rules of its kind stand before the rule behind a key."""
+        """The number of rules of the same kind before a key's rule."""
         if isinstance(key, int):
             return self._for_long_paths().place(key)
         place = self._allow.get(key)

@@ -1,24 +1,25 @@
-"""Large sets of rules in little space and in bounded time, with the answers of `FewRules`.
+"""Large sets of rules in little memory and bounded time, with the same answers as `FewRules`.
 
-Hardly a real group is large, but a hostile file is, and 50,000 small objects would take many times
-its octets: `benchmarks/hostile.py` shows at most four times, as "kept".
+Hardly a real group is large, but a hostile file may be, and 50,000 small objects would take many
+times its octets. This form takes at most four times, shown by `benchmarks/hostile.py` as "kept".
 
-Strings stand sorted, 16 in a block, which is one string. Those that begin a path are found on one
-way: from the string that sorts last before the path up through its parents. A parent is the longest
-other string that begins it. Five strings, in blocks of two::
+Strings are sorted, in blocks of 16 that are one string each. To find the strings that begin a path,
+start at the string that sorts last before the path, and go up through its parents. A parent is the
+longest other string that is a prefix. Five strings, in blocks of two::
 
     index     0      1        2        3        4
     string    /a     /a/b     /a/b/c   /a/d     /e
     parent    -1     0        1        0        -1
     block     0      0        1        1        2
 
-For the path ``/a/c$`` the binary search for the block ends at the second, whose first string is the
-last that does not sort behind the path; in it, at index 2. ``/a/b/c`` does not begin the path; nor
-does its parent ``/a/b``, in the block before; that one's parent ``/a`` does.
+For the path ``/a/c$`` the binary search ends in the block 1, the last whose first string does not
+sort after the path, at index 2. ``/a/b/c`` does not begin the path; its parent ``/a/b``, in block
+0, does not either; the next parent ``/a`` does.
 
-Cost of a verdict: a binary search; one comparison per prefix on the way, of which 500 KiB can nest
-1,000 (1 + 2 + ... + 1,000 octets); where heads are crowded, one look at each window of the path and
-at each bin; then at most `_STEPS` for wildcard rules. Building sorts: O(n log n).
+Cost of a verdict: a binary search; one comparison for each parent on the way, and 500 KiB can nest
+1,000 of them (1 + 2 + ... + 1,000 octets); with many rules per head, one look-up for each window of
+the path and one for each bin; then at most `_STEPS` for wildcard rules. Building sorts:
+O(n log n).
 """
 
 from __future__ import annotations
@@ -42,15 +43,15 @@ from .wildcards import (
 )
 
 UNDECIDED = -1
-"""The key where telling what decides would take too long."""
+"""The key if finding the rule that decides would take too long."""
 
-_BLOCK_STRINGS = 16  # more take less space, and longer to search
+_BLOCK_STRINGS = 16  # larger blocks take less memory, but longer to search
 _NUMBER_BITS = 32
 _NUMBER_MASK = (1 << _NUMBER_BITS) - 1
-_BEHIND = "\n\x7f"  # sorts behind what follows a string in its block, and before longer strings
+_BEHIND = "\n\x7f"  # sorts after the rest of a block, and before longer strings
 _UP_TO_LF = re.compile(r"[\0-\n]")
 
-_CROWD = 16  # wildcard rules behind one head; more are looked up by their windows
+_CROWD = 16  # wildcard rules with the same head; more are looked up by their windows
 _WINDOW_OCTETS = (1, 2, 3, 4, 6, 8, 12, 24)
 _LONGEST_WINDOW = _WINDOW_OCTETS[-1]
 _OCTETS_OF_WINDOW = [
@@ -58,16 +59,16 @@ _OCTETS_OF_WINDOW = [
     for part_octets in range(_LONGEST_WINDOW + 1)
 ]
 
-# The bound of a verdict, in steps as `Work` has them; `benchmarks/hostile.py` shows what they take.
+# The limit of a verdict, in the steps of `Work`; `benchmarks/hostile.py` shows their time.
 _STEPS = 3_000_000
 _BIN_STEPS = 2000
 _RULE_STEPS = 800
 _MOST_WINDOWS = 66_000  # all of a path of 8 KiB
-_FEW_BINS = 500  # are tried instead
+_FEW_BINS = 500  # are tried instead of the windows
 
 
 class _Strings:
-    """Many short strings of ASCII without LF, in blocks that are one string each."""
+    """Many short ASCII strings without LF, in blocks of one string each."""
 
     __slots__ = ("_blocks",)
 
@@ -78,18 +79,18 @@ class _Strings:
         ]
 
     def block(self, index: int) -> list[str]:
-        """The strings of the block in which the one at an index lies."""
+        """The strings of the block that contains an index."""
         return self._blocks[index // _BLOCK_STRINGS].split("\n")
 
     def between(self, indices: range) -> Iterator[str]:
-        """Those of neighbouring indices, one after the other."""
+        """The strings with neighbouring indices, one by one."""
         start, stop = indices.start, indices.stop
         for first in range(start - start % _BLOCK_STRINGS, stop, _BLOCK_STRINGS):
             strings = self.block(first)
             yield from strings[max(start - first, 0) : stop - first]
 
     def all(self, indices: range) -> list[str]:
-        """Those of neighbouring indices."""
+        """The strings with neighbouring indices, as a list."""
         first = indices.start // _BLOCK_STRINGS
         last = -(-indices.stop // _BLOCK_STRINGS)
         strings = "\n".join(self._blocks[first:last]).split("\n")
@@ -97,9 +98,9 @@ class _Strings:
         return strings[start : start + len(indices)]
 
     def last_before(self, path: str) -> tuple[int, list[str]]:
-        """Index of the last that does not sort behind a path, and its block; -1 if they all do.
+        """Index and block of the last string that does not sort after a path; -1 if all do.
 
-        They have to be sorted. A path holds nothing up to LF, which ends a string in a block.
+        The strings must be sorted. A path contains no character up to LF, the separator in blocks.
         """
         at = bisect_right(self._blocks, path + _BEHIND) - 1
         if at < 0:
@@ -122,7 +123,7 @@ class _Prefixes:
         self._parents = _parents(strings)
 
     def ways(self, path: str) -> Iterator[tuple[int, int]]:
-        """Index and length of those that begin a path, longest first."""
+        """Index and length of the strings that begin a path, longest first."""
         index, strings = self.strings.last_before(path)
         first = index - index % _BLOCK_STRINGS
         while index >= 0:
@@ -130,27 +131,28 @@ class _Prefixes:
             if path.startswith(string):
                 yield index, len(string)
             index = self._parents[index]
-            if 0 <= index < first:  # else in the same block, as parents mostly are
+            if 0 <= index < first:  # otherwise in the same block, as most parents are
                 strings = self.strings.block(index)
                 first = index - index % _BLOCK_STRINGS
 
 
 class PackedRules:
-    """The rules of one merged group, ready to decide, in little space and in bounded time.
+    """The rules of one merged group, ready to decide, in little memory and bounded time.
 
-    Every pattern has a number: allow rules come first, and each kind in the order of the file. A
-    key is a decisive rank: the octets, and then the lowest number.
+    Every pattern has a number: allow rules come first, each kind in file order. A key is a decisive
+    rank, which combines the octets and the number; the lowest number wins.
 
-    A wildcard rule lies in a bin under its head; or, where many share that, under a window: the
-    last octets of its longest part, which have to stand somewhere in the path. ``/*?id=`` lies
-    under ``*?id=``, ``/*/print.html`` under ``*int.html``. A path is cut up into all its windows of
-    such lengths, here 4 and 8: ``/a/print.html$`` holds ``int.html``, and only that bin is tried.
+    A wildcard rule is in the bin of its head. If many rules have the same head, it is in the bin of
+    a window instead: the last octets of its longest part, which must be somewhere in the path.
+    ``/*?id=`` is in the bin ``*?id=``, ``/*/print.html`` in ``*int.html``. A path is cut into all
+    its windows of these lengths, here 4 and 8: ``/a/print.html$`` contains ``int.html``, so only
+    that bin is tried.
     """
 
     def __init__(self, disallow: list[str], allow: dict[str, int], *, has_wild: bool) -> None:
-        """Take normal patterns, those of allow rules with their places.
+        """Take normal patterns; those of allow rules with their places.
 
-        Those that begin with neither ``/`` nor ``*`` match nothing, and are not kept.
+        Patterns that begin with neither ``/`` nor ``*`` match nothing and are dropped.
         """
         self._allow = first = max(allow.values(), default=-1) + 1
         backwards = range(first + len(disallow) - 1, first - 1, -1)
@@ -165,7 +167,7 @@ class PackedRules:
         self._take_wild(wild, numbers)
 
     def _take_wild(self, patterns: list[str], numbers: dict[str, int]) -> None:
-        """Put the patterns with wildcards into bins, in each in the order in which they win."""
+        """Sort the wildcard patterns into bins, each in the order in which they win."""
         patterns.sort(key=numbers.__getitem__)
         patterns.sort(key=len, reverse=True)
         heads = [pattern.partition("*")[0] for pattern in patterns]
@@ -184,7 +186,7 @@ class PackedRules:
         self._window_bins = range(bisect_left(bins, "*"), bisect_left(bins, "+"))
         self._cut_up_by = {len(name) - 1 for name in bins if name[:1] == "*"}
         self._wild = array("Q", [_decisive(len(p), numbers[p]) for p in patterns])
-        # Behind a head, which the bin has for a name, the rest is enough.
+        # The name of the bin is the head of these patterns, so only the rest is stored.
         self._wild_patterns = _Strings(
             [
                 p if name[:1] == "*" else p.partition("*")[2]
@@ -194,7 +196,7 @@ class PackedRules:
 
     def match(self, path: str, _: str = "", /) -> int | None:
         """The decisive rank of the rule that decides for a path; `UNDECIDED` beyond `_STEPS`."""
-        if not path.isprintable():  # a path as written; no rule holds these, or blanks
+        if not path.isprintable():  # a path as written; no rule contains these or blanks
             path = _UP_TO_LF.sub(" ", path)
         best = self._empty
         for index, octets in self._literals.ways(path):
@@ -215,9 +217,9 @@ class PackedRules:
         return best
 
     def _bins_for(self, path: str) -> list[tuple[int, str]]:
-        """The bins whose heads begin a path or whose windows stand in it, best rules first.
+        """The bins whose heads begin a path or whose windows are in it, best rules first.
 
-        Each with what comes before its strings in the patterns.
+        Each bin comes with the part of the patterns that its strings lack.
         """
         found = [(at, f"{path[:octets]}*") for at, octets in self._bins.ways(path)]
         if self._window_bins:
@@ -226,7 +228,7 @@ class PackedRules:
         return found
 
     def _bins_in(self, path: str) -> list[int]:
-        """The bins whose windows stand in a path."""
+        """The bins whose windows are in a path."""
         bins = self._window_bins
         if len(path) * len(self._cut_up_by) > _MOST_WINDOWS:
             if len(bins) > _FEW_BINS:
@@ -252,19 +254,19 @@ class PackedRules:
         return best
 
     def decider(self, key: int) -> tuple[int, bool]:
-        """Octets of the rule behind a decisive rank, and whether it allows."""
+        """The octets of the rule with a decisive rank, and whether it allows."""
         return key >> _NUMBER_BITS, _number_of(key) < self._allow
 
     def place(self, key: int) -> int:
-        """How many rules of its kind stand before the rule behind a decisive rank."""
+        """The number of rules of the same kind before the rule with a decisive rank."""
         number = _number_of(key)
         return number if number < self._allow else number - self._allow
 
 
 def _window(pattern: str) -> str:
-    """The name of the bin for rules that share a window; empty for one without a part.
+    """The name of the bin for rules that share a window; empty for a rule without a part.
 
-    A twofold rule's is one that is the same in the path and in the query.
+    The window of a twofold rule must be the same in paths and queries.
     """
     part = longest_part(without_escapes(pattern) if is_twofold(pattern) else pattern)
     return f"*{part[-_OCTETS_OF_WINDOW[min(len(part), _LONGEST_WINDOW)] :]}" if part else ""
@@ -279,9 +281,9 @@ def _number_of(decisive: int) -> int:
 
 
 def _parents(strings: Sequence[str]) -> array[int]:
-    """For each of the sorted strings the index of the longest other that begins it, or -1."""
+    """For each of the sorted strings the index of its longest other prefix, or -1."""
     parents = array("i", [-1]) * len(strings)
-    # That a string begins the one after it is seldom, and to ask all at once is cheap.
+    # A string seldom begins the next one, and checking all at once is cheap.
     begins_next = bytes(map(str.startswith, strings[1:], strings))
     parent = begins_next.find(1)
     while parent >= 0:

@@ -1,19 +1,19 @@
-"""Paths and path patterns in the one form in which they can be compared (RFC 9309, 2.2.2).
+"""Paths and path patterns in a normal form that makes them comparable (RFC 9309, 2.2.2).
 
 The RFC says which octets are equal: a percent-escape of an ASCII octet that needs none equals the
 octet, and an octet that needs one equals its escape. So both sides are written in a normal form:
 
-* a reserved or unreserved character (RFC 3986, 2.2 and 2.3) stands for itself, however written;
+* a reserved or unreserved character (RFC 3986, 2.2 and 2.3) is written as itself;
 * every other octet is percent-encoded, in upper case; a ``%`` that begins no escape is ``%25``;
-* before the first ``?``, ``%2F`` and ``%3F`` stay escapes: there, ``/`` and ``?`` divide;
-* ``*`` and ``$`` that mean themselves are ``%2A`` and ``%24``. So in a normal pattern a bare ``*``
-  is always the wildcard and a bare ``$`` always the end, and in a normal path neither occurs.
+* before the first ``?``, ``%2F`` and ``%3F`` stay escaped, because ``/`` and ``?`` are delimiters;
+* literal ``*`` and ``$`` are ``%2A`` and ``%24``. So in a normal pattern a bare ``*`` is always
+  the wildcard and a bare ``$`` always the end, and a normal path contains neither.
 
-Normal paths end with a ``$`` of their own, the end of the path: then "matches up to the end" is
-no special case, since ``/a$`` is a prefix of ``/a$`` and of nothing else.
+A normal path ends with a ``$`` that marks its end. This makes "matches up to the end" an ordinary
+prefix match: ``/a$`` is a prefix of ``/a$`` and of nothing else.
 
 Google's matcher decodes nothing and encodes only octets above 127, and only in rules. RFC 9309's
-figures 4 to 6 ask for more, and so do sites: ``Disallow: /a b/`` is meant to match ``/a%20b/``.
+figures 4 to 6 require more, and sites expect it: ``Disallow: /a b/`` should match ``/a%20b/``.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ _PLAIN_IN_PATTERN = _PLAIN_OCTETS.decode("ascii")
 
 _PLAIN_IN_PATH = re.escape(_PLAIN_IN_PATTERN.replace("*", ""))
 _ESCAPED = "(?:(?<=%)[0-9A-Fa-f]{2})?"
-# Each begins with one class of characters: Python searches for alternatives more slowly.
+# Each expression begins with one class of characters: Python is slower with alternatives.
 _ODD_IN_PATH = re.compile(f"[^{_PLAIN_IN_PATH}]{_ESCAPED}")
 _ODD_IN_PATTERNS = re.compile(f"([^{re.escape(_PLAIN_IN_PATTERN)}\n$]{_ESCAPED})")
 _DOLLAR_WITHIN = re.compile(r"\$(?!\n|\Z)")
 
 END = "$"
-"""The end of a path or of a pattern, in normal form."""
+"""The end of a path or of a pattern in normal form."""
 
 ROBOTS_TXT = "/robots.txt" + END
-"""The one path that is always allowed, in normal form."""
+"""The only path that is always allowed, in normal form."""
 
 _DOTS_OCTETS = len("%2e%2e")
 
 
 def _table() -> dict[str, str]:
-    """What each escape, and each octet as a character, becomes in normal form."""
+    """The normal form of each escape, and of each octet as a character."""
     table = {"%": "%25"}
     digits = "0123456789ABCDEFabcdef"
     plain = {*_UNRESERVED, *_RESERVED} - {*b"*$/?"}
@@ -59,14 +59,14 @@ def _table() -> dict[str, str]:
 _NORMAL = _table()
 
 # The part of a URI reference before its path. The authority of RFC 3986, 3.2 ends at "/", "?" or
-# "#"; ";" ends it too, as in Google's matcher, since no host holds one. Userinfo may hold it.
+# "#". ";" ends it too, as in Google's matcher, since no host contains one; userinfo may contain it.
 _BEFORE_PATH = re.compile(r"(?:(?:[^/?#;:]*:)?//(?:[^/?#]*@)?)?[^/?#;]*", re.DOTALL)
-# A host holds no "@": else each "@" of "http://@@@@;" would be tried as the last one.
+# A host contains no "@": otherwise each "@" of "http://@@@@;" would be tried as the last one.
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#]*@)?[^/?#;@]+/")
 
 
 def before_path_of(uri: str) -> str:
-    """Scheme and authority of an absolute URI with the ``/`` that follows; empty if none does."""
+    """Scheme, authority and the ``/`` after them; empty if the URI is not absolute or lacks it."""
     match = _AUTHORITY.match(uri)
     return match[0] if match else ""
 
@@ -74,8 +74,8 @@ def before_path_of(uri: str) -> str:
 def path_of(uri: str) -> str:
     """Path, parameters, query and fragment of a URI; an empty path is ``/``.
 
-    Takes an absolute URI, or a reference that begins with ``/``. Userinfo, host and port play no
-    part. Never raises; linear in the length of the URI.
+    Takes an absolute URI, or a reference that begins with ``/``. Userinfo, host and port are
+    ignored. Never raises; linear in the length of the URI.
     """
     path = uri[_path_at(uri) :]
     return path if path[:1] == "/" else f"/{path}"
@@ -88,11 +88,11 @@ def _path_at(uri: str) -> int:
 
 
 def without_dots(path: str) -> str:
-    """A path, or a path and query, with its dot segments removed, escaped ones too.
+    """A path, with or without a query, without its dot segments, escaped ones included.
 
-    RFC 3986, 5.2.4. Some clients do this before they send a request, most servers after it: so a
-    server may serve another path than the one that a rule matched. A ``#`` begins no fragment here:
-    in normal form it stands for ``%23``. Linear.
+    See RFC 3986, 5.2.4. Some clients remove dot segments before they send a request, most servers
+    after they receive it. So a server may serve another path than the one that a rule matched. A
+    ``#`` does not begin a fragment here: in normal form it means ``%23``. Linear.
     """
     path, mark, query = path.partition("?")
     kept: list[str] = []
@@ -109,7 +109,7 @@ def without_dots(path: str) -> str:
 
 
 def uri_without_dots(uri: str) -> str:
-    """A URI with the dot segments of its path removed; the URI itself if it has none."""
+    """A URI without the dot segments of its path; the same URI if there are no dot segments."""
     path = path_of(uri).partition("#")[0]
     if "/." not in path and "/%2" not in path:
         return uri
@@ -118,14 +118,14 @@ def uri_without_dots(uri: str) -> str:
         return uri
     before = uri[: _path_at(uri)]
     found = before + resolved
-    # Of "/.//a" and "http:/.//a", that would be the path of a host "a".
+    # Plain "/.//a" and "http:/.//a" would become "//a": the path "" on a host "a".
     return found if path_of(found) == resolved else f"{before}//{resolved}"
 
 
 def is_robots_txt(uri: str) -> bool:
-    """Whether a URI is that of a robots.txt, which no rule forbids (RFC 9309, 2.2.2).
+    """Whether a URI is that of a robots.txt, which no rule can disallow (RFC 9309, 2.2.2).
 
-    That path, however it is written, without a query; fragment and userinfo play no part.
+    The path may be escaped, but must have no query; fragment and userinfo are ignored.
     """
     if "robots.txt" not in uri and "%" not in uri:
         return False
@@ -133,12 +133,12 @@ def is_robots_txt(uri: str) -> bool:
 
 
 def normal_path(path: str) -> str:
-    """Path, parameters and query in normal form, with `END`; a fragment plays no part."""
+    """Path, parameters and query in normal form, with `END`; a fragment is ignored."""
     return _with_plain_query(_ODD_IN_PATH.sub(_normal, octets_of(path))) + END
 
 
 def octets_of(path: str) -> str:
-    """Path, parameters and query, octets as characters; a fragment plays no part."""
+    """Path, parameters and query, one character per octet; a fragment is ignored."""
     path = path.partition("#")[0]
     return path if path.isascii() else path.encode("utf-8", "surrogatepass").decode("latin-1")
 
@@ -148,7 +148,7 @@ def _normal(found: re.Match[str]) -> str:
 
 
 def _with_plain_query(octets: str) -> str:
-    """With ``%2F`` and ``%3F`` decoded behind the first ``?``, where they equal the characters."""
+    """Decode ``%2F`` and ``%3F`` after the first ``?``, where they equal the characters."""
     if "?" not in octets or ("%2F" not in octets and "%3F" not in octets):
         return octets
     path, mark, query = octets.partition("?")
@@ -156,10 +156,10 @@ def _with_plain_query(octets: str) -> str:
 
 
 def normal_patterns(written: list[str]) -> list[str]:
-    """Path patterns, octets as characters, in normal form, without the white space around them.
+    """Path patterns, one character per octet, in normal form and without outer white space.
 
-    Nearly always they hold nothing unusual but white space or a final "$", and one look at all of
-    them is enough: to delete plain octets is faster than to search for others. Linear.
+    Most patterns contain nothing unusual except white space or a final "$", and one check of all
+    patterns finds that out: deleting plain octets is faster than searching for others. Linear.
     """
     if _is_normal(written):
         return written
@@ -176,12 +176,12 @@ def _is_normal(patterns: list[str]) -> bool:
 
 
 def normal_pattern(pattern: str) -> str:
-    """A path pattern, octets as characters, in normal form; a final bare ``$`` is the end."""
+    """A path pattern, one character per octet, in normal form; a final bare ``$`` is the end."""
     return _normal_lines([pattern.replace("\n", "%0A")])[0]
 
 
 def _normal_lines(patterns: list[str]) -> list[str]:
-    """Those of all lines at once, which is faster than one by one."""
+    """Normalise all patterns as one text, which is faster than one by one."""
     parts = _ODD_IN_PATTERNS.split("\n".join(patterns))  # each second one is a match
     parts[1::2] = map(_NORMAL.__getitem__, parts[1::2])
     text = _DOLLAR_WITHIN.sub("%24", "".join(parts))

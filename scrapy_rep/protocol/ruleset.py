@@ -1,4 +1,4 @@
-"""The rules of one group, made ready to decide in the form that suits their number."""
+"""Prepare the rules of one group, in a form that suits their number."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .paths import END, normal_pattern, normal_patterns
 from .wildcards import is_twofold
 from .written import BothReadings, WrittenRule, has_lone_percent
 
-# A literal that may begin at one of an escape's digits, as in ``/*9``.
+# A literal part that may match the digits of an escape, as in ``/*9``.
 _MEETS_DIGITS = re.compile(r"\*[0-9A-F]")
 
-_INDEX = "/index.htm"  # how the last segment of a folder's own page begins
+_INDEX = "/index.htm"  # the start of the last segment in the path of a folder's own page
 
 _PACKED_FROM = 1024  # rules
 
 
-# What prepared rules take besides their octets: `benchmarks/hostile.py` shows it, as "kept".
+# The memory of prepared rules in addition to their octets; shown by `benchmarks/hostile.py`.
 _RULE_OCTETS = 100
-_WILD_OCTETS = 300  # more: its parts, and its place among those of its head
+_WILD_OCTETS = 300  # in addition: its parts, and its place in the list of its head
 _PACKED_SHARE = 1.8  # of the octets of a group, at most
 
 
@@ -32,10 +32,10 @@ class Prepared(NamedTuple):
     """The rules of a group, ready to decide.
 
     Attributes:
-        rules: in the form that suits their number.
+        rules: the rules in the form that suits their number.
         meets_escapes: whether some pattern could match within the escapes of a path, so that paths
-            must be normalised first; otherwise unusual characters match nothing, escaped or not.
-        kept_octets: roughly what the rules take.
+            must be normalised first; otherwise no rule matches unusual characters, escaped or not.
+        kept_octets: roughly the memory that the rules take.
     """
 
     rules: RuleSet
@@ -44,14 +44,14 @@ class Prepared(NamedTuple):
 
 
 def prepared(disallow: list[str], allow: list[str], own_octets: int = 0) -> Prepared:
-    """Make the rules of a group ready, which stand in so many octets of a file.
+    """Prepare the rules of a group that has `own_octets` octets in its file.
 
-    Takes path patterns as written, octets as characters. A pattern that begins with neither ``/``
-    nor ``*`` matches nothing, since paths begin with ``/`` (RFC 9309, 2.2.2): it is no prefix of
-    any. An empty one forbids nothing, and any rule that matches outranks it; it has a key so that a
-    verdict can name the line that leaves everything allowed.
+    Takes path patterns as written, one character per octet. A pattern that begins with neither
+    ``/`` nor ``*`` matches nothing, since paths begin with ``/`` (RFC 9309, 2.2.2). An empty
+    pattern forbids nothing, and any rule that matches outranks it; it has a key so that a verdict
+    can name the line that allows everything.
 
-    Cost: O(n log n) in the octets of the patterns, for they are sorted.
+    Cost: O(n log n) in the octets of the patterns, since they are sorted.
     """
     patterns = normal_patterns(disallow + allow)
     written: list[WrittenRule] = []
@@ -75,7 +75,7 @@ def prepared(disallow: list[str], allow: list[str], own_octets: int = 0) -> Prep
 
 
 def _written(rules: list[str], *, allow: bool) -> Iterator[WrittenRule]:
-    """Those of some rules of one kind that are also compared as they are written."""
+    """The rules of one kind that are also compared as written."""
     for place, rule in enumerate(rules):
         pattern = rule.strip(WHITE_SPACE)
         folder = folder_of(pattern) if allow else None
@@ -85,9 +85,9 @@ def _written(rules: list[str], *, allow: bool) -> Iterator[WrittenRule]:
 
 
 def places_of_allow(allow: Sequence[str]) -> dict[str, int]:
-    """Each pattern of the allow rules with the place of the first that has it, in their order.
+    """Each pattern of the allow rules with the place of its first rule, in their order.
 
-    Google reads ``Allow: /x/index.htm`` as ``Allow: /x/$`` besides.
+    As Google does, this reads ``Allow: /x/index.htm`` also as ``Allow: /x/$``.
     """
     places: dict[str, int] = {}
     for place, pattern in enumerate(allow):
@@ -101,6 +101,6 @@ def places_of_allow(allow: Sequence[str]) -> dict[str, int]:
 
 
 def folder_of(pattern: str) -> str | None:
-    """What ``Allow: /x/index.htm`` is also tried as, ``/x/$`` (Google); None for other patterns."""
+    """The ``/x/$`` that Google also reads in ``Allow: /x/index.htm``; None for other patterns."""
     folder, slash, name = pattern.rpartition("/")
     return folder + slash + END if f"{slash}{name}".startswith(_INDEX) else None

@@ -1,28 +1,28 @@
-"""The part of a file that speaks to one crawler: its merged group, ready to decide.
+"""The part of a file that applies to one crawler: its merged group, ready to decide.
 
-Groups of the same product token are merged in file order, wherever they stand; of the crawler's
-own tokens the first that has a group decides, otherwise the groups for ``*``, if there are any
-(RFC 9309, 2.2.1). A group ends where a user-agent line follows a rule, and nowhere else: blank
-lines, comments and other records do not end it (2.2.4). Rules before any group are ignored.
+Groups of the same product token are merged in file order, wherever they are in the file. The first
+of the crawler's own tokens that has a group decides, otherwise the groups for ``*`` (RFC 9309,
+2.2.1). A group ends where a user-agent line follows a rule. Blank lines, comments and other records
+do not end it (2.2.4). Rules before any group are ignored.
 
 For the crawler ``foo``, in this file::
 
     offset
-      0    User-agent: foo       a group, which names foo
-     16    Crawl-delay: 1
+      0    User-agent: foo       a group that names foo
+     12    Crawl-delay: 1
      31    Disallow: /a
-     44    User-agent: bar       a rule came before: the next group, which does not name it
+     44    User-agent: bar       follows a rule: a second group, which does not name foo
      60    Disallow: /
-     72    User-agent: bar       the third one, which does
+     72    User-agent: bar       a third group, which names foo
      88    User-agent: foo
     104    Disallow: /b
-    117    User-agent: *         the fourth
+    117    User-agent: *         a fourth group
     131    Disallow: /c
 
-the lines that name it, and what follows them up to the next group, are the spans 0 to 44 and 88 to
-117. Only these are searched for rules: most of a file speaks to others. The rules are ``/a`` and
-``/b``. A verdict keeps a key, such as the pattern ``/b``; its line is found when somebody asks for
-it. Records among user-agent lines are the group's too: for them, the third group starts at 72.
+each line that names it, with the lines after it up to the next group, forms a span: 0 to 44 and 88
+to 117. Only the spans are searched for rules: most of a file is for others. The rules are ``/a``
+and ``/b``. A verdict keeps a key, such as the pattern ``/b``, and finds the line only when it is
+read. Records between user-agent lines belong to the group: for them, the third group starts at 72.
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ from .text import Text
 from .tokens import EVERYONE, Names, is_everyone, names_of
 from .verdict import Reason, Rule, RuleFacts, Verdict, implicit_verdict
 
-_NOTHING: tuple[str, ...] = ()  # no URL begins with any of these
+_NOTHING: tuple[str, ...] = ()  # no URL begins with one of these
 _VERDICTS_KEPT = 512  # few crawls meet more deciding rules; hostile files have thousands
 
 
 class Selection:
-    """What one crawler obeys in a file.
+    """The rules of one crawler in a file.
 
     Attributes:
-        product_token: the token whose group decides; ``*``; or empty if no group does.
-        kept_octets: roughly what is kept of its rules.
+        product_token: the token of the group that decides; ``*``; or empty without a group.
+        kept_octets: roughly the memory that its rules take.
     """
 
     def __init__(self, text: Text, uri: str, product_token: str, spans: array[int]) -> None:
         """Take the cleaned octets of a file, its URI, the token, and the spans of its groups.
 
-        Cost: linear in the spans, and in the rules of the crawler what `ruleset.prepared` costs.
+        Cost: linear in the spans, plus the cost of `ruleset.prepared` for the crawler's rules.
         """
         octets = text.octets
         self.product_token = product_token
@@ -86,11 +86,11 @@ class Selection:
 
     @classmethod
     def of(cls, text: Text, uri: str, names: Names, others: Iterable[Selection] = ()) -> Selection:
-        """What a crawler of some names obeys; one of `others`, of the same file, if it is that.
+        """The selection of a crawler, taken from `others`, of the same file, if it is equal.
 
-        Most crawlers obey the group for everyone, whose rules are made ready once.
+        Most crawlers obey the group for ``*``, whose rules are prepared only once.
 
-        Cost: linear in the octets, besides.
+        Cost: linear in the octets, plus the cost of the constructor.
         """
         rank, spans = _own_spans(text.octets, names)
         product_token = (*names.tokens, EVERYONE, "")[rank]
@@ -102,8 +102,8 @@ class Selection:
     def records(self) -> Iterator[Record]:
         """The records of the merged group, in file order; linear in the octets.
 
-        Those that stand among the user-agent lines of a group are its own, so each span is read
-        from the first of these lines on.
+        Records between the user-agent lines of a group belong to it, so each span is read from the
+        first of these lines.
         """
         octets = self._text.octets
         starts = _group_starts(octets) if self._spans else array("Q")
@@ -112,11 +112,11 @@ class Selection:
             yield from records(octets, first, stop)
 
     def own(self, found: Iterable[Record], octets: bytes) -> Iterator[Record]:
-        """Of some records in file order, none of them rules, those that the merged group holds."""
+        """The records in the merged group, given records in file order that are not rules."""
         starts: array[int] | None = None
         for record in found:
             place = bisect_right(self._spans, record[0])
-            if place % 2 == 0:  # between spans: perhaps among the user-agent lines before the next
+            if place % 2 == 0:  # between spans: perhaps between the user-agent lines of the next
                 if place == len(self._spans):
                     return
                 starts = _group_starts(octets) if starts is None else starts
@@ -125,7 +125,7 @@ class Selection:
             yield record
 
     def is_named_by(self, value: bytes) -> bool:
-        """Whether a user-agent line of this value names the token whose group decides."""
+        """Whether a user-agent value names the token whose group decides."""
         token = self.product_token
         if token in (EVERYONE, ""):
             return bool(token) and is_everyone(value)
@@ -138,13 +138,13 @@ class Selection:
     def verdict(self, url: str) -> Verdict:
         """The verdict on a URL: equal ones are the same object.
 
-        One with dot segments is judged as it is written, and without them: servers differ in which
-        they serve, so both have to be allowed.
+        A URL with dot segments is judged both as written and without them: servers differ in the
+        path that they serve, so both must be allowed.
 
-        Cost: linear in the URL, and what `RuleSet.match` costs, at most twice.
+        Cost: linear in the URL, plus at most twice the cost of `RuleSet.match`.
         """
-        # What stands before the path is nearly always what stood before the last one's, and most
-        # paths need no normal form. `benchmarks/parsers.py` shows what that is worth, as "warm".
+        # The part before the path is nearly always the same as for the last URL, and most paths
+        # need no normal form. `benchmarks/parsers.py` shows the gain as "warm".
         if url.startswith(self._before_path):
             path = url[self._path_at :]
         else:
@@ -164,7 +164,7 @@ class Selection:
         return verdict
 
     def _without_dots(self, path: str, asked: str, written: Verdict) -> Verdict:
-        """What decides for a path that is allowed as it is written, and may hold dot segments."""
+        """The verdict on a path that is allowed as written, but may have dot segments."""
         bare = without_dots(path[:-1]) + END
         if bare in (path, ROBOTS_TXT):
             return written
@@ -218,13 +218,13 @@ class Selection:
 
 
 def _own_spans(octets: bytes, names: Names) -> tuple[int, array[int]]:
-    """The best rank of a token that a group names; start and stop of what follows such lines.
+    """The best rank of a token that a group names, and the starts and stops of its spans.
 
-    Linear in the octets: each is looked at once for user-agent lines, and once for rules.
+    Linear in the octets: one pass for user-agent lines, and one for rules.
     """
     lines = UserAgentLines(octets)
     spans: dict[int, array[int]] = {}
-    named: dict[int, int] = {}  # by the group at hand, each with the start of the line that does
+    named: dict[int, int] = {}  # ranks in this group, and the first line that names each
     stop = 0
     line = lines.after(0, names.openings)
     while line is not None:
@@ -246,14 +246,14 @@ def _close(spans: dict[int, array[int]], named: dict[int, int], stop: int) -> No
         own = spans.get(rank)
         if own is None:
             spans[rank] = array("Q", (start, stop))
-        elif own[-1] == start:  # the group before is ours too
+        elif own[-1] == start:  # the previous group is ours too
             own[-1] = stop
         else:
             own.extend((start, stop))
 
 
 def _group_starts(octets: bytes) -> array[int]:
-    """Where the groups of a file start; linear in its octets."""
+    """The offsets at which the groups of a file start; linear in its octets."""
     starts = array("Q")
     previous_stop = 0
     for start, stop, _ in UserAgentLines(octets):

@@ -1,14 +1,14 @@
-"""The octets of a file, as they are or deflated: a large file is rarely read twice."""
+"""The octets of a file, plain or compressed: a large file is rarely read twice."""
 
 from __future__ import annotations
 
 import zlib
 
-_LEVEL = 1  # the fastest; rules are so alike that more effort saves little
+_LEVEL = 1  # the fastest; rules are so similar that more effort saves little
 
 
 class Text:
-    """Octets that may be packed; reading them gives the same octets."""
+    """Octets that may be compressed in memory; reading gives the original octets."""
 
     __slots__ = ("_count", "_packed", "_plain")
 
@@ -19,20 +19,20 @@ class Text:
 
     @property
     def octets(self) -> bytes:
-        """The octets; unpacked for each look, if they are packed."""
+        """The octets; decompressed at each access if they are packed."""
         return zlib.decompress(self._packed) if self._plain is None else self._plain
 
     @property
     def kept_octets(self) -> int:
-        """What they take."""
+        """The octets of memory that they take."""
         return len(self._packed if self._plain is None else self._plain)
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of octets, before compression."""
         return self._count
 
     def pack(self) -> None:
-        """Keep them deflated from now on, if that is shorter."""
+        """Compress them, if that makes them shorter."""
         if self._plain is not None:
             packed = zlib.compress(self._plain, _LEVEL)
             if len(packed) < len(self._plain):

@@ -1,13 +1,13 @@
-"""Product tokens: who a user-agent line speaks of, and who we are (RFC 9309, 2.2.1).
+"""Product tokens: the crawlers that user-agent lines name, and our own names (RFC 9309, 2.2.1).
 
 ``identifier = 1*(%x2D / %x41-5A / %x5F / %x61-7A)``: letters, ``-`` and ``_``.
 
-A user-agent line names the longest run of these at its start: ``foobot/1.2`` and ``foobot*`` name
-``foobot``. ``*``, alone or before white space, is everyone else. Tokens are equal or not, case
-aside: a token that begins another does not name it.
+A user-agent line names the longest run of these characters at its start: ``foobot/1.2`` and
+``foobot*`` name ``foobot``. ``*``, alone or before white space, names all other crawlers. Tokens
+are compared as a whole and without regard to case: ``foo`` does not name ``foobot``.
 
 Deviation: one real file in ten names crawlers such as ``MJ12bot`` or ``archive.org_bot``, whose
-names are no product tokens. A line also names such a crawler if its first word, up to white space
+names are not product tokens. A line also names such a crawler if its first word, up to white space
 or ``/``, is the whole name.
 """
 
@@ -20,13 +20,13 @@ from functools import lru_cache
 from .errors import InvalidProductToken
 
 EVERYONE = "*"
-"""What stands on the user-agent line of the group for crawlers that no other group names."""
+"""The user-agent value of the group for crawlers that no other group names."""
 
 ProductTokens = str | Sequence[str]
-"""One product token, or several in order of preference; none for the ``*`` group alone."""
+"""One product token, or several in order of preference; an empty sequence for the ``*`` group."""
 
 IDENTIFIER = "[A-Za-z_-]"
-"""A character of a product token, as a regular expression: RFC 9309 calls tokens identifiers."""
+"""A regular expression for one character of a product token, an ``identifier`` in RFC 9309."""
 
 _TOKEN = re.compile(f"{IDENTIFIER}+".encode())
 _FIRST_WORD = re.compile(rb"[^\s/]*")
@@ -37,36 +37,36 @@ _BEFORE_VERSION = re.compile(r"(?<![\w.-])(?!mozilla)[\w.-]+(?=/)", re.IGNORECAS
 
 
 def token_of(name: str) -> str:
-    """The product token that a name begins with; empty if none does."""
+    """The product token at the start of a name; empty if there is no such token."""
     token = _PRODUCT_TOKEN.match(name)
     return token[0] if token else ""
 
 
 def is_product_token(name: str) -> bool:
-    """Whether a name is a product token as the RFC spells them."""
+    """Whether a name is a product token in the RFC's spelling."""
     return _PRODUCT_TOKEN.fullmatch(name) is not None
 
 
 def is_name(text: str) -> bool:
-    """Whether a crawler could go by this name, be it a product token or not."""
+    """Whether a crawler could have this name, which need not be a product token."""
     return _NAME.fullmatch(text) is not None
 
 
 def is_everyone(value: bytes) -> bool:
-    """Whether the value of a user-agent line is that of the group for everyone else."""
+    """Whether the value of a user-agent line is ``*``, the group for all other crawlers."""
     return value[:2].strip() == b"*"
 
 
 def names_somebody(value: bytes) -> bool:
-    """Whether the value of a user-agent line names a product token, or everyone else."""
+    """Whether the value of a user-agent line is ``*`` or begins with a product token."""
     return is_everyone(value) or _TOKEN.match(value) is not None
 
 
 def as_product_tokens(product_tokens: ProductTokens) -> tuple[str, ...]:
-    """The tokens in lower case, in order; without ``*``, whose group is the last resort anyway.
+    """The tokens in lower case, in order, without ``*``, whose group is always the last resort.
 
     Raises:
-        InvalidProductToken: one of them could never stand on a user-agent line as a name.
+        InvalidProductToken: a user-agent line can't name one of them.
     """
     tokens = (product_tokens,) if isinstance(product_tokens, str) else tuple(product_tokens)
     for token in tokens:
@@ -74,29 +74,29 @@ def as_product_tokens(product_tokens: ProductTokens) -> tuple[str, ...]:
             before_version = _BEFORE_VERSION.search(token)
             name = before_version[0] if before_version else "ExampleBot"
             raise InvalidProductToken(
-                f"{token!r} is no product token: give the crawler's name alone, in letters, '-' "
+                f"{token!r} is not a product token: give the crawler's name alone, in letters, '-' "
                 f"and '_', such as {name!r}"
             )
     return tuple(dict.fromkeys(token.lower() for token in tokens if token != EVERYONE))
 
 
 def refuse_url(product_tokens: ProductTokens) -> None:
-    """See that the arguments of a `verdict` are not swapped.
+    """Check that the arguments of a `verdict` are not swapped.
 
     Raises:
-        TypeError: the tokens are a URL.
+        TypeError: the product token is a URL.
     """
     if isinstance(product_tokens, str) and product_tokens.startswith(_URLS):
         raise TypeError(f"{product_tokens!r} is a URL: it comes first, then the product tokens")
 
 
 class Names:
-    """Which of a crawler's product tokens the user-agent lines of a group name.
+    """Finds the product tokens of a crawler in the user-agent lines of a group.
 
     Attributes:
         tokens: the tokens in lower case, most preferred first.
-        rank_of_everyone: what `ranks` gives for ``*``.
-        openings: how the value of every line starts that names one of them, in lower case.
+        rank_of_everyone: the rank of ``*`` in the result of `ranks`.
+        openings: the possible starts, in lower case, of a user-agent value that names a token.
     """
 
     __slots__ = ("_tokens", "_words", "openings", "rank_of_everyone", "tokens")
@@ -112,12 +112,12 @@ class Names:
             else:
                 self._words[token] = rank
         self.rank_of_everyone = len(tokens)
-        # Lower case of octets is that of ASCII; names beyond ASCII cannot use this shortcut.
+        # bytes.lower() changes only ASCII letters, so names beyond ASCII can't use this shortcut.
         names = [token.encode() for token in tokens] if all(map(str.isascii, tokens)) else [b""]
         self.openings = (EVERYONE.encode(), b" ", b"\t", b"\v", b"\f", *names)
 
     def ranks(self, value: bytes) -> Sequence[int]:
-        """The places of the tokens that a user-agent line's value names."""
+        """The ranks of the tokens that a user-agent value names."""
         if value[:1] == b"*":
             return (self.rank_of_everyone,) if is_everyone(value) else ()
         found = []
@@ -134,7 +134,7 @@ class Names:
 
 @lru_cache(maxsize=64)
 def names_of(product_tokens: str | tuple[str, ...]) -> Names:
-    """The names of a crawler, which are the same for every file.
+    """The `Names` of a crawler; they are the same for every file, and cached.
 
     Raises:
         InvalidProductToken: as `as_product_tokens` does.

@@ -1,4 +1,4 @@
-"""Spans of time: how long a day is, and how people say them."""
+"""Time spans: the length of a day, and time spans in words."""
 
 from __future__ import annotations
 

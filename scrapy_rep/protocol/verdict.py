@@ -1,4 +1,4 @@
-"""The decision, and why: values that can be shown, compared and kept."""
+"""The decision and its reason: values that can be shown, compared and stored."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 RuleFacts = tuple[bool, bytes, int, int]
-"""Whether it allows, its value, the number of its line, its octets in normal form."""
+"""Whether the rule allows, its value, its line number, its octets in normal form."""
 
 
 class Reason(Enum):
@@ -21,18 +21,18 @@ class Reason(Enum):
     OVERRIDDEN = "REP_OVERRIDES or REP_POLICY_OVERRIDES says so"
     UNAVAILABLE = "the file is unavailable"
     UNREACHABLE = "the file is unreachable"
-    HTML = "the answer is a page of HTML, and no robots.txt"
-    CRAWL_DELAY = "the site asks for a longer delay than REP_CRAWL_DELAY_MAX_SECONDS"
+    HTML = "the answer is an HTML page, not a robots.txt"
+    CRAWL_DELAY = "the site requests a longer delay than REP_CRAWL_DELAY_MAX_SECONDS"
     VISIT_TIME = "the crawl ended before the site's visit time"
-    TOO_MUCH_WORK = "too many rules with wildcards may match: to tell would take too long"
+    TOO_MUCH_WORK = "too many rules with wildcards may match: a decision would take too long"
     OTHER_PARSER = "the parser of ROBOTSTXT_PARSER says so"
     PARSER_FAILED = "the parser of ROBOTSTXT_PARSER failed"
     NOT_JUDGED = "robots.txt does not govern this scheme"
-    INVALID_URI = "the URI names no origin that could be asked"
+    INVALID_URI = "the URI has no valid origin"
 
 
 def shown(octets: bytes) -> str:
-    """Octets from a site as text for logs, which no terminal obeys."""
+    """Octets from a site as text for logs, without characters that control a terminal."""
     text = octets.decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
@@ -40,13 +40,13 @@ def shown(octets: bytes) -> str:
 class Rule:
     """One allow or disallow line.
 
-    A verdict's rule is read lazily: most verdicts are never inspected.
+    Rules in verdicts are read lazily: most verdicts are never inspected.
 
     Attributes:
         allow: whether it is an allow rule.
-        path_pattern: its value, octets as written.
+        path_pattern: its value; octets as written.
         line: the number of its line, from 1.
-        octets: its length in normal form, wildcards counted: how specific it is (2.2.2).
+        octets: its length in normal form, including wildcards: how specific it is (2.2.2).
     """
 
     __slots__ = ("_found",)
@@ -56,7 +56,7 @@ class Rule:
 
     @classmethod
     def to_be_read(cls, read: Callable[[], RuleFacts]) -> Rule:
-        """A rule of which `read` tells everything, in the order of the attributes."""
+        """A rule that calls `read` for its attributes, in their order, when they are needed."""
         rule = cls.__new__(cls)
         rule._found = read  # noqa: SLF001 - its own
         return rule
@@ -73,7 +73,7 @@ class Rule:
 
     @property
     def path_pattern(self) -> bytes:
-        """Its value, octets as written."""
+        """Its value; octets as written."""
         return self._facts()[1]
 
     @property
@@ -91,20 +91,20 @@ class Rule:
         return isinstance(other, Rule) and self._facts() == other._facts()
 
     def __hash__(self) -> int:
-        """The hash of what it says."""
+        """The hash of the attributes."""
         return hash(self._facts())
 
     def __reduce__(self) -> tuple[type[Rule], RuleFacts]:
-        """Copies and pickles are independent of the file."""
+        """Make copies and pickles that do not depend on the file."""
         return Rule, self._facts()
 
     def __repr__(self) -> str:
-        """As it would be made."""
+        """The call that would create the rule."""
         allow, path_pattern, line, octets = self._facts()
         return f"Rule({allow=}, {path_pattern=}, {line=}, {octets=})"
 
     def __str__(self) -> str:
-        """The rule as a robots.txt would spell it, octets that are no text escaped."""
+        """The rule in the spelling of robots.txt; octets that are not UTF-8 are escaped."""
         key = "Allow" if self.allow else "Disallow"
         return f"{key}: {shown(self.path_pattern)}"
 
@@ -116,10 +116,10 @@ class Verdict:
     Attributes:
         allowed: the answer.
         reason: why.
-        rule: the deciding rule, if one decided.
-        product_token: the group that decided, as a token in lower case; ``*``; or empty if none.
-        robots_txt: the URI of the robots.txt; empty if it is not known.
-        is_stale: whether this rests on an old copy, since the file is unreachable.
+        rule: the deciding rule, or None.
+        product_token: the token of the group that decided, in lower case; ``*``; or empty.
+        robots_txt: the URI of the robots.txt; empty if unknown.
+        is_stale: whether an old copy decided because the file is unreachable.
     """
 
     allowed: bool
@@ -135,7 +135,7 @@ class Verdict:
         return self.rule.line if self.rule is not None else 0
 
     def __str__(self) -> str:
-        """One line that says everything."""
+        """The whole verdict in one line."""
         answer = "allowed" if self.allowed else "disallowed"
         where = f" of {self.robots_txt}" if self.robots_txt else ""
         where += " (a stale copy)" if self.is_stale else ""

@@ -1,19 +1,19 @@
-"""Patterns with wildcards against paths, both in normal form.
+"""Match patterns with wildcards against paths, both in normal form.
 
-A pattern is literal parts with ``*`` between them: the first, its head, begins the path, and the
-others follow in their order. Greedy search needs no back-tracking: if the parts fit at all, they
-fit at their leftmost places. For ``/*ab*b$`` and ``/abab$``, "ab" is taken at 1, "b$" found at 4.
+A pattern consists of literal parts with ``*`` between them. The first part, its head, begins the
+path; the others follow in order. Greedy search needs no back-tracking: if the parts fit at all,
+they fit at their leftmost places. For ``/*ab*b$`` and ``/abab$``, "ab" is found at 1, "b$" at 4.
 
-**Twofold patterns.** In the path ``%2F`` and ``%3F`` differ from the characters, for ``/`` and
-``?`` divide it; in the query they are equal. In a pattern the part before its first ``?`` is the
-path. But a ``*`` may stand for all up to the query and beyond, and what follows it in a pattern
-without ``?`` may be meant for either: it matches the escape in both, and the character in the
-query. ``/*u=%2F`` matches ``/a?u=%2F``, ``/a?u=/`` and ``/a/u=%2F``, and not ``/a/u=/``. Hardly a
-real file has one.
+**Twofold patterns.** In a path ``%2F`` and ``%3F`` differ from the characters, because ``/`` and
+``?`` are delimiters there; in a query they are equal. The part of a pattern before its first ``?``
+belongs to the path. But a ``*`` may match the rest of the path and the start of the query. So in a
+pattern without ``?``, the text after a ``*`` may be in either: an escape there matches the escape
+in both, and also the character in the query. ``/*u=%2F`` matches ``/a?u=%2F``, ``/a?u=/`` and
+``/a/u=%2F``, but not ``/a/u=/``. Hardly a real file contains such a pattern.
 
-Cost of a match: one left-to-right `str.find` for each part, O(length of the path) together, or,
-where parts nearly match all along it, that times the length of a part. A caller that tries many
-patterns on one path passes a `Work`, which bounds them all.
+Cost of a match: one left-to-right `str.find` for each part, together O(length of the path). If
+parts nearly match at every place, each place costs the length of the part. A caller that tries
+many patterns on one path passes a `Work`, which limits the total.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from __future__ import annotations
 import re
 
 _ESCAPES = re.compile("%[23]F")
-_FIND_STEPS = 150  # what finding a part takes besides
+_FIND_STEPS = 150  # the fixed cost of finding a part
 
 
 class OutOfWork(Exception):  # noqa: N818 - never leaves the core
-    """To go on would take too long."""
+    """The work limit is exceeded."""
 
 
 class Work:
-    """What may still be done for one path, in steps: pairs of octets compared, roughly.
+    """The work that may still be done for one path, in steps of about one comparison of octets.
 
-    Counted, not timed: the same path gives the same verdict on every machine.
+    It is counted, not timed, so the same path gives the same verdict on every machine.
     """
 
     __slots__ = ("left",)
@@ -40,10 +40,10 @@ class Work:
         self.left = steps
 
     def take(self, steps: int) -> None:
-        """Do so many.
+        """Use some steps.
 
         Raises:
-            OutOfWork: there are not so many left.
+            OutOfWork: fewer steps are left.
         """
         self.left -= steps
         if self.left < 0:
@@ -51,7 +51,7 @@ class Work:
 
 
 def matches(pattern: str, path: str, work: Work | None = None) -> bool:
-    """Whether a pattern matches a path, twofold ones apart."""
+    """Whether a pattern that is not twofold matches a path."""
     head, star, tail = pattern.partition("*")
     if not path.startswith(head):
         return False
@@ -68,7 +68,7 @@ def matches(pattern: str, path: str, work: Work | None = None) -> bool:
 
 
 def longest_part(pattern: str) -> str:
-    """The longest part behind the first ``*``: the one that is least likely to be there."""
+    """The longest part after the first ``*``: the least likely to be in a path."""
     tail = pattern.partition("*")[2]
     return max(tail.split("*"), key=len) if "*" in tail else tail
 
@@ -81,15 +81,15 @@ def is_twofold(pattern: str) -> bool:
 
 
 def without_escapes(pattern: str) -> str:
-    """A twofold pattern with a wildcard for what the path and the query write differently."""
+    """A twofold pattern with wildcards in place of the escapes that paths and queries share."""
     return _ESCAPES.sub("*", pattern)
 
 
 def fits_either(pattern: str, path: str, work: Work | None = None) -> bool:
     """Whether a twofold pattern matches a path.
 
-    As many of its parts as can stand in the path stand there, at their leftmost places; the rest
-    has to stand in the query. More in the query would not fit if these do not.
+    The parts are placed in the path at their leftmost places, as many as fit; the rest must be in
+    the query. If this fails, no way that puts more parts into the query fits either.
     """
     text, _, query = path.partition("?")
     first, *parts = pattern.split("*")

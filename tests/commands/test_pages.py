@@ -80,7 +80,7 @@ def test_rules_of_a_page(site: Site, loop: str) -> None:
     assert "nofollow by" not in other
     assert "x-robots-tag: otherbot: noarchive" in done.out
     assert f"links not to be followed (rel: nofollow): 1\n    {site.url('/refused')}" in done.out
-    assert "note: meta 1, line 1: no rule that is known: noodd" in done.out
+    assert "note: meta 1, line 1: an unknown rule: noodd" in done.out
 
 
 @pytest.mark.slow

@@ -180,7 +180,7 @@ def test_lint_tells_of_a_slow_answer() -> None:
     [
         ("REP_POLICY=rfc", "REP_POLICY = 'rfc': must be one of"),
         ("REP_STORE=no.such.Store", "REP_STORE = 'no.such.Store' cannot be used"),
-        ("ROBOTSTXT_USER_AGENT=a b", "'a b' is no product token"),
+        ("ROBOTSTXT_USER_AGENT=a b", "'a b' is not a product token"),
     ],
 )
 def test_a_wrong_setting_is_said_in_words(setting: str, words: str) -> None:

@@ -22,7 +22,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an invalid product token": (
         {"ROBOTSTXT_USER_AGENT": "Foo Bot"},
-        "'Foo Bot' is no product token",
+        "'Foo Bot' is not a product token",
     ),
     "no product token": ({"ROBOTSTXT_USER_AGENT": []}, "give one product token"),
     "a parser that is not there": (

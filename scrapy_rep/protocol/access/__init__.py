@@ -1,1 +1,1 @@
-"""RFC 9309, 2.3 and 2.4: what an exchange of a robots.txt means, and for how long."""
+"""RFC 9309, 2.3 and 2.4: the meaning of a fetched robots.txt, and how long it holds."""

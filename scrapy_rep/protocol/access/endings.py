@@ -1,7 +1,7 @@
-"""Whether a body is whole, by how it ended (RFC 9112, 6.3 and 8; RFC 8446, 6.1).
+"""Whether a body is complete, by how it ended (RFC 9112, 6.3 and 8; RFC 8446, 6.1).
 
-A body without an announced length ends with its connection. A connection also ends where it
-breaks: what came by then reads as a file, and its missing rules as permission.
+A body without an announced length ends when its connection ends. If the connection breaks, the part
+that arrived looks like a whole file, and its missing rules look like permissions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _RANGES = "multipart/byteranges"
 
 
 class Ending(Enum):
-    """How a body ended; the value is said to people."""
+    """How a body ended; the value is for people."""
 
     FRAMED = "its length was reached, or its last chunk was seen"
     CLOSED = "the connection was closed in order"
@@ -24,11 +24,11 @@ class Ending(Enum):
 
 
 class Extent(Enum):
-    """How much of a file a body is."""
+    """How much of a file a body contains."""
 
     WHOLE = "all of it"
     PART = "a part of it"
-    DOUBTFUL = "all or a part of it: only another answer tells"
+    DOUBTFUL = "all or a part of it: a second answer can tell"
 
 
 _EXTENTS = {
@@ -40,9 +40,10 @@ _EXTENTS = {
 
 
 def extent(body: bytes, ending: Ending) -> Extent:
-    """How much of its file a body is that ended so.
+    """How much of its file a body contains, given how it ended.
 
-    No file is announced as empty by closing: a server that fails before the first octet ends so.
+    An empty body that ends with its connection is not an empty file: a server that fails before the
+    first octet ends the same way.
     """
     if not body and ending is not Ending.FRAMED:
         return Extent.PART
@@ -50,7 +51,7 @@ def extent(body: bytes, ending: Ending) -> Extent:
 
 
 def extent_beside(first: bytes, second: bytes, ending: Ending) -> Extent:
-    """How much of its file the second answer is, after one whose end was doubtful too."""
+    """How much of its file a second body contains, after a first with a doubtful end."""
     found = extent(second, ending)
     if found is not Extent.DOUBTFUL:
         return found
@@ -58,9 +59,9 @@ def extent_beside(first: bytes, second: bytes, ending: Ending) -> Extent:
 
 
 def is_range(headers: Mapping[str, str]) -> bool:
-    """Whether an answer of status 206 says that it is a part of its file (RFC 9110, 15.3.7).
+    """Whether an answer with status 206 is a part of its file (RFC 9110, 15.3.7).
 
-    Without a word of it, it is read as the file. Header fields come with names in lower case.
+    If no field says so, the answer is read as the whole file. Names of `headers` are in lower case.
     """
     if headers.get("content-type", "").strip().lower().startswith(_RANGES):
         return True

@@ -1,7 +1,7 @@
-"""Which redirects of robots.txt are refused, so that no site has us fetch what only we can reach.
+"""Refuse redirects of robots.txt that would make us fetch from machines only we can reach.
 
-A redirect may lead anywhere (RFC 9309, 2.3.1.2), also to machines of our own network. What a guard
-refuses counts as unreachable: a refusal must not read as "there is no file".
+A redirect may lead anywhere (RFC 9309, 2.3.1.2), also to machines of our own network. A refused
+redirect counts as unreachable: a refusal must not read as "there is no file".
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _EMBEDDING = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Ne
 
 
 class Guard(Enum):
-    """Which targets are followed: any; those of the same site; those at public addresses."""
+    """The targets that are followed: any; those of the same site; those at public addresses."""
 
     ANY = "any"
     SAME_SITE = "same-site"
@@ -23,9 +23,9 @@ class Guard(Enum):
 
 
 def is_public_address(address: str) -> bool:
-    """Whether an IP address is one of the Internet's: not private, loopback or link-local.
+    """Whether an IP address is public: not private, loopback or link-local.
 
-    What is no address is not public.
+    Text that is not an address is not public.
     """
     try:
         parsed = ip_address(address.partition("%")[0])
@@ -35,7 +35,7 @@ def is_public_address(address: str) -> bool:
 
 
 def _addresses_in(address: IPv4Address | IPv6Address) -> Iterator[IPv4Address | IPv6Address]:
-    """The address, and the IPv4 addresses that translators and tunnels would make of it."""
+    """The address, and the IPv4 addresses that translators and tunnels may extract from it."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     yield mapped or address
     if isinstance(address, IPv6Address):

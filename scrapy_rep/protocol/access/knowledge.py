@@ -1,4 +1,4 @@
-"""What is known of an origin's robots.txt, and the outcome of one attempt to fetch it."""
+"""The known state of an origin's robots.txt, and the outcome of one attempt to fetch it."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from dataclasses import dataclass, field
 from .events import NOT_MODIFIED, AccessResult, Event, access_result
 
 REMARK = "scrapy-rep-remark"
-"""Stands among the header fields of an answer: what was unusual in how its body was encoded."""
+"""A pseudo header field of an answer: remarks on how its body was encoded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step on the way to a robots.txt: a request, or what stood for one.
+    """One step of a fetch: a request, or an answer without a request.
 
-    Facts are None, or empty, where they are not known: entries of older versions hold none.
+    Unknown facts are None or empty: entries of older versions lack them.
 
     Attributes:
-        uri: what was to be fetched.
+        uri: the URI to fetch.
         event: the status of the answer, or the failure.
-        sent_at: when the request was sent, POSIX seconds; None if none was sent: a middleware
-            answered, or the step was refused.
-        seconds: from then to the end of the answer.
-        octets: how many octets of the body came, as they were sent; compressed ones count as such.
+        sent_at: when the request was sent, POSIX seconds; None if it was not sent, because a
+            middleware answered or the step was refused.
+        seconds: time from then to the end of the answer.
+        octets: the received octets of the body, still compressed.
         address: the IP address that answered.
         location: the Location header, as text.
-        is_copied: whether it stands in the copy of another origin, from which this answer was
-            taken: nothing was fetched for it, and the other facts are those of that copy.
-        record: the id of its record in an archive; empty for none. Stores do not keep it.
+        is_copied: whether the step belongs to another origin's copy that was used as this answer:
+            nothing was fetched, and the other facts are those of that copy.
+        record: the id of its record in an archive, or empty. Stores do not keep it.
     """
 
     uri: str
@@ -43,13 +43,13 @@ class Step:
 
 
 def steps_to(steps: Sequence[Step], uri: str) -> tuple[Step, ...]:
-    """The steps that follow the last one to a URI: those that its redirect led to."""
+    """The steps after the last one to a URI: those to which its redirect led."""
     places = [place for place, step in enumerate(steps) if step.uri == uri]
     return tuple(steps[places[-1] + 1 :]) if places else ()
 
 
 def status_of(steps: Sequence[Step]) -> Event | None:
-    """The status of the last answer on the way to a file; None if it is not known."""
+    """The status of the last answer of a fetch; None if unknown."""
     return steps[-1].event if steps else None
 
 
@@ -58,15 +58,15 @@ class Copy:
     """The last answer that settled the policy: a file, or that there is no file.
 
     Attributes:
-        event: what the answer was: successful or unavailable.
-        body: the file's octets; empty if there is none.
-        hops: the URIs on the way to it, in order.
+        event: the event, which is successful or unavailable.
+        body: the file's octets; empty if there is no file.
+        hops: the URIs that led to it, in order.
         headers: the last answer's header fields, names in lower case.
-        fetched_at: when the octets came.
-        confirmed_at: when the site last said that they hold.
-        fresh_until: until when they hold without being confirmed.
-        steps: how the octets came, in order, with retries; empty if that is not known.
-        confirmed_by: the steps of the last confirmation; empty if there was none.
+        fetched_at: when the octets arrived.
+        confirmed_at: when the site last confirmed that they still hold.
+        fresh_until: when they expire if they are not confirmed.
+        steps: the steps that fetched it, in order, including retries; empty if unknown.
+        confirmed_by: the steps of the last confirmation, if any.
     """
 
     event: Event
@@ -81,7 +81,7 @@ class Copy:
 
     @property
     def validators(self) -> dict[str, str]:
-        """The request headers that ask the last hop whether the copy still holds (RFC 9110, 13)."""
+        """The request headers that let the last hop confirm the copy (RFC 9110, 13)."""
         headers = dict(self.headers)
         names = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
         if access_result(self.event) is not AccessResult.SUCCESSFUL:
@@ -89,9 +89,9 @@ class Copy:
         return {names[name]: headers[name] for name in names if headers.get(name)}
 
     def is_same_as(self, headers: Mapping[str, str]) -> bool:
-        """Whether the validators of a 304 are this copy's (RFC 9111, 4.3.4); those it has.
+        """Whether a 304 has the validators of this copy (RFC 9111, 4.3.4), as far as it has any.
 
-        One that names another version confirms nothing: what we have is another file.
+        A 304 with other validators confirms nothing: it is about another file.
         """
         ours = dict(self.headers)
         if ours.get("etag") and headers.get("etag"):
@@ -102,7 +102,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """That the file has been unreachable: by what event, since when, how often in a row."""
+    """A period in which the file is unreachable: the last event, its start, failures in a row."""
 
     event: Event
     hops: tuple[str, ...]
@@ -110,37 +110,37 @@ class Outage:
     failed_at: float
     count: int
     retry_at: float
-    steps: tuple[Step, ...] = ()  # of the last attempt; empty if they are not known
-    retry_after_seconds: float = 0.0  # as its answer asks, within our limit; 0 if it does not
+    steps: tuple[Step, ...] = ()  # of the last attempt; empty if unknown
+    retry_after_seconds: float = 0.0  # from its answer's Retry-After, up to our limit; 0 without
 
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """All that is known of an origin's robots.txt."""
+    """The known state of an origin's robots.txt: the copy, and the outage since."""
 
     copy: Copy | None = None
     outage: Outage | None = None
 
     @property
     def changed_at(self) -> float:
-        """When the site last answered, or failed to, POSIX seconds; 0 if nothing is known."""
+        """When the site last answered or failed to, POSIX seconds; 0 if nothing is known."""
         copy, outage = self.copy, self.outage
         return max(copy.confirmed_at if copy else 0.0, outage.failed_at if outage else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The outcome of one attempt: an event, and what came with it."""
+    """The outcome of one attempt: an event and its details."""
 
     event: Event
     body: bytes = field(default=b"", repr=False)
     hops: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
-    confirms: bool = False  # came for the validators of the copy
-    repeats: Copy | None = None  # another origin's copy, which this is, and is no younger than
-    user_agent: str | None = None  # what the last request was sent with; None if that is not known
-    steps: tuple[Step, ...] = ()  # all of the exchange, those of failed attempts too
-    took_seconds: float | None = None  # from asking to the end of the answer; None if not measured
+    confirms: bool = False  # the request had the validators of the copy
+    repeats: Copy | None = None  # another origin's copy that was used; never older than this answer
+    user_agent: str | None = None  # the User-Agent of the last request; None if unknown
+    steps: tuple[Step, ...] = ()  # all steps of the exchange, including failed attempts
+    took_seconds: float | None = None  # from the request to the end of the answer, if measured
 
     @property
     def is_confirmation(self) -> bool:
@@ -149,10 +149,10 @@ class Answer:
 
     @property
     def access_result(self) -> AccessResult:
-        """The RFC's word for it; a confirmed file is a file."""
+        """The access result in the RFC's terms; a confirmed file counts as successful."""
         return AccessResult.SUCCESSFUL if self.is_confirmation else access_result(self.event)
 
 
 def _opaque(etag: str) -> str:
-    """An ETag without its weakness: all that a weak comparison looks at (RFC 9110, 8.8.3.2)."""
+    """An ETag without its weakness mark, for weak comparison (RFC 9110, 8.8.3.2)."""
     return etag.strip().removeprefix("W/")

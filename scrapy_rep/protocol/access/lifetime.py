@@ -1,6 +1,6 @@
-"""How long an answer holds, in seconds (RFC 9309, 2.4, with RFC 9111 for the headers it names).
+"""How long an answer holds, in seconds (RFC 9309, 2.4; RFC 9111 for its header fields).
 
-Header fields come as a mapping with names in lower case. Instants are POSIX seconds and come in as
+Header fields are mappings with names in lower case. Instants are POSIX seconds, passed as
 arguments.
 """
 
@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from scrapy_rep.protocol.units import DAY_SECONDS
 
 LEAST_SECONDS = 1.0
-"""An answer may hold for no time at all; so long it holds for those who waited for it."""
+"""The time for which an answer without any lifetime is used for the requests that waited for it."""
 
 _BLANKS = " \t"
 _SECONDS = re.compile(r"[0-9]+")
@@ -26,18 +26,18 @@ _QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds of every time that a site can choose, and of those that we choose.
+    """The limits of all times, both those that a site chooses and our own.
 
     Attributes:
-        min_seconds: how long an answer holds at least, whatever its headers say.
-        max_seconds: how long it holds at most, and if nothing is said (2.4: at most 24 hours).
-        asked_max_seconds: how long it may hold if its headers ask for that; more than
-            `max_seconds` only where a policy says so.
-        stale_seconds: how long a copy is used while the file is unreachable, from when it was
-            last confirmed (2.3.1.4: "for example, 30 days").
-        retry_first_seconds: after how long an unreachable file is retried; doubles each time.
-        retry_max_seconds: where the doubling ends.
-        retry_after_max_seconds: how far a Retry-After header is obeyed.
+        min_seconds: the shortest lifetime of an answer, whatever its headers say.
+        max_seconds: the longest lifetime, also without headers (2.4: at most 24 hours).
+        asked_max_seconds: the longest lifetime that headers can set; above `max_seconds` only if a
+            policy says so.
+        stale_seconds: how long a copy is used while the file is unreachable, counted from its last
+            confirmation (2.3.1.4: "for example, 30 days").
+        retry_first_seconds: the wait before an unreachable file is retried; doubles each time.
+        retry_max_seconds: the longest such wait.
+        retry_after_max_seconds: the longest Retry-After that is obeyed.
     """
 
     min_seconds: float = 60.0
@@ -50,7 +50,7 @@ class Limits:
 
 
 def lifetime_seconds(headers: Mapping[str, str], now: float, limits: Limits) -> float:
-    """How long an answer that came just now is fresh."""
+    """How long an answer that arrived now is fresh."""
     asked = _asked_seconds(headers, now)
     if asked is None:
         return limits.max_seconds
@@ -58,7 +58,7 @@ def lifetime_seconds(headers: Mapping[str, str], now: float, limits: Limits) -> 
 
 
 def retry_seconds(headers: Mapping[str, str], now: float, limits: Limits, *, count: int) -> float:
-    """How long to wait before a file is retried that was unreachable `count` times in a row."""
+    """The wait before the next attempt, after `count` failures in a row."""
     doubled = limits.retry_first_seconds * 2.0 ** min(count - 1, 32)
     wait = min(doubled, limits.retry_max_seconds)
     asked = retry_after_seconds(headers, now)
@@ -68,7 +68,7 @@ def retry_seconds(headers: Mapping[str, str], now: float, limits: Limits, *, cou
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
-    """What a Retry-After header asks for, as seconds from now (RFC 9110, 10.2.3)."""
+    """The seconds from now in a Retry-After header (RFC 9110, 10.2.3); None if unreadable."""
     value = headers.get("retry-after", "").strip()
     seconds = _delta_seconds(value)
     if seconds is not None:
@@ -78,16 +78,16 @@ def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _asked_seconds(headers: Mapping[str, str], now: float) -> float | None:
-    """RFC 9111, 4.2.1: max-age, else Expires minus Date; 4.2.3: less the answer's Age.
+    """RFC 9111, 4.2.1: max-age, or else Expires minus Date; 4.2.3: minus the answer's Age.
 
-    A value that is invalid means that the answer is stale at once, as the RFC encourages.
+    With an invalid value the answer is stale at once, as the RFC recommends.
     """
     directives = list(_directives(headers.get("cache-control", "")))
     if any(name in ("no-store", "no-cache") for name, _ in directives):
         return 0.0
     max_ages = [_delta_seconds(value) or 0.0 for name, value in directives if name == "max-age"]
     if max_ages:
-        return min(max_ages) - _age_seconds(headers)  # of duplicates the most restrictive
+            return min(max_ages) - _age_seconds(headers)  # the most restrictive of duplicates
     if "expires" in headers:
         date = _instant(headers.get("date", ""))
         expires = _instant(headers["expires"])
@@ -112,7 +112,7 @@ def _delta_seconds(value: str) -> float | None:
 
 
 def _age_seconds(headers: Mapping[str, str]) -> float:
-    """The answer's age when it came; of several the greatest. What can't be read is none."""
+    """The answer's age on arrival, the greatest of several; unreadable values are ignored."""
     ages = (_delta_seconds(value.strip(_BLANKS)) for value in headers.get("age", "").split(","))
     return max((age for age in ages if age is not None), default=0.0)
 

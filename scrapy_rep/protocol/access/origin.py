@@ -10,23 +10,23 @@ from urllib.parse import urlsplit
 from scrapy_rep.protocol.errors import InvalidUri
 
 DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
-"""The schemes whose URIs are judged, and the ports that equal their absence."""
+"""The schemes that robots.txt governs, with their default ports."""
 
 ROBOTS_TXT_PATH = "/robots.txt"
-"""Where every origin has its rules (RFC 9309, 2.3)."""
+"""The path of every origin's rules (RFC 9309, 2.3)."""
 
 _ODD = re.compile(r"[\x00-\x1f\x7f]|^ +| +$")
-# How most URIs begin. Nothing in it needs a further look, so that these skip the long way.
+# The start of most URIs. No part of it needs a further check, so these take the fast path.
 _PLAIN = re.compile(r"(https?)://([a-z0-9.-]+)(?::([1-9][0-9]{0,4}))?(?:[/?#]|\Z)")
 _LAST_PORT = 65_535
-# None of these is in a host (RFC 3986, 3.2.2; URL standard). At ";", Google's matcher ends it.
+# No host contains these (RFC 3986, 3.2.2; URL standard). Google's matcher ends it at ";".
 _NO_HOST = frozenset("\\ %/?#@<>^|;")
-# Some clients end the authority at a backslash, and some drop blanks: who would be asked?
+# Some clients end the authority at a backslash, and some drop blanks: they find different hosts.
 _UNCLEAR = re.compile(r"[\\\s\x00-\x20\x7f-\xa0\u200b\u2060\ufeff]")
-_BEHIND_LITERAL = re.compile(r"\](?!:[0-9]*\Z|\Z)")  # Python drops what is there
-# Most requests share what stands before the path, and an origin depends on nothing else, unless the
-# URL holds control characters or ends in a blank: the whole URL is checked for them.
-_BASE_CHARACTERS = 300  # no host is longer than 253; a longer beginning has userinfo, say
+_BEHIND_LITERAL = re.compile(r"\](?!:[0-9]*\Z|\Z)")  # Python drops the text after the bracket
+# Most requests share the part before the path, and the origin depends on nothing else, unless the
+# URL contains control characters or ends with a blank: the whole URL is checked for these.
+_BASE_CHARACTERS = 300  # no host is longer than 253; a longer base has userinfo, for example
 _BASES = 1 << 12  # about 2 MB of origins
 _HOST_AT = len("https://")
 _AUTHORITY = re.compile(r"[\x00-\x20]*(?:[^/?#:]*:)?//([^/?#]*)")
@@ -34,10 +34,10 @@ _AUTHORITY = re.compile(r"[\x00-\x20]*(?:[^/?#:]*:)?//([^/?#]*)")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Scheme and host in lower case, the host in its ASCII form, and the port, never absent.
+    """A scheme, a host and a port: lower case, the host in its ASCII form, the port always set.
 
-    ``http`` and ``https`` are different origins, and so are two ports. A trailing dot is kept: it
-    is another name. An IP literal is a host of its own.
+    ``http`` and ``https`` are different origins, and so are two ports. A trailing dot is kept,
+    since it makes another name. An IP literal is a host of its own.
     """
 
     scheme: str
@@ -46,14 +46,14 @@ class Origin:
 
     @classmethod
     def of(cls, uri: str) -> Origin | None:
-        """The origin of an absolute URI; None if its scheme is not judged.
+        """The origin of an absolute URI; None if robots.txt does not govern its scheme.
 
-        Userinfo plays no part.
+        Userinfo is ignored.
 
         Raises:
-            InvalidUri: the scheme is judged, but there is no host, or no port in 1..65535.
+            InvalidUri: the scheme is governed, but there is no host, or no port in 1..65535.
         """
-        # What is printable holds none of these but blanks; that is known much sooner.
+        # A printable text contains none of these but blanks, and this check is much faster.
         is_odd = not (uri.isprintable() and uri == uri.strip(" ")) and _ODD.search(uri) is not None
         plain = None if is_odd else _PLAIN.match(uri)
         if plain is not None:
@@ -65,7 +65,7 @@ class Origin:
         scheme = scheme.lower()
         if not colon or scheme not in DEFAULT_PORTS:
             return None
-        if is_odd:  # clients drop such octets, each in its own way: what would be asked for?
+        if is_odd:  # clients drop such octets, each in its own way: the target is unclear
             raise InvalidUri(f"{uri!r} names no origin: it holds control characters or blanks")
         try:
             parts = urlsplit(uri)
@@ -81,19 +81,19 @@ class Origin:
 
     @property
     def robots_txt_uri(self) -> str:
-        """Where this origin's rules are (RFC 9309, 2.3)."""
+        """The URI of this origin's robots.txt (RFC 9309, 2.3)."""
         return f"{self}{ROBOTS_TXT_PATH}"
 
     @property
     def other_scheme(self) -> Origin | None:
-        """The same host over the other of http and https; None for other ports and schemes."""
+        """The same host with https instead of http or vice versa; None for other ports."""
         other = {"http": "https", "https": "http"}.get(self.scheme)
         if other is None or self.port != DEFAULT_PORTS[self.scheme]:
             return None
         return Origin(other, self.host, DEFAULT_PORTS[other])
 
     def __str__(self) -> str:
-        """``scheme://host``, with the port where it is not the scheme's own."""
+        """``scheme://host``, with the port unless it is the scheme's default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         if self.port == DEFAULT_PORTS.get(self.scheme):
             return f"{self.scheme}://{host}"
@@ -101,9 +101,9 @@ class Origin:
 
 
 def has_clear_authority(reference: str) -> bool:
-    """Whether all clients find the same host in a URI reference, if it names one at all.
+    """Whether all clients find the same host in a URI reference, if it has one.
 
-    Backslashes, blanks and control characters in the authority lead them to different hosts.
+    With backslashes, blanks or control characters in the authority, they find different hosts.
     """
     authority = _AUTHORITY.match(reference)
     return authority is None or _UNCLEAR.search(authority[1]) is None
@@ -112,7 +112,7 @@ def has_clear_authority(reference: str) -> bool:
 def _ascii_host(host: str, uri: str) -> str:
     """The host in lower case, internationalised labels in their ASCII form (IDNA 2003).
 
-    IDNA 2003 because that is what HTTP clients in Python, Scrapy among them, ask for.
+    HTTP clients in Python, including Scrapy, use IDNA 2003.
     """
     if host.isascii():
         return host.lower()
@@ -123,11 +123,11 @@ def _ascii_host(host: str, uri: str) -> str:
 
 
 def known_origin(url: str) -> Origin | None:
-    """The origin of a usual URL; None for every other, for which `Origin.of` has to decide.
+    """The origin of a usual URL; None for all others, which need `Origin.of`.
 
-    It costs a tenth of `Origin.of` if the base was seen before (`benchmarks/warm.py`).
+    It costs a tenth of `Origin.of` if the base is cached (`benchmarks/warm.py`).
     """
-    base = url[: url.find("/", _HOST_AT) + 1]  # up to the path; empty without one
+    base = url[: url.find("/", _HOST_AT) + 1]  # up to the path; empty without a path
     if not base or len(base) > _BASE_CHARACTERS or not url.isprintable() or url[-1] == " ":
         return None
     return origin_from(base)
@@ -135,7 +135,7 @@ def known_origin(url: str) -> Origin | None:
 
 @lru_cache(maxsize=_BASES)
 def origin_from(base: str) -> Origin | None:
-    """The origin of the URLs that begin like this; None if that takes a look at the whole URL."""
+    """The origin of URLs with this base; None if that depends on the whole URL."""
     try:
         return Origin.of(base)
     except InvalidUri:

@@ -1,4 +1,4 @@
-"""Where a redirected robots.txt is (RFC 9309, 2.3.1.2)."""
+"""Follow redirects of robots.txt (RFC 9309, 2.3.1.2)."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from .events import Event, Failure
 from .origin import Origin, has_clear_authority
 
 LEAST_HOPS = 5
-"""How many redirects in a row the RFC has crawlers follow at least."""
+"""The redirects in a row that crawlers should follow at least, by the RFC."""
 
 REDIRECT_STATUSES = (301, 302, 303, 307, 308)
-"""The statuses that lead elsewhere, if a Location says where."""
+"""The statuses that redirect, if there is a Location."""
 FOLLOWED = frozenset({"3xx", *map(str, REDIRECT_STATUSES)})
-"""Classes of events that an exchange never ends in, as users would name them: it goes on."""
+"""Classes of events that never end an exchange, as users would name them: it continues."""
 _SCHEMES = frozenset({"http", "https"})
 
 
 def next_hop(
     asked: Sequence[str], status: int, location: bytes | None, *, limit: int, cookies_at: int = 0
 ) -> str | Event:
-    """What follows from an answer: the URI to ask next, or the event that the exchange ends in.
+    """The next URI to fetch, or the event that ends the exchange.
 
     Args:
-        asked: the URIs asked so far, in order; the last is the one that answered.
+        asked: the URIs fetched so far, in order; the last one answered.
         status: the answer's status code.
         location: its Location header, if it has one.
         limit: how many redirects are followed.
-        cookies_at: how many of the URIs had been asked when a cookie was set last: since then, they
-            may answer otherwise.
+        cookies_at: how many of the URIs had been fetched when a cookie was last set. A fetch with
+            that cookie may be answered differently, so it is not a loop.
     """
     if status not in REDIRECT_STATUSES:
         return status
     reference = (location or b"").decode("utf-8", "replace").strip()
     if not has_clear_authority(reference):
-        return Failure.GUARD  # written so that two clients find two hosts
+        return Failure.GUARD  # two clients would find two hosts
     target = _target(asked[-1], reference)
     if target is None:
         return Failure.REDIRECT_TARGET
@@ -58,6 +58,6 @@ def _target(base: str, reference: str) -> str | None:
 
 
 def _without_userinfo(uri: str) -> str:
-    """What to ask: credentials that a site writes into a redirect are not sent to anybody."""
+    """A URI without credentials: those that a site writes into a redirect are never sent."""
     parts = urlsplit(uri)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

@@ -1,8 +1,8 @@
-"""Structured Fields: a Dictionary and a List as RFC 9651, 4.2 parses them.
+"""Structured Fields: parse a Dictionary or a List by the algorithms of RFC 9651, 4.2.
 
-Takes octets, gives values; None where parsing fails, since a field that fails to parse has to be
-ignored whole (4.2). Nothing recurses, for inner lists hold no lists. Linear in the octets: each
-regular expression begins where the last one ended, and has one way to match.
+Takes octets, gives values, or None if parsing fails: such a field must be ignored as a whole (4.2).
+Nothing recurses, since inner lists contain no lists. Linear in the octets: each regular expression
+begins where the last one ended, and can match in one way only.
 
 Items as Python values: an Integer is `int`, a Decimal `float`, a String `str`, a Token `Token`, a
 Byte Sequence `bytes`, a Boolean `bool`, a Date `Date`, a Display String `DisplayString`.
@@ -33,7 +33,7 @@ _FRACTION_DIGITS = 3
 
 
 class Token(str):
-    """A Token (3.3.4), which is not the String of the same characters."""
+    """A Token (3.3.4); it differs from a String of the same characters."""
 
     __slots__ = ()
 
@@ -46,13 +46,13 @@ class DisplayString(str):
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A Date (3.3.7): POSIX seconds."""
+    """A Date (3.3.7), in POSIX seconds."""
 
     seconds: int
 
 
 BareItem = int | float | str | bytes | Date
-"""Also `bool`, which is an `int`; `Token` and `DisplayString`, which are `str`."""
+"""Also `bool`, a subclass of `int`, and `Token` and `DisplayString`, subclasses of `str`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class InnerList:
-    """Items in parentheses, with the parameters of them all."""
+    """Items in parentheses, with the parameters of the list."""
 
     items: tuple[Item, ...]
     parameters: dict[str, BareItem] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class _Malformed(Exception):  # noqa: N818 - never leaves this file
 
 
 def dictionary(octets: bytes) -> dict[str, Member] | None:
-    """The members of a Dictionary by key, the last of equal ones; None if parsing fails."""
+    """The members of a Dictionary by key, the last one of equal keys; None if parsing fails."""
     try:
         return _Reader(octets).dictionary()
     except _Malformed:
@@ -95,7 +95,7 @@ def member_list(octets: bytes) -> list[Member] | None:
 
 
 class _Reader:
-    """The text of a field, and how far it is read."""
+    """Parses the text of one field."""
 
     def __init__(self, octets: bytes) -> None:
         try:
@@ -126,7 +126,7 @@ class _Reader:
         return self._at < len(self._text)
 
     def _end_member(self) -> None:
-        """Pass the comma behind a member, which another one has to follow, or the end."""
+        """Skip the comma after a member; another member or the end of the text must follow."""
         self._skip(_WHITE_SPACE)
         if not self._has_more():
             return
@@ -230,7 +230,7 @@ _BARE_ITEMS: dict[str, Callable[[_Reader], BareItem]] = {
 
 
 def _decoded(text: str) -> bytes:
-    """Padding may be missing (4.2.7), as long as nothing follows it."""
+    """Decode base64. Padding may be missing (4.2.7), and must be at the end."""
     bare = text.rstrip("=")
     if "=" in bare:
         raise _Malformed
