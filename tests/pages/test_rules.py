@@ -340,7 +340,7 @@ class TestValues:
         assert str(rule) == "max-snippet: 20 by X-Robots-Tag 2"
 
     def test_what_is_no_rule(self) -> None:
-        with pytest.raises(ValueError, match="'noodp' is no rule of pages"):
+        with pytest.raises(ValueError, match="'noodp' is not a rule of pages"):
             read("noodp").rule("noodp")
 
 

@@ -146,7 +146,7 @@ class TestContentUsage:
         assert str(statement.source) == f"Content-Usage, line 3 of {ROBOTS}"
         assert statement.text == "train-ai=n"
         assert usage.decided_by("search") == ()
-        with pytest.raises(ValueError, match="'ai' is no category"):
+        with pytest.raises(ValueError, match="'ai' is not a category"):
             usage.decided_by("ai")
 
 
@@ -481,7 +481,7 @@ class TestTokens:
         assert statement.text == "User-agent: gptbot, Disallow: /"
 
     def test_no_category(self) -> None:
-        with pytest.raises(ValueError, match="'ai' is no category"):
+        with pytest.raises(ValueError, match="'ai' is not a category"):
             usage_in("Allow: /", usage_tokens={"ai": ["GPTBot"]})
 
 

@@ -205,7 +205,7 @@ class TestErrors:
 
     def test_preset(self) -> None:
         with pytest.raises(
-            ConfigurationError, match="'polite' is no policy: choose one of rfc9309"
+            ConfigurationError, match="'polite' is not a policy: choose one of rfc9309"
         ):
             AccessPolicy("polite")
 
@@ -217,7 +217,7 @@ class TestErrors:
         ],
     )
     def test_class(self, name: str) -> None:
-        with pytest.raises(ConfigurationError, match="is no class of events: use a status"):
+        with pytest.raises(ConfigurationError, match="is not a class of events: use a status"):
             AccessPolicy(overrides={name: "allow"})
 
     @pytest.mark.parametrize("meaning", ["", "Allow", "deny", "RULES"])

@@ -1,12 +1,11 @@
-"""The outcome of an attempt to fetch a robots.txt, and what that means (RFC 9309, 2.3.1).
+"""Outcomes of an attempt to fetch a robots.txt, and their meaning (RFC 9309, 2.3.1).
 
-First an event, what happened, is given its access result, the RFC's word for it; then a policy
-says what the event means. Both are tables: a preset is a column, a user's override an entry in
-front of it. There is no default that allows: an event without a row would raise, and a test asks
-for every one there is.
+An event is mapped to its access result in the RFC's terms; then a policy gives the event a meaning.
+Both are tables: a preset is a column, and a user's override comes before it. Nothing is allowed by
+default: an event without a row would raise, and a test tries every event.
 
-An event is named as users name it in overrides, and belongs to classes, narrow to wide:
-``404`` is a ``404``, a ``4xx`` and an ``unavailable``; ``dns`` is a ``dns``, a ``network`` and an
+Users name events in overrides. Each event also belongs to classes, narrow to wide: ``404`` is a
+``404``, a ``4xx`` and an ``unavailable``; ``dns`` is a ``dns``, a ``network`` and an
 ``unreachable``. The narrowest entry decides.
 """
 
@@ -32,7 +31,7 @@ class AccessResult(Enum):
 
 
 class Meaning(Enum):
-    """What an event means for the origin's other URIs."""
+    """The meaning of an event for the origin's other URIs."""
 
     RULES = "rules"
     ALLOW = "allow"
@@ -40,7 +39,7 @@ class Meaning(Enum):
 
 
 class Failure(Enum):
-    """What else can happen than what a status says; the value is the event's name."""
+    """An event other than a status code; the value is its name."""
 
     DNS = "dns"
     REFUSED = "refused"
@@ -59,23 +58,23 @@ class Failure(Enum):
 
 
 Event = int | Failure
-"""The status code of the last answer, or what happened beside it or instead of it."""
+"""The status code of the last answer, or a failure that replaces it."""
 
 _REDIRECTS = frozenset({Failure.REDIRECT_LIMIT, Failure.REDIRECT_LOOP, Failure.REDIRECT_TARGET})
 _HUNDREDS = range(1, 10)
 _DOCTYPE = b"<!doctype html"
 _HTML = re.compile(r"[ \t]*text/html[ \t]*(?:[;,]|\Z)", re.IGNORECASE)
 NOT_MODIFIED = 304
-"""The status of an answer that says: what you have is still the file."""
+"""The status of an answer that confirms our copy of the file."""
 
 
-# Rows of semantics by class of event. RFC 9309 makes 4xx "unavailable" (2.3.1.3) and 5xx and
-# network errors "unreachable" (2.3.1.4), and redirects that lead nowhere may be taken as
-# unavailable (2.3.1.2). A page of HTML is an answer that succeeded and holds no rules; what shuts
-# crawlers out answers so too, and "strict" does not take it for permission. Deviation: 429 asks us
-# to wait, so it is no "there is no file", and we do not use the RFC's "MAY access": with Google's
-# documentation we put it with the 5xx. What no standard knows (1xx, 6xx, an answer that is no HTTP)
-# is unreachable: the reading that obeys more.
+# Access results and meanings by class of event. RFC 9309 makes 4xx "unavailable" (2.3.1.3), 5xx and
+# network errors "unreachable" (2.3.1.4), and lets crawlers treat redirects without a target as
+# unavailable (2.3.1.2). An HTML page is a successful answer without rules. Walls against crawlers
+# send such pages too, and "strict" does not read them as permission. Deviation: 429 requests that
+# we wait, so it does not mean "there is no file", and we do not use the RFC's "MAY access": as in
+# Google's documentation it is grouped with 5xx. Events that no standard defines (1xx, 6xx, an
+# answer that is not HTTP) are unreachable, which is the more restrictive reading.
 _RULES, _ALLOW, _DISALLOW = Meaning.RULES, Meaning.ALLOW, Meaning.DISALLOW
 _COLUMNS = ("rfc9309", "google", "strict", "lenient", "scrapy")
 _ROWS: dict[str, tuple[AccessResult, tuple[Meaning, Meaning, Meaning, Meaning, Meaning]]] = {
@@ -95,14 +94,14 @@ PRESETS: dict[str, dict[str, Meaning]] = {
     name: {row: meanings[column] for row, (_, meanings) in _ROWS.items()}
     for column, name in enumerate(_COLUMNS)
 }
-"""The presets: what each class of event means under each. ``rfc9309`` is the default."""
+"""The presets: the meaning of each class of event. ``rfc9309`` is the default."""
 
 
 FOREVER = float("inf")
 
 
 class Remedy(Enum):
-    """What an unreachable file means in one phase of its outage."""
+    """What to do while a file is unreachable, in one phase of the outage."""
 
     COPY = "the copy's policy"
     ALLOW = "allow"
@@ -113,9 +112,9 @@ class Remedy(Enum):
 
 _MONTH = 30 * DAY_SECONDS
 
-# Per preset: until how many seconds after the outage began, what is done with a usable copy, and
-# what without one. RFC 9309, 2.3.1.4 knows the copy and the 30 days; Google's documentation the
-# twelve hours in which nothing is crawled; the draft of 1994, as "strict" reads it, neither.
+# Per preset: the end of each phase, in seconds after the outage began, and what to do with and
+# without a usable copy. RFC 9309, 2.3.1.4 defines the copy and the 30 days, Google's documentation
+# the twelve hours without crawling, and the draft of 1994, as "strict" reads it, neither.
 PHASES: dict[str, tuple[tuple[float, Remedy, Remedy], ...]] = {
     "rfc9309": (
         (_MONTH, Remedy.COPY, Remedy.DISALLOW),
@@ -133,9 +132,9 @@ PHASES: dict[str, tuple[tuple[float, Remedy, Remedy], ...]] = {
 
 
 def seen_with_body(event: Event, content_type: str, body: bytes) -> Event:
-    """What an answer comes to once its body is known: a page of HTML is no robots.txt.
+    """The event of an answer whose body is known: an HTML page is `Failure.HTML`.
 
-    Sites answer so to what they do not know, or want to keep out. Linear in the octets.
+    Sites send such pages for unknown paths, or to keep crawlers out. Linear in the octets.
     """
     if access_result(event) is not AccessResult.SUCCESSFUL:
         return event
@@ -158,9 +157,9 @@ def name_of(event: Event) -> str:
     return event.value if isinstance(event, Failure) else str(event)
 
 
-@lru_cache(maxsize=1 << 10)  # asked several times of each answer; there are no more events
+@lru_cache(maxsize=1 << 10)  # called several times for each answer; there are no more events
 def access_result(event: Event) -> AccessResult:
-    """Which of the RFC's access results an event is."""
+    """The RFC's access result for an event."""
     for name in _narrow_to_wide(event):
         if name in _ROWS:
             return _ROWS[name][0]
@@ -168,14 +167,14 @@ def access_result(event: Event) -> AccessResult:
 
 
 def _narrow_to_wide(event: Event) -> tuple[str, ...]:
-    """The names under which the event can stand in the table of rows."""
+    """The possible names of the event in the table of rows."""
     if event is Failure.HTML:
         return (event.value, "2xx")
     if isinstance(event, Failure):
         return (event.value, "redirect" if event in _REDIRECTS else "network")
     hundreds = event // 100
     if hundreds == 3:  # noqa: PLR2004
-        # A redirect that leads nowhere. 304 is no redirect: nobody asked whether a copy holds.
+        # A redirect without a target. 304 is not a redirect; here the request had no validators.
         return (str(event), "3xx", "nonsense" if event == NOT_MODIFIED else "redirect")
     if hundreds in (2, 4, 5):
         return (str(event), f"{hundreds}xx")
@@ -188,7 +187,7 @@ CLASSES = frozenset(
     | {"redirect", "network", "nonsense"}
     | {AccessResult.UNAVAILABLE.value, AccessResult.UNREACHABLE.value}
 )
-"""What an override can name besides a status code from 100 to 999."""
+"""The names that an override can have, in addition to status codes from 100 to 999."""
 
 
 def _is_status(name: str) -> bool:
@@ -197,11 +196,11 @@ def _is_status(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AccessPolicy:
-    """What events mean: a preset, and a user's overrides in front of it.
+    """The meaning of events: a preset, and a user's overrides that come before it.
 
     Raises:
-        ConfigurationError: the preset, an override's name or its meaning is not known, or an
-            override would have an answer that holds no rules read as rules.
+        ConfigurationError: the preset, an override's name or its meaning is unknown, or an override
+            would read an answer without rules as rules.
     """
 
     preset: str = "rfc9309"
@@ -210,12 +209,12 @@ class AccessPolicy:
     def __post_init__(self) -> None:
         if self.preset not in PRESETS:
             raise ConfigurationError(
-                f"{self.preset!r} is no policy: choose one of {', '.join(PRESETS)}"
+                f"{self.preset!r} is not a policy: choose one of {', '.join(PRESETS)}"
             )
         for name, meaning in self.overrides.items():
             if not (_is_status(name) or name in CLASSES):
                 raise ConfigurationError(
-                    f"{name!r} is no class of events: use a status such as '403', or one of "
+                    f"{name!r} is not a class of events: use a status such as '403', or one of "
                     f"{', '.join(sorted(CLASSES))}"
                 )
             has_body = name[0] == "2" or name == Failure.HTML.value
@@ -226,9 +225,9 @@ class AccessPolicy:
                 )
 
     def meaning(self, event: Event, status: Event | None = None) -> Meaning:
-        """What the event means: by the narrowest override, otherwise by the preset's row.
+        """The meaning of the event: the narrowest override, otherwise the preset's row.
 
-        `status` is that of the answer, where the event does not tell it: of a page of HTML.
+        `status` is the status of the answer if the event is an HTML page.
         """
         overridden = self.override(event, status) if self.overrides else None
         if overridden is not None:
@@ -236,7 +235,7 @@ class AccessPolicy:
         return next(PRESETS[self.preset][name] for name in _narrow_to_wide(event) if name in _ROWS)
 
     def override(self, event: Event, status: Event | None = None) -> Meaning | None:
-        """What the user's overrides say of the event, the narrowest first; None if nothing."""
+        """The narrowest of the user's overrides for the event, or None."""
         names = _narrow_to_wide(event)
         if event is Failure.HTML and status is not None:
             names = (event.value, *_narrow_to_wide(status))

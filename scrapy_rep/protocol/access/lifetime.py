@@ -87,7 +87,7 @@ def _asked_seconds(headers: Mapping[str, str], now: float) -> float | None:
         return 0.0
     max_ages = [_delta_seconds(value) or 0.0 for name, value in directives if name == "max-age"]
     if max_ages:
-            return min(max_ages) - _age_seconds(headers)  # the most restrictive of duplicates
+        return min(max_ages) - _age_seconds(headers)  # the most restrictive of duplicates
     if "expires" in headers:
         date = _instant(headers.get("date", ""))
         expires = _instant(headers["expires"])

@@ -1,11 +1,11 @@
-"""Clean-param records: parameters that do not change a page (Yandex's extension).
+"""Clean-param records: query parameters that do not change a page (an extension by Yandex).
 
-A value is ``p1[&p2...] [prefix]``: these parameters mean nothing to the pages whose path begins
-with the prefix, or to all pages. In a prefix ``*`` stands for any characters; letter case counts.
-The records hold for the whole file wherever they stand, and all of them are taken into account.
+A value is ``p1[&p2...] [prefix]``: pages whose path begins with the prefix, or all pages, ignore
+these parameters. In a prefix ``*`` matches any characters; letter case matters. All records of a
+file apply, wherever they are in the file.
 
-What is longer than 500 characters is ignored, as Yandex does, and so is what comes after the first
-1,000 records: each costs some time for every URL that is asked about, linear in the URL.
+Values longer than 500 characters are ignored, as Yandex does, and so are records after the first
+1,000: each record costs time for every URL, linear in the URL.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class CleanParams:
 
     @classmethod
     def of(cls, records: Iterable[OtherRecord]) -> CleanParams:
-        """Pick them from a file's other records."""
+        """Read the Clean-param records among a file's other records."""
         values = (record.value for record in records if record.key.lower() == _NAME)
         read = (clean_param(value.replace(b"\t", b" ")) for value in values)
         return cls(tuple(islice((one for one in read if one is not None), _LIMIT_RECORDS)))
@@ -73,7 +73,7 @@ class CleanParams:
         return frozenset().union(*names)
 
     def canonical(self, url: str) -> str:
-        """The URL without these parameters; nothing else of it changes, its fragment included."""
+        """The URL without these parameters, but otherwise unchanged, with its fragment."""
         head, has_fragment, fragment = url.partition("#")
         before, has_query, query = head.partition("?")
         ignored = self.parameters(head) if has_query else frozenset()

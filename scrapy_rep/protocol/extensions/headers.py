@@ -1,6 +1,6 @@
-"""The crawler's name in a User-Agent header: RFC 9309 leaves open how a crawler knows its own.
+"""Find the crawler's name in a User-Agent header.
 
-It says only that the product token should be a part of the header (2.2.1).
+RFC 9309, 2.2.1 says only that the header should contain the product token.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 
 from scrapy_rep.protocol.tokens import is_name
 
-# The parts of a browser's header, which name no crawler. Lower case.
+# Parts of browsers' headers, in lower case; they never name a crawler.
 _FURNITURE = frozenset(
     {
         *["mozilla", "applewebkit", "webkit", "khtml", "gecko", "like", "chrome", "chromium"],
@@ -22,15 +22,15 @@ _FURNITURE = frozenset(
 _COMMENT = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _COMPATIBLE = re.compile(r"compatible;\s*([^\s/;,()]+)", re.IGNORECASE)
 _PRODUCT = re.compile(r"(?<![^\s])([^\s/;,()]+)/([^\s;,()]*)")
-_HEADER_LIMIT = 4096  # characters of a User-Agent header that are looked at
+_HEADER_LIMIT = 4096  # characters of a User-Agent header that are read
 
 
 def token_from_user_agent(user_agent: str) -> str | None:
-    """The crawler's name in a User-Agent header, or a name that stands alone; None if none does.
+    """The crawler's name in a User-Agent header, or a name without a header; None without a name.
 
-    A header names the crawler by the first product outside of comments (``Name/version``) that is
-    no part of a browser's header, or by the product after ``compatible;`` in a comment, whichever
-    comes first: later products are libraries. A URL's parts are never names.
+    The name is the first product outside comments (``Name/version``) that is not part of a
+    browser's header, or the product after ``compatible;`` in a comment, whichever comes first:
+    later products are libraries. Parts of a URL are never names.
     """
     header = user_agent.strip()[:_HEADER_LIMIT]
     if is_name(header):
@@ -51,7 +51,7 @@ def token_from_user_agent(user_agent: str) -> str | None:
 
 
 def _is_url(name: str, version: str) -> bool:
-    """Whether ``name/version`` is rather a URL without its scheme: ``www.example.com/bot``."""
+    """Whether ``name/version`` is a URL without its scheme, such as ``www.example.com/bot``."""
     return "." in name and not version[:1].isdigit()
 
 

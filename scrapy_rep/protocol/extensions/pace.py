@@ -1,19 +1,19 @@
-"""How fast, and when, a site asks to be visited: Crawl-delay, Request-rate and Visit-time.
+"""The pace that a site requests: Crawl-delay, Request-rate and Visit-time.
 
 None of them is part of RFC 9309, which lets crawlers read other records (2.2.4). Crawl-delay is
-seconds between requests; Request-rate and Visit-time are those of the draft of a "Robot Exclusion
-Standard 2.0" (1996), their windows in UTC.
+seconds between requests. Request-rate and Visit-time come from the draft of a "Robot Exclusion
+Standard 2.0" (1996); their windows are in UTC.
 
-They belong to the user-agent lines directly above them. For these records alone, a run of such
-lines ends at the first record of any kind::
+These records belong to the user-agent lines directly above them. For these records only, a run of
+user-agent lines ends at the first record of any other kind::
 
     User-agent: a
     Crawl-delay: 5          for a
     User-agent: b
     Crawl-delay: 10         for b
-    Disallow: /x            for both, as they are one group
+    Disallow: /x            for both, which form one group
 
-To read a pace from a file is linear in its octets; all else costs O(1).
+Reading the pace from a file is linear in its octets; the rest costs O(1).
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from .records import RequestRate, VisitTime, crawl_delay, request_rate, visit_ti
 
 _CRAWL_DELAY, _REQUEST_RATE, _VISIT_TIME = b"crawl-delay", b"request-rate", b"visit-time"
 PACE_KEYS = (_CRAWL_DELAY, _REQUEST_RATE, _VISIT_TIME)
-"""The keys of these records, in lower case."""
+"""The keys of these records in lower case."""
 
 _FOREVER = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the user-agent lines for a crawler ask for; None where nothing can be read.
+    """The pace in the user-agent lines for a crawler; None for missing and unreadable values.
 
     Attributes:
         crawl_delay: seconds between requests, at least 0.
-        request_rate: requests in seconds, perhaps in a part of the day.
+        request_rate: requests per time, perhaps only in a part of the day.
         visit_time: the part of the day in which crawlers are welcome.
     """
 
@@ -50,14 +50,14 @@ class Asked:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether a crawler may come as it likes: most files ask for nothing."""
+        """Whether no pace is requested, as in most files."""
         return not self.crawl_delay and self.request_rate is None and self.visit_time is None
 
 
 def pace_records(octets: bytes, is_named: Callable[[bytes], bool]) -> Iterator[Record]:
-    """The records of a file that belong to user-agent lines of certain values, in file order."""
+    """The pace records that belong to the named user-agent lines, in file order."""
     lowered = octets.lower()
-    if not any(key in lowered for key in PACE_KEYS):  # as in most files
+    if not any(key in lowered for key in PACE_KEYS):  # most files
         return
     is_run = is_ours = False
     for record in records(octets):
@@ -70,9 +70,9 @@ def pace_records(octets: bytes, is_named: Callable[[bytes], bool]) -> Iterator[R
 
 
 def asked_of(octets: bytes, is_named: Callable[[bytes], bool]) -> Asked:
-    """What user-agent lines of certain values ask for in a file.
+    """The pace that a file requests in the named user-agent lines.
 
-    The largest valid Crawl-delay; the first valid value of the others.
+    That is the largest valid Crawl-delay, and the first valid value of the others.
     """
     values: dict[bytes, list[bytes]] = {key: [] for key in PACE_KEYS}
     for _, _, key, value in pace_records(octets, is_named):
@@ -86,7 +86,7 @@ def asked_of(octets: bytes, is_named: Callable[[bytes], bool]) -> Asked:
 
 
 class Excess(Enum):
-    """What is done about a delay that is longer than the longest that the user waits for."""
+    """What to do about a delay that is longer than the user's limit."""
 
     CAP = "cap"
     SKIP = "skip"
@@ -98,10 +98,10 @@ class Pace:
     """How fast an origin may be visited, for a while.
 
     Attributes:
-        delay_seconds: the least time between two requests that the site is owed.
-        holds_until: when something else may hold; POSIX seconds.
-        asked_seconds: what the site asks for.
-        excess: what was done about a delay that is too long; None if it is not.
+        delay_seconds: the shortest time between two requests.
+        holds_until: when this may change; POSIX seconds.
+        asked_seconds: the delay that the site requests.
+        excess: the reaction to a delay above the limit; None below it.
     """
 
     delay_seconds: float = 0.0
@@ -111,25 +111,25 @@ class Pace:
 
     @property
     def is_skipped(self) -> bool:
-        """Whether the origin should not be visited at all, since the delay is too long."""
+        """Whether the origin should not be visited because its delay is too long."""
         return self.excess is Excess.SKIP
 
 
 def pace(asked: Asked, now: float, max_seconds: float, excess: Excess) -> Pace:
     """The pace of an origin at `now`, POSIX seconds.
 
-    The Crawl-delay decides if there is one, also 0; otherwise the Request-rate in its window.
+    The Crawl-delay decides, even if it is 0; without one, the Request-rate within its window.
     """
     seconds, until = _delay(asked, now)
     if seconds <= max_seconds:
         return Pace(seconds, until, seconds)
-    # Where the origin is skipped, some requests go out all the same.
+    # If the origin is skipped, some requests are still sent.
     left_seconds = 0.0 if excess is Excess.IGNORE else max_seconds
     return Pace(left_seconds, until, seconds, excess)
 
 
 def _delay(asked: Asked, now: float) -> tuple[float, float]:
-    """Seconds between requests, and until when."""
+    """Seconds between requests, and when that ends."""
     if asked.crawl_delay is not None:
         return asked.crawl_delay, _FOREVER
     rate = asked.request_rate
@@ -143,15 +143,15 @@ def _delay(asked: Asked, now: float) -> tuple[float, float]:
 
 
 def opens_at(visit_time: VisitTime | None, now: float) -> float:
-    """When an origin may be visited, POSIX seconds: `now` itself while its window is open."""
+    """When an origin may be visited, POSIX seconds: `now` if its window is open."""
     return now if visit_time is None else now + _edges(visit_time, now)[0]
 
 
 def _edges(window: VisitTime, now: float) -> tuple[float, float]:
-    """In how many seconds a window opens, 0 while it is open, and closes next.
+    """The seconds until a window opens, 0 if it is open, and the seconds until it closes.
 
-    It holds from the first instant of its first minute up to, not including, its last. One that
-    starts when it stops is the whole day: a site that wants no visits would not write that.
+    A window includes the first instant of its first minute, but not its last. A window whose start
+    equals its end is the whole day: a site that wants no visits would not write that.
     """
     second = now % DAY_SECONDS
     start = window.start_minute * 60 % DAY_SECONDS

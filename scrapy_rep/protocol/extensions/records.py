@@ -1,7 +1,7 @@
-"""Other records (RFC 9309, 2.2.4): what is beside the rules, and how its values are read.
+"""Other records (RFC 9309, 2.2.4) and the values of their kinds.
 
 The RFC lets crawlers read other records as long as they do not interfere with the groups. Each
-reader takes the octets of one value and gives what they mean, or None where they mean nothing.
+function reads the octets of one value, and returns None if it is invalid.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MINUTES_A_DAY = int(DAY_SECONDS) // 60
 
 @dataclass(frozen=True, slots=True)
 class OtherRecord:
-    """A record that is no user-agent line, rule or Sitemap: octets as written, line from 1."""
+    """A record except user-agent lines, rules and Sitemaps: octets as written, line from 1."""
 
     key: bytes
     value: bytes
@@ -35,9 +35,9 @@ class OtherRecord:
 
 @dataclass(frozen=True, slots=True)
 class VisitTime:
-    """The part of each day, in minutes since midnight UTC, in which crawlers are welcome.
+    """The part of each day in which crawlers are welcome, in minutes since midnight UTC.
 
-    One that starts later than it stops goes over midnight.
+    If it starts later than it stops, it includes midnight.
     """
 
     start_minute: int
@@ -46,7 +46,7 @@ class VisitTime:
 
 @dataclass(frozen=True, slots=True)
 class RequestRate:
-    """At most `requests` in `seconds`, in the part of the day that `window` names, if any."""
+    """At most `requests` in `seconds`, in the part of the day in `window`, if there is one."""
 
     requests: int
     seconds: int
@@ -54,9 +54,9 @@ class RequestRate:
 
 
 def records_with(octets: bytes, lowered: bytes, word: bytes) -> Iterator[Record]:
-    """The records on lines that hold a word, given the octets of a file, also in lower case.
+    """The records on lines that contain a word, given a file's octets, also in lower case.
 
-    Most files hold no line of a kind that is asked for: then this is one search. Linear.
+    Most files do not contain the word: then this is one search. Linear.
     """
     found = lowered.find(word)
     while found >= 0:
@@ -70,7 +70,7 @@ def records_with(octets: bytes, lowered: bytes, word: bytes) -> Iterator[Record]
 
 
 def crawl_delay(value: bytes) -> float | None:
-    """Decimal seconds, at least 0; a comma is read as the decimal point."""
+    """Decimal seconds, at least 0; a comma counts as the decimal point."""
     if not _SECONDS.fullmatch(value):
         return None
     seconds = float(value.replace(b",", b"."))
@@ -78,7 +78,7 @@ def crawl_delay(value: bytes) -> float | None:
 
 
 def request_rate(value: bytes) -> RequestRate | None:
-    """``n/m``, ``n/ms``, ``n/mm``, ``n/mh`` or ``n/md``, and perhaps ``hhmm-hhmm`` (UTC)."""
+    """``n/m``, ``n/ms``, ``n/mm``, ``n/mh`` or ``n/md``, and optionally ``hhmm-hhmm`` (UTC)."""
     match = _RATE.fullmatch(value)
     if match is None:
         return None
@@ -96,7 +96,7 @@ def visit_time(value: bytes) -> VisitTime | None:
 
 
 def host(value: bytes) -> str | None:
-    """Yandex's main mirror: a host, perhaps with ``http(s)://`` and a port, in lower case."""
+    """Yandex's main mirror: a host, optionally with ``http(s)://`` and a port, in lower case."""
     match = _HOST.match(value.decode("utf-8", "replace"))
     return match[0].lower() if match else None
 

@@ -1,16 +1,16 @@
-"""How long an origin rests whose pages answer 429 or 503, from one answer to the next.
+"""How long an origin rests after its pages answer 429 or 503.
 
 RFC 6585, 4 defines 429 (Too Many Requests), RFC 9110, 15.6.4 and 10.2.3 define 503 and Retry-After.
-Neither belongs to RFC 9309. Answers for a robots.txt are not counted here.
+These are not part of RFC 9309. Answers for a robots.txt do not count here.
 
 =======  ===================  ==================================================
 status   Retry-After          the origin rests
 =======  ===================  ==================================================
-429      a time to come       until then, at most `RestLimits.max_seconds`
-429      none, or one passed  2 s, doubled each time, at most 5 minutes
-503      a time to come       until then, at most `RestLimits.max_seconds`
-503      none, or one passed  as for 429, from the second answer in a row
-another                       no more
+429      in the future        until then, at most `RestLimits.max_seconds`
+429      missing or passed    2 s, doubled each time, at most 5 minutes
+503      in the future        until then, at most `RestLimits.max_seconds`
+503      missing or passed    as for 429, from the second answer in a row
+other                         no longer
 =======  ===================  ==================================================
 """
 
@@ -21,18 +21,18 @@ from dataclasses import dataclass, replace
 _FIRST_SECONDS = 2.0
 _LONGEST_SECONDS = 300.0
 _MOST_DOUBLINGS = 32
-_SPREAD = 0.25  # a rest without a time is longer by up to this part, so that crawlers spread out
-_AT_ONCE = {429: True, 503: False}  # whether the first answer without a time is enough
+_SPREAD = 0.25  # rests without a given time are up to this part longer, to spread crawlers out
+_AT_ONCE = {429: True, 503: False}  # whether a first answer without a given time causes a rest
 
 
 @dataclass(frozen=True, slots=True)
 class RestLimits:
-    """The limits that a crawl sets.
+    """The limits of a crawl.
 
     Attributes:
-        max_seconds: how far a Retry-After is obeyed; then one request is sent.
-        give_up_seconds: how long an origin may answer so, without another answer, before its
-            requests are given up; and for how long they are.
+        max_seconds: the longest Retry-After that is obeyed; then one request is sent.
+        give_up_seconds: how long an origin may answer 429 or 503 without any other answer before
+            its requests are dropped, and how long they are dropped.
     """
 
     max_seconds: float = 600.0
@@ -41,13 +41,13 @@ class RestLimits:
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-    """What counts of an answer of a page. All times are seconds of one clock.
+    """The relevant parts of a page's answer. All times are seconds of one clock.
 
     Attributes:
         status: the status code.
-        asked_seconds: what Retry-After asks for; None if it names no time.
+        asked_seconds: the time in Retry-After; None without a time.
         sent_at: when the request was sent.
-        at: when the answer came.
+        at: when the answer arrived.
     """
 
     status: int
@@ -57,7 +57,7 @@ class PageAnswer:
 
     @property
     def asks_for_rest(self) -> bool:
-        """Whether it is an answer for which an origin may rest."""
+        """Whether an origin may rest because of this answer."""
         return self.status in _AT_ONCE
 
 
@@ -66,13 +66,13 @@ class Rest:
     """The rest of an origin. All times are seconds of one clock.
 
     Attributes:
-        since_at: when the first such answer came, after which no other came.
-        began_at: when the last of these rests began.
+        since_at: when the first 429 or 503 arrived that no other answer has followed.
+        began_at: when the latest rest began.
         until_at: when one request may be sent.
-        seconds: how long the rest was to be when it began; 0 if it has not come to a rest.
-        asked_seconds: what the longest Retry-After of this rest asks for; None for none.
-        doublings: how many rests without a time there were in a row.
-        given_up_until: until when the requests of the origin are dropped; 0 if they are not.
+        seconds: the length of the rest when it began; 0 if it has not begun.
+        asked_seconds: the longest Retry-After of this rest, or None.
+        doublings: the number of rests without a given time in a row.
+        given_up_until: when requests are no longer dropped; 0 if they are not dropped.
     """
 
     since_at: float
@@ -87,10 +87,10 @@ class Rest:
 def rest_after(
     before: Rest | None, answer: PageAnswer, limits: RestLimits, luck: float
 ) -> Rest | None:
-    """The rest of an origin after an answer; None if it rests no more.
+    """The rest of an origin after an answer; None if it no longer rests.
 
-    Requests that were sent before a rest began say nothing of how the site is after it: their
-    answers can only make this rest longer. `luck`, from 0 to 1, spreads rests without a time.
+    A request that was sent before a rest began does not show how the site is after it: its answer
+    can only make this rest longer. `luck`, from 0 to 1, spreads rests without a given time.
     """
     is_late = before is not None and answer.sent_at < before.began_at
     if not answer.asks_for_rest:

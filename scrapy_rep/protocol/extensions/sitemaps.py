@@ -1,4 +1,4 @@
-"""Sitemap lines as absolute URIs (sitemaps.org; RFC 9309, 2.2.4 names them as other records)."""
+"""Read Sitemap lines as absolute URIs (sitemaps.org; other records in RFC 9309, 2.2.4)."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from .records import records_with
 
 _SCHEMES = ("http", "https")
 
-# What word processors and web pages leave around a value, and no URI holds: the white space of
-# Unicode, marks of no width, and the no-break space of Latin-1, which is no UTF-8.
+# Characters that word processors and web pages leave around a value, and no URI contains: Unicode's
+# white space, zero-width marks, and the no-break space of Latin-1, which is not UTF-8.
 _AROUND = (
     " \t\v\f\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008"
     "\u2009\u200a\u200b\u2028\u2029\u202f\u205f\u2060\u3000\ufeff\udca0"
 )
-# Most values, and among them only those that `urljoin` gives back as they are.
+# Matches most values, and only such values as `urljoin` does not change.
 _PLAIN = re.compile(rb"https?://[a-z0-9.-]+/[A-Za-z0-9/._~%+,=&-]*(?:\?[A-Za-z0-9/._~%+,=&-]+)?")
 _QUOTES = {('"', '"'), ("'", "'"), ("<", ">"), ("\u201c", "\u201d"), ("\u2018", "\u2019")}
 _BETWEEN = re.compile(r"""[\s,]+(?=["'<\u201c\u2018]?https?://)""", re.IGNORECASE)
 _ABSOLUTE = re.compile(r"""["'<\u201c\u2018]?https?://""", re.IGNORECASE)
-# What begins as an absolute URI and is none: https:/host, https//host, https://https://host.
+# Values that begin almost like an absolute URI: https:/host, https//host, https://https://host.
 _MISWRITTEN = re.compile(r"(?!https?://(?!https?:))[^\w/.?#]*https?\s*(?:[:;]|//)", re.IGNORECASE)
 _HOST = re.compile(r"([\w-]+(?:\.[\w-]+)*)(:\d{1,5})?(?=[/?#]|$)")
-# How files end that could be taken for hosts.
+# Endings of file names that look like host names.
 _ENDINGS = frozenset(
     ["xml", "txt", "gz", "rss", "atom", "php", "html", "htm", "asp", "aspx", "ashx", "axd", "jsp"]
 )
@@ -50,10 +50,10 @@ def sitemap_values(octets: bytes) -> Iterator[bytes]:
 
 
 def sitemap_uris(values: Iterable[bytes], robots_txt: str) -> tuple[str, ...]:
-    """The values as absolute http(s) URIs, in order, each once; others are left out.
+    """The values as absolute http(s) URIs, in order, each once; other values are dropped.
 
-    `robots_txt` is the URI against which relative values are resolved; where it is empty they are
-    left out. Octets that are no UTF-8 are percent-encoded: the server knows what they mean.
+    `robots_txt` is the base URI of relative values; without it they are dropped. Octets that are
+    not UTF-8 are percent-encoded: the server knows their meaning.
     """
     return tuple(
         dict.fromkeys(uri for value in values for uri in sitemap_line(value, robots_txt).uris)
@@ -61,20 +61,20 @@ def sitemap_uris(values: Iterable[bytes], robots_txt: str) -> tuple[str, ...]:
 
 
 class Slip(Enum):
-    """How the value of a Sitemap line differs from an absolute URI; it is read all the same."""
+    """A difference between a Sitemap value and an absolute URI that is tolerated."""
 
-    QUOTED = "quotes or angle brackets stand around it"
-    SEVERAL = "it is several"
+    QUOTED = "it is in quotes or angle brackets"
+    SEVERAL = "it contains several"
     NO_SCHEME = "it begins with the host"
     RELATIVE = "it is relative"
 
 
 class SitemapLine(NamedTuple):
-    """What the value of one Sitemap line says.
+    """The content of one Sitemap line.
 
     Attributes:
         uris: absolute http(s) URIs.
-        slips: what was odd, each once.
+        slips: the differences from an absolute URI, each once.
     """
 
     uris: tuple[str, ...]
@@ -82,7 +82,7 @@ class SitemapLine(NamedTuple):
 
 
 def sitemap_line(value: bytes, robots_txt: str) -> SitemapLine:
-    """The value of one Sitemap line, given the URI of the file, which may be empty. Linear."""
+    """Read the value of one Sitemap line, given the file's URI, which may be empty. Linear."""
     if _PLAIN.fullmatch(value):
         return SitemapLine((value.decode("ascii"),))
     text = _text(value)
@@ -128,7 +128,7 @@ def _read(text: str, robots_txt: str) -> tuple[str | None, Slip | None]:
 
 
 def _named(uri: str) -> str | None:
-    """The host of a URI, without ``www.``; None if it has none."""
+    """The host of a URI without ``www.``; None without a host."""
     try:
         origin = Origin.of(uri)
     except InvalidUri:
@@ -137,7 +137,7 @@ def _named(uri: str) -> str | None:
 
 
 def _is_another(host: re.Match[str]) -> bool:
-    """Whether a value without a scheme begins like a host, and not like a file or a folder.
+    """Whether a value without a scheme begins like a host, not like a file or a folder.
 
     ``www.example.org``, ``example.org/s.xml``, ``localhost:80/s.xml``; but ``s.xml``,
     ``index.php/s.xml`` and ``v1.0/s.xml`` are paths.

@@ -1,1 +1,1 @@
-"""What a page says of itself to crawlers: X-Robots-Tag, Robots-Tag, meta robots, links."""
+"""The rules of a page for crawlers: X-Robots-Tag, Robots-Tag, meta robots, links."""

@@ -1,7 +1,7 @@
 """Dates of ``unavailable_after``: RFC 822, 1123 and 850, asctime, ISO 8601, or a day alone.
 
-A date without a zone is in UTC, and a day is its first instant. What can be read in several ways,
-such as ``07/08/2024``, is not read at all. Each expression is anchored and has one way to match.
+A date without a zone is in UTC; a day means its first instant. Ambiguous dates, such as
+``07/08/2024``, are not read. Each expression is anchored and can match in one way only.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ _FORMS = tuple(
 _LONGEST = 64  # characters of a date that is read
 _IS_WEEKDAY = re.compile(_WEEKDAY, _FLAGS)
 
-_PIVOT = 69  # as POSIX: 69 to 99 are years of the last century
+_PIVOT = 69  # as in POSIX: 69 to 99 are years of the last century
 
 
 def is_weekday(text: str) -> bool:
-    """Whether this is the name of a weekday, and nothing else."""
+    """Whether this is exactly the name of a weekday."""
     return _IS_WEEKDAY.fullmatch(text) is not None
 
 
@@ -97,12 +97,12 @@ def _seconds(parts: dict[str, str | None]) -> int | None:
 
 
 def _days(year: int, month: int) -> int:
-    """How many days a month has; 0 if there is no such month."""
+    """The number of days in a month; 0 if there is no such month."""
     return monthrange(year, month)[1] if 1 <= month <= 12 and year >= 1 else 0  # noqa: PLR2004
 
 
 def _offset(zone: str) -> int | None:
-    """How far a zone is ahead of UTC, in seconds."""
+    """The seconds by which a zone is ahead of UTC; None if unknown."""
     if zone[:1] in ("+", "-"):
         digits = zone[1:].replace(":", "")
         hours, minutes = int(digits[:2]), int(digits[2:] or 0)

@@ -1,16 +1,16 @@
 """The grammar of page rules: one line of X-Robots-Tag, or the content of one meta element.
 
-Segments stand between commas. For the crawler ``foobot``::
+Commas separate segments. For the crawler ``foobot``::
 
     noarchive, otherbot: noindex, foobot: nofollow, unavailable_after: Wed, 03 Dec 2025 13:09:53 GMT
-    everyone   otherbot           foobot            foobot; the day takes the next segment with it
+    everyone   otherbot           foobot            foobot; the weekday joins the next segment
 
-A name governs what follows up to the next name, or to the end of the line. A name before what is
-no rule, as in ``max-audio-preview: 3``, is an unknown rule: as a crawler's name it would hide what
-follows. What cannot be read hides no rule that can.
+A name applies up to the next name, or to the end of the line. A name in front of an unknown rule,
+as in ``max-audio-preview: 3``, is part of that rule: as a crawler's name it would hide the rules
+after it. Unreadable text never hides a readable rule.
 
-Linear in the octets: each segment is looked at by a fixed number of expressions, each of which has
-one way to match, and split at most twice.
+Linear in the octets: a fixed number of expressions reads each segment, each can match in one way
+only, and a segment is split at most twice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .rule_words import SPELLINGS, UNAVAILABLE_AFTER, VALUED, WORDS, Value, lowe
 Directive = tuple[str, Value]
 """A rule and its value."""
 
-# What stands around words and belongs to none: white space, marks of no width, quotes.
+# Characters around words that do not belong to them: white space, zero-width marks, quotes.
 _AROUND = (
     " \t\n\r\v\f\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
     "\u2008\u2009\u200a\u200b\u2028\u2029\u202f\u205f\u2060\u3000\ufeff\udca0"
@@ -43,22 +43,22 @@ _PLAIN: dict[str, tuple[Directive, ...]] = {
     word: tuple((rule, True) for rule in rules) for word, rules in WORDS.items()
 }
 EVERYBODY = frozenset(["", "*", "robots", "x-robots-tag"])
-"""The names that speak to every crawler."""
+"""The names that apply to every crawler."""
 
 
 def is_everyone(name: str) -> bool:
-    """Whether the name of a field's line or of an element speaks to every crawler."""
+    """Whether the name in a field's line or of an element applies to every crawler."""
     return lowered(name) in EVERYBODY
 
 
 class Line:
-    """One line, or one content, read for a crawler.
+    """One line of a field, or the content of one element, read for a crawler.
 
     Attributes:
-        speaks_to_us: whether a name is everyone's, or one of the crawler's as it would stand on a
-            user-agent line.
-        source: where the line stands.
-        remarks: takes what is unusual.
+        speaks_to_us: tells whether a name applies to this crawler, because it is everyone's, or as
+            a user-agent line would name it.
+        source: the source of the line.
+        remarks: takes remarks on unusual text.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Line:
         return said
 
     def _agent(self, segment: str, is_ours: bool) -> tuple[bool, str, list[Directive]]:
-        """Whether what follows is for us; what is left of the segment; rules before the name."""
+        """Whether the next rules are for us; the rest of the segment; rules before the name."""
         before, _, rest = segment.partition(":")
         pieces = before.split()
         rest = rest.strip(_AROUND)
@@ -112,7 +112,7 @@ class Line:
         name = pieces[0].strip(_AROUND) if pieces else ""
         if self._speaks_to_us(name):
             return True, rest, said
-        if _known(name):  # as in "noindex: nofollow", which names nobody
+        if _known(name):  # as in "noindex: nofollow", which names no crawler
             said += self._words(name) if is_ours else []
             return is_ours, rest, said
         if not rest or self._is_rule(rest):
@@ -125,7 +125,7 @@ class Line:
         )
 
     def _unvalued(self, segment: str) -> Sequence[Directive]:
-        """The rules of a segment without a name and without a value."""
+        """The rules of a segment without a name and a value."""
         plain = _PLAIN.get(lowered(segment))
         if plain is not None:
             return plain
@@ -136,7 +136,7 @@ class Line:
         return known
 
     def _valued(self, valued: re.Match[str], following: str) -> tuple[list[Directive], bool]:
-        """The rules of a segment with a value, and whether the next one was a part of it."""
+        """The rules of a segment with a value, and whether it includes the next segment."""
         name = SPELLINGS[lowered(valued[1])]
         value = valued[2].strip(_AROUND)
         if name == UNAVAILABLE_AFTER and is_weekday(value):
@@ -147,7 +147,7 @@ class Line:
         return self._with_value(name, value)[0], False
 
     def _with_value(self, name: str, text: str) -> tuple[list[Directive], bool]:
-        """The rules that a value says, and words behind it; whether the value could be read."""
+        """The rules of a value and of words after it; whether the value could be read."""
         read = VALUED[name].read
         value, rest = read(text), ""
         if value is None:  # as in "max-snippet: 20; noindex"
@@ -166,7 +166,7 @@ class Line:
         return [*_directives(name, value), *said], True
 
     def _words(self, text: str) -> list[Directive]:
-        """The rules among the pieces of what is no word itself."""
+        """The rules among the pieces of a text that is not a word itself."""
         said: list[Directive] = []
         is_known = False
         for piece in _pieces(text):
@@ -187,12 +187,12 @@ class Line:
 
 
 def _directives(name: str, value: Value) -> list[Directive]:
-    """A rule with a value, and those that it implies."""
+    """A rule with a value, and the rules that it implies."""
     return [(name, value), *((rule, True) for rule in VALUED[name].implies(value))]
 
 
 def _known(text: str) -> tuple[Directive, ...] | None:
-    """The rules that a word says, also one spelt like ``no-index``; None if there is no such."""
+    """The rules of a word, even if spelled like ``no-index``; None if the word is unknown."""
     word = lowered(text)
     known = _PLAIN.get(word)
     if known is None and word.startswith("no"):
@@ -206,7 +206,7 @@ def _is_word(text: str) -> bool:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """What stands between separators other than commas: ``a; b``, ``a/b``, ``a b``, ``no a``."""
+    """The pieces between separators other than commas: ``a; b``, ``a/b``, ``a b``, ``no a``."""
     for part in _SEPARATORS.split(text):
         piece = part.strip(_AROUND)
         if _known(piece) is not None or _VALUED.match(piece):

@@ -1,4 +1,4 @@
-"""The elements of an HTML page that speak to crawlers, as values; what links may be followed."""
+"""The elements of an HTML page for crawlers, as values, and the links that may be followed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _HTTP_EQUIV = frozenset(["x-robots-tag", "robots"])
 
 
 class Meta(NamedTuple):
-    """A meta element: its attributes as written, None where they are missing.
+    """A meta element: its attributes as written, None if missing.
 
     Attributes:
-        name: what it speaks of.
-        content: what it says.
-        line: its line in the page, from 1; 0 if that is unknown.
-        in_head: whether it stands in the head, as HTML parses the page.
+        name: its attribute ``name``.
+        content: its attribute ``content``.
+        line: its line in the page, from 1; 0 if unknown.
+        in_head: whether it is in the head, as HTML parses the page.
         property_name: its attribute ``property``.
         http_equiv: its attribute ``http-equiv``.
     """
@@ -31,7 +31,7 @@ class Meta(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """What it speaks of: its name; without one, what other attributes say instead."""
+        """The name of the rules or the crawler; without a name, the other attribute with one."""
         name = (self.name or "").strip() or (self.property_name or "").strip()
         if name:
             return name
@@ -40,7 +40,7 @@ class Meta(NamedTuple):
 
     @property
     def is_named(self) -> bool:
-        """Whether it names what it speaks of as HTML says."""
+        """Whether it has a ``name``, as HTML requires."""
         return bool(self.name and self.name.strip())
 
 
@@ -54,22 +54,22 @@ class PageLink(NamedTuple):
 
 
 def relations(rel: str) -> frozenset[str]:
-    """The words of a ``rel``, in lower case: white space and commas divide them."""
+    """The words of a ``rel`` in lower case, separated by white space or commas."""
     return frozenset(lowered(rel).replace(",", " ").split())
 
 
 NOFOLLOW = "nofollow"
-"""The relation of links that are not followed; ``ugc`` and ``sponsored`` tell search engines about
-the link, and forbid nothing."""
+"""The relation of links that are not followed; ``ugc`` and ``sponsored`` describe a link for search
+engines, and forbid nothing."""
 
 
 def refused_urls(links: Sequence[PageLink], resolve: Callable[[str], str]) -> frozenset[str]:
-    """The URLs that a page links to by nothing but ``nofollow`` links.
+    """The URLs to which a page has only ``nofollow`` links.
 
     Args:
         links: all links of the page.
-        resolve: makes a target absolute, in the form in which URLs are compared, or empty if it is
-            no URL.
+        resolve: makes a target absolute, in the form in which URLs are compared; returns an empty
+            string if it is not a URL.
     """
     refusing: set[str] = set()
     others: set[str] = set()

@@ -1,8 +1,8 @@
-"""The words of page rules: one table. A new word is one row.
+"""The words of page rules in one table. A new word is one row.
 
-Letter case does not count, and it is that of ASCII. Words that permit have no effect: nothing on a
-page takes a restriction back. How values merge stands beside the words that have one; the most
-restrictive wins, in whatever order they stand.
+Case is ignored, for ASCII letters only. Words that permit have no effect, since nothing on a page
+cancels a restriction. Rules with a value come with the rank that decides how several merge: the
+most restrictive one wins, in any order.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from string import ascii_lowercase, ascii_uppercase
 from .dates import date_of
 
 Value = bool | int | str
-"""True of a word that stands alone; a number; a size; POSIX seconds of a date."""
+"""True for a word without a value; a number; a size; POSIX seconds of a date."""
 
 UNAVAILABLE_AFTER = "unavailable_after"
 NO_LIMIT = -1
-"""What a number says that limits nothing."""
+"""A number that means no limit."""
 
 _SIZES = ("none", "standard", "large")
 _NUMBER = re.compile(r"-1|[0-9]{1,18}")
@@ -31,9 +31,9 @@ class Valued:
     """A rule with a value.
 
     Attributes:
-        read: the value of a text; None if it cannot be read.
-        rank: a smaller one is the more restrictive.
-        implies: the words that such a value says besides.
+        read: reads a value from text; returns None if it is unreadable.
+        rank: the rank of a value; smaller ones are more restrictive.
+        implies: the words that a value also implies.
     """
 
     read: Callable[[str], Value | None]
@@ -42,7 +42,7 @@ class Valued:
 
 
 def lowered(text: str) -> str:
-    """In lower case, by the letters of ASCII alone."""
+    """The text in lower case; letters outside ASCII keep their case."""
     return text.lower() if text.isascii() else text.translate(_ASCII_LOWER)
 
 
@@ -72,7 +72,7 @@ VALUED = {
 """The rules that have a value."""
 
 SPELLINGS = {**{name: name for name in VALUED}, "unavailable-after": UNAVAILABLE_AFTER}
-"""The rules that have a value, by each spelling of their name."""
+"""The rules with a value, by each spelling of their name."""
 
 FLAGS = (
     *("noindex", "nofollow", "nosnippet", "noarchive", "nocache", "noimageindex", "notranslate"),
@@ -91,13 +91,13 @@ WORDS: dict[str, tuple[str, ...]] = {
     "none": ("noindex", "nofollow"),
     **dict.fromkeys(_WITHOUT_EFFECT, ()),
 }
-"""Every word that stands alone, and the rules that it says."""
+"""Every word without a value, and its rules."""
 
 REL_NOFOLLOW = "rel-nofollow"
-"""What obeys the relations of single links."""
+"""The name for obeying the relations of single links."""
 
 OBEYED = (*FLAGS, UNAVAILABLE_AFTER, REL_NOFOLLOW)
-"""What a crawl can be told to obey."""
+"""The names of everything that a crawl can obey."""
 
 RULES = (*FLAGS, *VALUED)
 """The names of all rules that a page can have."""

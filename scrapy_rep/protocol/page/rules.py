@@ -1,8 +1,8 @@
-"""The rules of one page, merged from all that its response says.
+"""The rules of one page, merged from its whole response.
 
 Takes the lines of fields and the meta elements, gives `PageRules`. The rules for everyone and for
-the crawler are united, and each is kept once: the most restrictive, with the first place where it
-stands. So the memory of a page is bounded, whatever it says. Linear in what is read.
+the crawler are merged. Each rule is kept once, in its most restrictive form, with the first source
+of that form. So the memory of a page is bounded, whatever it contains. Linear in the input.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .rule_words import RULES, SPELLINGS, UNAVAILABLE_AFTER, VALUED, WORDS, Valu
 X_ROBOTS_TAG = "x-robots-tag"
 ROBOTS_TAG = "robots-tag"
 Fields = Mapping[str, Sequence[bytes]]
-"""The lines of fields, in order, by name in lower case."""
+"""The lines of fields, in order, by field name in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class PageRule:
     Attributes:
         name: the word, such as ``noindex``.
         value: True; the number or the size that it sets; POSIX seconds of ``unavailable_after``.
-        source: where it stands first.
-        text: what stands there, at most 200 characters.
+        source: its first source.
+        text: the text of the source, at most 200 characters.
     """
 
     name: str
@@ -56,7 +56,7 @@ class PageRule:
     text: str = ""
 
     def __str__(self) -> str:
-        """For people: ``noindex by meta 1, line 14``."""
+        """The rule in words: ``noindex by meta 1, line 14``."""
         value = "" if self.value is True else f": {self.value}"
         return f"{self.name}{value} by {self.source}"
 
@@ -71,12 +71,12 @@ def _value(name: str) -> property:
 
 @dataclass(frozen=True, slots=True)
 class PageRules:
-    """What a page asks one crawler to do, or not to do.
+    """The rules of a page for one crawler.
 
     Attributes:
         rules: each rule once, in the order in which they were found.
-        remarks: what is unusual in what the page says.
-        now: when it was read, POSIX seconds; None if that plays no part.
+        remarks: remarks on unusual text.
+        now: when the page was read, POSIX seconds; None if it does not matter.
 
     A property for each rule tells whether the page has it, or its value: `nofollow`,
     `max_snippet`, ...
@@ -90,31 +90,31 @@ class PageRules:
         return any(rule.name == name for rule in self.rules)
 
     def rule(self, name: str) -> PageRule | None:
-        """The rule of this name; None if the page has none.
+        """The rule with this name, or None.
 
         Raises:
-            ValueError: there is no such rule.
+            ValueError: the name is not a rule.
         """
         if name not in RULES:
-            raise ValueError(f"{name!r} is no rule of pages: they are {', '.join(RULES)}")
+            raise ValueError(f"{name!r} is not a rule of pages: they are {', '.join(RULES)}")
         return next((rule for rule in self.rules if rule.name == name), None)
 
     def value(self, name: str) -> Value | None:
-        """The value of a rule; None if the page has none of this name."""
+        """The value of the rule with this name, or None."""
         rule = self.rule(name)
         return None if rule is None else rule.value
 
     def is_unavailable(self, now: float | None = None) -> bool:
-        """Whether `unavailable_after` has passed, POSIX seconds; by default when it was read."""
+        """Whether `unavailable_after` has passed, by default at the time of reading."""
         instant = self.now if now is None else now
         after = self.value(UNAVAILABLE_AFTER)
         return instant is not None and after is not None and float(after) < instant
 
     def says(self, name: str, now: float | None = None) -> PageRule | None:
-        """The rule that has the effect of this one: a page that is past its date is not indexed.
+        """The rule that has the effect of `name`: a page past its date counts as ``noindex``.
 
-        So ``noindex`` may be found as a passed ``unavailable_after``, and that alone only if it
-        has passed.
+        So ``noindex`` may return a passed ``unavailable_after``; a date in the future is never
+        returned.
         """
         if name in ("noindex", UNAVAILABLE_AFTER):
             passed = self.rule(UNAVAILABLE_AFTER) if self.is_unavailable(now) else None
@@ -162,18 +162,18 @@ def page_rules_of(
     is_cut: bool = False,
     now: float | None = None,
 ) -> PageRules:
-    """Read what a response says to a crawler.
+    """Read the rules of a response for a crawler.
 
     Args:
         fields: the lines of `X_ROBOTS_TAG` and `ROBOTS_TAG`.
         metas: the meta elements of a page, in order.
-        product_tokens: all names of the crawler; what is said to any of them counts.
+        product_tokens: all names of the crawler; rules for each of them count.
         only_head: whether elements outside of the head are ignored.
         is_cut: whether the body is truncated, so that elements may be missing.
         now: POSIX seconds.
 
     Raises:
-        InvalidProductToken: a token holds what no user-agent line could name.
+        InvalidProductToken: no user-agent line could name one of the tokens.
     """
     tokens = product_tokens if isinstance(product_tokens, str) else tuple(product_tokens)
     names = names_of(tokens)
@@ -191,12 +191,7 @@ def page_rules_of(
 
 
 class _Reading:
-    """What is found so far.
-
-    Attributes:
-        found: the rules, by name.
-        remarks: what is unusual.
-    """
+    """The rules found so far, by name, and remarks on unusual text."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -204,13 +199,13 @@ class _Reading:
         self.remarks = Remarks()
 
     def _speaks_to_us(self, name: str) -> bool:
-        """Whether a name is everyone's, or one of the crawler's on a user-agent line."""
+        """Whether a name applies to this crawler: everyone's, or as a user-agent line names it."""
         if is_everyone(name):
             return True
         return bool(self._names.tokens) and bool(self._names.ranks(octets_of(name)))
 
     def line(self, source: Source, text: str) -> None:
-        """Take one line of X-Robots-Tag, or the content of one element."""
+        """Read one line of X-Robots-Tag, or the content of one element."""
         for rule, value in Line(self._speaks_to_us, source, self.remarks).rules(text):
             self._take(rule, value, source, text)
 
@@ -219,14 +214,14 @@ class _Reading:
             self.found[name] = PageRule(name, value, source, excerpt(text))
 
     def _is_stricter(self, name: str, value: Value) -> bool:
-        """Whether a rule restricts more than the one of its name that was found before."""
+        """Whether a rule is more restrictive than the known one with its name."""
         known = self.found.get(name)
         if known is None:
             return True
         return name in VALUED and VALUED[name].rank(value) < VALUED[name].rank(known.value)
 
     def meta(self, meta: Meta, number: int) -> bool:
-        """Take an element; whether it speaks to this crawler."""
+        """Read an element; return whether it is for this crawler."""
         subject = meta.subject
         if not subject or not self._speaks_to_us(subject):
             return False
@@ -237,7 +232,7 @@ class _Reading:
         return True
 
     def robots_tag(self, lines: Sequence[bytes]) -> None:
-        """Take all lines of Robots-Tag: one List, or what is read like X-Robots-Tag."""
+        """Read all lines of Robots-Tag as one List, otherwise each line like X-Robots-Tag."""
         value = b", ".join(filter(None, lines))
         members = member_list(value)
         if members is None or not all(map(_is_agent, members)):
@@ -274,7 +269,7 @@ class _Reading:
 
 
 def _is_agent(member: Member) -> bool:
-    """Whether a member of the List names crawlers, and is no rule itself."""
+    """Whether a member of the List names crawlers, and is not a rule itself."""
     items: tuple[Item, ...] = member.items if isinstance(member, InnerList) else (member,)
     return all(
         isinstance(item.value, str)
@@ -288,7 +283,7 @@ _DAY = 86400
 
 
 def _utc(seconds: int) -> str:
-    """An instant as ISO 8601 writes it (days to a date by Howard Hinnant's algorithm)."""
+    """An instant in ISO 8601 (days to a date by Howard Hinnant's algorithm)."""
     days, second = divmod(seconds, _DAY)
     era, day_of_era = divmod(days + 719468, 146097)
     year_of_era = (

@@ -1,6 +1,6 @@
-"""What content may be used for, by name, and where a site keeps its tdmrep.json.
+"""Names of the uses of content, and the path of a site's tdmrep.json.
 
-Crawls name these in their settings, though most never ask what a site prefers.
+Settings of crawls name these, though most crawls never read a site's preferences.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ SEARCH = "search"
 AI_INPUT = "ai-input"
 TDM = "tdm"
 CATEGORIES = (TRAIN_AI, SEARCH, AI_INPUT, TDM)
-"""What content may be used for: training, search, as input of a model, text and data mining."""
+"""The uses of content: training, search, input of a model, text and data mining."""
 
 UsageTokens = Mapping[str, Sequence[str]]
-"""Product tokens by the category for which a group of their own speaks."""
+"""Product tokens by category: a group for such a token counts as a preference for the category."""
 
 NO_TOKENS: UsageTokens = MappingProxyType({})
 
 TDMREP_PATH = "/.well-known/tdmrep.json"
-"""Where a site keeps the file in which it reserves its rights (TDMRep)."""
+"""The path of the file in which a site reserves its rights (TDMRep)."""

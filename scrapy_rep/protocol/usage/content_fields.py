@@ -1,12 +1,12 @@
 """Content-Usage and Content-Signal, in robots.txt and as fields: preferences by category.
 
-Content-Usage (draft-ietf-aipref-attach, draft-ietf-aipref-vocab) is a Dictionary. Labels count
-letter case, and values are the Tokens ``y`` and ``n``; everything else says nothing, and so does a
-value that fails to parse.
+Content-Usage (draft-ietf-aipref-attach, draft-ietf-aipref-vocab) is a Dictionary. Its labels are
+case-sensitive, and its values are the Tokens ``y`` and ``n``. Everything else is ignored, and so is
+a value that fails to parse.
 
-Content-Signal (Content Signals, a policy of Cloudflare), ``search=yes, ai-train=no``, has no
-grammar to speak of, so slips that forbid are understood, such as ``ai-train: N``; of permissions
-only ``yes`` is.
+Content-Signal (Content Signals, a policy of Cloudflare), ``search=yes, ai-train=no``, has hardly a
+grammar. So unusual spellings that forbid are understood, such as ``ai-train: N``; only ``yes``
+permits.
 
 Linear in the octets.
 """
@@ -29,12 +29,12 @@ _BY_WORD = {
     **dict.fromkeys(("no", "n", "false", "0", "disallow", "deny"), Preference.DISALLOWED),
     "yes": Preference.ALLOWED,
 }
-_PAIR = re.compile(r"([^\s=:,;]+)(?:\s*[=:][\s=:]*([^\s=:,;]+))?")  # a key; perhaps its value
+_PAIR = re.compile(r"([^\s=:,;]+)(?:\s*[=:][\s=:]*([^\s=:,;]+))?")  # a key and an optional value
 _USE = "use"
 
 
 def content_usage(octets: bytes, source: Source, remarks: Remarks) -> dict[str, Preference] | None:
-    """What a value says about each category; None if it is no Dictionary."""
+    """The preferences in a value, by category; None if it is not a Dictionary."""
     members = dictionary(octets)
     if members is None:
         remarks.add(Problem.NO_DICTIONARY, source, octets)
@@ -58,14 +58,14 @@ def _preference(member: Member) -> Preference | None:
 
 @dataclass(slots=True)
 class Signals:
-    """What a value says about each category, and how much may be used."""
+    """The preferences in a value, by category, and how much of the content may be used."""
 
     preferences: dict[str, Preference] = field(default_factory=dict)
     use: str = ""
 
 
 def content_signal(text: str, source: Source, remarks: Remarks) -> Signals:
-    """Read a value, without its path; what cannot be read is remarked and says nothing."""
+    """Read a value, without its path; unreadable parts get a remark and are ignored."""
     found = Signals()
     for key, value in _PAIR.findall(text.lower()):
         category, preference = _CATEGORIES.get(key), _BY_WORD.get(value)

@@ -1,7 +1,7 @@
 """Licences (RSL 1.0): License records of robots.txt, Link fields, and ``link`` elements.
 
-They change no preference. In a line of the Link field (RFC 8288, 3), what stands before the first
-syntax error counts. Linear in what is read.
+They change no preference. A line of the Link field (RFC 8288, 3) counts up to its first syntax
+error. Linear in the input.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SEPARATOR = re.compile(r"[ \t]*(?:,|$)")
 
 
 def of_record(value: bytes, robots_txt: str, source: Source, remarks: Remarks) -> Licence | None:
-    """The licence that a record names; None if its value is prose."""
+    """The licence in a record; None if its value is prose."""
     text = value.decode("utf-8", "replace")
     uri = _absolute("", text)
     if uri:
@@ -45,7 +45,7 @@ def of_record(value: bytes, robots_txt: str, source: Source, remarks: Remarks) -
 
 
 def of_fields(lines: Sequence[bytes], url: str) -> Iterator[Licence]:
-    """The licences that Link fields name."""
+    """The licences in Link fields."""
     for number, line in enumerate(lines, start=1):
         for target, rels, media_type in field_links(text_of(line)):
             uri = _absolute(url, target) if LICENCE in rels else ""
@@ -54,7 +54,7 @@ def of_fields(lines: Sequence[bytes], url: str) -> Iterator[Licence]:
 
 
 def of_elements(links: Iterable[PageLink], base_url: str) -> Iterator[Licence]:
-    """The licences that the ``link`` elements of a page name."""
+    """The licences in the ``link`` elements of a page."""
     number = 0
     for link in links:
         uri = _absolute(base_url, link.target) if LICENCE in relations(link.rel) else ""

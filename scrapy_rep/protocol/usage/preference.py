@@ -1,7 +1,7 @@
-"""Preferences about the use of content: three values, statements, and how they are combined.
+"""Preferences about the use of content: values, statements, and their combination.
 
-Silence is unknown, and so is an error: a permission is made of nothing but a statement that permits
-(draft-ietf-aipref-vocab). No source outranks another: any statement that forbids decides.
+Silence and errors mean unknown: only a statement that permits gives a permission
+(draft-ietf-aipref-vocab). All sources have the same rank: any statement that forbids decides.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STATEMENTS_KEPT = 100
 
 
 class Preference(Enum):
-    """What a site prefers; the value is that of Content-Usage."""
+    """A site's preference; the value is that of Content-Usage."""
 
     ALLOWED = "y"
     DISALLOWED = "n"
@@ -30,13 +30,13 @@ class Preference(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What one place says about one category.
+    """A statement of one source about one category.
 
     Attributes:
         category: one of `CATEGORIES`.
-        preference: what it says; unknown where it says what does not count there.
-        source: where it stands.
-        text: what stands there, at most 200 characters.
+        preference: the preference; unknown if this source must not state it.
+        source: the source.
+        text: the text of the source, at most 200 characters.
     """
 
     category: str
@@ -45,18 +45,18 @@ class Statement:
     text: str = ""
 
     def __str__(self) -> str:
-        """For people: ``train-ai=n by Content-Usage, line 14 of https://...: train-ai=n``."""
+        """In words: ``train-ai=n by Content-Usage, line 14 of https://...: train-ai=n``."""
         return f"{self.category}={self.preference.value} by {self.source}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True)
 class Licence:
-    """A licence of the content, which changes no preference.
+    """A licence of the content; it changes no preference.
 
     Attributes:
-        uri: where it is.
-        media_type: its type, in lower case; empty if it is not told.
-        source: where it is named.
+        uri: its URI.
+        media_type: its type in lower case; empty if unknown.
+        source: the source that names it.
     """
 
     uri: str
@@ -65,7 +65,7 @@ class Licence:
 
 
 def combined(statements: Iterable[Statement], category: str) -> Preference:
-    """The preference of some statements: n if any says so, otherwise y if any says so."""
+    """The preference of all statements: n if any says n, otherwise y if any says y."""
     said = {one.preference for one in statements if one.category == category}
     for preference in (Preference.DISALLOWED, Preference.ALLOWED):
         if preference in said:
@@ -74,7 +74,7 @@ def combined(statements: Iterable[Statement], category: str) -> Preference:
 
 
 def first_of(statements: Iterable[Statement]) -> tuple[Statement, ...]:
-    """The first statements, and of each category and preference at least one."""
+    """The first statements, and at least one for each category and preference."""
     kept: list[Statement] = []
     said: set[tuple[str, Preference]] = set()
     for one in statements:
@@ -86,7 +86,7 @@ def first_of(statements: Iterable[Statement]) -> tuple[Statement, ...]:
 
 
 def least_use(uses: Iterable[str]) -> str:
-    """The smallest of some uses; empty if there is none."""
+    """The smallest of some uses; empty without any."""
     return min(filter(None, uses), key=USES.index, default="")
 
 
@@ -99,21 +99,20 @@ def _preference(category: str) -> property:
 
 @dataclass(frozen=True, slots=True)
 class UsagePreferences:
-    """What one page, or the robots.txt about one URL, says about the use of content.
+    """The preferences of one page, or of a robots.txt for one URL, about the use of content.
 
     Attributes:
         statements: each with its source and text, in the order in which they were read.
         licences: those of the robots.txt and of the page, each once.
-        tdm_policy: the URL of the policy of a TDM reservation; empty if there is none.
+        tdm_policy: the URL of the policy of a TDM reservation, or empty.
         use: how much may be used (Content Signals): immediate, reference, full, or empty.
-        remarks: what is unusual.
-        robots_txt: the URI of the robots.txt that was asked; empty if none was.
-        fetched_at: when that file was fetched, POSIX seconds; 0 if none was.
-        digest: SHA-256 of what counts of its octets; empty if none was read.
-        is_stale: whether it is an old copy, since the file is unreachable; or a ``tdmrep.json`` is.
-        is_complete: whether robots.txt was asked, and answered or had a copy, and so with
-            ``tdmrep.json`` where `REP_TDMREP` is on. Otherwise an unknown preference may be one
-            that nobody could read.
+        remarks: remarks on unusual text.
+        robots_txt: the URI of the robots.txt that was read, or empty.
+        fetched_at: when that file was fetched, POSIX seconds, or 0.
+        digest: SHA-256 of its parseable octets, or empty.
+        is_stale: whether robots.txt or ``tdmrep.json`` is an old copy because it is unreachable.
+        is_complete: whether robots.txt, and ``tdmrep.json`` if `REP_TDMREP` is on, answered or had
+            a copy. Otherwise a preference may be unknown only because it could not be read.
     """
 
     statements: tuple[Statement, ...] = ()
@@ -133,17 +132,17 @@ class UsagePreferences:
     tdm = _preference(TDM)
 
     def preference(self, category: str) -> Preference:
-        """What all statements together say about a category.
+        """The preference of all statements about a category.
 
         Raises:
-            ValueError: there is no such category.
+            ValueError: the category is unknown.
         """
         if category not in CATEGORIES:
-            raise ValueError(f"{category!r} is no category: they are {', '.join(CATEGORIES)}")
+            raise ValueError(f"{category!r} is not a category: they are {', '.join(CATEGORIES)}")
         return combined(self.statements, category)
 
     def decided_by(self, category: str) -> tuple[Statement, ...]:
-        """The statements that decided about a category; none if it is unknown."""
+        """The statements that decided about a category; empty if it is unknown."""
         decision = self.preference(category)
         return tuple(
             one
@@ -156,7 +155,7 @@ class UsagePreferences:
         return {category: self.preference(category).value for category in CATEGORIES}
 
     def joined(self, other: UsagePreferences) -> UsagePreferences:
-        """With what another place says: no statement is lost, and none outranks another."""
+        """These preferences with those of another source; no statement is lost or outranked."""
         remarks = Remarks([*self.remarks])
         remarks.extend(other.remarks)
         return replace(
@@ -173,7 +172,7 @@ _LICENCES_KEPT = 100
 
 
 def each_once(licences: Iterable[Licence]) -> tuple[Licence, ...]:
-    """The licences, of equal URIs the first; at most a hundred."""
+    """The licences, the first of equal URIs; at most a hundred."""
     kept: dict[str, Licence] = {}
     for one in licences:
         if len(kept) < _LICENCES_KEPT:

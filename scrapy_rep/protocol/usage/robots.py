@@ -1,15 +1,15 @@
-"""What a robots.txt says to one crawler about the use of content, ready to be asked for URLs.
+"""The usage preferences of a robots.txt for one crawler.
 
-Content-Usage and Content-Signal belong to groups as Crawl-delay does: the crawler's own group
-alone, merged, and neither ends a run of user-agent lines. Of the records whose path matches, the
-longest decide; equally long ones all count, n over y. Where they say nothing of a category, an n
-of the next shorter one that speaks of it holds, and a y does not::
+Content-Usage and Content-Signal belong to groups, as Crawl-delay does: only the crawler's own
+merged group counts, and these records do not end a run of user-agent lines. The longest records
+whose path matches decide; of equally long ones all count, and n wins over y. For a category that
+they do not mention, an n of the next shorter record that mentions it applies, but a y does not::
 
     Content-Usage: train-ai=n
     Content-Usage: /a search=y        for /a: train-ai=n, search=y
 
-Cost: `of` is linear in the octets of the file, and most files hold none of these records: then it
-is a few searches. For a URL, what `patterns` says, and sorting those that match.
+Cost: `of` is linear in the octets of the file; for most files, without such records, it is a few
+searches. `preferences` costs what `scoped` says, plus sorting the records that match.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ _CONTENT_SIGNAL = b"content-signal"
 _SIGNAL_KEYS = (_CONTENT_SIGNAL, b"content-signals")
 _LICENCE = b"license"
 
-_KEPT_OCTETS = 1500  # what is kept of every file, roughly
-_RECORD_OCTETS = 1000  # and of each record
+_KEPT_OCTETS = 1500  # the memory of every file, roughly
+_RECORD_OCTETS = 1000  # the memory of each record
 
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What one record says."""
+    """The content of one record."""
 
     statements: tuple[Statement, ...]
     use: str = ""
@@ -59,16 +59,16 @@ class _Said:
 
 @dataclass(frozen=True, slots=True)
 class FileUsage:
-    """What a robots.txt says about the use of content to one crawler.
+    """The usage preferences of a robots.txt for one crawler.
 
     Attributes:
         usage: the Content-Usage records of its group.
         signals: the Content-Signal records of its group.
-        before_groups: what Content-Signal forbids before any group, to everyone.
-        selection: the crawler's group, which says which URLs it may fetch.
-        others: categories and the groups of tokens that speak for them.
-        licences: those of the whole file.
-        remarks: what is unusual.
+        before_groups: restrictions by Content-Signal before any group, for everyone.
+        selection: the crawler's group, which decides which URLs it may fetch.
+        others: categories with the groups of tokens that represent them.
+        licences: the licences of the whole file.
+        remarks: remarks on unusual text.
         robots_txt: the URI of the file.
         digest: SHA-256 of its octets.
     """
@@ -85,7 +85,7 @@ class FileUsage:
 
     @property
     def kept_octets(self) -> int:
-        """Roughly how much is kept beside the file and the crawler's group."""
+        """Roughly the memory used, without the file and the crawler's group."""
         kept = len(self.usage) + len(self.signals) + len(self.before_groups)
         others = sum(other.kept_octets for _, other in self.others)
         return _KEPT_OCTETS + _RECORD_OCTETS * (kept + len(self.licences)) + others
@@ -94,11 +94,11 @@ class FileUsage:
     def of(
         cls, text: Text, robots_txt: str, selection: Selection, usage_tokens: UsageTokens
     ) -> FileUsage:
-        """Read a file for the crawler that a selection belongs to.
+        """Read a file for the crawler of a selection.
 
         Raises:
-            ValueError: a key of `usage_tokens` is no category.
-            InvalidProductToken: one of its tokens holds what no user-agent line could name.
+            ValueError: a key of `usage_tokens` is not a category.
+            InvalidProductToken: no user-agent line could name one of its tokens.
         """
         octets = text.octets
         lowered = octets.lower()
@@ -123,7 +123,7 @@ class FileUsage:
         )
 
     def preferences(self, url: str) -> UsagePreferences:
-        """What the file says about a URL: absolute, or beginning with ``/``."""
+        """The preferences for a URL, which is absolute or begins with ``/``."""
         verdict = self.selection.verdict(url)
         kinds = [self.signals, self.before_groups, *([self.usage] if verdict.allowed else [])]
         statements: list[Statement] = []
@@ -146,7 +146,7 @@ class FileUsage:
     def _of_paths(
         self, records: tuple[Scoped[_Said], ...], url: str, remarks: Remarks
     ) -> Iterator[_Said]:
-        """What records say of a URL; with dot segments, both of its paths have to permit."""
+        """The records for a URL; with dot segments, both of its paths must permit."""
         if not records:
             return
         by_path = []
@@ -155,7 +155,7 @@ class FileUsage:
             if not untried:
                 by_path.append([*_decisive(found)])
                 continue
-            # Any of the rest may be the longest that matches, and silent: no y is certain.
+            # Each untried record may be the longest match, without a y: so no y is certain.
             every = [one.said for one in (*found, *untried)]
             places = (s.source for said in every for s in said.statements)
             whole = Source("robots.txt", uri=self.robots_txt)
@@ -169,7 +169,7 @@ class FileUsage:
                 )
 
     def _of_others(self, url: str) -> Iterator[Statement]:
-        """Categories whose tokens have a group of their own that disallows the URL."""
+        """Statements for categories whose tokens have a group that disallows the URL."""
         for category, other in self.others:
             verdict = other.verdict(url)
             if not verdict.allowed:
@@ -179,7 +179,7 @@ class FileUsage:
 
 
 def _stands(statement: Statement, others: list[list[_Said]]) -> bool:
-    """Whether a statement on one path of a URL counts, given what is said of its other paths."""
+    """Whether a statement for one path of a URL counts, given the records for its other paths."""
     return statement.preference is Preference.DISALLOWED or all(
         combined((s for one in other for s in one.statements), statement.category)
         is Preference.ALLOWED
@@ -193,7 +193,7 @@ def _only_n(said: _Said) -> _Said:
 
 
 def _decisive(found: Iterable[Scoped[_Said]]) -> Iterator[_Said]:
-    """Of what matches: the longest; and of each shorter length, what forbids and is not decided."""
+    """The longest records, and from each shorter length restrictions for undecided categories."""
     by_length: dict[int, list[_Said]] = {}
     for one in found:
         by_length.setdefault(len(one.pattern), []).append(one.said)
@@ -227,7 +227,7 @@ def _others(
 ) -> Iterator[tuple[str, Selection]]:
     for category, tokens in usage_tokens.items():
         if category not in CATEGORIES:
-            raise ValueError(f"{category!r} is no category: they are {', '.join(CATEGORIES)}")
+            raise ValueError(f"{category!r} is not a category: they are {', '.join(CATEGORIES)}")
         for token in (tokens,) if isinstance(tokens, str) else tokens:
             other = Selection.of(text, robots_txt, names_of(token))
             if other.product_token not in ("", EVERYONE):
@@ -244,20 +244,20 @@ class _Reader:
         self._counted = 0, 1
 
     def _source(self, name: str, record: Record) -> Source:
-        """Where a record stands; counts from the last one on, if that stood before it."""
+        """The source of a record; counts lines from the last record if that came before."""
         offset, line = self._counted if self._counted[0] <= record[0] else (0, 1)
         line += self._octets.count(b"\n", offset, record[0])
         self._counted = record[0], line
         return Source(name, line=line, uri=self._uri)
 
     def remark_places(self, name: str, records: list[Record], groups_at: int) -> None:
-        """Remark on records before all groups."""
+        """Add remarks on records before all groups."""
         for record in records:
             if record[0] < groups_at:
                 self._remarks.add(Problem.BEFORE_GROUPS, self._source(name, record), record[3])
 
     def usage(self, records: Iterable[Record]) -> Iterator[Scoped[_Said]]:
-        """What Content-Usage records say; what fails to parse is no record."""
+        """Read Content-Usage records, except those that fail to parse."""
         for record in records:
             source = self._source("Content-Usage", record)
             pattern, value = divided(record[3])
@@ -266,7 +266,7 @@ class _Reader:
                 yield Scoped(pattern, _Said(_statements(said, source, record[3])))
 
     def signals(self, records: Iterable[Record]) -> Iterator[Scoped[_Said]]:
-        """What Content-Signal records say."""
+        """Read Content-Signal records."""
         for record in records:
             source = self._source("Content-Signal", record)
             pattern, value = divided(record[3])
@@ -276,14 +276,14 @@ class _Reader:
                 yield Scoped(pattern, _Said(statements, found.use))
 
     def before_groups(self, records: Iterable[Record]) -> Iterator[Scoped[_Said]]:
-        """What Content-Signal records before any group forbid: to everyone."""
+        """The restrictions in Content-Signal records before any group, for everyone."""
         for one in self.signals(records):
             said = _only_n(one.said)
             if said.statements:
                 yield Scoped(one.pattern, replace(said, use=""))
 
     def licences(self, records: Iterable[Record]) -> Iterator[Licence]:
-        """The licences that License records name."""
+        """The licences in License records."""
         for record in records:
             source = self._source("License", record)
             licence = of_record(record[3], self._uri, source, self._remarks)

@@ -1,11 +1,11 @@
-"""Values that may begin with a path: which of them speak of a URL.
+"""Values that may begin with a path pattern, and those that apply to a URL.
 
-A value that begins with ``/`` begins with a path pattern, up to white space; others speak of every
-path, as ``/`` does. Patterns match as those of rules do, and so does a URL with dot segments: it is
-judged as it is written, and without them.
+A value that begins with ``/`` begins with a path pattern, up to white space; other values apply to
+every path, like ``/``. Patterns match as in rules. As in rules, a URL with dot segments is judged
+both as written and without them.
 
-Cost for a URL: what `wildcards.matches` says for each pattern. Where all together would take too
-long, the rest is not tried: `matching` tells so.
+Cost for a URL: the cost of `wildcards.matches` for each pattern. If all of them would take too
+long, `matching` returns the untried ones.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Said = TypeVar("Said")
 
 
 def divided(value: bytes) -> tuple[str, bytes]:
-    """The path pattern of a value in normal form, and what it says of it."""
+    """The path pattern of a value in normal form, and the rest of the value."""
     if not value.startswith(b"/"):
         return "/", value
     path, *rest = _SPACE.split(value, maxsplit=1)
@@ -40,7 +40,7 @@ def divided(value: bytes) -> tuple[str, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Scoped(Generic[Said]):
-    """What is said of the paths that a pattern in normal form matches."""
+    """A value that applies to the paths that a pattern in normal form matches."""
 
     pattern: str
     said: Said
@@ -49,7 +49,7 @@ class Scoped(Generic[Said]):
         """Whether the pattern matches a path in normal form.
 
         Raises:
-            OutOfWork: to tell would take too long.
+            OutOfWork: the answer would take too long.
         """
         work.take(1)
         if is_twofold(self.pattern):
@@ -58,7 +58,7 @@ class Scoped(Generic[Said]):
 
 
 def paths_of(url: str) -> tuple[str, ...]:
-    """The path of a URL in normal form, and that without dot segments if it differs."""
+    """The path of a URL in normal form, and the path without dot segments if it differs."""
     path = normal_path(path_of(url))
     bare = without_dots(path[:-1]) + END if "/." in path or "/%2" in path else path
     return (path,) if bare == path else (path, bare)
@@ -67,9 +67,9 @@ def paths_of(url: str) -> tuple[str, ...]:
 def matching(
     scoped: Iterable[Scoped[Said]], path: str
 ) -> tuple[list[Scoped[Said]], list[Scoped[Said]]]:
-    """Those that speak of a path in normal form; and those that were not tried.
+    """The values that apply to a path in normal form, and the values that were not tried.
 
-    These are the rest, where to try them would take too long.
+    Values are not tried if that would take too long.
     """
     work, found = Work(_STEPS), []
     left: Iterator[Scoped[Said]] = iter(scoped)
@@ -77,6 +77,6 @@ def matching(
         try:
             if one.speaks_of(path, work):
                 found.append(one)
-        except OutOfWork:  # noqa: PERF203 - once
+        except OutOfWork:  # noqa: PERF203 - at most once
             return found, [one, *left]
     return found, []

@@ -1,7 +1,8 @@
 """TDMRep (TDM Reservation Protocol, W3C Community Group, 2024-05-10): file, field and meta.
 
-Each supersedes the one before it where it is present; absence resets nothing. A reservation forbids
-mining, and training, which is mining; its absence permits mining alone. Linear in what is read.
+Each source overrides the one before it if it is present; a missing source changes nothing. A
+reservation forbids mining, and training, which is a kind of mining; a value of 0 permits only
+mining. Linear in the input.
 """
 
 from __future__ import annotations
@@ -34,20 +35,20 @@ RESERVATION = "tdm-reservation"
 POLICY = "tdm-policy"
 
 _FILE = "tdmrep.json"
-_RULE_OCTETS = 700  # what a rule takes besides its texts, roughly; a remark takes no more
+_RULE_OCTETS = 700  # the memory of a rule without its texts, roughly; a remark takes no more
 _RESERVED = {"1": True, "0": False}
-_Object = tuple[tuple[str, Any], ...]  # of JSON, whose names may be repeated
+_Object = tuple[tuple[str, Any], ...]  # a JSON object, which may have repeated names
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What one place says about mining.
+    """The statement of one source about mining.
 
     Attributes:
         is_reserved: whether the rights are reserved.
-        source: where it stands.
-        text: what stands there.
-        policy: the URL of the policy, if the place names one.
+        source: the source.
+        text: the text of the source.
+        policy: the URL of the policy, or empty.
     """
 
     is_reserved: bool
@@ -56,7 +57,7 @@ class Reservation:
     policy: str = ""
 
     def statements(self) -> tuple[Statement, ...]:
-        """What that says about the categories."""
+        """The statements about the categories."""
         if self.is_reserved:
             said = {TDM: Preference.DISALLOWED, TRAIN_AI: Preference.DISALLOWED}
         else:
@@ -70,7 +71,7 @@ class Reservation:
 def of_field(
     reservations: Sequence[bytes], policies: Sequence[bytes], url: str, remarks: Remarks
 ) -> Reservation | None:
-    """What the fields of a response say."""
+    """The reservation in the fields of a response, or None."""
     source = Source(RESERVATION)
     values = [value.strip() for line in reservations for value in text_of(line).split(",")]
     is_reserved = _decided(values, source, remarks)
@@ -81,7 +82,7 @@ def of_field(
 
 
 def of_metas(metas: Iterable[Meta], base_url: str, remarks: Remarks) -> Reservation | None:
-    """What the elements of a page say; those in its body only if they reserve."""
+    """The reservation in the elements of a page; in the body only a value of 1 counts."""
     values: list[str] = []
     policy, source = "", Source("meta")
     for meta in metas:
@@ -100,7 +101,7 @@ def of_metas(metas: Iterable[Meta], base_url: str, remarks: Remarks) -> Reservat
 
 
 def _decided(values: Sequence[str], source: Source, remarks: Remarks) -> bool | None:
-    """Whether values of one kind reserve; None if they say nothing. Only a plain 0 permits."""
+    """Whether values of one kind reserve; None if they don't tell. Only a plain 0 permits."""
     said = {_RESERVED.get(value) for value in values}
     if None in said:
         remarks.add(Problem.INVALID_RESERVATION, source, ", ".join(values))
@@ -113,13 +114,13 @@ def _decided(values: Sequence[str], source: Source, remarks: Remarks) -> bool | 
 
 @dataclass(frozen=True, slots=True)
 class TdmFile:
-    """A ``tdmrep.json``, read once.
+    """A ``tdmrep.json`` as a value.
 
     Attributes:
-        uri: where it is.
+        uri: its URI.
         rules: its valid rules, in order.
-        remarks: what is unusual in it.
-        is_cut: whether it is longer than what is read of it, so that nobody knows what it says.
+        remarks: remarks on unusual text.
+        is_cut: whether it is longer than the parse limit, so that its content is unknown.
     """
 
     uri: str
@@ -136,7 +137,7 @@ class TdmFile:
         return cls(uri, tuple(rules), tuple(remarks.kept), is_cut)
 
     def reservation(self, url: str, remarks: Remarks) -> Reservation | None:
-        """What it says about a URL: its first rule whose location matches."""
+        """The reservation for a URL, by the first rule whose location matches."""
         remarks.extend(self.remarks)
         source = Source(_FILE, uri=self.uri)
         found = [_first(self.rules, path, source, remarks) for path in paths_of(url)]
@@ -157,15 +158,15 @@ class TdmFile:
 
 @dataclass(frozen=True, slots=True)
 class Tdmrep:
-    """What is known of the tdmrep.json of an origin, for a while.
+    """The known state of an origin's tdmrep.json.
 
     Attributes:
-        file: what it says; None if there is none, or nobody knows.
-        fetched_at: when it came, or the answer that there is none; POSIX seconds, 0 if neither did.
+        file: the file; None if there is no file, or its content is unknown.
+        fetched_at: when the file, or the answer that there is no file, arrived; POSIX seconds or 0.
         is_stale: whether it is an old copy, used because the file is unreachable.
         is_complete: whether the site answered, or there is a copy.
         due_at: when it should be fetched again, POSIX seconds.
-        usable_until: when that expires, POSIX seconds.
+        usable_until: when it expires, POSIX seconds.
     """
 
     file: TdmFile | None = None
@@ -176,7 +177,7 @@ class Tdmrep:
     usable_until: float = float("inf")
 
     def marked(self, usage: UsagePreferences) -> UsagePreferences:
-        """Preferences that rest on this file too."""
+        """The preferences, with the marks of this file added."""
         return replace(
             usage,
             is_stale=usage.is_stale or self.is_stale,
@@ -199,7 +200,7 @@ def _file_rules(body: bytes, source: Source, remarks: Remarks) -> list[Scoped[Re
     text, is_sound = _decoded(body)
     try:
         entries: Any = loads(text, object_pairs_hook=tuple, parse_constant=_refused)
-    except (ValueError, RecursionError):  # no JSON, numbers of 5,000 digits, 10,000 brackets
+    except (ValueError, RecursionError):  # not JSON, numbers of 5,000 digits, 10,000 brackets
         entries = None
     if not isinstance(entries, list):
         remarks.add(Problem.NO_JSON_ARRAY, source, body)
@@ -216,7 +217,7 @@ def _file_rules(body: bytes, source: Source, remarks: Remarks) -> list[Scoped[Re
 
 
 def _decoded(body: bytes) -> tuple[str, bool]:
-    """A file as text, and whether it is UTF-8: what is none may reserve, and permits nothing."""
+    """A file as text, and whether it is UTF-8: if it is not, it may reserve but not permit."""
     try:
         return body.decode("utf-8-sig"), True
     except UnicodeDecodeError:
@@ -224,14 +225,14 @@ def _decoded(body: bytes) -> tuple[str, bool]:
 
 
 def _refused(constant: str) -> None:
-    """Refuse NaN and Infinity, which Python reads and JSON lacks."""
+    """Refuse NaN and Infinity, which Python reads but JSON does not allow."""
     raise ValueError(constant)
 
 
 def _rules_in(entry: _Object, number: int, uri: str) -> list[Scoped[Reservation]]:
-    """The rule of an object; several if it reserves and names several locations, none if invalid.
+    """The rules of an object: one per location if it reserves; empty if it is invalid.
 
-    A name that stands twice may mean either value (RFC 8259, 4): both reserve, and neither permits.
+    A repeated name may mean either value (RFC 8259, 4): any reservation counts, and none permits.
     """
     said = [_is_reserved(value) for name, value in entry if name == RESERVATION]
     locations = [value for name, value in entry if name == "location" and _is_location(value)]
@@ -260,7 +261,7 @@ def _is_location(value: object) -> bool:
 
 
 def _is_reserved(value: object) -> bool | None:
-    """Whether a value reserves: 1, also written otherwise; 0 as a number alone permits."""
+    """Whether a value reserves: 1 in any form reserves; only the number 0 permits."""
     if isinstance(value, str):
         return True if value.strip() == "1" else None
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -269,12 +270,12 @@ def _is_reserved(value: object) -> bool | None:
 
 
 def _as_utf8(text: str) -> str:
-    """Text without lone surrogates, which escapes of JSON may write, and which match no URL."""
+    """Text without lone surrogates, which JSON escapes may contain, and which match no URL."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _resolved(base_url: str, reference: str) -> str:
-    """A reference as an absolute URL; empty if it is none."""
+    """A reference as an absolute URL; empty if it is invalid."""
     try:
         return urljoin(base_url, reference.strip()) if reference.strip() else ""
     except ValueError:

@@ -1,6 +1,7 @@
-"""What one response says about the use of its content, all places together.
+"""The usage preferences of one response, from all sources.
 
-Takes the lines of its fields, its elements, its page rules, and what robots.txt says of its URL.
+Takes the lines of its fields, its elements, its page rules, and the robots.txt's preferences for
+its URL.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ LINK = "link"
 USAGE_FIELDS = (CONTENT_USAGE, CONTENT_SIGNAL, tdmrep.RESERVATION, tdmrep.POLICY, LINK)
 """The fields that are read, in lower case."""
 
-# What a page rule says about a category. Google's and Bing's meanings of nosnippet, noarchive and
-# nocache are their own.
+# The category that a page rule disallows. Google and Bing have their own meanings for nosnippet,
+# noarchive and nocache, so these are missing here.
 _BY_RULE = {
     "noai": TRAIN_AI,
     "noml": TRAIN_AI,
@@ -39,14 +40,14 @@ _BY_RULE_OF_IMAGES = {**_BY_RULE, "noimageai": TRAIN_AI}
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is read of a response.
+    """The parts of a response that are read.
 
     Attributes:
         url: its URL.
         fields: the lines of `USAGE_FIELDS`.
         metas: the meta elements of a page, in order.
         links: the ``link`` elements of a page, in order.
-        base_url: what relative references of the page are resolved with.
+        base_url: the base of relative references in the page.
         is_image: whether its content is an image.
     """
 
@@ -64,13 +65,13 @@ def usage_of_answer(
     robots_txt: UsagePreferences,
     tdmrep_file: tdmrep.TdmFile | None = None,
 ) -> UsagePreferences:
-    """All that is said about the use of a response.
+    """The usage preferences of a response, from all sources.
 
     Args:
-        answer: what is read of the response.
+        answer: the parts of the response that are read.
         rules: its page rules, for our crawler.
-        robots_txt: what robots.txt says of its URL.
-        tdmrep_file: the ``tdmrep.json`` of its origin; None if it has none.
+        robots_txt: the preferences in robots.txt for its URL.
+        tdmrep_file: the ``tdmrep.json`` of its origin, or None.
     """
     remarks = Remarks()
     statements = [
@@ -110,7 +111,7 @@ def usage_of_answer(
 
 
 def _of_usage(fields: Fields, remarks: Remarks) -> list[Statement]:
-    """What Content-Usage says: all lines are one Dictionary."""
+    """The statements of Content-Usage: all lines form one Dictionary."""
     lines = fields.get(CONTENT_USAGE, ())
     if not lines:
         return []
@@ -124,7 +125,7 @@ def _of_usage(fields: Fields, remarks: Remarks) -> list[Statement]:
 
 
 def _of_signal(fields: Fields, remarks: Remarks) -> list[Statement]:
-    """What Content-Signal says: no counts, and yes is a default of a large CDN's converter."""
+    """The statements of Content-Signal: only no counts; a large CDN adds yes by default."""
     statements = []
     for number, line in enumerate(fields.get(CONTENT_SIGNAL, ()), start=1):
         source = Source("Content-Signal", number)
@@ -139,7 +140,7 @@ def _of_signal(fields: Fields, remarks: Remarks) -> list[Statement]:
 
 
 def _of_rules(rules: PageRules, categories: dict[str, str]) -> list[Statement]:
-    """What page rules say."""
+    """The statements of page rules."""
     said = []
     for name, category in categories.items():
         rule = rules.says(name)
