@@ -27,8 +27,8 @@ _HEAD = '''\
 """Known crawlers, by a list of {date}. Made by `python docs/make_agents.py`.
 
 Columns: token; operator; purpose; whether it obeys; whether it obeys Crawl-delay; whether it reads
-wildcards; whose word that is, and from when; flags; the token whose group it takes before ``*``;
-what of it is from memory; other spellings.
+wildcards; the source of these statements and its date; flags; the token of the group that it takes
+before ``*``; the fields that are from memory; other spellings.
 """
 
 DATED = "{date}"

@@ -1,1 +1,1 @@
-"""Reads documents as values: findings, lint, effect, rewriting. The core never imports it."""
+"""Analysis of documents: findings, lint, effect, rewriting. The core never imports it."""

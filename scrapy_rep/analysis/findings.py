@@ -1,7 +1,7 @@
-"""What is unusual in a file, as values: nothing in a robots.txt is an error to its reader.
+"""Findings about unusual parts of a file: for a reader, nothing in a robots.txt is an error.
 
-`findings` looks at what a crawl should know of the files that it obeys, in one pass; `lint` looks
-for everything. Both speak in `Finding`, whose words come from the one table of checks.
+`findings` finds in one pass what a crawl should know about files that it obeys; `lint` runs all
+checks. Both return `Finding` values, with texts from the table of checks.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from .outline import Line, name_of
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One unusual thing, and where it is.
+    """One unusual thing and its place.
 
     Attributes:
-        code: which of the checks found it.
-        line: the number of its line, from 1; 0: the file as a whole.
-        octets: what was found, as written.
-        column: where on the line that begins, in characters from 1; 0: the line as a whole.
-        detail: what the code alone does not say, such as the number of another line; may be empty.
-        other_line: the number of another line that it is about; 0 if there is none.
-        proposal: what to do about it at this place, if that is known; else the table says it.
+        code: the check that found it.
+        line: the number of its line, from 1; 0 for the file as a whole.
+        octets: the unusual text; octets as written.
+        column: where the text begins on the line, in characters from 1; 0 for the whole line.
+        detail: details beyond the meaning of the code, such as another line's number; may be empty.
+        other_line: the number of a second line that is involved, or 0.
+        proposal: the fix at this place; None if only the table has one.
     """
 
     code: Code
@@ -45,31 +45,31 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        """How bad it is."""
+        """How serious it is."""
         return self._check.severity
 
     @property
     def message(self) -> str:
-        """What it means, in one sentence without its full stop."""
+        """Its meaning, in one sentence without its full stop."""
         meaning = self._check.meaning
         return f"{meaning} ({self.detail})" if self.detail else meaning
 
     @property
     def mend(self) -> str:
-        """What to do about it, likewise."""
+        """The fix, in one sentence without its full stop."""
         return self._check.mend if self.proposal is None else self.proposal.text
 
     @property
     def effect(self) -> Effect:
-        """What following that does to verdicts."""
+        """The effect of the fix on verdicts."""
         if self.proposal is not None:
             return self.proposal.effect
         usual = self._check.effect
-        return Effect.CHANGES if usual is Effect.KEEPS else usual  # nobody has looked
+        return Effect.CHANGES if usual is Effect.KEEPS else usual  # this place was not checked
 
     @property
     def _check(self) -> Check:
-        from scrapy_rep.analysis.checks.check_table import CHECKS  # few crawls look at findings
+        from scrapy_rep.analysis.checks.check_table import CHECKS  # few crawls need it
 
         return CHECKS[self.code]
 
@@ -86,7 +86,7 @@ def value_finding(code: Code, line: Line, detail: str = "", other_line: int = 0)
 
 
 MOST_WILDCARDS = 2000
-"""Rules with wildcards that a file may have without a finding; real ones have 1,200 at most."""
+"""The most rules with wildcards in a file without a finding; real files have 1,200 at most."""
 
 CODE_OF_CODING = {
     Coding.GZIP: Code.GZIP,
@@ -94,7 +94,7 @@ CODE_OF_CODING = {
     Coding.UTF16: Code.UTF16,
     Coding.UTF32: Code.UTF32,
 }
-"""What is said of a file that came in this."""
+"""The code for a file in each coding."""
 
 CODE_OF_SLIP = {
     Slip.QUOTED: Code.SITEMAP_QUOTED,
@@ -102,18 +102,18 @@ CODE_OF_SLIP = {
     Slip.NO_SCHEME: Code.SITEMAP_NO_SCHEME,
     Slip.RELATIVE: Code.SITEMAP_RELATIVE,
 }
-"""What is said of a Sitemap line whose value is odd."""
+"""The code for each difference between a Sitemap value and an absolute URI."""
 
 READERS: dict[bytes, Callable[[bytes], object | None]] = {
     b"crawl-delay": other.crawl_delay,
     b"request-rate": other.request_rate,
     b"visit-time": other.visit_time,
 }
-"""The records with a value of a form, and what reads it; None if it is of no such form."""
+"""The readers of records with a fixed form; they return None for other forms."""
 
 
 def findings(robots_txt: RobotsTxt) -> tuple[Finding, ...]:
-    """What a crawl should know of a file that it obeys, in the order of its lines.
+    """The findings that a crawl should know about a file that it obeys, in file order.
 
     Linear in its octets.
     """
@@ -121,7 +121,7 @@ def findings(robots_txt: RobotsTxt) -> tuple[Finding, ...]:
 
 
 def _findings(robots_txt: RobotsTxt, octets: bytes) -> Iterator[Finding]:
-    from scrapy_rep.analysis.agents.crawlers import crawler_of  # likewise
+    from scrapy_rep.analysis.agents.crawlers import crawler_of  # few crawls need it
 
     uri = robots_txt.uri
     if robots_txt.is_cut:

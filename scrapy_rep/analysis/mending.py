@@ -1,7 +1,7 @@
-"""Edits of a file, line by line, that leave every other octet of it as it is.
+"""Edits of single lines of a file, which keep all its other octets.
 
-A `Mend` is what a finding proposes: words, what following them does to verdicts, and the edits if
-a program can make them.
+A `Mend` is the fix that a finding proposes: words, the effect on verdicts, and the edits if a
+program can make them.
 
 Cost: linear in the octets, and in the edits.
 """
@@ -24,13 +24,13 @@ class EditPlace(Enum):
     """Where the text of an edit goes."""
 
     AT = "at"
-    """In the place of the line."""
+    """Replaces the line."""
     ABOVE = "above"
     BELOW = "below"
     END = "end"
-    """Below the last line of the file."""
+    """After the last line of the file."""
     FILE = "file"
-    """The octets as a whole: UTF-8 without a byte order mark, and the same line end everywhere."""
+    """The whole file: UTF-8 without a byte order mark, and the same line end everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class Edit:
     """One change of one line.
 
     Attributes:
-        place: where.
-        line: the number of the line, from 1; 0 for the end, or for the file.
-        octets: the new line without its end; None if the line goes.
+        place: the place.
+        line: the number of the line, from 1; 0 for the end or the whole file.
+        octets: the new line without its end; None to delete the line.
     """
 
     place: EditPlace
@@ -50,12 +50,12 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Mend:
-    """What to do about a finding.
+    """The fix for a finding.
 
     Attributes:
-        text: one sentence, without its full stop.
-        effect: what following it does to verdicts.
-        edits: what a program has to do, all of it together; none if it cannot.
+        text: one sentence without its full stop.
+        effect: its effect on verdicts.
+        edits: the edits that a program must make together; empty if it can't.
     """
 
     text: str
@@ -64,7 +64,7 @@ class Mend:
 
 
 def edited(body: bytes, edits: Iterable[Edit]) -> bytes:
-    """A file with edits made. Only one may be at the place of each line; the last one counts."""
+    """A file with edits applied. If several edits replace the same line, the last one counts."""
     edits = tuple(edits)
     at: dict[int, bytes | None] = {}
     above: dict[int, list[bytes]] = {}
@@ -92,7 +92,7 @@ def edited(body: bytes, edits: Iterable[Edit]) -> bytes:
 
 
 def _lines(body: bytes, *, is_whole: bool) -> tuple[bytes, list[tuple[bytes, bytes]]]:
-    """What stands before the first line, and the lines with their ends."""
+    """The octets before the first line, and the lines with their ends."""
     lead = b""
     if body.startswith(_UTF16_BOMS):
         if b"\0" in body:
@@ -110,5 +110,5 @@ def _lines(body: bytes, *, is_whole: bool) -> tuple[bytes, list[tuple[bytes, byt
     endings = [*_ENDS.findall(body), b""]
     lines = list(zip(texts, endings, strict=True))
     if lines[-1] == (b"", b""):
-        lines.pop()  # what follows the last line end is no line
+        lines.pop()  # there is no line after the last line end
     return lead, lines

@@ -1,9 +1,9 @@
-"""A file line by line, with its groups as they stand: for checks and rewriting.
+"""A file line by line, with its groups before they are merged: for checks and rewriting.
 
-Takes octets, gives an `Outline`. It reads with the functions of `lines`, as the core does, but
-keeps what the core drops: comments, lines that are no records, groups before they are merged.
+Takes octets, gives an `Outline`. It reads lines with the functions of `lines`, like the core, but
+keeps what the core drops: comments, lines without a record, unmerged groups.
 
-Cost: linear in the octets; memory is a `Line` for each line that is not blank, some 400 octets.
+Cost: linear in the octets; memory is a `Line` for each line that is not blank, about 400 octets.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KEYS = {
     Kind.DISALLOW: b"Disallow",
     Kind.SITEMAP: b"Sitemap",
 }
-"""The keys as they are written."""
+"""The keys in their usual spelling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,13 @@ class Line:
     """A line that is not blank.
 
     Attributes:
-        number: from 1, as an editor counts.
-        octets: all of it, without its end.
-        kind: what record it holds; None if it holds none.
-        key: as written.
-        value: without comment and outer white space.
-        comment: what follows the first ``#``; None if there is no ``#``.
-        pattern: of a rule, its value in normal form (`protocol.paths`); of others nothing.
+        number: its number from 1, as in an editor.
+        octets: the whole line without its end.
+        kind: the kind of its record; None without a record.
+        key: the key as written.
+        value: the value without comment and outer white space.
+        comment: the text after the first ``#``; None without ``#``.
+        pattern: a rule's value in normal form (`protocol.paths`); empty for other records.
     """
 
     number: int
@@ -65,27 +65,27 @@ class Line:
 
     @property
     def is_written(self) -> bool:
-        """Whether it is a rule that is also compared as it is written (`protocol.written`)."""
+        """Whether it is a rule that is also compared as written (`protocol.written`)."""
         return self.kind in RULES and has_lone_percent(self.value.decode("latin-1"))
 
     @property
     def says(self) -> str:
-        """Of a rule, what it is compared with: rules of one kind that have the same are equal."""
+        """The text that a rule is compared by: rules of one kind with the same text are equal."""
         return f"{self.pattern}\n{self.value!r}" if self.is_written else self.pattern
 
     @property
     def is_cut(self) -> bool:
-        """Whether it is longer than is read, not only by a comment."""
+        """Whether its content, without a comment, is longer than the line limit."""
         return len(self.octets) > LINE_LIMIT_OCTETS < len(self.octets.partition(b"#")[0])
 
     @property
     def key_column(self) -> int:
-        """Where the key begins, in characters from 1."""
+        """The column where the key begins, in characters from 1."""
         return self.column_of(len(self.octets) - len(self.octets.lstrip()))
 
     @property
     def value_column(self) -> int:
-        """Where the value begins, in characters from 1."""
+        """The column where the value begins, in characters from 1."""
         return self.column_of(self.value_at)
 
     @property
@@ -103,7 +103,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Block:
-    """One group as it stands in the file: user-agent lines, rules, other records."""
+    """One group before merging: user-agent lines, rules, other records."""
 
     agents: list[Line] = field(default_factory=list)
     rules: list[Line] = field(default_factory=list)
@@ -111,25 +111,25 @@ class Block:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Whom it names, as `name_of` gives them, each once."""
+        """The names of its user-agent lines, as from `name_of`, each once."""
         names = (name_of(line.value) for line in self.agents)
         return tuple(dict.fromkeys(name for name in names if name))
 
 
 @dataclass(frozen=True)
 class Outline:
-    """A file as it stands.
+    """A file line by line.
 
     Attributes:
-        octets: what counts of it, with LF as its only line end.
+        octets: the parseable octets, with LF as the only line end.
         uri: where it was fetched; may be empty.
         is_cut: whether octets past the parse limit were ignored.
-        codings: what it came in, such as UTF-16; mostly nothing.
+        codings: encodings of the body, such as gzip or UTF-16; usually empty.
         lines: all lines that are not blank.
         blocks: the groups, in file order, not merged.
         before: rules and other records before the first user-agent line.
-        runs: user-agent lines that no record stands between, with the records of pace that belong
-            to them (`extensions.pace`) as their other records.
+        runs: user-agent lines without a record between them; their other records are the records of
+            pace that belong to them (`extensions.pace`).
     """
 
     octets: bytes = field(repr=False)
@@ -143,24 +143,25 @@ class Outline:
 
     @property
     def is_opaque(self) -> bool:
-        """Whether its octets are no lines that could be edited."""
+        """Whether its octets are not text lines that could be edited."""
         return any(coding is not Coding.UTF16 for coding in self.codings)
 
     @cached_property
     def by_name(self) -> dict[str, tuple[int, ...]]:
-        """For each name the indices of the groups that name it, in the order of first mention."""
+        """The indices of the groups that name each name, in the order of first mention."""
         return _indices_by_name(self.blocks)
 
     @cached_property
     def paces_by_name(self) -> dict[str, tuple[int, ...]]:
-        """The same of the runs that ask for a pace."""
+        """The indices of the runs with a pace for each name, in the order of first mention."""
         return _indices_by_name(self.runs, lambda run: bool(run.others))
 
     @cached_property
     def merges(self) -> tuple[tuple[int, ...], ...]:
-        """The indices of the groups that together are some crawler's, each way to merge once.
+        """The indices of the groups that are merged for some crawler, each combination once.
 
-        A crawler with a product token obeys all names that begin with it and go on with another
+        A crawler with a product token obeys all names that consist of it and a suffix that begins
+        with another character: ``mj`` obeys the groups for ``mj12bot`` and ``mj13bot``.
         character: ``mj`` the groups for ``mj12bot`` and for ``mj13bot``.
         """
         by_token: dict[str, set[int]] = {}
@@ -176,7 +177,7 @@ class Outline:
 
 
 def outline(body: bytes, uri: str = "", *, limit_octets: int = PARSE_LIMIT_OCTETS) -> Outline:
-    """Read a file line by line, as far as its parse limit."""
+    """Read a file line by line, up to its parse limit."""
     octets, is_cut, codings = clean(body, limit_octets)
     lines = tuple(_lines(octets))
     blocks: list[Block] = []
@@ -229,18 +230,18 @@ def _lines(octets: bytes) -> Iterator[Line]:
 
 
 def name_of(value: bytes) -> str:
-    """Whom a user-agent line names, in lower case: ``*``, a name, or nobody (empty).
+    """The name in a user-agent line, in lower case: ``*``, a name, or empty.
 
-    A name is the line's first word if a crawler could be called that, otherwise the product token
-    at its start. A crawler with a product token obeys every name that begins with it and goes on
-    with another character (`protocol.tokens.token_of`).
+    It is the line's first word if a crawler could have that name, otherwise the product token at
+    the start. A crawler with a product token obeys every name that consists of it and a suffix that
+    begins with another character (`protocol.tokens.token_of`).
     """
     if value[:1] == b"*":
         return EVERYONE if is_everyone(value) else ""
     word = value.partition(b"/")[0].split(maxsplit=1)
     written = word[0].decode("utf-8", "replace") if word and value[:1] != b"/" else ""
     text = written.lower()
-    # A few letters have an ASCII one as their lower case; octets are compared without that.
+    # Some letters have an ASCII letter as their lower case, but octets are not compared so.
     is_readable = is_name(text) and text.isprintable()
     if is_readable and text.isascii() == written.isascii():
         return text

@@ -34,7 +34,7 @@ from .verdict import Rule, Verdict
 if TYPE_CHECKING:
     from scrapy_rep.protocol.usage.preference import UsagePreferences
 
-_SELECTIONS_KEPT = 8  # a crawler has one name; one that changes it all the time becomes slow
+_SELECTIONS_KEPT = 8  # a crawler has one name; if it changes its name often, it becomes slow
 
 
 @dataclass(frozen=True, slots=True)

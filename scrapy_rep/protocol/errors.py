@@ -16,4 +16,4 @@ class InvalidProductToken(ConfigurationError):  # noqa: N818
 
 
 class InvalidUri(RepError, ValueError):  # noqa: N818
-    """A URI whose scheme robots.txt governs, without a readable host or port."""
+    """A URI without a readable host or port, with a scheme that robots.txt governs."""

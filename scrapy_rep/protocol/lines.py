@@ -28,7 +28,7 @@ PARSE_LIMIT_OCTETS = 500 * 1024
 """The smallest parse limit that RFC 9309, 2.5 permits, and our default."""
 
 LINE_LIMIT_OCTETS = 2083 * 8 - 1
-"""The length at which a line is cut, as in Google's parser: 8 times the longest URL of IE."""
+"""The length at which a line is cut, as in Google's parser: 8 times an old URL limit."""
 
 _BLOCK_OCTETS = 1 << 16  # lines are split block by block, so that 500 KiB of newlines stay cheap
 
@@ -274,8 +274,8 @@ class UserAgentLines:
     def after(self, start: int, openings: tuple[bytes, ...] = ()) -> UserAgentLine | None:
         """The first user-agent line at or after an offset, or None.
 
-        If `openings` is given, lines that name other crawlers may be skipped with one check: those
-        in the usual form whose value, in lower case, starts with none of the openings.
+        If `openings` is given, lines that name other crawlers may be skipped with one check: lines
+        in the usual form, if their value in lower case does not start with one of the openings.
         """
         octets, lowered = self._octets, self._lowered
         found = lowered.find(b"agent", start)

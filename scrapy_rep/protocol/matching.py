@@ -5,8 +5,8 @@ A rule matches from the first octet of the path; ``*`` matches any octets and ``
 wins (2.2.2). If they are also of the same kind, the first line wins.
 
 Every rule starts with a literal prefix up to its first ``*``, its head. A literal rule has no
-``*``. The literal rules are sorted. The longest one that begins a path is either the last rule that
-sorts before the path, or a stem: a rule that is a prefix of the rule after it. Five rules::
+``*``. The literal rules are sorted. The longest literal rule that begins a path is either the last
+rule that sorts before the path, or a stem: a rule that is a prefix of the rule after it. Example::
 
     Disallow: /a            literal, and a stem: the next rule begins with it
     Allow: /a/b             literal
@@ -22,7 +22,7 @@ of 10 octets or more that begins the path would have ended the search, since no 
 could outrank it.
 
 Cost of a verdict: a binary search; at most one look-up for each length of stems; and the cost in
-`wildcards` for each wildcard rule whose head begins the path, best first until no rule can win.
+`wildcards` for each wildcard rule with a head that begins the path, best first, until none can win.
 Together this is at most the octets of the path times those of the wildcard rules. Where that is too
 much, and for large sets, the rules have another form with the same answers: see `packed`. Building
 sorts the rules.
@@ -73,7 +73,7 @@ _SAFE_STEPS = 6_000_000
 
 
 class Prefixes:
-    """Strings, to find those that begin a path with one look-up for each of their lengths.
+    """Strings; finds the strings that begin a path, with one look-up for each length.
 
     Attributes:
         all: the strings, for one `startswith` with all of them.

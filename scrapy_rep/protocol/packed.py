@@ -12,9 +12,9 @@ longest other string that is a prefix. Five strings, in blocks of two::
     parent    -1     0        1        0        -1
     block     0      0        1        1        2
 
-For the path ``/a/c$`` the binary search ends in the block 1, the last whose first string does not
-sort after the path, at index 2. ``/a/b/c`` does not begin the path; its parent ``/a/b``, in block
-0, does not either; the next parent ``/a`` does.
+For the path ``/a/c$`` the binary search ends at index 2, since ``/a/b/c`` is the last string that
+does not sort after the path. It does not begin the path. Its parent ``/a/b``, in block 0, does not
+either, but the next parent ``/a`` does.
 
 Cost of a verdict: a binary search; one comparison for each parent on the way, and 500 KiB can nest
 1,000 of them (1 + 2 + ... + 1,000 octets); with many rules per head, one look-up for each window of
@@ -110,7 +110,7 @@ class _Strings:
 
 
 class _Prefixes:
-    """Sorted strings, to find those that begin a path.
+    """Sorted strings; finds the strings that begin a path.
 
     Attributes:
         strings: all of them.
@@ -140,7 +140,7 @@ class PackedRules:
     """The rules of one merged group, ready to decide, in little memory and bounded time.
 
     Every pattern has a number: allow rules come first, each kind in file order. A key is a decisive
-    rank, which combines the octets and the number; the lowest number wins.
+    rank: the most octets win, and of equally long rules the lowest number.
 
     A wildcard rule is in the bin of its head. If many rules have the same head, it is in the bin of
     a window instead: the last octets of its longest part, which must be somewhere in the path.
@@ -217,7 +217,7 @@ class PackedRules:
         return best
 
     def _bins_for(self, path: str) -> list[tuple[int, str]]:
-        """The bins whose heads begin a path or whose windows are in it, best rules first.
+        """The bins with a head that begins the path or a window in it, best rules first.
 
         Each bin comes with the part of the patterns that its strings lack.
         """
@@ -228,7 +228,7 @@ class PackedRules:
         return found
 
     def _bins_in(self, path: str) -> list[int]:
-        """The bins whose windows are in a path."""
+        """The bins with a window that is in the path."""
         bins = self._window_bins
         if len(path) * len(self._cut_up_by) > _MOST_WINDOWS:
             if len(bins) > _FEW_BINS:

@@ -91,8 +91,8 @@ def without_dots(path: str) -> str:
     """A path, with or without a query, without its dot segments, escaped ones included.
 
     See RFC 3986, 5.2.4. Some clients remove dot segments before they send a request, most servers
-    after they receive it. So a server may serve another path than the one that a rule matched. A
-    ``#`` does not begin a fragment here: in normal form it means ``%23``. Linear.
+    after they receive it. So the served path may differ from the path that a rule matched. A ``#``
+    does not begin a fragment here: in normal form it means ``%23``. Linear.
     """
     path, mark, query = path.partition("?")
     kept: list[str] = []

@@ -9,7 +9,7 @@ For the crawler ``foo``, in this file::
 
     offset
       0    User-agent: foo       a group that names foo
-     12    Crawl-delay: 1
+     16    Crawl-delay: 1
      31    Disallow: /a
      44    User-agent: bar       follows a rule: a second group, which does not name foo
      60    Disallow: /
@@ -88,7 +88,7 @@ class Selection:
     def of(cls, text: Text, uri: str, names: Names, others: Iterable[Selection] = ()) -> Selection:
         """The selection of a crawler, taken from `others`, of the same file, if it is equal.
 
-        Most crawlers obey the group for ``*``, whose rules are prepared only once.
+        Most crawlers obey the group for ``*``, so that its rules are prepared only once.
 
         Cost: linear in the octets, plus the cost of the constructor.
         """
@@ -125,7 +125,7 @@ class Selection:
             yield record
 
     def is_named_by(self, value: bytes) -> bool:
-        """Whether a user-agent value names the token whose group decides."""
+        """Whether a user-agent value names the token of the group that decides."""
         token = self.product_token
         if token in (EVERYONE, ""):
             return bool(token) and is_everyone(value)
@@ -136,7 +136,7 @@ class Selection:
         return zip(bounds, bounds, strict=True)
 
     def verdict(self, url: str) -> Verdict:
-        """The verdict on a URL: equal ones are the same object.
+        """The verdict on a URL; equal verdicts are the same object.
 
         A URL with dot segments is judged both as written and without them: servers differ in the
         path that they serve, so both must be allowed.

@@ -6,7 +6,7 @@ A user-agent line names the longest run of these characters at its start: ``foob
 ``foobot*`` name ``foobot``. ``*``, alone or before white space, names all other crawlers. Tokens
 are compared as a whole and without regard to case: ``foo`` does not name ``foobot``.
 
-Deviation: one real file in ten names crawlers such as ``MJ12bot`` or ``archive.org_bot``, whose
+Deviation: one real file in ten names crawlers such as ``MJ12bot`` or ``archive.org_bot``. These
 names are not product tokens. A line also names such a crawler if its first word, up to white space
 or ``/``, is the whole name.
 """
@@ -63,7 +63,7 @@ def names_somebody(value: bytes) -> bool:
 
 
 def as_product_tokens(product_tokens: ProductTokens) -> tuple[str, ...]:
-    """The tokens in lower case, in order, without ``*``, whose group is always the last resort.
+    """The tokens in lower case, in order, without ``*``: its group is always the last resort.
 
     Raises:
         InvalidProductToken: a user-agent line can't name one of them.

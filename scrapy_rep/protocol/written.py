@@ -73,7 +73,7 @@ class BothReadings:
     """The rules of a group, some of them also compared as written."""
 
     def __init__(self, rules: RuleSet, written: Iterable[WrittenRule]) -> None:
-        """Take all rules in normal form, and those that are also compared as written."""
+        """Take all rules in normal form, and the rules that are also compared as written."""
         self._rules = rules
         ended = (rule._replace(pattern=_with_end(rule.pattern)) for rule in written)
         self._written = sorted(ended, reverse=True)

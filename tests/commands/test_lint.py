@@ -34,8 +34,8 @@ class TestText:
             "    |           ^^^^^^^^\n"
             "  = help: put a / in front of it (this may change verdicts)\n"
             "\n"
-            f"{robots}:3:13: REP403 warning: the path holds white space, which some crawlers take "
-            "for its end  [fix]\n"
+            f"{robots}:3:13: REP403 warning: the path contains white space, which some crawlers "
+            "read as its end  [fix]\n"
             "  3 | Disallow: /a b\n"
             "    |             ^\n"
             "  = help: write %20\n"
@@ -50,10 +50,10 @@ class TestText:
         assert done.out == (
             f"{robots}:2:11: REP401 error: a path pattern begins with neither '/' nor '*' and "
             "matches nothing: private/  and 3 more\n"
-            f"{robots}:3:13: REP403 warning: the path holds white space, which some crawlers take "
-            "for its end  [fix]\n"
-            f"{robots}:4:12: REP415 warning: the path holds a control character, which nobody sees "
-            "and no URL holds as it is: \\x1b  and 2 more\n"
+            f"{robots}:3:13: REP403 warning: the path contains white space, which some crawlers "
+            "read as its end  [fix]\n"
+            f"{robots}:4:12: REP415 warning: the path contains a control character, which is "
+            "invisible and must be escaped in a URL: \\x1b  and 2 more\n"
             "1 file: 4 errors, 4 warnings, 0 notes\n"
             "--fix mends 1 of them; --all shows the other 5 too, with its line and what to do\n"
         )
@@ -66,8 +66,8 @@ class TestText:
         assert done.out.splitlines()[:4] == [
             "robots.txt:2:11: REP401 error: a path pattern begins with neither '/' nor '*'",
             "    and matches nothing: private/",
-            "robots.txt:3:13: REP403 warning: the path holds white space, which some crawlers",
-            "    take for its end  [fix]",
+            "robots.txt:3:13: REP403 warning: the path contains white space, which some",
+            "    crawlers read as its end  [fix]",
         ]
         full = rep("lint", "robots.txt", "--all", "--select", "all", is_terminal=True)
         assert max(map(len, full.out.splitlines())) <= 80

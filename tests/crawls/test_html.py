@@ -98,8 +98,8 @@ def test_what_is_said_of_it(loop: Loop, tmp_path: Path) -> None:
     with Site({"/robots.txt": _WALL}) as site:
         settings = {**ADDON, "REP_AUDIT_DIR": str(tmp_path)}
         result = crawl(spider, loop=loop, settings=settings, urls=[site.url("/a")])
-    (told,) = (text for text in result.items[0]["findings"] if "page of HTML" in text)
-    assert told.startswith("the answer is a page of HTML")
+    (told,) = (text for text in result.items[0]["findings"] if "HTML page" in text)
+    assert told.startswith("the answer is an HTML page")
     (run,) = (run_at(path) for path in tmp_path.iterdir() if not path.is_symlink())
     (policy,) = of_kind(run, "policy")
     assert (policy["event"], policy["access_result"]) == ("html", "successful")

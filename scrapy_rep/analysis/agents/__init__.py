@@ -1,1 +1,1 @@
-"""Known crawlers: who sends them and what for, and what they are said to obey, by whom."""
+"""Known crawlers: their operators, their purposes, and the rules that they are said to obey."""

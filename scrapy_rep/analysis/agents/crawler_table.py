@@ -2,8 +2,8 @@
 """Known crawlers, by a list of 2026-11-21. Made by `python docs/make_agents.py`.
 
 Columns: token; operator; purpose; whether it obeys; whether it obeys Crawl-delay; whether it reads
-wildcards; whose word that is, and from when; flags; the token whose group it takes before ``*``;
-what of it is from memory; other spellings.
+wildcards; the source of these statements and its date; flags; the token of the group that it takes
+before ``*``; the fields that are from memory; other spellings.
 """
 
 DATED = "2026-11-21"

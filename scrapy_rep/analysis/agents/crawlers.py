@@ -1,6 +1,6 @@
-"""Known crawlers as values, by name. All that names one reads this table: lint, and `rep agents`.
+"""Known crawlers as values, by name. Lint and `rep agents` read this table.
 
-What an operator says of its crawler is kept apart from what a list says: see `Crawler.by`.
+Statements of a crawler's operator are kept apart from those of lists: see `Crawler.by`.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ class Crawler:
     """One crawler.
 
     Attributes:
-        token: as its operator writes it in robots.txt.
-        operator: who sends it.
-        purpose: what for, such as ``search`` or ``ai-training``.
+        token: the product token in the operator's spelling.
+        operator: the company or project that runs it.
+        purpose: its purpose, such as ``search`` or ``ai-training``.
         obeys: ``yes``; ``own-group-only`` (it ignores ``*``); ``partly``; ``no``; ``unknown``.
         crawl_delay: whether it obeys Crawl-delay: ``yes``, ``no``, ``unknown``.
-        wildcards: whether it reads ``*`` and ``$`` in paths, likewise.
-        by: whose word that is: ``operator``, ``list``, ``memory``.
-        seen: when that was read; ``undated``, or empty.
-        is_user_triggered: whether it fetches because a person asked.
+        wildcards: whether it supports ``*`` and ``$`` in paths: ``yes``, ``no``, ``unknown``.
+        by: the origin of these statements: ``operator``, ``list``, ``memory``.
+        seen: the date on which they were read; ``undated``, or empty.
+        is_user_triggered: whether it fetches on behalf of a user.
         is_obsolete: whether it is retired or renamed.
-        fallback: the token whose group it takes before ``*``; empty if it has none.
-        remembered: the fields of this that nobody could look up.
+        fallback: the token of the group that it takes before ``*``, or empty.
+        remembered: the fields that could not be checked.
         other_spellings: headers, old names, variants.
     """
 
@@ -55,11 +55,11 @@ class Crawler:
         return self.token.lower()
 
     def is_said(self, field: str) -> bool:
-        """Whether its operator says a field, in words that were read."""
+        """Whether its operator documents a field, in a text that was checked."""
         return self.by == OPERATOR and field not in self.remembered
 
     def whose_word(self, field: str) -> str:
-        """Who says a field, in words for people."""
+        """The origin of a field, in words for people."""
         if self.is_said(field):
             return "as its operator documents"
         return "by a list of crawlers" if self.by == "list" else "as far as is known"
@@ -97,7 +97,7 @@ _BY_NAME: dict[str, Crawler] = {
 
 
 def crawler_of(name: str) -> Crawler | None:
-    """The crawler of a name, in any letter case; None if none is known."""
+    """The crawler with a name, in any letter case, or None."""
     return _BY_NAME.get(name.lower())
 
 

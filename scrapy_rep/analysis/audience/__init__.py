@@ -1,1 +1,1 @@
-"""What known crawlers may fetch by a file, and which of them it seems to ban by accident."""
+"""The access of known crawlers by a file, and crawlers that it seems to ban by accident."""

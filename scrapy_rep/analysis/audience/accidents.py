@@ -1,10 +1,10 @@
-"""Crawlers that a file bans, though it seems to mean another thing.
+"""Crawlers that a file bans, although it seems to intend otherwise.
 
-Four signs: its user-agent line falls into the next group; the group that bans it is that of another
-operator's crawler; a line one slip from its name would allow it; one of its groups, which are
-merged, allows it alone.
+There are four signs: its user-agent line gets the rules of the next group; the group that bans it
+is for another operator's crawler; a name that differs from its own by one typing mistake is
+allowed; one of its groups, which are merged, would allow it alone.
 
-Cost: linear in the file, and a reading of a few lines for each group of a crawler that has several.
+Cost: linear in the file, plus reading a few lines for each group of a crawler with several groups.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .bindings import Access, Binding, fallback_crawler, name_in_file
 
 
 class Sign(Enum):
-    """Why a ban seems to be an accident."""
+    """A sign that a ban is an accident."""
 
     SWALLOWED = "swallowed"
     FALLBACK = "fallback"
@@ -34,12 +34,12 @@ class Sign(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Accident:
-    """A crawler that is banned, it seems, by accident.
+    """A crawler that seems to be banned by accident.
 
     Attributes:
-        binding: what the file says to it.
+        binding: its access by the file.
         sign: the sign.
-        words: for people.
+        words: an explanation for people.
     """
 
     binding: Binding
@@ -54,14 +54,14 @@ class Accidents:
         self._robots_txt = robots_txt
         self._outline = outlined
         self._swallowed = {name_of(one.agent.value): one for one in swallowed(outlined)}
-        self._slips: dict[str, str] = {}  # the name in the file, by the crawler's
+        self._slips: dict[str, str] = {}  # misspelt names in the file, by the crawler's name
         for name in outlined.by_name:
             meant = nearly(name) if name != EVERYONE else None
             if meant is not None:
                 self._slips.setdefault(meant, name)
 
     def among(self, found: Iterable[Binding]) -> Iterator[Accident]:
-        """The accidents among some bindings, the first sign of each."""
+        """The accidents among some bindings, each with its first sign."""
         for binding in found:
             if binding.access is not Access.DISALLOWED or binding.crawler.is_obsolete:
                 continue
@@ -90,7 +90,7 @@ class Accidents:
         )
 
     def _fallback_words(self, binding: Binding) -> str:
-        """Another's ban counts, where the file would allow the crawler otherwise."""
+        """The ban of a fallback counts if the file would otherwise allow the crawler."""
         other = fallback_crawler(binding.crawler)
         if not binding.is_fallback or other is None:
             return ""
@@ -98,7 +98,7 @@ class Accidents:
         if not is_others or not self._robots_txt.verdict(binding.url, EVERYONE).allowed:
             return ""
         return (
-            f"no group names it, so it obeys that of {other.token} "
+            f"no group names it, so it obeys the group of {other.token} "
             f"(line {binding.verdict.line}: {binding.verdict.rule})"
         )
 
@@ -123,11 +123,11 @@ class Accidents:
         for block in blocks:
             if self._allows_alone(block, binding):
                 number = block.agents[0].number
-                return f"its groups are merged: that of line {number} alone allows it"
+                return f"its groups are merged: the one of line {number} alone allows it"
         return ""
 
     def _allows_alone(self, block: Block, binding: Binding) -> bool:
-        """Whether a group says of itself that the crawler may fetch, and not by silence."""
+        """Whether a rule of this group, and not a missing rule, allows the crawler to fetch."""
         name = name_in_file(binding.crawler)
         lines = [f"User-agent: {name}".encode(), *(line.octets for line in block.rules)]
         verdict = parse(b"\n".join(lines)).verdict(binding.url, name)

@@ -1,9 +1,10 @@
-"""Which group of a file each known crawler obeys, what follows for a URL, and how sure that is.
+"""The group that each known crawler obeys, its access to URLs, and how certain that is.
 
-A crawler takes its own group, otherwise that of its fallback, as its operator documents (Applebot
-that of Googlebot), otherwise that for ``*``, unless it ignores this one.
+A crawler takes its own group. Otherwise it takes the group of its fallback, as its operator
+documents (Applebot takes that of Googlebot), and otherwise the group for ``*``, unless it ignores
+this group.
 
-Cost of a crawler: a reading of the file, which is linear in its octets, and a verdict for each URL.
+Cost for each crawler: one reading of the file, linear in its octets, and a verdict for each URL.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.tokens import EVERYONE, is_product_token, token_of
 from scrapy_rep.protocol.verdict import Verdict
 
-_FOLLOWS_OTHERS = frozenset({"amzn-searchbot"})  # unnamed, it takes what other search bots get
+_FOLLOWS_OTHERS = frozenset({"amzn-searchbot"})  # unnamed, it obeys other search bots' rules
 _WORDS_OF_DOUBT = {PARTLY: "it obeys in part only", UNKNOWN: "whether it obeys is unknown"}
 
 
 class Access(Enum):
-    """What a crawler may fetch; the value is for people."""
+    """A crawler's access; the value is for people."""
 
     ALLOWED = "allowed"
     DISALLOWED = "disallowed"
@@ -39,16 +40,16 @@ class Access(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a file says to one crawler of one URL.
+    """The access of one crawler to one URL by a file.
 
     Attributes:
         crawler: the crawler.
         url: the URL, or a path.
-        verdict: of the group that it takes, whether it obeys it or not.
-        access: what follows.
-        group: the name whose group it takes, in lower case: its own, that of its fallback, ``*``;
-            empty if the file has none for it.
-        doubts: why that is not certain, in words; empty if nothing is known against it.
+        verdict: the verdict of the group that it takes, whether it obeys it or not.
+        access: its access.
+        group: the name of the group that it takes, in lower case: its own, its fallback's, ``*``;
+            empty if the file has no group for it.
+        doubts: why this is uncertain, in words; may be empty.
     """
 
     crawler: Crawler
@@ -72,7 +73,7 @@ class Binding:
 def bindings(
     robots_txt: RobotsTxt, crawlers: Iterable[Crawler], urls: Iterable[str]
 ) -> Iterator[Binding]:
-    """What a file says to each crawler of each URL; all URLs of a crawler follow each other."""
+    """The access of each crawler to each URL; all URLs of one crawler follow each other."""
     wanted = list(urls)
     for crawler in crawlers:
         names = _names_of(crawler)
@@ -85,20 +86,20 @@ def bindings(
 
 
 def name_in_file(crawler: Crawler) -> str:
-    """The name by which a group is found: the first word, since lines name no more of it."""
+    """The name that finds its group: the first word, since lines name only that."""
     return crawler.name.split()[0]
 
 
 def name_by_rfc(crawler: Crawler) -> str | None:
-    """What RFC 9309 reads of the name, where that is not all of it; None if it is.
+    """The part of the name that RFC 9309 reads; None if that is the whole name.
 
-    Empty if it reads no name at all, as of ``360Spider``.
+    Empty if it reads no name, as for ``360Spider``.
     """
     return None if is_product_token(crawler.token) else token_of(crawler.token)
 
 
 def _names_of(crawler: Crawler) -> tuple[str, ...]:
-    """The names whose groups a crawler takes, in their order; no fallback has one itself."""
+    """The names of the groups that a crawler takes, in order; a fallback has no fallback itself."""
     names = (name_in_file(crawler), crawler.fallback.lower())
     return tuple(filter(None, names))
 
@@ -135,7 +136,7 @@ def _obeys_words(crawler: Crawler) -> str:
 
 
 def _has_wildcard(verdict: Verdict) -> bool:
-    """Whether the deciding rule means another thing to a crawler that knows no wildcards."""
+    """Whether the deciding rule means something else to crawlers without wildcard support."""
     if verdict.rule is None:
         return False
     pattern = verdict.rule.path_pattern
@@ -143,5 +144,5 @@ def _has_wildcard(verdict: Verdict) -> bool:
 
 
 def fallback_crawler(crawler: Crawler) -> Crawler | None:
-    """The crawler whose group this one takes, if that is known; None without one."""
+    """The crawler with the group that this one takes if it has none, or None."""
     return crawler_of(crawler.fallback) if crawler.fallback else None

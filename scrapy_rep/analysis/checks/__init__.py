@@ -1,1 +1,1 @@
-"""What each check means: codes, severities, examples; a table for each group of codes."""
+"""The checks: codes, severities, meanings, fixes; a table for each group of codes."""

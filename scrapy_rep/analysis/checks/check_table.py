@@ -1,11 +1,11 @@
-"""The one table of checks: the code, the documentation and the command line read it.
+"""The table of checks, which the code, the documentation and the command line read.
 
-A row is two lines or more (a line that begins with two blanks goes on with the one above):
+A row has two lines or more (a line that begins with two blanks continues the line above):
 
-    E401 what it means; E is an error, W a warning, I an info. [weak] before it: a group of codes
-     keeps: what to do about it, and what following that does to verdicts
+    E401 the meaning; E is an error, W a warning, I an info. A group of codes may follow: [weak]
+     keeps: the fix, after its effect on verdicts
 
-Advice that is not known to keep verdicts is written as changing them. Examples of each code are in
+Fixes that are not known to keep verdicts are marked as changing them. Examples of each code are in
 `docs/lint_examples.py`.
 """
 
@@ -19,18 +19,18 @@ from .codes import Check, Code, Effect, Severity
 DEFAULT = "default"
 ALL = "all"
 PEDANTIC = {
-    "needless": "what could be left out, or written shorter, without any difference",
-    "weak": "what crawlers read otherwise that do not follow RFC 9309",
-    "context": "what is right in the file, and good to know of crawlers, pages and sitemaps",
+    "needless": "things that could be left out or written shorter without any difference",
+    "weak": "things that crawlers read differently if they do not follow RFC 9309",
+    "context": "facts about crawlers, pages and sitemaps that are good to know; nothing is wrong",
 }
-"""Groups of codes that are reported only where users ask for them, and what they tell."""
+"""Groups of codes that are reported only if users select them, with their descriptions."""
 
 _TABLE = """
 # The answer
 I001 the site answers that there is no file, so everything is allowed
- outside: put a file there, and let everybody read it, if something should not be crawled
+ outside: put a file there that everyone can read, if something should not be crawled
 E002 the site answers with an error, so nothing may be crawled while it lasts
- outside: answer 200 with the file, or 404 if there is none
+ outside: answer 200 with the file, or 404 if there is no file
 E003 the site does not answer in time, so nothing may be crawled while it lasts
  outside: serve the file as a static one, from the nearest cache
 E004 the host has no address, so nothing may be crawled while it lasts
@@ -39,187 +39,187 @@ E005 no secure connection can be made, so nothing may be crawled while it lasts
  outside: look at the certificate: its names, its end, and the chain that is sent with it
 E006 the connection fails or the answer is broken, so nothing may be crawled while it lasts
  outside: look at the server's log and its firewall, and at the encoding and length it declares
-I007 the file is reached by a redirect; its rules hold for the host that was first asked
+I007 the file is reached by a redirect; its rules apply to the host that was requested first
  outside: answer with the file itself where that is possible
 W008 the redirect leads to another host, which some crawlers do not follow
- outside: serve the file from the host whose rules it holds
-E009 the redirects loop, are too many or lead nowhere, so it is as if there were no file
+ outside: serve the file from the host that its rules are for
+E009 the redirects loop, are too many or lead nowhere, which counts as if there were no file
  outside: redirect at most five times, and to the file
 W010 the answer is a success, but not a 200; its body is read as the file
  outside: answer 200
 W011 the media type is not text/plain, so some crawlers do not read the file
  outside: send Content-Type: text/plain; charset=utf-8
-W012 http and https answer with files of different effect; each holds for its scheme alone
+W012 the files of http and https differ in effect; each applies only to its own scheme
  changes: serve one file for both, or redirect http to https
 W013 the body is not encoded as the answer says; as much of it as possible is read
- outside: name in Content-Encoding how the file is compressed, or send none; end where it ends
+ outside: set Content-Encoding to the compression of the file, or omit it, and send the whole body
 W014 the answer took longer than 5 seconds; some crawlers give up by then, and crawl nothing
  outside: serve the file as a static one, from the nearest cache
-W015 the answer is a page of HTML, so there are no rules; some crawlers keep out then
- changes: answer with the file, or 404 if there is none; let no wall or error page stand in for it
+W015 the answer is an HTML page, so there are no rules; some crawlers stay away then
+ changes: answer with the file, or 404 if there is no file, but not with a wall or an error page
 # Octets and the file
 I101 the file begins with a byte order mark, which some crawlers read as part of the first key
  keeps: save the file as UTF-8 without a byte order mark
 W102 the file is in UTF-16 instead of UTF-8
  keeps: save the file as UTF-8; to most crawlers it is empty, which permits everything
-W103 these octets are no UTF-8; they are compared as they are, which few crawlers do
+W103 these octets are not UTF-8; they are compared as they are, which few crawlers do
  keeps: save the file as UTF-8, or write the octets as percent-escapes
 E104 a NUL ends the content of its line
- keeps: remove the NUL and what follows it on its line, which is not read
-W105 lines end with CR alone, which some crawlers do not take for a line end
+ keeps: remove the NUL and the rest of its line, which is not read
+W105 lines end with CR alone, which some crawlers do not read as a line end
  keeps: end lines with LF or CRLF
-E106 the file is larger than the parse limit; what follows it is ignored
+E106 the file is larger than the parse limit; the rest of it is ignored
  changes: keep the file below 500 KiB: merge rules with wildcards, or move pages under one path
 E107 the file is markup; only lines that read as records count
- changes: serve a plain text file, or answer 404 if there is none
+ changes: serve a plain text file, or answer 404 if there is no file
 E108 the file is JSON; only lines that read as records count
- changes: serve a plain text file, or answer 404 if there is none
+ changes: serve a plain text file, or answer 404 if there is no file
 I109 the file is empty, so everything is allowed
- changes: say so in words: a group for * with an empty Disallow
+ changes: write that explicitly: a group for * with an empty Disallow
 W110 the file has no user-agent line, so it forbids nothing
  changes: begin each group with User-agent
 W111 the file has more than 2,048 rules; Yandex reads no more
  changes: merge rules with wildcards, or move pages under one path
-I112 more lines have this; they are not listed
- outside: fix those above, and look again
-I113 the file is too large for all checks of effect (REP8xx); those beyond are left out
+I112 more lines have this finding; they are not listed
+ outside: fix the lines above, and run the checks again
+I113 the file is too large for all checks of effect (REP8xx); some are left out
  changes: make the file smaller
 W114 the file is in UTF-32 instead of UTF-8
  changes: save the file as UTF-8; to most crawlers it is empty, which permits everything
-W115 the file is gzip, as no header says; it is decompressed, which few crawlers do
+W115 the file is gzip, but no header says so; it is decompressed, which few crawlers do
  outside: serve the file as text, or with Content-Encoding: gzip; to most crawlers it is empty,
   which permits everything
-E116 the file begins as gzip does, and can't be decompressed; nothing is allowed
+E116 the file begins like gzip, but can't be decompressed; nothing is allowed
  outside: serve the file as text
 # Lines
 W201 the colon is missing; exactly two words are read as key and value, by some crawlers
  keeps: put a colon after the key
-E202 the line is no record and is ignored
- keeps: put # in front of it; what is to be read is written as 'key: value'
+E202 the line is not a record and is ignored
+ keeps: put # in front of it, or write it as 'key: value' if crawlers should read it
 W203 no crawler is known that reads this key; the record is ignored
  keeps: remove the line, or put # in front of it
 I204 the key is known, but no crawler of today reads it
  keeps: remove the line, or put # in front of it
 W205 the key is misspelt in a way that some crawlers read, and others do not
  keeps: write User-agent, Disallow or Sitemap
-E206 the key is not known, but it is nearly one that is; the record is ignored
- changes: write the key that is meant
-W207 the key goes on after a known word; Google reads it as that word, others do not
- keeps: write the key alone
+E206 the key is unknown, but similar to a known one; the record is ignored
+ changes: write the intended key
+W207 the key continues after a known word; Google reads it as that word, others do not
+ keeps: write only the known word
 E208 the line is longer than 16,663 octets; the rest of it is ignored
- keeps: remove what stands beyond, which is not read
-E209 the line begins with a character that can't be seen, which makes its key another one
- changes: remove the character, and write the line anew
+ keeps: remove the rest, which is not read
+E209 the line begins with an invisible character, which makes its key unknown
+ changes: remove the character, or type the line again
 E210 the line begins with its colon; without a key it is ignored
- keeps: put # in front of it; if a record is meant, write its key in front of the colon
+ keeps: put # in front of it; if it should be a record, write its key in front of the colon
 # Groups and user-agent lines
 E301 a rule before the first user-agent line is ignored
  changes: put a user-agent line in front of it
-E302 the user-agent line is empty and names nobody
- changes: write * for everyone, or the crawler's product token
-E303 a user-agent line holds no product token
+E302 the user-agent line is empty and names no crawler
+ changes: write * for all other crawlers, or the crawler's product token
+E303 a user-agent line contains no product token
  changes: write the crawler's product token, which begins with a letter, '-' or '_'
-W304 the name holds a character that no product token holds; many crawlers read only what is before
-  it
+W304 the name contains a character that product tokens can't contain; many crawlers read only the
+  part before it
  outside: write the name that the crawler's operator documents
 I305 [needless] a version after the name is ignored
- keeps: write the product token alone
-E306 this is a User-Agent header; only its first word is read, and that is a browser's
- changes: write the crawler's product token alone
-W307 * within a name is no wildcard; what stands before it is the name, if anything does
- keeps: write the product token alone, one line for each crawler
-E308 a user-agent line names one crawler; those after the comma are ignored
+ keeps: write only the product token
+E306 this is a User-Agent header; only its first word is read, which names a browser
+ changes: write only the crawler's product token
+W307 * within a name is not a wildcard; the part before it, if any, is the name
+ keeps: write only the product token, one line for each crawler
+E308 a user-agent line names one crawler; the names after the comma are ignored
  changes: write one user-agent line for each crawler, one below the other
-W309 no crawler of this name is known, but one with nearly the same name
- changes: write the name that is meant
+W309 no crawler with this name is known, but one with a similar name
+ changes: write the intended name
 I310 [needless] another group of this crawler has the same rules
  formats: put all rules of a crawler into one group, as `scrapy rep format` does
-W311 another group of this crawler stands above; they are merged, but crawlers that go by order read
-  only one of them
+W311 another group of this crawler is above; they are merged, but some crawlers read only one of
+  them
  formats: put all rules of a crawler into one group, as `scrapy rep format` does
-W312 another group for * stands above; they are merged, but some crawlers call it an error
+W312 another group for * is above; they are merged, but some crawlers treat it as an error
  formats: put all rules for * into one group, as `scrapy rep format` does
 I313 [needless] the group names this crawler already
  keeps: remove the line
-I314 [context] no group is for *, so crawlers that are not named may fetch everything
+I314 [context] there is no group for *, so crawlers that are not named may fetch everything
  keeps: add a group for *, with an empty Disallow if all others may fetch everything
-W315 the file ends before a rule follows, so the crawlers that the group names may fetch everything
- keeps: write an empty Disallow below it, or the rules that are meant
+W315 the last group has no rule, so the crawlers that it names may fetch everything
+ keeps: write an empty Disallow below it, or the intended rules
 W316 a blank line within a group ends it for some crawlers
  keeps: remove the blank line
-W317 a record other than a rule stands between user-agent lines; for many crawlers it ends the
-  group, so that those above it get no rules
+W317 a record that is not a rule is between user-agent lines; for many crawlers it ends the group,
+  so that the crawlers above it get no rules
  keeps: put it below the user-agent lines
 I318 [context] some crawlers obey only groups that name them, not the one for *, and the file does
-  not name these
- changes: name those in the group too that it is meant for
-I319 [context] this agent may not obey robots.txt, or not always
+  not name these crawlers
+ changes: name each of them in the group that it should obey
+I319 [context] this crawler may ignore robots.txt, or obey it only sometimes
  outside: block it at the server if it has to stay out
-E320 this crawler gets the rules of the next group, since no rule stands below its own user-agent
+E320 this crawler gets the rules of the next group, since there is no rule below its own user-agent
   line
- changes: write an empty Disallow below it, or its own rules; leave it if the next group is meant
-  for it
+ changes: write an empty Disallow below it, or its own rules; leave it if the next group is for
+  it
 # Rules
 E401 a path pattern begins with neither '/' nor '*' and matches nothing
  changes: put a / in front of it
 E402 a path pattern is a path, not a URL; this one matches nothing
- changes: write the path alone; other hosts have files of their own
-W403 the path holds white space, which some crawlers take for its end
+ changes: write only the path; other hosts have files of their own
+W403 the path contains white space, which some crawlers read as its end
  keeps: write %20
-E404 a rule has one path; this is read as one that holds a blank or a comma
+E404 a rule has one path; this is read as one path with a blank or a comma
  changes: write one rule for each path
-W405 # begins a comment, also within a path; what follows it is ignored
- keeps: write %23 if the character is meant, or put a blank in front of the comment
+W405 # begins a comment, also within a path; the rest of the line is ignored
+ keeps: write %23 for the character itself, or put a blank in front of the comment
 I406 [needless] the group has the same rule above
  keeps: remove the line
 W407 the group allows and disallows the same path; allow decides, but not for all crawlers
- changes: remove the one that is not meant; without the Allow, the path is disallowed
-W408 an empty Allow is no rule; it neither allows nor forbids
+ changes: remove the wrong one; without the Allow, the path is disallowed
+W408 an empty Allow has no effect; it neither allows nor forbids
  keeps: remove the line
-W409 an empty Disallow beside other rules has no effect, but some crawlers take it for 'everything
+W409 an empty Disallow next to other rules has no effect, but some crawlers read it as 'everything
   is allowed'
  keeps: remove the line
 W410 the path is longer than 1,024 octets; Yandex does not read it
- changes: shorten the path, with * in place of its end
-W411 a backslash does not divide paths; clients send / or %5C in its place
+ changes: shorten the path, with * instead of its end
+W411 a backslash does not separate parts of a path; clients send / or %5C instead
  changes: write /
-W412 clients resolve '.' and '..' before they send a request, so no path in one holds these
- changes: write the path as it is asked for
-I413 crawlers that are not named may fetch nothing, search engines among them
- outside: make sure that this is meant
+W412 clients resolve '.' and '..' before they send a request, so no request contains them
+ changes: write the path as clients request it
+I413 crawlers that are not named may fetch nothing, including search engines
+ outside: make sure that this is intended
 I414 /robots.txt itself is always allowed, whatever a rule says
  changes: remove the line; paths that only begin like that, if there are any, are allowed then
-W415 the path holds a control character, which nobody sees and no URL holds as it is
- changes: remove it, or write it as a percent-escape if it is meant
+W415 the path contains a control character, which is invisible and must be escaped in a URL
+ changes: remove it, or write it as a percent-escape if it is intended
 # Wildcards and escapes
-W501 $ is the end of the path only where it stands last; here it is the character
- keeps: write %24, which is that character
-W502 % without two hexadecimal digits is no escape; it is read as %25, and as the begin of any
-  escape
- changes: write %25 if that character is meant, and whole escapes if these are
+W501 $ means the end of the path only as the last character; here it is an ordinary character
+ keeps: write %24, which means the same
+W502 % without two hexadecimal digits is not an escape; it is read as %25, and as the beginning of
+  any escape
+ changes: write %25 for the character itself, or complete escapes
 W503 crawlers differ in how they compare characters that are not ASCII
  keeps: write them as percent-escapes of UTF-8
-I504 [needless] a rule matches whatever follows, so * at its end only makes it one octet longer
+I504 [needless] a rule matches any rest of a path, so * at its end only makes it one octet longer
  keeps: remove the *
-I505 [needless] several * in a row match no more than one does
+I505 [needless] several * in a row match no more than a single one
  keeps: write one *
-W506 an escape equals the character that needs none, but not for crawlers that compare octets
- keeps: write the character as it stands in URLs
+W506 this escape equals its character, but not for crawlers that compare octets
+ keeps: write the character itself
 I507 [weak] escapes in lower case equal those in upper case, but not for all crawlers
  keeps: write the digits in upper case
-W508 rules know * and a final $, and no other part of regular expressions
+W508 rules support * and a final $, but no other parts of regular expressions
  changes: write it with * and $, or as several rules
-I509 [weak] crawlers without wildcards read nothing in a rule that begins with *
- changes: put / in front of the * if the rule is not meant for the top of the site
-I510 an escaped / or ? in a path does not divide it, and is not equal to the character
- changes: write the character if it is meant
+I509 [weak] crawlers that do not support wildcards ignore a rule that begins with *
+ changes: put / in front of the * if the rule is not for the top of the site
+I510 an escaped / or ? in a path is not a separator, and does not equal the character
+ changes: write the character if it should be a separator
 W511 the file has more than 2,000 rules with wildcards; a URL that nearly matches too many of them
-  is disallowed, since to tell would take too long
+  is disallowed, since a decision would take too long
  changes: merge rules with wildcards, or write paths without them
 # Sitemaps
 W601 the sitemap's address is relative; it is resolved against this file's
  keeps: write the whole URL
-E602 the sitemap's address is no http(s) URL
+E602 the sitemap's address is not an http(s) URL
  changes: write a whole URL, with its host
 E603 sitemaps are read over http and https only
  changes: write an http or https URL
@@ -227,19 +227,19 @@ E604 the Sitemap line is empty
  keeps: write the whole URL, or remove the line
 I605 [context] the file names no sitemap
  outside: add a Sitemap line if there is one
-I606 [context] the sitemap is on another host, which crawlers believe only if this file names it
- outside: make sure that the host is the one that is meant
+I606 [context] the sitemap is on another host; crawlers accept that only if this file names it
+ outside: make sure that the host is the right one
 W607 the group for * disallows this sitemap, so crawlers that are not named can't read it
  changes: allow the sitemap's path
 I608 [needless] the file names this sitemap already
  keeps: remove the line
-I609 [context] the sitemap's address names a folder, or has none of the endings that sitemaps have
+I609 [context] the sitemap's address is a folder, or has an unusual ending
  outside: make sure that a sitemap is there
-W610 quotes or angle brackets stand around the sitemap's address
+W610 the sitemap's address is in quotes or angle brackets
  formats: write the URL without them
-W611 the line names several sitemaps, which many crawlers take for one
+W611 the line names several sitemaps, which many crawlers read as one
  formats: write a line for each
-W612 the sitemap's address has no scheme; it gets that of this file
+W612 the sitemap's address has no scheme; it gets the scheme of this file
  formats: write the whole URL
 # Other records
 E701 the value can't be read; the record is ignored
@@ -249,59 +249,59 @@ W702 a comma is read as the decimal point
 W703 the user-agent lines have another Crawl-delay; the largest one counts, but not for all
   crawlers
  keeps: keep one
-W704 the delay is more than 30 seconds; many crawlers cut it, or give the site up
+W704 the delay is more than 30 seconds; many crawlers shorten it, or skip the site
  changes: write 30 or less, and disallow what should not be crawled
 I705 [context] a crawler that this group names ignores Crawl-delay
- outside: set its rate in the operator's tools, or answer 429 or 503 when there is too much
-E706 the record belongs to a group, but stands before the first one, and is ignored
+ outside: set its rate in the operator's tools, or answer 429 or 503 to excess requests
+E706 the record belongs to a group, but is before the first one, so it is ignored
  changes: put it into a group, below the rules
-E707 a Clean-param is names of parameters with & between them, and perhaps a path
+E707 a Clean-param has names of parameters with & between them, and optionally a path
  changes: write 'Clean-param: sid&ref /path'
-I708 [context] no crawler reads Host any more; Yandex asks for redirects in its place
+I708 [context] no crawler reads Host any more; Yandex requires redirects instead
  outside: redirect (301) to the main host, and remove the line
 E709 robots.txt can't keep pages out of an index; Google ended its support in 2019
  changes: send X-Robots-Tag: noindex, or put it into the page, and do not disallow the page
-E710 a part of the Content-Signal says nothing: it is perhaps a path, and a list of search, ai-input
-  or ai-train = yes or no, or use = immediate, reference or full
+E710 a part of the Content-Signal is ignored: its form is an optional path, then a list of search,
+  ai-input or ai-train = yes or no, or use = immediate, reference or full
  changes: write 'Content-Signal: search=yes, ai-train=no'
 W711 the signal permits a use of pages that the same group disallows
  changes: allow the pages, or say no
-E712 a License is the whole URL of a licence
+E712 a License must be the whole URL of a licence
  outside: write the whole URL
 W713 the group for * disallows the licence, so crawlers that are not named can't read it
  changes: allow its path
-E714 a part of the Content-Usage says nothing: it is perhaps a path, and train-ai or search = y or
-  n, in lower case
+E714 a part of the Content-Usage is ignored: its form is an optional path, then train-ai or search =
+  y or n, in lower case
  changes: write 'Content-Usage: train-ai=n' or 'Content-Usage: /path train-ai=n'
-W715 another Content-Usage of the group differs for the same path; the most restrictive one holds
+W715 another Content-Usage of the group differs for the same path; the most restrictive one counts
  changes: keep one
 W716 the Clean-param is longer than 500 characters, which is more than Yandex reads
  outside: write several, with some of the parameters each
-W717 the file has a Host above; a site has one main host, and the first one counts
+W717 the file has another Host above; a site has one main host, and the first one counts
  outside: keep one
-W718 a Host is the name of a host, perhaps with a port; not all readers of it know more
- outside: write the host alone, without a scheme and a path
-W719 the Content-Signal stands before the first group, so it belongs to none: at most its no is
-  heard
+W718 a Host is the name of a host, optionally with a port; not all crawlers read other forms
+ outside: write only the host, without a scheme and a path
+W719 the Content-Signal is before the first group, so it belongs to no group: at most its no
+  counts
  changes: put it into a group, below the rules
 W720 the Content-Signal is spelled unusually: some crawlers understand it, and others do not
  changes: write 'search=yes, ai-train=no', with = and commas
-E721 letter case counts in a Content-Usage, so this says nothing, or less than it seems to
+E721 a Content-Usage is case-sensitive, so this has no effect, or less than it seems to
  changes: write train-ai, search, y and n in lower case
-E722 the words are those of Content-Signal; in a Content-Usage they say nothing
+E722 the words belong to Content-Signal; in a Content-Usage they are ignored
  changes: write train-ai for ai-train, y for yes and n for no
 # Effect
-W801 the rule can never decide: wherever it matches, a more specific one does too
+W801 the rule can never decide: wherever it matches, a more specific rule matches too
  keeps: remove the rule
 I802 [needless] the rule has no effect: without it, every path gets the same verdict
  keeps: remove the rule
-I803 [context] by its name, the rule seems to be for style sheets or scripts, without which crawlers
-  can't see pages as people do
+I803 [context] the rule seems to be for style sheets or scripts, without which crawlers can't see
+  pages as people do
  changes: allow style sheets and scripts that pages need
-W804 the rule keeps the crawler that it is for from a sitemap of this file
+W804 the rule stops its crawler from fetching a sitemap of this file
  changes: allow the sitemap's path
 I805 [needless] the group has the same rules as the one for *, so the crawlers that it names need
-  none of their own
+  no group of their own
  formats: name the crawler in the group for *, as `scrapy rep format` does
 I806 [weak] a shorter rule above matches the same paths; the longer one decides, but not for
   crawlers that take the first match
@@ -334,7 +334,7 @@ def _checks() -> Iterator[Check]:
 
 
 CHECKS: dict[Code, Check] = {check.code: check for check in _checks()}
-"""The checks by code."""
+"""The checks, by code."""
 
 GROUPS: dict[str, frozenset[Code]] = {
     ALL: frozenset(Code),
@@ -343,4 +343,4 @@ GROUPS: dict[str, frozenset[Code]] = {
         for name in (DEFAULT, *PEDANTIC)
     },
 }
-"""The codes of each group, by its name."""
+"""The codes of each group, by the group's name."""

@@ -1,6 +1,6 @@
-"""The codes of all checks, and what a row of their table says.
+"""The codes of all checks, and the columns of their table.
 
-A code never changes its meaning, and none is used twice. The hundreds are groups: the answer (0),
+A code never changes its meaning and is never reused. The hundreds are groups: the answer (0),
 octets and the file (1), lines (2), groups and agents (3), rules (4), wildcards and escapes (5),
 sitemaps (6), other records (7), effect (8).
 """
@@ -12,12 +12,12 @@ from enum import Enum
 
 
 class Severity(Enum):
-    """How bad a finding is; the value is said to people."""
+    """How serious a finding is; the value is for people."""
 
     ERROR = "error"
-    """It is not used as written."""
+    """The text is not used as written."""
     WARNING = "warning"
-    """It is used, but crawlers differ."""
+    """The text is used, but crawlers differ."""
     INFO = "info"
     """Good to know."""
 
@@ -168,31 +168,31 @@ class Code(Enum):
 
 
 class Effect(Enum):
-    """What a fix does; the value is said to programs."""
+    """The effect of a fix; the value is for programs."""
 
     KEEPS = "keeps"
-    """Every verdict stays. `lint --fix` does it, and tests prove it over real files."""
+    """Every verdict stays the same. `lint --fix` applies it; tests prove it with real files."""
     FORMATS = "formats"
-    """Every verdict stays. `scrapy rep format` does it."""
+    """Every verdict stays the same. `scrapy rep format` applies it."""
     CHANGES = "changes"
-    """Verdicts may change, which may be what the author wants."""
+    """Verdicts may change, perhaps as the author wants."""
     OUTSIDE = "outside"
-    """Nothing changes in the file: something is to be decided, or done elsewhere."""
+    """Nothing changes in the file: it takes a decision, or a change elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A row of the table: what a code means.
+    """A row of the table of checks.
 
     Attributes:
         code: the code.
-        severity: how bad it is.
-        meaning: one sentence, without its full stop.
-        mend: what to do about it, likewise.
-        effect: what following that does to verdicts; a finding may say otherwise of its own place
+        severity: how serious a finding is.
+        meaning: one sentence without its full stop.
+        `mend`: the fix, in one sentence without its full stop.
+        effect: the effect of the fix on verdicts; a finding may have a different one at its place
             (`analysis.mending.Mend`).
-        group: the group of codes that reports it.
-        section: what it is about, in words.
+        group: the group of codes that must be selected to report it.
+        section: its topic, in words.
     """
 
     code: Code

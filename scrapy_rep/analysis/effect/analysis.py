@@ -1,16 +1,17 @@
-"""Which rules of a group never decide, or change nothing: proved from their patterns alone.
+"""Find rules of a group that never decide, or change nothing, by proofs about their patterns.
 
-A rule is *shadowed* if another one that outranks it matches wherever it does. It is *redundant* if
-a weaker rule with the same answer matches wherever it does (or, for an allow rule, none is needed),
-and no rule with the other answer could come between the two. Rules are taken away one by one, the
-longest first, each proved against those that are left; so all that are named can go together.
+A rule is *shadowed* if another rule that outranks it matches every path that it matches. A rule is
+*redundant* if a weaker rule with the same answer matches every path that it matches, and no rule
+with the other answer can rank between the two; an allow rule needs no such weaker rule. Rules are
+removed one by one, the longest first, each proved against the rest; so all of them can be removed
+together.
 
-What is named is certain; what is not named may still be without effect, since two wildcard rules
-are taken to meet wherever their literal beginnings let them.
+The result is certain, but may be incomplete: other rules may have no effect either, since two
+wildcard rules are assumed to match a common path unless their literal beginnings prevent it.
 
-Cost: rules are compared only with those whose literal beginning lies on the same way, each
-comparison as many steps as its patterns are long, of a `StepBudget` that the caller sets; beyond it
-nothing is named, and the budget says so.
+Cost: two rules are compared only if the literal beginning of one is a prefix of the other's. The
+steps of a comparison grow with the length of its patterns. The caller sets a `StepBudget`; once it
+is spent, no rule is added, and the budget says so.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ _AFTER_ASCII = "\x7f"
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A rule by its normal form; `line` is that of the first one that has it.
+    """A rule in normal form; `line` is the first line with it.
 
-    One that is also compared as it is written (`is_written`) may match more than its normal form
-    says: whatever there is.
+    A rule that is also compared as written (`is_written`) may match more than its normal form: it
+    is assumed to match any path.
     """
 
     allow: bool
@@ -41,13 +42,13 @@ class Pattern:
 
     @property
     def rank(self) -> tuple[int, bool]:
-        """What a match is worth: most octets, then allow (RFC 9309, 2.2.2)."""
+        """The rank of a match: most octets, then allow (RFC 9309, 2.2.2)."""
         return len(self.text), self.allow
 
 
 @dataclass(frozen=True, slots=True)
 class Needless:
-    """A rule that could go, and because of which other one, if one is the reason."""
+    """A rule that could be removed, and the other rule that is the reason, if there is one."""
 
     pattern: Pattern
     because: Pattern | None
@@ -56,7 +57,7 @@ class Needless:
 
 @dataclass
 class _Ways:
-    """Patterns by their literal beginning, each of which knows the longest other that begins it."""
+    """Patterns by their literal beginning; each knows the longest other that is a prefix."""
 
     literals: list[str]
     parents: list[int]
@@ -80,15 +81,15 @@ class _Ways:
         return cls(literals, parents, rules, [_octets(there) for there in rules])
 
     def near(self, pattern: Pattern, budget: StepBudget) -> Iterator[Pattern]:
-        """The other patterns that may meet this one, and are no longer than needed to matter."""
+        """The other patterns that may match the same path, and are long enough to matter."""
         literal = literal_of(pattern.text)
         node = bisect_left(self.literals, literal)
         way = node
         while way >= 0 and budget.take(self._steps(pattern, way)):
             yield from (rule for rule in self.rules[way] if rule is not pattern)
             way = self.parents[way]
-        # Longer literals belong to longer rules, unless this one goes on after a wildcard; but
-        # only one with a wildcard more than it can be covered by these.
+        # Longer literals belong to longer rules, unless this one continues after a wildcard; but
+        # only a rule with a wildcard after its literal can be covered by these.
         if literal == pattern.text:
             return
         below = node + 1
@@ -98,7 +99,7 @@ class _Ways:
             below += 1
 
     def _steps(self, pattern: Pattern, node: int) -> int:
-        """What it takes to look at the rules of a literal, and at the pattern beside each."""
+        """The steps to compare the pattern with each rule of a literal."""
         count = len(self.rules[node])
         return 1 + look_steps(self.octets[node] + count * len(pattern.text), count)
 
@@ -113,7 +114,7 @@ def _octets(patterns: Iterable[Pattern]) -> int:
 
 
 def first_of_each(patterns: Iterable[Pattern]) -> Iterable[Pattern]:
-    """Of the patterns that say the same, the first."""
+    """The first of equal patterns."""
     found: dict[tuple[bool, str, bool], Pattern] = {}
     for pattern in patterns:
         found.setdefault((pattern.allow, pattern.text, pattern.is_written), pattern)
@@ -125,12 +126,12 @@ def needless(
     budget: StepBudget,
     is_asked: Callable[[Pattern], bool] | None = None,
 ) -> list[Needless]:
-    """The rules that could all go without a change of any verdict.
+    """The rules that could all be removed without changing any verdict.
 
     Args:
         patterns: the rules of one merged group, each once.
-        budget: how much work it may be.
-        is_asked: which rules may go; by default all.
+        budget: the limit of work.
+        is_asked: which rules may be removed; by default all.
     """
     kept = list(patterns)
     derived = {
@@ -146,7 +147,7 @@ def needless(
     found: list[Needless] = []
     for pattern in sorted(kept, key=lambda pattern: (pattern.rank, pattern.text), reverse=True):
         if pattern.is_written or (pattern.allow and folder_of(pattern.text) is not None):
-            continue  # it stands for two rules
+            continue  # it counts as two rules
         if is_asked is not None and not is_asked(pattern):
             continue
         if (reason := _reason(pattern, ways, budget, rivals[pattern.allow])) is not None:
@@ -156,10 +157,10 @@ def needless(
 
 
 def _reason(pattern: Pattern, ways: _Ways, budget: StepBudget, rival: int) -> Needless | None:
-    """Why a rule could go, if it could.
+    """Why a rule could be removed, or None.
 
-    `rival` is how many octets the longest rule has that may decide in its place with the other
-    answer, of those that may match anything.
+    `rival` is the number of octets of the longest rule with the other answer that may match any
+    path, and so may decide instead of this one.
     """
     rank = pattern.rank
     stand_in: Pattern | None = None

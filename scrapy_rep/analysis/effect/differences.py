@@ -1,16 +1,16 @@
-"""Where two files differ in what they mean: by asking both, not by comparing their text.
+"""Differences in the meaning of two files, found by comparing verdicts, not text.
 
-Every agent that either file names, and one that none does, is asked about every probe URL built
-from the rules of both, and about paths that `witnesses` finds for rules that changed: a rule that
-makes a difference is not missed, as long as the search for it ends within `SEARCH_STEPS`. Agents
-that are in the very same groups of both files share their answers.
+Every name in both files, and one agent without a group, is tried on every probe URL built from the
+rules of both, and on paths that `witnesses` finds for changed rules. A rule that makes a difference
+is not missed if the search for it ends within `SEARCH_STEPS`. Agents in exactly the same groups of
+both files share their results.
 
-Cost: all work is counted in steps, and ends with `MOST_STEPS`. For each different set of groups
-both files are read, and for each of its probes the core's verdicts are asked for: in the worst case
-each tries every wildcard rule. Where all agents can't be asked about all probes in `STEPS_FOR_ALL`,
-each is asked about those that are built from its own rules, which are the only ones that can decide
-for it. If there is more than can be done, what costs least is done first. Of 2,811 real files, each
-against itself, none takes half of `MOST_STEPS`.
+Cost: all work is counted in steps, up to `MOST_STEPS`. For each different set of groups both files
+are read, and the core gives verdicts for each probe; in the worst case each verdict tries every
+wildcard rule. If trying all agents on all probes would take more than `STEPS_FOR_ALL`, each agent
+is tried only on probes built from its own rules, the only ones that can decide for it. If the work
+exceeds the limit, the cheapest part is done first. Comparing each of 2,811 real files with itself
+never takes half of `MOST_STEPS`.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from .rule_patterns import StepBudget
 from .witnesses import Said, witnesses
 
 UNNAMED = "*"
-"""The agent that stands for all that no group names."""
+"""The agent for all crawlers that no group names."""
 
 MOST_STEPS = 80_000_000
-"""How much work a comparison may be, in steps of some 0.1 us."""
+"""The most work for a comparison, in steps of about 0.1 us."""
 
 STEPS_FOR_ALL = 5_000_000
 
 SEARCH_STEPS = 1_000_000
-"""How much work the search for rules that make a difference may be, for both files together."""
+"""The most work for the search for rules that make a difference, for both files together."""
 
-# In steps: a verdict without wildcard rules; a wildcard rule tried; so many octets of a path, for
-# each of these; a user-agent line that is read; a rule that is read; octets that are searched.
+# The steps of: a verdict without wildcard rules; trying a wildcard rule; reading a user-agent line;
+# reading a rule. And the octets of one more step: of a path, or of a searched file.
 _VERDICT_STEPS = 40
 _WILD_STEPS = 2
 _PATH_OCTETS = 200
@@ -53,21 +53,21 @@ _AGENT_STEPS = 12
 _RULE_STEPS = 15
 _SEARCHED_OCTETS = 200
 
-_PROBES_PER_RULE = 10, 40  # plain ones, and those with wildcards
-_PROBE_OCTETS = 20  # by which a probe is longer than its pattern, roughly
+_PROBES_PER_RULE = 10, 40  # without and with wildcards
+_PROBE_OCTETS = 20  # by which a probe is roughly longer than its pattern
 
-_CUT_ESCAPE = re.compile(r"%([2-9A-Fa-f]?)(?=\*|\$?$)")  # where a "*" or the end follows
+_CUT_ESCAPE = re.compile(r"%([2-9A-Fa-f]?)(?=\*|\$?$)")  # incomplete, before "*" or the end
 
-_HOST = "https://host"  # a path that begins with // would be one, if it stood alone
+_HOST = "https://host"  # on its own, a path that begins with // would name a host
 
 
 class TooMuchToCompare(RepError):  # noqa: N818
-    """Two files could not be compared as a whole: no real ones are known of which that is so.
+    """Two files could not be compared completely; this is not known to happen with real files.
 
     Attributes:
-        compared: the agents that were asked about all their probe URLs.
-        left: those that were asked about some, or none.
-        probe_count: how many probe URLs were asked about.
+        compared: the agents that were tried on all their probe URLs.
+        left: the agents that were tried on some probe URLs, or on none.
+        probe_count: the number of probe URLs that were tried.
     """
 
     def __init__(self, compared: tuple[str, ...], left: tuple[str, ...], probe_count: int) -> None:
@@ -93,7 +93,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A URL that one agent gets another answer for: a path, and the verdicts of both files."""
+    """A path for which two files have different verdicts for one agent."""
 
     agent: str
     path: str
@@ -102,10 +102,10 @@ class Difference:
 
 
 def agents_of(*outlines: Outline) -> tuple[str, ...]:
-    """Who is named in any of the files, in order, then `UNNAMED`.
+    """All names in some files, in order, then `UNNAMED`.
 
-    For a name that is no product token also the token that it begins with, whose owner obeys the
-    same lines.
+    A name that is not a product token adds the token at its start: a crawler with that token obeys
+    the same lines.
     """
     names = (name for outlined in outlines for name in outlined.by_name if name != EVERYONE)
     both = (agent for name in names for agent in (name, token_of(name)) if agent)
@@ -115,17 +115,17 @@ def agents_of(*outlines: Outline) -> tuple[str, ...]:
 def differences(
     old: RobotsTxt, new: RobotsTxt, agents: Iterable[str] | None = None, *, steps: int | None = None
 ) -> Iterator[Difference]:
-    """The probes on which two files disagree about allowed or not.
+    """The probes that one file allows and the other disallows.
 
     Args:
-        old: the one file.
-        new: the other one.
-        agents: product tokens; by default all that either file names, and `UNNAMED`.
-        steps: how much work it may be; by default `MOST_STEPS`.
+        old: the old file.
+        new: the new file.
+        agents: product tokens; by default all names in both files, and `UNNAMED`.
+        steps: the limit of work; by default `MOST_STEPS`.
 
     Raises:
-        InvalidProductToken: one of the agents could never be named.
-        TooMuchToCompare: it would be more work. Differences that were found come first.
+        InvalidProductToken: no user-agent line could name one of the agents.
+        TooMuchToCompare: the limit is exceeded. The differences found before come first.
     """
     comparison = _Comparison(
         _Reading(old), _Reading(new), StepBudget(MOST_STEPS if steps is None else steps)
@@ -135,7 +135,7 @@ def differences(
 
 
 class _Comparison:
-    """Two files that are compared, and the work that is left for it."""
+    """The comparison of two files, with the work that is left for it."""
 
     def __init__(self, old: _Reading, new: _Reading, budget: StepBudget) -> None:
         self.old = old
@@ -166,7 +166,7 @@ class _Comparison:
             done.update(together)
 
     def _everything(self, costs: dict[tuple[int, int], int]) -> tuple[str, ...] | None:
-        """The probes for all rules, if all agents can be asked about all of them."""
+        """The probes for all rules, if there is enough work left to try all agents on them."""
         stock = self.old.all_rules + self.new.all_rules
         most = min(STEPS_FOR_ALL, self._budget.steps)
         if len(costs) * stock.asking_steps(self._reading_steps) > most:
@@ -180,18 +180,18 @@ class _Comparison:
 
     @cached_property
     def _reading_steps(self) -> int:
-        """What it takes to read both files on behalf of an agent."""
+        """The steps to read both files for one agent."""
         return sum(each.reading_steps for each in self._sides)
 
     def _cost(self, both: tuple[int, int]) -> int:
-        """What it takes to ask an agent in some groups about its probes, roughly."""
+        """Roughly the steps to try the probes for an agent in some groups."""
         found = self.old.stocks[both[0]] + self.new.stocks[both[1]]
         return found.asking_steps(self._reading_steps)
 
     def _disagreements(
         self, agent: str, both: tuple[int, int], everything: tuple[str, ...] | None
     ) -> Iterator[tuple[str, Verdict, Verdict]]:
-        """The probes of an agent on which the files disagree, for as long as the budget lasts."""
+        """The probes for an agent on which the files disagree, until the budget is spent."""
         stock = self.old.stocks[both[0]] + self.new.stocks[both[1]]
         if not self._budget.take(self._reading_steps + stock.reading_steps):
             return
@@ -207,7 +207,7 @@ class _Comparison:
                 yield path, before, after
 
     def _searched(self, both: tuple[int, int]) -> Iterator[str]:
-        """Paths on which the rules of a set of groups differ; none once the search is too long."""
+        """Paths on which the rules of a set of groups differ; empty if the budget is spent."""
         old, new = (
             set(each.rules_in(number)) for each, number in zip(self._sides, both, strict=True)
         )
@@ -224,7 +224,7 @@ class _Comparison:
 
 @dataclass(frozen=True, slots=True)
 class _Stock:
-    """How many rules there are, and how many octets they have; of which so many with wildcards."""
+    """The number of some rules and of their octets, and the same for those with wildcards."""
 
     count: int = 0
     octets: int = 0
@@ -236,16 +236,16 @@ class _Stock:
 
     @property
     def reading_steps(self) -> int:
-        """What it takes to make the rules ready."""
+        """The steps to prepare the rules."""
         return self.count * _RULE_STEPS + self.octets // _SEARCHED_OCTETS
 
     def verdict_steps(self, octets: int) -> int:
-        """The verdicts of both files on a path of so many octets: each rule is in one of them."""
+        """The steps of both files' verdicts on a path of some octets; each rule is in one file."""
         tried = self.wild_count * _WILD_STEPS + self.wild_octets // _PATH_OCTETS
         return (2 * _VERDICT_STEPS + tried) * (1 + octets // _PATH_OCTETS)
 
     def asking_steps(self, reading_steps: int) -> int:
-        """What it takes to ask one agent about the probes of all these rules, roughly."""
+        """Roughly the steps to try the probes of all these rules for one agent."""
         plain, wild = _PROBES_PER_RULE
         count = plain * (self.count - self.wild_count) + wild * self.wild_count
         octets = self.octets // self.count + _PROBE_OCTETS if self.count else 0
@@ -253,14 +253,14 @@ class _Stock:
 
 
 class _Reading:
-    """A file's outline, and which of its groups an agent obeys.
+    """A file's outline, and the groups that each agent obeys.
 
     Different sets of groups have numbers.
 
     Attributes:
         robots_txt: the file.
         outline: its lines.
-        stocks: by the number of a set of groups: its rules.
+        stocks: the rules of each set of groups, by its number.
     """
 
     def __init__(self, robots_txt: RobotsTxt) -> None:
@@ -281,7 +281,7 @@ class _Reading:
 
     @cached_property
     def all_rules(self) -> _Stock:
-        """All lines that are rules."""
+        """The rules of the whole file."""
         return _stock_of(self.rules)
 
     @cached_property
@@ -291,7 +291,7 @@ class _Reading:
 
     @cached_property
     def reading_steps(self) -> int:
-        """What it takes to look for the groups of an agent."""
+        """The steps to find the groups of an agent."""
         agents = sum(line.kind is Kind.USER_AGENT for line in self.outline.lines)
         return agents * _AGENT_STEPS + len(self.robots_txt.octets) // _SEARCHED_OCTETS
 
@@ -318,7 +318,7 @@ class _Reading:
         return number
 
     def patterns_of(self, number: int) -> Iterator[str]:
-        """The patterns that probes for the rules of a set of groups are made of."""
+        """The patterns of the rules of a set of groups, for probes."""
         for index in self._groups[number]:
             for line in self.outline.blocks[index].rules:
                 yield from _texts(line)
@@ -331,7 +331,7 @@ class _Reading:
 
 
 def _texts(line: Line) -> tuple[str, ...]:
-    """A rule's pattern; and a second one if it is compared as it is written: with whole escapes."""
+    """A rule's pattern, and its value with complete escapes if it is also compared as written."""
     if not line.is_written:
         return (line.pattern,)
     written = line.value.decode("latin-1")

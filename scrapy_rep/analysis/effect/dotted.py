@@ -1,19 +1,19 @@
-"""Paths with dot segments that two sets of rules judge differently, where none without them is.
+"""Find paths with dot segments that two sets of rules judge differently, if no other path exists.
 
-Such a path is judged twice, as it is written and without its dot segments, and allowed if it is
-both times. So the sides have to differ on it as it is written, and the one that allows it there has
-to allow it without them::
+Such a path is judged twice, as written and without its dot segments, and must be allowed both
+times. So the sides must differ on the path as written, and the side that allows it must also allow
+the path without dot segments::
 
     old  Disallow: */a/*  Allow: /./a/*.
     new  Disallow: */a/*
     "/./a/."   written: allowed, disallowed   without: "/a/", which both disallow
     "/./a/.."  written: allowed, disallowed   without: "/", which both allow: a witness
 
-Both are read along one path. ``..`` takes back what was read of a segment, so the states at the
-begin of each are kept.
+Both forms are read along one path. ``..`` removes a segment, so the states at the beginning of each
+segment are kept.
 
-Cost: bounded by the `StepBudget`, and by `_MOST_PLACES`: paths may climb and descend without end,
-so here, unlike in `witnesses`, not finding any is no proof.
+Cost: bounded by the `StepBudget`, and by `_MOST_PLACES`: paths may climb and descend forever, so
+here, unlike in `witnesses`, an empty result proves nothing.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ DOTS = (".", "..")
 _MOST_PLACES = 20_000
 _MOST_DEPTH = 6  # segments
 _MOST_GIVEN = 2
-_DIVIDING = ("/", "?", ".", "/..", "/../")  # those of several symbols are what is needed most
+_DIVIDING = ("/", "?", ".", "/..", "/../")  # those with several symbols are needed most
 
 
 class _Bare(NamedTuple):
-    """What is read of a path without its dot segments.
+    """The state of reading a path without its dot segments.
 
     Attributes:
-        begins: the states where its segments begin, the last of which is under way.
-        state: the state now.
-        segment: that segment, as in "", ".", "..", or "x" for others.
+        begins: the states at the beginning of its segments; the last segment is incomplete.
+        state: the current state.
+        segment: the last segment: "", ".", "..", or "x" for others.
         in_query: whether the query has begun.
-        is_dotted: whether it differs from the path as written.
+        is_dotted: whether the path differs from the path as written.
     """
 
     begins: tuple[ReadState, ...]
@@ -52,7 +52,7 @@ class _Bare(NamedTuple):
     is_dotted: bool = False
 
     def behind(self, symbol: str, product: Product) -> _Bare:
-        """Behind a symbol."""
+        """The state after a symbol."""
         if self.in_query:
             return self._replace(state=product.step(self.state, symbol, in_query=True))
         if symbol not in "/?":
@@ -68,7 +68,7 @@ class _Bare(NamedTuple):
         return ended._replace(begins=(*ended.begins, state), state=state)
 
     def ended(self) -> _Bare:
-        """With its last segment ended: ``/a/..`` is ``/``."""
+        """The state after its last segment ends: ``/a/..`` is ``/``."""
         if self.segment not in DOTS:
             return self._replace(segment="")
         begins = self.begins
@@ -86,15 +86,15 @@ def dotted(
     other: str,
     budget: StepBudget,
 ) -> Iterator[str]:
-    """The first such paths because of one pattern, the shortest first.
+    """The first such paths because of one pattern, shortest first.
 
     Args:
         sides: the rules.
-        patterns: those that may meet it on a path as written.
+        patterns: the patterns that may match the same path as written.
         wanted: the pattern.
-        starts: paths that are judged differently as written; to go on from these is often enough.
-        other: a symbol that stands for all that none of `patterns` names.
-        budget: how much work it may be.
+        starts: paths that are judged differently as written; continuing them is often enough.
+        other: a symbol for all symbols that `patterns` do not contain.
+        budget: the limit of work.
     """
     walk = _Walk(sides, patterns)
     number = patterns.index(wanted)
@@ -113,7 +113,7 @@ def dotted(
             return
         for step in steps:
             if place.bare.in_query and step in IN_QUERY:
-                continue  # it is the character
+                continue  # a query contains the character instead
             after = walk.along(step, place)
             if after not in seen and len(after.bare.begins) <= _MOST_DEPTH:
                 seen.add(after)
@@ -121,7 +121,7 @@ def dotted(
 
 
 class _At(NamedTuple):
-    """Where a path has led: as it is written, and without its dot segments."""
+    """The states after a path: as written, and without its dot segments."""
 
     written: ReadState
     bare: _Bare
@@ -132,16 +132,16 @@ class _At(NamedTuple):
 
 
 class _Walk:
-    """The patterns of both sides, read along paths in both ways."""
+    """The patterns of both sides, read along paths in both forms."""
 
     def __init__(self, sides: Sides, patterns: Sequence[str]) -> None:
         self.written = Product(patterns, sides.says)
         self._without = Product(sides.patterns, sides.says)
 
     def along(self, path: str, place: _At | None = None) -> _At:
-        """The place behind a path, or behind what follows at a place."""
+        """The place after a path, or after some more symbols at a place."""
         symbols = symbols_of(path)
-        if place is None:  # a path begins with "/", which both have read already
+        if place is None:  # a path begins with "/", which both have already read
             bare = _Bare((self._without.start,), self._without.start)
             place = _At(self.written.start, bare)
             symbols = symbols[1:]
@@ -152,7 +152,7 @@ class _Walk:
         return _At(state, bare)
 
     def named(self, place: _At) -> set[str]:
-        """The symbols that some pattern asks for, in either way."""
+        """The symbols that matter to some pattern, in either form."""
         in_query = place.bare.in_query
         return self.written.named(place.written, in_query=in_query) | self._without.named(
             place.bare.state, in_query=in_query

@@ -1,7 +1,7 @@
-"""URLs that tell rules apart: for every pattern some that match it, and some that just miss it.
+"""URLs that distinguish rules: for every pattern, some that match it and some that nearly match.
 
-Cost: linear in the octets of the patterns: at most 40 probes for each, and `_CROSSINGS` more, none
-of them longer than `_LONGEST`.
+Cost: linear in the octets of the patterns: at most 40 probes for each, and `_CROSSINGS` more, all
+at most `_LONGEST` long.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from .rule_patterns import is_live, literal_of
 
 _MORE = ("", "x", "/x", "?x=1", ".html")
 _CROSSINGS = 2000
-_LOOKS_PER_CROSSING = 20  # at pairs of patterns, most of which can't meet
+_LOOKS_PER_CROSSING = 20  # pairs of patterns that are tried; most can't match the same path
 _LETTERS = string.ascii_lowercase[::-1] + string.digits + string.ascii_uppercase
-_LONGEST = 8000  # characters of a path; no client asks for more
+_LONGEST = 8000  # characters of a path; no client requests a longer one
 _ALWAYS = ("/", "/index.html", "/x", "/robots.txt", "/robots.txt?x", "/?x=1", "/*", "/$")
 
 
 def probes(patterns: Iterable[str], changed: Collection[str] = ()) -> Iterator[str]:
     """Paths for patterns in normal form, each once: references that begin with ``/``.
 
-    Each pattern is tried as it stands and longer, its wildcards filled in several ways, one
-    character short, with its last one changed, in the other case, and as its folder; and where
-    there are wildcards, together with other patterns, in either order.
+    Each pattern is tried as it is and longer, with its wildcards filled in several ways, one
+    character short, with its last character changed, in the other case, and as its folder. Patterns
+    with wildcards are also combined with other patterns, in either order.
 
     Args:
-        patterns: those of the rules that may decide.
-        changed: those of them that only one of two files has: what differs, differs by these.
+        patterns: the patterns of the rules that may decide.
+        changed: the patterns that only one of two files has; any difference is due to these.
     """
     seen: set[str] = set()
     for path in _paths(
@@ -44,14 +44,14 @@ def probes(patterns: Iterable[str], changed: Collection[str] = ()) -> Iterator[s
 
 
 def as_reference(path: str) -> str:
-    """A path as people write it: a ``#`` of the normal form is ``%23``, or a fragment begins."""
+    """A path as a reference: ``#`` in the normal form becomes ``%23``, not a fragment."""
     return path.replace("#", "%23")
 
 
 def _paths(live: list[str], changed: Collection[str]) -> Iterator[str]:
     yield from _ALWAYS
     unused = _unused(live)
-    # What stands in a "*" is in no pattern, or it would be what other patterns match.
+    # The text in place of "*" must not be in any pattern, or other patterns would match it.
     fills = "", unused, f"/{unused}/", f"?{unused}=1&y="
     first = sorted(live, key=lambda pattern: pattern not in changed)
     for pattern in first:
@@ -76,7 +76,7 @@ def _of(pattern: str, fills: tuple[str, ...]) -> Iterator[str]:
 
 
 def _unused(patterns: list[str]) -> str:
-    """A letter or two that no pattern holds; "x" if they hold all pairs of letters."""
+    """One or two letters that no pattern contains; "x" if they contain all pairs of letters."""
     text = "\n".join(patterns)
     held = {*text, *map("".join, pairwise(text))}
     every = (*_LETTERS, *map("".join, product(_LETTERS, repeat=2)))
@@ -101,7 +101,7 @@ def _crossings(patterns: list[str], unused: str) -> Iterator[str]:
 
 
 def _together(one: str, other: str, unused: str) -> Iterator[str]:
-    """Paths that two patterns both match, where that can be had in a simple way."""
+    """Simple paths that two patterns both match, if there are any."""
     head, head_too = literal_of(one), literal_of(other)
     if not head.startswith(head_too) and not head_too.startswith(head):
         return
@@ -114,7 +114,7 @@ def _together(one: str, other: str, unused: str) -> Iterator[str]:
         return
     for first, *more in (tails, tails[::-1]) if len(tails) > 1 else (tails,):
         last = "".join(more)
-        # "a$" and "ba$" end alike; "a$" comes last.
+        # "a$" and "ba$" end in the same way; "a$" comes last.
         ends = last if not first.endswith(END) or not more else ""
         path = start + unused + first.removesuffix(END) + unused * bool(ends) + ends
         yield path.removesuffix(END)

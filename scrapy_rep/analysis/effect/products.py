@@ -1,12 +1,12 @@
-"""The rules of two files, read together along one path: who decides where it ends, and can yet.
+"""Read the rules of two files together along one path, to see which decide and which still can.
 
-A pattern that matches whatever follows takes all those out that it outranks: they have no say any
-more, and what differs in nothing else is one state::
+A pattern that matches any rest of the path removes all patterns that it outranks: they can't decide
+any more, and paths that differ only in them have the same state::
 
-    old  Disallow: /a*  Allow: /a       behind "/a", "/a*" alone is left of the old rules
-    new  Disallow: /a                   and "/a" of the new ones: both disallow, and nothing differs
+    old  Disallow: /a*  Allow: /a       after "/a", only "/a*" is left of the old rules
+    new  Disallow: /a                   and "/a" of the new ones: both disallow in any case
 
-Cost of a step: the patterns that may still match.
+Cost of a step: linear in the patterns that may still match.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ Said = tuple[bool, str]
 """A rule: whether it allows, and its pattern in normal form."""
 
 Says = tuple[dict[str, bool], dict[str, bool]]
-"""By pattern, what each of two files says."""
+"""The answer of each of two files, by pattern."""
 
 NOBODY = -1
 
 
 class ReadState(NamedTuple):
-    """Where a path has led the patterns of both files.
+    """The patterns of both files at one place of a path.
 
     Attributes:
-        winners: for each file, the first in rank of those that match whatever follows, by number.
-        live: those that may still match and would have a say, by number, with their states.
+        winners: for each file, the number of the first in rank that matches any rest of the path.
+        live: the numbers and states of patterns that may still match and then decide.
     """
 
     winners: tuple[int, int]
@@ -43,26 +43,26 @@ class ReadState(NamedTuple):
 
 @dataclass
 class Sides:
-    """The patterns of both files, and what each file says by each of them."""
+    """The patterns of both files, and the answer of each file for each pattern."""
 
     patterns: list[str]
     says: Says
 
     @classmethod
     def of(cls, old: Iterable[Said], new: Iterable[Said]) -> Sides:
-        """Of the rules of two files."""
+        """The patterns of the rules of two files."""
         says = _said(old), _said(new)
         return cls(list(dict.fromkeys((*says[0], *says[1]))), says)
 
     @property
     def changed(self) -> set[str]:
-        """What only one side has, or both with different answers."""
+        """The patterns that only one side has, or both with different answers."""
         one, other = self.says
         return {text for text in self.patterns if one.get(text) is not other.get(text)}
 
 
 def _said(rules: Iterable[Said]) -> dict[str, bool]:
-    """The answer of each pattern: of two for the same one, allow."""
+    """The answer of each pattern; allow if a pattern has both."""
     found: dict[str, bool] = {}
     for allow, pattern in rules:
         folder = folder_of(pattern) if allow else None
@@ -78,14 +78,14 @@ class Product:
     def __init__(self, patterns: Sequence[str], says: Says) -> None:
         self._readers = [PatternReader(text) for text in patterns]
         self.symbols = frozenset[str]().union(*(reader.symbols for reader in self._readers))
-        # By number: what each file says, None if it has no such rule, and the rank of that.
+        # By number: the answer of each file, None without such a rule, and its rank.
         self._answers = [tuple(side.get(text) for side in says) for text in patterns]
         self._ranks = [_ranks(patterns, side) for side in says]
         starts = enumerate(reader.start for reader in self._readers)
         self.start = self.step(self._state((NOBODY, NOBODY), starts), "/")
 
     def step(self, state: ReadState, symbol: str, *, in_query: bool = False) -> ReadState:
-        """The state behind a symbol."""
+        """The state after a symbol."""
         readers = self._readers
         found = (
             (number, steps.named.get(symbol, steps.other))
@@ -109,7 +109,7 @@ class Product:
         return ReadState((one, other), tuple(left))
 
     def named(self, state: ReadState, *, in_query: bool = False) -> set[str]:
-        """The symbols that some pattern asks for here."""
+        """The symbols that move some pattern to another state than other symbols do."""
         readers = self._readers
         return {
             symbol
@@ -118,7 +118,7 @@ class Product:
         }
 
     def deciders(self, state: ReadState) -> tuple[int, int]:
-        """For each file, the number of what decides about a path that ends here, or `NOBODY`."""
+        """For each file, the number of the pattern that decides for a path that ends here."""
         ended = [number for number, at in state.live if self._readers[number].is_match(at)]
         one, other = (
             max((winner, *ended), key=ranks.__getitem__)
@@ -127,7 +127,7 @@ class Product:
         return one, other
 
     def answers(self, deciders: tuple[int, int]) -> tuple[bool, bool]:
-        """What each file answers by its decider."""
+        """The answer of each file, given its deciding pattern."""
         one, other = (
             number == NOBODY or self._answers[number][side] is not False
             for side, number in enumerate(deciders)
@@ -135,9 +135,9 @@ class Product:
         return one, other
 
     def is_alive(self, state: ReadState, wanted: int) -> bool:
-        """Whether some path that goes on from here may be judged differently because of a pattern.
+        """Whether a pattern may cause different verdicts on some path that continues from here.
 
-        True is not certain; False is.
+        False is certain; True is not.
         """
         if wanted not in state.winners:
             return any(number == wanted for number, _ in state.live)
@@ -148,7 +148,7 @@ class Product:
         )
 
     def _is_same(self, winners: tuple[int, int], number: int, *, answer: bool) -> bool:
-        """Whether what one pattern says, once it matches, is the same on both sides."""
+        """Whether the answer of a pattern that matches is the same on both sides."""
         said = self._answers[number]
         if said[0] is not said[1]:
             return False
@@ -157,9 +157,9 @@ class Product:
 
 
 def _ranks(patterns: Sequence[str], says: dict[str, bool]) -> list[int]:
-    """The rank of each pattern in a file: the longest is first, of two so long the one that allows.
+    """The rank of each pattern in a file: the longest is first; of equally long ones, allow.
 
-    Those that the file has not got rank with `NOBODY`, the last item.
+    Patterns that the file lacks have the rank of `NOBODY`, the last item.
     """
     order = sorted(
         (number for number, text in enumerate(patterns) if text in says),

@@ -1,11 +1,11 @@
-"""Patterns that are read along a path, symbol by symbol: the states that `witnesses` searches.
+"""Read a pattern along a path, symbol by symbol: the states that `witnesses` searches.
 
-A symbol is a character or an escape. Bit n of a state says that n symbols of the pattern are met::
+A symbol is a character or an escape. Bit n of a state means that n symbols of the pattern matched::
 
     "/a*b"  start {0}   "/" {1}   "a" {2}   "x" {2}   "b" matched
 
-Cost: a step is made once for each state and symbol, linear in the octets of the pattern; from then
-on it is looked up.
+Cost: each state and symbol is computed once, linear in the octets of the pattern, and then looked
+up.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from scrapy_rep.protocol.wildcards import is_twofold
 _SYMBOL = re.compile(r"%[0-9A-F]{2}|.", re.DOTALL)
 
 IN_QUERY = {"%2F": "/", "%3F": "?"}
-"""What is written as the character in the query of a path, and as an escape before it."""
+"""Escapes that match only in a path, with the characters that a query contains instead."""
 
 MATCHED = -1
-"""The state of a pattern that matches whatever follows."""
+"""The state of a pattern that matches any rest of the path."""
 
-_MOST_STEPS_KEPT = 20_000  # of one pattern; a hostile one has more states than memory
+_MOST_STEPS_KEPT = 20_000  # for one pattern; a hostile one has more states than fit into memory
 
 
 def symbols_of(pattern: str) -> list[str]:
-    """The symbols of a pattern or a path in normal form, ``*`` among them."""
+    """The symbols of a pattern or a path in normal form, including ``*``."""
     return _SYMBOL.findall(pattern.removesuffix(END))
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What a state becomes: by the symbols that lead elsewhere, and by all others."""
+    """The states after a state: by symbol if it matters, and for all other symbols."""
 
     named: dict[str, int]
     other: int
@@ -47,7 +47,7 @@ class PatternReader:
         self.has_end = pattern.endswith(END)
         self.symbols: set[str] = set()
         self._wants: dict[str, int] = {}
-        self._wants_in_query: dict[str, int] = {}  # what an escape behind a wildcard may be there
+        self._wants_in_query: dict[str, int] = {}  # characters for escapes after a wildcard
         self._stays = 0  # the places of wildcards
         self._kept: dict[tuple[int, bool], Steps] = {}
         count = 0
@@ -68,7 +68,7 @@ class PatternReader:
             self._wants_in_query[meant] = self._wants_in_query.get(meant, 0) | place
 
     def steps(self, state: int, *, in_query: bool = False) -> Steps:
-        """What becomes of a state that is neither 0 nor `MATCHED`."""
+        """The steps from a state that is neither 0 nor `MATCHED`."""
         known = self._kept.get((state, in_query))
         if known is not None:
             return known

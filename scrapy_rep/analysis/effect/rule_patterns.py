@@ -1,11 +1,11 @@
-"""Path patterns, and how they lie to each other: the slow and clear way, a pattern at a time.
+"""Path patterns and their relations: slow and clear code that reads one pattern at a time.
 
 Patterns and paths are in normal form (`protocol.paths`): a bare ``*`` is the wildcard, and a bare
-``$``, which stands last only, the end. Every path ends with it. So a pattern is literal parts with
-``*`` between them, the first of which begins the path, and the others follow in their order; if
-they fit at all, they fit at their leftmost places.
+``$``, always last, is the end. Every path ends with it. So a pattern consists of literal parts with
+``*`` between them: the first begins the path, and the others follow in order. If they fit at all,
+they fit at their leftmost places.
 
-Cost of each function: linear in the lengths of its arguments, but for `str.find`, which may take
+Cost of each function: linear in the lengths of its arguments, except for `str.find`, which may take
 their product for hostile octets.
 """
 
@@ -28,12 +28,12 @@ def pattern_of(value: bytes) -> str:
 
 
 def is_live(pattern: str) -> bool:
-    """Whether a pattern can match anything: paths begin with ``/``."""
+    """Whether a pattern can match any path: paths begin with ``/``."""
     return pattern[:1] in ("/", "*")
 
 
 def literal_of(pattern: str) -> str:
-    """The literal part that every path begins with that the pattern matches."""
+    """The literal part at the beginning of every path that the pattern matches."""
     return pattern.partition("*")[0]
 
 
@@ -45,10 +45,10 @@ def matches(pattern: str, path: str) -> bool:
 
 
 def covers(wide: str, narrow: str) -> bool:
-    """Whether one pattern surely matches whatever the other does.
+    """Whether the wide pattern certainly matches every path that the narrow one matches.
 
-    The narrow pattern is taken as if it were a path: what stands for its ``*`` can then only be
-    met by a ``*`` of the wide one, since no literal holds one.
+    The narrow pattern is read as if it were a path: only a ``*`` of the wide one can match its
+    ``*``, since no literal part contains one.
     """
     return matches(wide, narrow)
 
@@ -68,13 +68,13 @@ _OCTETS_PER_STEP = 16
 
 @dataclass
 class StepBudget:
-    """How many steps may still be taken."""
+    """The number of steps that may still be taken."""
 
     steps: int
     is_spent: bool = False
 
     def take(self, steps: int = 1) -> bool:
-        """Whether so many more are within the budget; they are taken then."""
+        """Take some steps; False if the budget does not allow so."""
         if self.is_spent or self.steps < steps:
             self.is_spent = True
             return False
@@ -83,18 +83,18 @@ class StepBudget:
 
 
 def look_steps(octets: int, count: int = 1) -> int:
-    """The steps of some looks at patterns or paths of so many octets in all.
+    """The steps to read `count` patterns or paths with `octets` octets in total.
 
-    About 0.7 us each: so long takes a look at two short patterns, or at 16 octets more of them, all
-    of which may be wildcards.
+    A step takes about 0.7 us, the time to compare two short patterns, or to read 16 more octets of
+    them, which may all be wildcards.
     """
     return count + octets // _OCTETS_PER_STEP
 
 
 class Matcher:
-    """The rules of a group, read once and asked often.
+    """The rules of a group, for many URLs.
 
-    Cost of a question: each rule is tried, O(length of the path) for each.
+    Cost for a URL: O(length of the path) for each rule.
     """
 
     def __init__(self, rules: Iterable[Rule]) -> None:
@@ -112,9 +112,9 @@ class Matcher:
     def matching(self, url: str) -> tuple[Rule, ...]:
         """The rules that match, most octets first, allow before disallow, then in file order.
 
-        Of equal rules the first line comes first; RFC 9309, 2.2.2 knows no other order. For a URL
-        with dot segments these are the rules of the reading that decides: as it is written, unless
-        that is allowed and the other one is not.
+        Equal rules are in file order; RFC 9309, 2.2.2 defines no other. For a URL with dot segments
+        these are the rules of the form that decides: as written, unless that is allowed and the
+        other form is not.
         """
         written = self._on(url)
         bare = uri_without_dots(url)

@@ -1,10 +1,10 @@
-"""Where two files differ in what they say about the use of content, on URLs that both judge alike.
+"""Differences between two files about the use of content, on URLs with the same verdict in both.
 
-Each agent is asked about probe URLs built from the paths of Content-Usage and Content-Signal
-records, as in `differences` about those of rules. A URL whose verdict changes is left to that: what
-a file says of the use of pages that nobody may fetch is another question.
+Each agent is tried on probe URLs, built from the paths of Content-Usage and Content-Signal records
+as `differences` builds them from rules. URLs with different verdicts are left to `differences`: the
+use of pages that no crawler may fetch is another question.
 
-Cost: all work is counted in steps of some 0.1 us, and ends with `MOST_STEPS`.
+Cost: all work is counted in steps of about 0.1 us, up to `MOST_STEPS`.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from .probes import probes
 from .rule_patterns import StepBudget
 
 MOST_STEPS = 40_000_000
-"""How much work a comparison may be."""
+"""The most work for a comparison."""
 
 USE = "use"
-"""What stands beside the categories: how much of the content may be used."""
+"""A name in addition to the categories: how much of the content may be used."""
 
 _NAMES = (b"content-usage", b"content-signal", b"content-signals")
 _READING_OCTETS = 10  # of a file, read in a step
-_PROBE_STEPS = 600  # two files asked about a path
-_PATTERN_STEPS = 20  # each of their patterns tried
-_PATTERN_OCTETS = 10  # so many octets of one, each time that it is tried
+_PROBE_STEPS = 600  # to compare two files on a path
+_PATTERN_STEPS = 20  # to try each of their patterns
+_PATTERN_OCTETS = 10  # of a pattern, tried in a step
 
 
 @dataclass(frozen=True, slots=True)
 class UsageDifference:
-    """A URL of which two files say something else to one agent.
+    """A URL for which two files have different preferences for one agent.
 
     Attributes:
-        agent: who asks.
+        agent: the crawler's product token.
         path: the URL.
         category: one of `CATEGORIES`, or `USE`.
-        before: what the old file says: ``y``, ``n``, ``unknown``; or how much may be used.
-        after: what the new file says.
-        because: the sources of what the old file says, and of what the new one says, in words.
+        before: the preference in the old file: ``y``, ``n``, ``unknown``; or how much may be used.
+        after: the preference in the new file.
+        because: the source in the old file, and the source in the new one, in words.
     """
 
     agent: str
@@ -60,17 +60,17 @@ class UsageDifference:
 def usage_differences(
     old: RobotsTxt, new: RobotsTxt, agents: Iterable[str] | None = None, *, steps: int = MOST_STEPS
 ) -> Iterator[UsageDifference]:
-    """The probes of which two files say something else about use.
+    """The probes for which two files have different usage preferences.
 
     Args:
-        old: the one file.
-        new: the other one.
-        agents: product tokens; by default all that either file names, and `UNNAMED`.
-        steps: how much work it may be.
+        old: the old file.
+        new: the new file.
+        agents: product tokens; by default all names in both files, and `UNNAMED`.
+        steps: the limit of work.
 
     Raises:
-        InvalidProductToken: one of the agents could never be named.
-        TooMuchToCompare: it would be more work. Differences that were found come first.
+        InvalidProductToken: no user-agent line could name one of the agents.
+        TooMuchToCompare: the limit is exceeded. The differences found before come first.
     """
     outlines = [
         outline(file.octets, file.uri, limit_octets=len(file.octets) + 1) for file in (old, new)
@@ -128,7 +128,7 @@ def _between(
 
 
 def _because(usage: UsagePreferences, category: str) -> str:
-    """The first statement that decides, where it stands and as it is written; or that none does."""
+    """The first deciding statement with its source, or that there is no statement."""
     decisive = usage.decided_by(category)
     if not decisive:
         return "nothing is said"

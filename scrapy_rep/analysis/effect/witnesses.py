@@ -1,23 +1,23 @@
-"""Paths that two sets of rules judge differently: found for certain, if there are any.
+"""Find a path that two sets of rules judge differently, if there is one.
 
 Patterns are regular expressions, so the rules of both sides can be read along one path, symbol by
-symbol, and the states that this leads to are finite. A search through them, the shortest paths
-first, finds a path of different verdicts, or has seen that there is none::
+symbol, and the number of states is finite. A search through the states, shortest paths first, finds
+a path with different verdicts, or has seen that there is no such path::
 
     old  Disallow: *=  Allow: /thmb/*
     new  Disallow: *=  Allow: /thmb/*x
     "/", "t", ... "/", any, "="      old: allowed, new: disallowed
 
-All symbols that no pattern names are alike, and one stands for them. Only what could still meet a
-pattern that one side alone has is looked at.
+All symbols that no pattern contains are equivalent, so one of them represents all. The search only
+follows paths that can still match a pattern that one side alone has.
 
-**Dot segments.** A path that has some is judged as it is written and without them, and both have to
-be allowed. Where the sides differ on paths as they are written, three searches follow each other:
-any path; one without dot segments, which is a witness; and where there is none, one with them that
-`dotted` looks for. If the sides agree on all paths as written, they agree.
+**Dot segments.** A path with dot segments is judged both as written and without them, and both must
+be allowed. If the sides agree on all paths as written, they agree. If they differ on paths as
+written, there are up to three searches: for any path; for one without dot segments, which is a
+witness; and if there is no such path, for one with dot segments (see `dotted`).
 
-Cost: bounded by the `StepBudget`, a step being a pattern that reads a symbol. The states may be as
-many as 2 to the number of wildcards, so hostile files end there.
+Cost: bounded by the `StepBudget`, where a step is one pattern that reads one symbol. The number of
+states may be 2 to the number of wildcards, so the search in hostile files ends with the budget.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _OTHERS = (
     *string.ascii_uppercase,
     *(f"%{octet:02X}" for octet in range(0x80, 0x100)),
 )
-_MOST_GIVEN = 3  # of each pattern, since not every path is that of a URL
+_MOST_GIVEN = 3  # for each pattern, since not every path can be in a URL
 
 
 def witnesses(old: Iterable[Said], new: Iterable[Said], budget: StepBudget) -> Iterator[str]:
     """Paths that the rules judge differently, at least one for each rule that makes a difference.
 
-    With the budget spent, there may be more. The caller asks both files, since a path of the search
-    may have no such URL.
+    If the budget is spent, there may be more. The caller checks the verdicts of both files, since
+    a path of the search may have no equivalent URL.
     """
     sides = Sides.of(old, new)
     octets = sum(map(len, sides.patterns))
@@ -76,12 +76,12 @@ def _of_pattern(sides: Sides, wanted: str, budget: StepBudget) -> Iterator[str]:
 class _Hunt:
     """The search for paths that are judged differently, as written, because of one pattern.
 
-    Few patterns can make a difference, and few of the others stand in their way. So only the first
-    are searched; where others decide about a path that this finds, these are searched too.
+    Few patterns can make a difference, and few of the others prevent it. So only the first are
+    searched at the start; if others decide on a path that this finds, they are added.
 
     Attributes:
-        meeting: the patterns that may meet it.
-        other: the symbol that stands for all that none of these names.
+        meeting: the patterns that may match the same path.
+        other: the symbol for all symbols that these patterns do not contain.
     """
 
     def __init__(self, sides: Sides, wanted: str) -> None:
@@ -95,7 +95,7 @@ class _Hunt:
         self._searched = None if opponents is None else {wanted, *opponents}
 
     def found(self, budget: StepBudget, *, has_dots: bool = True) -> Iterator[str]:
-        """Such paths, those without dot segments first; only these unless `has_dots`."""
+        """The paths, those without dot segments first; only these unless `has_dots`."""
         given: set[str] = set()
         while self._searched is not None:
             patterns = [text for text in self.meeting if text in self._searched]
@@ -116,28 +116,28 @@ class _Hunt:
             self._searched |= beside
 
     def _judged(self, path: str) -> tuple[set[str], bool]:
-        """The patterns that decide about a path for each side, and if they do it differently."""
+        """The patterns that decide on a path for each side, and whether the verdicts differ."""
         matched = [text for text in self.meeting if matches(text, path + END)]
         one, other = (_decision(says, matched) for says in self._says)
         return {one[2], other[2]} - {""}, one[1] is not other[1]
 
 
 def _decision(says: dict[str, bool], matched: list[str]) -> tuple[int, bool, str]:
-    """How a side decides about a path that these patterns match: by which one."""
+    """The decision of a side on a path that these patterns match, with the deciding one last."""
     decisions = ((len(text), says[text], text) for text in matched if text in says)
     return max(decisions, default=(0, True, ""))
 
 
 def _opponents(says: Says, patterns: Iterable[str], wanted: str) -> set[str] | None:
-    """What may answer otherwise where a pattern decides for one side; None if nothing may.
+    """The patterns that may give another answer where `wanted` decides; None without any.
 
     ::
 
         old  Disallow: /a*  Disallow: /a/b  Allow: /a/b/c
         new  Disallow: /a   Allow: /a/b/c
 
-    Where ``/a/b`` decides, ``/a`` does it too: what of the new rules allows, and outranks ``/a`` on
-    such a path, outranks ``/a/b`` as well, and is among the old rules.
+    Where ``/a/b`` decides, ``/a`` gives the same answer: a new rule that allows and outranks ``/a``
+    on such a path also outranks ``/a/b``, and is among the old rules.
     """
     found: set[str] = set()
     is_settled = True
@@ -166,11 +166,11 @@ def _opponents(says: Says, patterns: Iterable[str], wanted: str) -> set[str] | N
 
 
 class _Place(NamedTuple):
-    """What else of a path counts, and only that is told apart.
+    """The other properties of a place in a path that matter.
 
     Attributes:
-        has_dots: whether dot segments play no part.
-        has_query: whether some pattern reads a query in another way.
+        has_dots: whether dot segments are ignored.
+        has_query: whether some pattern reads a query differently.
         in_query: whether the query has begun.
         segment: "", ".", "..", or "x" for others.
     """
@@ -181,7 +181,7 @@ class _Place(NamedTuple):
     segment: str = ""
 
     def behind(self, symbol: str) -> _Place | None:
-        """The place behind a symbol; None if a dot segment ends there that must not be."""
+        """The place after a symbol; None if a dot segment ends there and must not."""
         if self.in_query:
             return self
         if self.has_dots:
@@ -194,7 +194,7 @@ class _Place(NamedTuple):
 
     @property
     def ends_in_dots(self) -> bool:
-        """Whether a path that ends here has a dot segment that must not be."""
+        """Whether a path that ends here has a dot segment that is not permitted."""
         return self.segment in DOTS
 
 
@@ -204,11 +204,11 @@ class _Search:
     def __init__(self, product: Product, wanted: int) -> None:
         self._product = product
         self._wanted = wanted
-        # Where no pattern names these escapes, path and query read alike.
+        # If no pattern contains these escapes, path and query are read in the same way.
         self._has_query = not IN_QUERY.keys().isdisjoint(product.symbols)
 
     def found(self, other: str, budget: StepBudget, *, has_dots: bool) -> Iterator[str]:
-        """The first such paths, the shortest first; without dot segments unless `has_dots`."""
+        """The first such paths, shortest first; without dot segments unless `has_dots`."""
         product = self._product
         first = (product.start, _Place(has_dots, self._has_query))
         seen = {first}
@@ -227,7 +227,7 @@ class _Search:
             # Dots come last: paths without dot segments are better witnesses.
             for symbol in sorted(symbols, key=_dots_last):
                 if place.in_query and symbol in IN_QUERY:
-                    continue  # it is the character
+                    continue  # a query contains the character instead
                 there = place.behind(symbol)
                 if there is None:
                     continue
@@ -237,9 +237,9 @@ class _Search:
                     queue.append((after, path + symbol))
 
     def _is_difference(self, state: ReadState) -> bool:
-        """Whether the sides differ on a path because of what is wanted.
+        """Whether the sides differ on a path because of the wanted pattern.
 
-        Of two rules that decide differently, one is not on both sides.
+        Of two rules that decide differently, at least one is not on both sides.
         """
         deciders = self._product.deciders(state)
         if self._wanted not in deciders:

@@ -1,1 +1,1 @@
-"""What can be wrong with a robots.txt: a table of checks, and the functions that look for them."""
+"""Lint: the functions that check a robots.txt for errors and unusual parts."""

@@ -1,4 +1,4 @@
-"""Checks of the answer that came for a robots.txt: what happened, and on which way."""
+"""Checks of the answer for a robots.txt: its status or failure, its redirects, its headers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLAIN = "text/plain"
 
 
 def answer_findings(answer: Answer) -> Iterator[Finding]:
-    """What is unusual in an answer; `lint` looks at its body."""
+    """Findings about an answer, without its body, which `lint` checks."""
     event = answer.event
     octets = name_of(event).encode()
     result = access_result(event)
@@ -51,7 +51,7 @@ def answer_findings(answer: Answer) -> Iterator[Finding]:
 
 
 def _is_ftp(answer: Answer) -> bool:
-    """Whether the file came over FTP, which knows no media types."""
+    """Whether the file came over FTP, which has no media types."""
     return any(hop.lower().startswith("ftp:") for hop in answer.hops[-1:])
 
 
@@ -64,10 +64,10 @@ def _redirects(answer: Answer) -> Iterator[Finding]:
 
 
 def scheme_findings(answer: Answer, twin: Answer) -> Iterator[Finding]:
-    """Whether what a host answers over http and over https differs in effect.
+    """Findings about different effects of the files of http and https on the same host.
 
-    Only files are compared; one that redirects to the other is the same. Where they are too much to
-    compare, that is told instead.
+    Only files are compared; a file that redirects to the other one is the same. If the comparison
+    would be too much work, a finding says so.
     """
     is_file = all(each.access_result is AccessResult.SUCCESSFUL for each in (answer, twin))
     if not is_file or answer.hops[-1:] == twin.hops[-1:]:

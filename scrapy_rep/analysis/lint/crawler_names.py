@@ -1,4 +1,4 @@
-"""What lint asks the table of known crawlers. Names are in lower case."""
+"""Look-ups in the table of known crawlers, for lint. Names are in lower case."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def is_one_slip(one: str, other: str) -> bool:
 KNOWN = crawlers.known_names()
 """Names of crawlers, in all their spellings."""
 
-_SHORTEST = 5  # short names are near to each other
-# Lists name hundreds of small crawlers, and others that they miss are one slip from those (spbot,
-# psbot): only names that operators document are taken for what is meant.
+_SHORTEST = 5  # short names are similar to each other
+# Lists name hundreds of small crawlers, and miss others that are one letter away from these (spbot,
+# psbot): so only names that operators document are proposed.
 _MEANT = sorted(
     crawler.name
     for crawler in CRAWLERS
@@ -38,14 +38,14 @@ _MEANT = sorted(
 
 
 def nearly(name: str) -> str | None:
-    """The known crawler whose name is one slip from this one; None if there is none."""
+    """The known crawler with a name that differs by one typing mistake, or None."""
     if name in KNOWN or len(name) < _SHORTEST:
         return None
     return next((known for known in _MEANT if is_one_slip(name, known)), None)
 
 
 def ignores_crawl_delay(name: str) -> str:
-    """Who says that a crawler ignores Crawl-delay, in words; empty if nobody does."""
+    """The source of the statement that a crawler ignores Crawl-delay, in words; else empty."""
     crawler = crawler_of(name)
     if crawler is None or crawler.crawl_delay != crawlers.NO:
         return ""
@@ -53,7 +53,7 @@ def ignores_crawl_delay(name: str) -> str:
 
 
 def may_not_obey(name: str) -> str:
-    """Who says that a crawler does not obey, or not always, in words; empty if nobody does."""
+    """The source of the statement that a crawler may not obey, in words; otherwise empty."""
     crawler = crawler_of(name)
     if crawler is None or crawler.obeys not in (crawlers.NO, crawlers.PARTLY):
         return ""
@@ -61,7 +61,7 @@ def may_not_obey(name: str) -> str:
 
 
 def own_group_only(names: Collection[str]) -> list[Crawler]:
-    """The crawlers that ignore the group for ``*``, but for those that a file names."""
+    """The crawlers that ignore the group for ``*``, except those in `names`."""
     return [
         crawler
         for crawler in CRAWLERS
@@ -73,6 +73,6 @@ def own_group_only(names: Collection[str]) -> list[Crawler]:
 
 
 def fallback_of(name: str) -> str:
-    """The name whose group a crawler takes before ``*``; empty if it has none."""
+    """The name of the group that a crawler takes before ``*``, or empty."""
     crawler = crawler_of(name)
     return crawler.fallback.lower() if crawler is not None else ""

@@ -1,7 +1,7 @@
-"""Checks of what the rules of merged groups come to.
+"""Checks of the effect of rules in merged groups.
 
-Cost: comparisons of rules, bounded by `BUDGET_STEPS` of work for the file; where that does not
-suffice, a finding says so, and the rest is not checked.
+Cost: comparisons of rules, bounded by `BUDGET_STEPS` of work for the file. If that is not enough, a
+finding says so, and the rest is not checked.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .crawler_names import fallback_of
 
 BUDGET_STEPS = 3_000_000
 
-_READY_STEPS = 8  # a rule made ready to be compared, in each merged group that it is in
+_READY_STEPS = 8  # to prepare a rule for comparison, in each merged group that contains it
 
 _EVERYTHING = ("/", "/*", "*")
 
@@ -43,7 +43,7 @@ _RESOURCES = re.compile(
 
 
 def effect_findings(outlined: Outline) -> Iterator[Finding]:
-    """What is unusual in the effect of rules."""
+    """Findings about the effect of rules."""
     budget = StepBudget(BUDGET_STEPS)
     by_number = {line.number: line for line in outlined.lines}
     merges = _merges(outlined, budget)
@@ -57,11 +57,11 @@ def effect_findings(outlined: Outline) -> Iterator[Finding]:
 
 
 Merge = tuple[int, ...]
-"""The indices of the groups that together are some crawler's."""
+"""The indices of groups that are merged for some crawler."""
 
 
 def _merges(outlined: Outline, budget: StepBudget) -> dict[Merge, list[Line]]:
-    """The rules of each merged group that some crawler has, by the groups it is made of."""
+    """The rules of each merged group, by the indices of its groups."""
     merges: dict[Merge, list[Line]] = {}
     for indices in outlined.merges:
         rules = [line for index in indices for line in outlined.blocks[index].rules]
@@ -79,13 +79,13 @@ def _pattern_of(line: Line) -> Pattern | None:
 def _needless_findings(
     merges: dict[Merge, list[Line]], by_number: dict[int, Line], budget: StepBudget
 ) -> Iterator[Finding]:
-    """Rules that never decide or change nothing, in every merged group that has them."""
+    """Rules that never decide or change nothing, in every merged group that contains them."""
     in_merges: Counter[int] = Counter()
     found: dict[int, list[Needless]] = {}
-    read: dict[int, Pattern | None] = {}  # each once, whatever number of groups it is in
+    read: dict[int, Pattern | None] = {}  # each line once, however many groups contain it
     for rules in merges.values():
         if not budget.take(_READY_STEPS * len(rules)):
-            in_merges.update(line.number for line in rules)  # nobody has looked at them there
+            in_merges.update(line.number for line in rules)  # they were not checked there
             continue
         read.update((one.number, _pattern_of(one)) for one in rules if one.number not in read)
         patterns = list(first_of_each(filter(None, (read[one.number] for one in rules))))
@@ -104,7 +104,7 @@ def _needless_findings(
 
 
 def _order_findings(outlined: Outline, budget: StepBudget) -> Iterator[Finding]:
-    """Rules that a crawler never reaches if it takes the first match."""
+    """Rules that never decide for a crawler that takes the first match."""
     for block in outlined.blocks:
         shorter: list[tuple[Kind, str, Line]] = []
         octets = 0
@@ -133,13 +133,13 @@ def _order_findings(outlined: Outline, budget: StepBudget) -> Iterator[Finding]:
 
 
 def _steps(patterns: list[str], paths: list[str]) -> int:
-    """The steps of looking at each path by each pattern."""
+    """The steps to compare each path with each pattern."""
     octets = len(paths) * sum(map(len, patterns)) + len(patterns) * sum(map(len, paths))
     return look_steps(octets, len(patterns) * len(paths))
 
 
 def _decides(rules: list[tuple[bool, str, Line]], path: str) -> Line | None:
-    """The disallow line that decides for a path as requested, if one does."""
+    """The disallow line that decides for a path as requested, or None."""
     best: tuple[int, bool, Line | None] = (0, True, None)
     text = normal_path(path)
     for allow, pattern, line in rules:
@@ -154,7 +154,7 @@ def _decides(rules: list[tuple[bool, str, Line]], path: str) -> Line | None:
 def _blocked_uris(
     outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
 ) -> Iterator[Finding]:
-    """Sitemaps and licences of the same host that rules of this file keep crawlers from."""
+    """Sitemaps and licences on the same host that rules of this file disallow."""
     targets = [
         (line, path_of(uri))
         for line in outlined.lines
@@ -184,14 +184,14 @@ def _blocked_uris(
             elif (
                 target.kind is Kind.SITEMAP
                 and line.number not in told
-                and line.pattern not in _EVERYTHING  # that is meant, and no slip
+                and line.pattern not in _EVERYTHING  # that is intended, not a mistake
             ):
                 told.add(line.number)
                 yield value_finding(Code.BLOCKS_SITEMAP, line, f"see line {target.number}")
 
 
 def _uris_of(line: Line, base: str) -> tuple[str, ...]:
-    """The absolute URIs of a Sitemap line or a licence."""
+    """The absolute URIs of a Sitemap line or a License record."""
     if line.kind is Kind.SITEMAP:
         return sitemap_line(line.value, base).uris
     uri = absolute_uri(line.value, base) if line.name == b"license" else None
@@ -212,7 +212,7 @@ def _resources(outlined: Outline) -> Iterator[Finding]:
 def _like_star(
     outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
 ) -> Iterator[Finding]:
-    """Groups that say what the group for ``*`` says, rules and other records."""
+    """Groups with the same rules and other records as the group for ``*``."""
     star = outlined.by_name.get(EVERYONE)
     if star is None:
         return
@@ -224,7 +224,7 @@ def _like_star(
         if merge == star or EVERYONE in block.names or not all(is_within[i] for i in merge):
             continue
         if any(fallback_of(name) in outlined.by_name for name in block.names):
-            continue  # without it, the crawler would take the group of the other one
+            continue  # otherwise the crawler would take the group of its fallback
         is_like = any(len(said[index]) == len(by_star) for index in merge)
         if not is_like and budget.take(sum(len(said[index]) for index in merge)):
             is_like = len(set().union(*(said[index] for index in merge))) == len(by_star)

@@ -1,4 +1,4 @@
-"""Checks of groups and user-agent lines. Linear in the octets, but for sorting."""
+"""Checks of groups and user-agent lines. Linear in the octets, except for sorting."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .crawler_names import KNOWN, may_not_obey, nearly, own_group_only
 from .swallowed import swallowed
 
 _VERSION = re.compile(IDENTIFIER.encode() + rb"+/\S*$")
-# Names that no product token is: where an operator documents one, nobody can write another.
+# Names that are not product tokens: if its operator documents such a name, there is no other.
 _OF_ODD_NAMES = (Code.USER_AGENT_CUT, Code.USER_AGENT_NAMES_NOBODY)
-_MOST_NAMES = 500  # different ones that are compared with the known ones
+_MOST_NAMES = 500  # different names that are compared with the known ones
 
 
 def group_findings(outlined: Outline) -> Iterator[Finding]:
-    """What is unusual in groups."""
+    """Findings about groups."""
     for line in outlined.before:
         if line.kind in RULES:
             yield Finding(Code.RULE_BEFORE_GROUP, line.number, line.value, line.key_column)
@@ -55,7 +55,7 @@ def _agent_findings(line: Line) -> Iterator[Finding]:
 
 
 def _agent_code(value: bytes) -> Code | None:
-    """The first unusual thing in the value of a user-agent line, if there is one."""
+    """The first unusual thing in the value of a user-agent line, or None."""
     name = name_of(value)
     rows = (
         (not value, Code.USER_AGENT_EMPTY),
@@ -80,7 +80,7 @@ def _repeated(block: Block) -> Iterator[Finding]:
 
 
 def _merge_findings(outlined: Outline) -> Iterator[Finding]:
-    """Groups of the same name: they are merged, but not by all crawlers."""
+    """Groups with the same name: they are merged, but not by all crawlers."""
     said = [{(line.kind, line.says) for line in b.rules} for b in outlined.blocks]
     named = [_by_name(block) for block in outlined.blocks]
     for name, indices in outlined.by_name.items():
@@ -97,15 +97,15 @@ def _merge_findings(outlined: Outline) -> Iterator[Finding]:
 
 
 def _by_name(block: Block) -> dict[str, Line]:
-    """The first line of a group that has each name."""
+    """The first line of a group for each name."""
     return {name_of(line.value): line for line in reversed(block.agents)}
 
 
 def _layout_findings(outlined: Outline) -> Iterator[Finding]:
-    """Lines between the lines of a group at which some parsers end it.
+    """Lines in the middle of a group at which some parsers end it.
 
-    Where crawlers fall into the next group, that is said instead: the advice for these lines would
-    be to put them together for good.
+    If crawlers get the rules of the next group because of such a line, only that is reported: the
+    advice for the line would make the mistake permanent.
     """
     cut: dict[int, int] = {}
     for found in swallowed(outlined):

@@ -1,4 +1,4 @@
-"""Checks of single lines and their keys. Linear in the octets, but for `_MOST_KEYS` names."""
+"""Checks of single lines and their keys. Linear in the octets, plus `_MOST_KEYS` comparisons."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _WORDS = {
 }
 _SPELLINGS = tuple(word.decode() for word in (*_WORDS.values(), *sorted(KNOWN_KEYS)))
 _INVISIBLE = re.compile(rb"\s*(\xef\xbb\xbf|\xe2\x80[\x8b-\x8f]|\xc2\xa0|\xc2\xad|\xe2\x81\xa0)")
-_LONGEST_KEY = 24  # of those that may be meant for another
-_MOST_KEYS = 200  # different ones that are compared with the known ones
+_LONGEST_KEY = 24  # longer keys are never misspelt ones
+_MOST_KEYS = 200  # different unknown keys that are compared with the known ones
 
 
 def line_findings(outlined: Outline) -> Iterator[Finding]:
-    """What is unusual in single lines."""
+    """Findings about single lines."""
     near: dict[bytes, str | None] = {}
     is_markup = outlined.octets.lstrip()[:1] == b"<"
     for line in outlined.lines:
@@ -78,7 +78,7 @@ def _key_findings(line: Line, near: dict[bytes, str | None]) -> Iterator[Finding
 
 
 def _meant(name: bytes, near: dict[bytes, str | None]) -> str | None:
-    """The key that is nearly this, if there is one."""
+    """The key that is similar to this one, or None."""
     if name not in near:
         if len(name) > _LONGEST_KEY or len(near) >= _MOST_KEYS:
             return None
@@ -94,7 +94,7 @@ _JSON = re.compile(rb"\s*[\[{]\s*[\"\]}]")
 
 
 def file_findings(body: bytes, outlined: Outline) -> Iterator[Finding]:
-    """What is unusual in the octets, and in the file as a whole."""
+    """Findings about the octets, and the file as a whole."""
     octets = outlined.octets
     if body.startswith(_BOM):
         yield Finding(Code.BOM, 1, _BOM, 1)
@@ -114,7 +114,7 @@ def file_findings(body: bytes, outlined: Outline) -> Iterator[Finding]:
 
 
 def _raw_findings(body: bytes) -> Iterator[Finding]:
-    """What is lost when the octets are cleaned: NUL, and line ends."""
+    """Findings about octets that are lost when the file is cleaned: NUL and line ends."""
     bare = _CR.search(body)
     if bare:
         line = body.count(b"\n", 0, bare.start()) + 1

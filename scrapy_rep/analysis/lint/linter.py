@@ -1,4 +1,4 @@
-"""All that can be said against a robots.txt."""
+"""All checks of a robots.txt."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from .rule_checks import rule_findings
 from .suppressions import without_suppressed
 
 FINDINGS_PER_CODE = 1000
-"""How many findings of one code are given; one more tells that there are others."""
+"""The most findings for one code; one more says that there are others."""
 
 
 def lint(body: bytes, uri: str = "") -> list[Finding]:
-    """What is wrong or unusual in a robots.txt, in the order of its lines.
+    """The errors and unusual parts of a robots.txt, in file order.
 
     Args:
         body: the file, decompressed; any octets.
-        uri: where it was asked for, against which Sitemap lines are looked at; may be empty.
+        uri: the requested URI, against which Sitemap lines are checked; may be empty.
 
     Returns:
-        The findings; those about the file as a whole, with line 0, first. At most
-        `FINDINGS_PER_CODE` of each code.
+        The findings, those about the file as a whole first, with line 0. At most
+        `FINDINGS_PER_CODE` for each code.
 
-    Nothing in a file raises. Time is O(n log n) in the octets up to the parse limit, but for the
-    comparisons of rules, of which there are no more than `effect_checks.BUDGET_STEPS`.
+    Nothing in a file raises. Time is O(n log n) in the octets up to the parse limit, plus the
+    comparisons of rules, at most `effect_checks.BUDGET_STEPS`.
     """
     outlined = outline(body, uri)
     found = [
@@ -61,7 +61,7 @@ def _bounded(found: list[Finding]) -> Iterator[Finding]:
             yield Finding(Code.TOO_MANY_FINDINGS, finding.line, detail=name)
 
 
-_MOST_ROUNDS = 40  # what has not settled by then stays as it is
+_MOST_ROUNDS = 40  # after these, the rest stays as it is
 _FIRST = (Code.UTF16, Code.BOM, Code.CR_ONLY, Code.NUL)
 
 
@@ -72,15 +72,15 @@ def fixed(
     *,
     has_suppressions: bool = True,
 ) -> tuple[bytes, list[Finding]]:
-    """A file with all advice followed that keeps verdicts, and the findings that this settled.
+    """A file after all fixes that keep verdicts, and the findings that were fixed.
 
     Args:
         body: the file, decompressed; any octets.
-        uri: where it was asked for, to make Sitemap lines absolute; may be empty.
-        codes: the findings to settle.
-        has_suppressions: whether findings stay that comments of the file suppress.
+        uri: the requested URI, to make Sitemap lines absolute; may be empty.
+        codes: the findings to fix.
+        has_suppressions: whether to skip findings that comments in the file suppress.
 
-    The caller proves the result, as `format` does.
+    The caller proves that verdicts stay the same, as `format` does.
     """
     wanted = frozenset(codes)
     done: list[Finding] = []
@@ -94,7 +94,7 @@ def fixed(
             found = without_suppressed(body, found)
         taken = list(_together(found))
         while taken and len(body) <= PARSE_LIMIT_OCTETS < len(_followed(body, taken)):
-            taken = taken[: len(taken) // 2]  # each fits, but not all of them together
+            taken = taken[: len(taken) // 2]  # each one fits, but not all of them together
         new = _followed(body, taken)
         if not taken or new == body:
             break
@@ -112,7 +112,7 @@ def _edits(finding: Finding) -> tuple[Edit, ...]:
 
 
 def _together(found: list[Finding]) -> Iterable[Finding]:
-    """Those that touch no line twice; what concerns all octets comes alone, and first."""
+    """The findings that change no line twice; a change of all octets comes alone and first."""
     octets = [finding for finding in found if finding.code in _FIRST]
     if octets:
         yield octets[0]

@@ -1,20 +1,21 @@
-"""What to do about each finding of a file, and whether that keeps every verdict.
+"""The fix for each finding of a file, and whether it keeps every verdict.
 
-Advice is about one place; whether it is safe depends on the file around it:
+A fix is about one place, but the rest of the file decides whether it is safe:
 
-- Below the last rule of a group the next user-agent line begins another group. Without that rule
-  both become one, so the rule gives way to an empty ``Disallow:``. That holds too where all rules
-  of a group have a finding: users follow all the advice they get.
-- A user-agent line that is added at the end of the file would join a group that has no rules.
-- Of several records of one name in a group the author may have meant several groups: then none of
-  them moves.
-- A Crawl-delay belongs to the user-agent lines directly above it: where a group has one, no record
-  goes that stands between its user-agent lines.
-- A rule that is shorter may lose against another one that it beats now.
-- Of a file beyond the parse limit more is read once something above is gone, and a line or a file
-  that comes to its limit is cut once it is longer.
+- After the last rule of a group, the next user-agent line begins another group. Without that rule
+  the two groups become one, so an empty ``Disallow:`` replaces it. This also applies if all rules
+  of a group have a finding: users follow all the advice.
+- A user-agent line added at the end of the file would join a last group that has no rules.
+- If a group has several records with the same name, the author may have intended several groups:
+  then none of the records is moved.
+- A Crawl-delay belongs to the user-agent lines directly above it: if a group has one, no record
+  between its user-agent lines is removed.
+- A rule that becomes shorter may lose against another rule that it outranks now.
+- If the file is larger than the parse limit, removing text makes crawlers read more of it. If a
+  line or a file is near its limit, adding text may cut it.
 
-Cost: linear in lines and findings, but for comparing patterns, bounded by `rivals.BUDGET_STEPS`.
+Cost: linear in lines and findings, except for comparisons of patterns, which
+`rivals.BUDGET_STEPS` limits.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ Rewrite = Callable[[Line], bytes | None]
 
 
 def without(line: Line) -> bytes | None:
-    """What stays of a line that goes: its comment; None if it has none."""
+    """The comment of a line to be removed, which is kept; None without a comment."""
     comment = line.octets.partition(b"#")[2]
     return b"#" + comment if comment.strip() else None
 
@@ -70,7 +71,7 @@ def _escaped(octets: bytes) -> bytes:
 
 
 def _substitute(pattern: bytes, write: Callable[[bytes], bytes]) -> Rewrite:
-    """The line with every match in its value written anew."""
+    """Replace every match in the value of a line."""
     compiled = re.compile(pattern)
 
     def rewrite(line: Line) -> bytes:
@@ -93,7 +94,7 @@ def _with_colon(line: Line) -> bytes:
 
 
 def _name_alone(line: Line) -> bytes | None:
-    """The name that a user-agent line names, without what follows it."""
+    """Only the name in a user-agent line, without the text after it."""
     name = name_of(line.value)
     if not name:
         return None
@@ -101,7 +102,7 @@ def _name_alone(line: Line) -> bytes | None:
 
 
 def _as_utf8(line: Line) -> bytes | None:
-    """Octets that are no UTF-8: escapes in a rule, characters of Latin-1 in a comment."""
+    """Replace octets that are not UTF-8: by escapes in a rule, from Latin-1 in a comment."""
     octets = line.octets
     if line.kind in RULES and not line.value.isascii():
         octets = with_value(line, _substitute_not_ascii(line.value))
@@ -146,23 +147,22 @@ REWRITES: dict[Code, Rewrite] = {
     Code.LOWER_CASE_ESCAPE: _substitute(rb"%[0-9A-Fa-f]{2}", bytes.upper),
     Code.CRAWL_DELAY_COMMA: lambda line: with_value(line, line.value.replace(b",", b".", 1)),
 }
-"""By code: what keeps the meaning of the line, whatever else is in the file."""
+"""The new line for each code; it keeps the meaning, whatever the rest of the file is."""
 
 
 _EMPTY = b"Disallow:"
 _KEEP_ONE = (
-    "write an empty 'Disallow:' in its place: without any rule, the group would become one with "
-    "the next"
+    "write an empty 'Disallow:' instead: without any rule, the group would become one with the next"
 )
 _OWN_GROUPS = (
-    "write an empty 'Disallow:' above the next user-agent line if each of these crawlers is to "
-    "have a record of its own; else let one stand, below the user-agent lines"
+    "write an empty 'Disallow:' above the next user-agent line if each of these crawlers should "
+    "have its own record; otherwise keep one of them, below the user-agent lines"
 )
-_UNCUT = "; more of the file is read then, for it is larger than the parse limit"
-_CUT = "; less of the file may be read then, for it comes to the parse limit"
+_UNCUT = "; then more of the file is read, since it is larger than the parse limit"
+_CUT = "; then less of the file may be read, since it is near the parse limit"
 _END_OCTETS = len(b"\r\n")  # at most
 
-# Rules that go. The rule that is named in the finding does nothing where it stands.
+# Rules to remove. A rule with such a finding has no effect at its place.
 _RULES_THAT_GO = frozenset(
     [
         *[Code.DUPLICATE_RULE, Code.EMPTY_ALLOW, Code.EMPTY_BESIDE_RULES, Code.RULE_SHADOWED],
@@ -175,34 +175,34 @@ _LINES_THAT_GO = frozenset(
         Code.CRAWL_DELAY_DUPLICATE,
     ]
 )
-# Their line is written anew: one longer than is read would be cut at another place.
+# Findings with a fix that writes a new line: a line beyond the limit would be cut elsewhere.
 _WRITTEN_ANEW = frozenset(
     [Code.TRAILING_STAR, Code.REPEATED_STAR, Code.SITEMAP_RELATIVE, *REWRITES]
 )
 
 
 def with_mends(outlined: Outline, found: list[Finding], octets: int) -> list[Finding]:
-    """The findings with what to do about each; one about a line that may stay falls away.
+    """The findings with their fixes; findings about lines that must stay are dropped.
 
-    `octets` is how many the file has.
+    `octets` is the size of the file.
     """
     return list(_Mender(outlined, found, octets).findings())
 
 
 class _Mender:
-    """The findings of one file, and what their lines are part of."""
+    """The findings of one file, with their lines and groups."""
 
     def __init__(self, outlined: Outline, found: list[Finding], octets: int) -> None:
         self._outlined = outlined
-        if outlined.codings == (Coding.UTF16,):  # the first edit makes it UTF-8
+        if outlined.codings == (Coding.UTF16,):  # the first edit converts it to UTF-8
             octets = len(outlined.octets) + outlined.octets.count(b"\n")
-        # The last line may have no end yet.
+        # The last line may lack its end.
         self._room_octets = PARSE_LIMIT_OCTETS - octets - _END_OCTETS
         self._found = found
         self._lines = {line.number: line for line in outlined.lines}
         self._rivals = Rivals(outlined)
-        self._kept: set[int] = set()  # empty Disallow lines that stay
-        self._emptied: set[int] = set()  # rules that give way to an empty Disallow
+        self._kept: set[int] = set()  # empty Disallow lines that must stay
+        self._emptied: set[int] = set()  # rules that an empty Disallow replaces
         self._keep_one_rule_in_each_group()
 
     def findings(self) -> Iterator[Finding]:
@@ -217,7 +217,7 @@ class _Mender:
                 yield finding
 
     def _mend(self, finding: Finding) -> Mend:
-        """The mend of a finding that is said to keep verdicts, unless this place is otherwise."""
+        """The fix for a finding that usually keeps verdicts; at this place it may change them."""
         mend = self._edits_of(finding)
         if not isinstance(mend, Mend):
             mend = () if any(map(self._is_cut_by, mend)) or self._joins_runs(mend) else mend
@@ -226,7 +226,7 @@ class _Mender:
         return self._within_the_file(mend)
 
     def _within_the_file(self, mend: Mend) -> Mend:
-        """A mend, which changes more than it says where more or less of the file is read then."""
+        """A fix, marked as changing verdicts if it makes crawlers read more or less of the file."""
         if mend.edits and self._outlined.is_opaque:
             return Mend(mend.text, Effect.CHANGES)
         if mend.edits and self._outlined.is_cut:
@@ -236,7 +236,7 @@ class _Mender:
         return mend
 
     def _grown_by(self, edit: Edit) -> int:
-        """By how many octets an edit makes the file longer, at most."""
+        """The most octets that an edit adds to the file."""
         after = len(edit.octets or b"")
         if edit.place is not EditPlace.AT:
             return after + _END_OCTETS
@@ -244,14 +244,14 @@ class _Mender:
         return after - len(before.octets) if before is not None else after
 
     def _is_cut_by(self, edit: Edit) -> bool:
-        """Whether a line is written anew that would be cut then, and is not now."""
+        """Whether the new line would be cut by the line limit, unlike the old one."""
         before = self._lines.get(edit.line)
         if edit.place is not EditPlace.AT or edit.octets is None or before is None:
             return False
         return not before.is_cut and len(edit.octets.partition(b"#")[0]) > LINE_LIMIT_OCTETS
 
     def _joins_runs(self, edits: tuple[Edit, ...]) -> bool:
-        """Whether a Crawl-delay may belong to more user-agent lines then."""
+        """Whether a Crawl-delay would belong to more user-agent lines after the edits."""
         return any(
             edit.place is EditPlace.AT
             and edit.line in self._numbers_between
@@ -295,7 +295,7 @@ class _Mender:
             Code.SITEMAP_RELATIVE: self._absolute,
         }
 
-    # Rules that go.
+    # Rules to remove.
 
     def _keep_one_rule_in_each_group(self) -> None:
         going = {finding.line for finding in self._found if self._is_of_rule_that_goes(finding)}
@@ -344,13 +344,13 @@ class _Mender:
 
     @cached_property
     def _name_counts(self) -> Counter[tuple[int, bytes]]:
-        """How many other records of each name there are, by group."""
+        """The number of other records with each name, by group."""
         blocks = self._outlined.blocks
         return Counter((id(block), line.name) for block in blocks for line in block.others)
 
     @cached_property
     def _numbers_between(self) -> set[int]:
-        """The lines among the user-agent lines of groups in which these ask for a pace."""
+        """The lines from the first to the last user-agent line of groups with a pace."""
         return {
             number
             for block in self._outlined.blocks
@@ -358,10 +358,10 @@ class _Mender:
             for number in range(block.agents[0].number, block.agents[-1].number + 1)
         }
 
-    # Lines that move.
+    # Lines to move.
 
     def _without_blank_lines(self, finding: Finding) -> tuple[Edit, ...]:
-        """Blank lines from the first one up to the next rule; comments stay."""
+        """Delete blank lines from the first one up to the next rule; comments stay."""
         edits: list[Edit] = []
         number = finding.line
         while (line := self._lines.get(number)) is None or line.kind not in RULES:
@@ -387,7 +387,7 @@ class _Mender:
         last = block.agents[-1]
         return Edit(EditPlace.AT, line.number), Edit(EditPlace.BELOW, last.number, line.octets)
 
-    # Wildcards: fewer octets, and so less specific.
+    # Wildcards: a shorter pattern is less specific.
 
     def _with_fewer_stars(self, finding: Finding, line: Line) -> Mend | tuple[Edit, ...]:
         is_final = finding.code is Code.TRAILING_STAR
@@ -396,7 +396,7 @@ class _Mender:
         rival = self._rivals.of(line, pattern_of(value))
         if rival is None:
             return (Edit(EditPlace.AT, line.number, with_value(line, value)),)
-        reason = f"it outranks line {rival} only as long as it is" if rival else "it may be needed"
+        reason = f"it outranks line {rival} only at this length" if rival else "it may be needed"
         return Mend(f"keep it: {reason}", Effect.OUTSIDE)
 
     # Other records.
@@ -410,12 +410,12 @@ class _Mender:
 
 
 def _forbids_nothing(line: Line) -> bool:
-    """Whether a rule for robots.txt is for that file alone, which is always allowed."""
+    """Whether a rule for robots.txt matches only that file, which is always allowed."""
     return line.pattern.endswith("$")
 
 
 def _changes_what_is_compared(line: Line, octets: bytes | None) -> bool:
-    """Whether a rule that is compared as it is written would be another one."""
+    """Whether the value changes of a rule that is also compared as written."""
     read = read_line(octets) if line.is_written and octets is not None else None
     return read is not None and read[2] != line.value
 
@@ -441,7 +441,7 @@ def _rewritten(line: Line, octets: bytes | None) -> tuple[Edit, ...]:
 
 
 def _with_its_end(value: bytes) -> bytes:
-    """A value that ends as it is: its last blanks would be stripped, and a ``$`` be the end."""
+    """Escape trailing blanks, which would be stripped, and a ``$``, which would mean the end."""
     if value.endswith(b"$"):
         return value[:-1] + b"%24"
     kept = value.rstrip()

@@ -33,35 +33,35 @@ _YANDEX_CHARACTERS = 500
 _SITEMAP_ENDING = re.compile(r"\.(?:xml|txt|rss|atom|gz|php|ashx|aspx|jsp|axd)$", re.IGNORECASE)
 _SAYS_YES = re.compile(rb"=\s*yes", re.IGNORECASE)
 _HERE = Source("Content-Usage")
-# Words of Content-Signal, and what Content-Usage says in their place.
+# Words of Content-Signal, and their equivalents in Content-Usage.
 _OWN = {b"ai-train": b"train-ai", b"yes": b"y", b"no": b"n"}
 _FOREIGN = re.compile(rb"(?<![^\s,=])(?:ai-train|yes|no)(?![^\s,=])")
 
 
 def _is_silent_signal(value: bytes) -> bool:
-    """Whether a part of a value says nothing, as crawlers read it."""
+    """Whether a part of a value is ignored, as crawlers read it."""
     remarks = Remarks()
     said = content_signal(divided(value)[1].decode("utf-8", "replace"), _HERE, remarks)
     return bool(remarks.kept) or not (said.preferences or said.use)
 
 
 def _is_odd_signal(value: bytes) -> bool:
-    """Whether all of a value is understood, but not by every reader."""
+    """Whether a whole value is understood, but not by every reader."""
     signals = divided(value)[1].split(b",")
     is_usual = all(_SIGNAL.fullmatch(part.strip()) for part in signals)
     return not is_usual and not _is_silent_signal(value)
 
 
 def _says_all(value: bytes) -> bool:
-    """Whether no part of the value of a Content-Usage, without its path, says nothing."""
+    """Whether no part of a Content-Usage value, without its path, is ignored."""
     remarks = Remarks()
     return bool(content_usage(value, _HERE, remarks)) and not remarks.kept
 
 
 def _usage_slip(value: bytes) -> Code | None:
-    """Why a part of a value says nothing, as crawlers read it; None if every part says something.
+    """Why a part of a value is ignored, as crawlers read it, or None.
 
-    A slip is named if everything speaks without it: ``Train-AI=n``, ``ai-train=no``.
+    A mistake is named if fixing it makes every part count: ``Train-AI=n``, ``ai-train=no``.
     """
     said = divided(value)[1]
     if _says_all(said):
@@ -73,7 +73,7 @@ def _usage_slip(value: bytes) -> Code | None:
     return Code.USAGE_FOREIGN_WORDS if _says_all(own_words) else Code.USAGE_SYNTAX
 
 
-# Keys, and what is wrong with a value of theirs if the function says so.
+# The checks of values: keys, a code, and a function that tells whether the code applies.
 _VALUE_CHECKS: tuple[tuple[tuple[bytes, ...], Code, Callable[[bytes], bool]], ...] = (
     *(
         ((name,), Code.VALUE_UNREADABLE, lambda value, read=read: read(value) is None)
@@ -95,7 +95,7 @@ _VALUE_CHECKS: tuple[tuple[tuple[bytes, ...], Code, Callable[[bytes], bool]], ..
 
 
 def record_findings(outlined: Outline) -> Iterator[Finding]:
-    """What is unusual in Sitemap lines and other records."""
+    """Findings about Sitemap lines and other records."""
     yield from _sitemap_findings(outlined)
     for line in outlined.before:
         if line.name in _OF_A_GROUP:
@@ -145,7 +145,7 @@ def _why_left_out(value: bytes, robots_txt: str) -> Code:
 
 
 def _has_sitemap_ending(uri: str) -> bool:
-    """Whether a URL may be that of a sitemap, by its path; programs with a query may make one."""
+    """Whether the path of a URL looks like that of a sitemap; a query may be for a program."""
     parts = urlsplit(uri)
     return bool(parts.query) or _SITEMAP_ENDING.search(parts.path) is not None
 
@@ -182,7 +182,7 @@ def _run_findings(run: Block) -> Iterator[Finding]:
 
 
 def _seconds(line: Line) -> float:
-    """The seconds of a Crawl-delay; less than none where they can't be read."""
+    """The seconds of a Crawl-delay; -1 if unreadable."""
     seconds = records.crawl_delay(line.value)
     return -1.0 if seconds is None else seconds
 

@@ -1,4 +1,4 @@
-"""Checks of single rules and of rules that say the same. Linear in the octets, but for sorting."""
+"""Checks of single rules, and of equal rules. Linear in the octets, except for sorting."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scrapy_rep.analysis.outline import Block, Line, Outline
 from scrapy_rep.protocol.lines import RULES, Kind
 
 NEEDLESS_ESCAPE = rb"%(?:2[DEde]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])"
-"""Escapes of what stands for itself."""
+"""Escapes of characters that need none."""
 
 _YANDEX_OCTETS = 1024
 _URL = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://|//[^/][^/.]*\.[^/]+/")
@@ -24,8 +24,8 @@ def _search(pattern: bytes) -> Callable[[bytes], re.Match[bytes] | None]:
     return re.compile(pattern).search
 
 
-# Each check of a value: its code, and where it holds in the value, if it does. Of the rows with
-# the same number the first that holds is told, since the others follow from it.
+# The checks of a value: its code, and an expression that finds it in the value. Of rows with the
+# same number only the first match is reported, since the others follow from it.
 _VALUE_CHECKS: tuple[tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]], ...] = (
     (1, Code.FULL_URL, _URL.match),
     (1, Code.SEVERAL_PATHS, _SEVERAL.search),
@@ -49,7 +49,7 @@ _VALUE_CHECKS: tuple[tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]]
 
 
 def rule_findings(outlined: Outline) -> Iterator[Finding]:
-    """What is unusual in rules."""
+    """Findings about rules."""
     rules = [line for line in outlined.lines if line.kind in RULES]
     for line in rules:
         yield from _value_findings(line)

@@ -1,4 +1,4 @@
-"""Comments of a file that suppress findings about it.
+"""Comments in a file that suppress findings about it.
 
 ::
 
@@ -7,12 +7,12 @@
     Disallow: */print/
     # rep: ignore-file REP605
 
-Behind a record the comment speaks of its line; on a line of its own, of the next line that holds
-more than a comment; with ``ignore-file``, of all lines and of the file as a whole, wherever it
-stands. Codes are written as for ``--select``, with commas between them; only those of the form
-``REP401`` may follow each other with a blank. What follows the last is a reason, and no word of it
-counts: "REP509 all of these are old" suppresses REP509, and not ``all``. Without any code, it
-speaks of all; ``ignore-file`` has to name some.
+After a record, the comment applies to its line. On a line of its own, it applies to the next line
+that contains more than a comment. ``ignore-file`` applies to all lines and to the file as a whole,
+wherever it is. Codes are written as for ``--select``, separated by commas; only codes of the form
+``REP401`` may also be separated by a blank. The text after the last code is a reason, and its words
+are not read as codes: "REP509 all of these are old" suppresses REP509, but not ``all``. A comment
+without any code applies to all codes; ``ignore-file`` needs at least one.
 
 Cost: linear in the octets.
 """
@@ -37,10 +37,10 @@ _PLAIN_CODE = re.compile(r"REP\d+", re.IGNORECASE)
 
 @dataclass
 class Suppressions:
-    """What the comments of a file suppress.
+    """The findings that the comments of a file suppress.
 
     Attributes:
-        unknown: the number of a line, and a word there that names no code.
+        unknown: pairs of a line number, and a word on that line that is not a code.
     """
 
     unknown: list[tuple[int, str]] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Suppressions:
 
     @classmethod
     def of(cls, body: bytes) -> Suppressions:
-        """What a file suppresses."""
+        """Read the comments of a file."""
         found = cls()
         octets = clean(body)[0]
         if b"#" not in octets:
@@ -68,7 +68,7 @@ class Suppressions:
         return found
 
     def _read(self, number: int, comment: bytes) -> set[Code]:
-        """The codes of a line, or of the next one; those of the file are noted."""
+        """The codes for a line, or for the next one; those for the file are kept in `_of_file`."""
         match = _COMMENT.match(comment)
         if match is None:
             return set()
@@ -96,7 +96,7 @@ class Suppressions:
 
 
 def _words(text: str) -> Iterator[str]:
-    """The words that may name codes: the first, and those behind a comma, up to the reason."""
+    """The words that may be codes: the first, and those after a comma, up to the reason."""
     end = 0
     for match in _WORD.finditer(text):
         between = text[end : match.start()]
@@ -109,7 +109,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 def codes_of(word: str) -> frozenset[Code]:
-    """The codes that a word names: one, its name, how some begin, or a group; none if it is odd."""
+    """The codes that a word names: a code, its name, its beginning, or a group; may be empty."""
     if word.lower() in GROUPS:
         return GROUPS[word.lower()]
     start = word.upper()

@@ -1,4 +1,4 @@
-"""Crawlers that get the rules of the next group, though the file seems to mean another thing.
+"""Crawlers that get the rules of the next group, although the file seems to intend otherwise.
 
 ::
 
@@ -8,8 +8,8 @@
     User-agent: BadBot
     Disallow: /
 
-Only a rule ends a run of user-agent lines (RFC 9309, 2.2.1), so this bans Bingbot. A group for
-several crawlers looks otherwise: its user-agent lines stand together, above its rules.
+Only a rule ends a run of user-agent lines (RFC 9309, 2.2.1), so this file bans Bingbot. A group for
+several crawlers usually looks different: its user-agent lines follow each other above its rules.
 
 Cost: linear in the lines.
 """
@@ -29,14 +29,14 @@ _OF_THE_RUN = frozenset({b"content-signal", b"content-signals", b"content-usage"
 
 @dataclass(frozen=True, slots=True)
 class Swallowed:
-    """A user-agent line without rules of its own, and a rule that its crawler gets."""
+    """A user-agent line without rules of its own, and a rule that applies to its crawler."""
 
     agent: Line
     rule: Line
 
 
 def swallowed(outlined: Outline) -> Iterator[Swallowed]:
-    """The user-agent lines that fall into the next group, in the order of the file."""
+    """The user-agent lines that get the rules of the next group, in file order."""
     places = {line.number: place for place, line in enumerate(outlined.lines)}
     for block in outlined.blocks:
         rule = _told_rule(block)
@@ -50,17 +50,17 @@ def swallowed(outlined: Outline) -> Iterator[Swallowed]:
 
 
 def _told_rule(block: Block) -> Line | None:
-    """The rule that says most: one for everything, else the first that can match."""
+    """The most important rule: one for everything, otherwise the first that can match."""
     rules = [line for line in block.rules if line.value]
     bans = (line for line in rules if line.kind is Kind.DISALLOW and line.pattern in _EVERYTHING)
     return next(bans, rules[0] if rules else None)
 
 
 def last_break(block: Block, places: dict[int, int]) -> int:
-    """The number of the last user-agent line that seems to end a group of its own; 0 if none does.
+    """The number of the last user-agent line that seems to end a group of its own, or 0.
 
-    A record of a group below it says so; or a blank line, where the rules stand directly below the
-    last user-agent line.
+    Signs of that are a record of a group below the line, or a blank line, if the rules of the group
+    are directly below its last user-agent line.
 
     Args:
         block: the group.

@@ -1,1 +1,1 @@
-"""A robots.txt written anew: the same meaning, in one form."""
+"""Rewriting a robots.txt in a normalised form with the same meaning."""

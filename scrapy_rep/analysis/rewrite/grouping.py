@@ -1,6 +1,6 @@
-"""The merged groups of a file, those that say the same together: what a rewriter writes.
+"""The merged groups of a file, with equal ones together, for rewriting.
 
-A `Section` is one or more names with the rules and other records that hold for all of them.
+A `Section` is one or more names with the rules and other records for all of them.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from scrapy_rep.protocol.tokens import EVERYONE, token_of
 from .spelling import is_of_group
 
 MOST_LINES = 100_000
-"""How many rules and other records the merged groups may have together. More than fit into a file
-that is not larger than the parse limit; of 2,811 real files none has a fifth of it."""
+"""The most rules and other records of all merged groups together. More than fit into a file within
+the parse limit; of 2,811 real files none has a fifth of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenRule:
-    """A rule as it will be written: normal form, and the lines that it stands for.
+    """A rule to be written: its normal form, and the lines that it replaces.
 
-    One that is also compared as it is written stays as it is; `said` tells which one it is.
+    A rule that is also compared as written is not changed; `said` identifies it.
     """
 
     allow: bool
@@ -39,25 +39,25 @@ class WrittenRule:
 
     @property
     def key(self) -> tuple[bool, str, str]:
-        """What it says."""
+        """The text that makes rules equal."""
         return self.allow, self.pattern, self.said
 
     @property
     def is_written(self) -> bool:
-        """Whether it stays as it is."""
+        """Whether it is written without a change."""
         return self.lines[0].is_written
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Names, and what is said to them.
+    """Names, with their rules and other records.
 
     Attributes:
         agents: user-agent lines by name.
-        rules: the rules, those of all groups of these names, in file order.
-        others: the other records that some crawler reads, likewise.
-        is_alone: whether no crawler obeys this section together with another one, as one called
-            ``mj`` does with those for ``mj12bot`` and ``mj13bot``.
+        rules: the rules of all groups of these names, in file order.
+        others: the other records that some crawler reads, in file order.
+        is_alone: whether no crawler obeys this section together with another one. One named ``mj``,
+            for example, obeys those for ``mj12bot`` and ``mj13bot``.
     """
 
     agents: dict[str, tuple[Line, ...]]
@@ -69,8 +69,8 @@ class Section:
 def is_too_much(outlined: Outline) -> bool:
     """Whether the merged groups have more than `MOST_LINES`.
 
-    A file can name thousands of crawlers above thousands of rules, and give each of them a group
-    of its own besides: then each has those thousands of rules, and a few more. Linear in the lines.
+    A file can name thousands of crawlers above thousands of rules, and also give each of them its
+    own group: then each has those thousands of rules, and a few more. Linear in the lines.
     """
     sizes = [len(block.rules) + len(block.others) for block in outlined.blocks]
     paces = [len(run.others) for run in outlined.runs]
@@ -84,15 +84,15 @@ def is_too_much(outlined: Outline) -> bool:
 
 
 def _made_of(outlined: Outline, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The indices of the groups that name somebody, and of the runs that ask for a pace."""
+    """The indices of the groups for a name, and of the runs with a pace for it."""
     return outlined.by_name[name], outlined.paces_by_name.get(name, ())
 
 
 def sections(outlined: Outline) -> list[Section]:
-    """The merged groups, one for each name by first mention, ``*`` last.
+    """The merged groups, one for each name in the order of first mention, ``*`` last.
 
-    Names that are in the very same groups share their rules. Linear in the rules of each
-    different way to merge groups.
+    Names in exactly the same groups share their rules. Linear in the rules of each different
+    combination of groups.
     """
     lines_of: dict[str, list[Line]] = {}
     for block in outlined.blocks:
@@ -118,7 +118,7 @@ def sections(outlined: Outline) -> list[Section]:
 
 
 def merged(found: Sequence[Section]) -> list[Section]:
-    """Sections with equal rules and other records as one, however often these are said."""
+    """Sections with equal rules and other records as one, even if they repeat some."""
     by_words: dict[object, list[Section]] = {}
     words: dict[tuple[int, int], object] = {}  # thousands of names may share the same rules
     for section in found:

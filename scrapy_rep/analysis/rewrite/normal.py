@@ -1,4 +1,4 @@
-"""A robots.txt in its normalised form, in one of three modes."""
+"""Write a robots.txt in normalised form, in one of three modes."""
 
 from __future__ import annotations
 
@@ -29,39 +29,39 @@ from .spelling import (
 
 
 class Mode(Enum):
-    """How a file is rewritten; the value is said to people."""
+    """How a file is rewritten; the value is for people."""
 
     NORMAL = "normal"
-    """Groups that say the same are one; rules stay, in their order."""
+    """Groups with equal rules become one; rules keep their order."""
     COMPACT = "compact"
-    """Also without duplicates and rules that have no effect, the most specific rules first."""
+    """Also without duplicates and rules without effect, the most specific rules first."""
     COMPATIBLE = "compatible"
-    """For weak parsers: a group for each crawler, the most specific rules first, plain ones where
-    they say the same, and escapes instead of characters that are not ASCII."""
+    """For weak parsers: a group for each crawler, the most specific rules first, plain rules where
+    they mean the same, and escapes instead of characters that are not ASCII."""
 
 
 def normalise(body: bytes, mode: Mode | str = Mode.NORMAL, uri: str = "") -> bytes:
-    """A robots.txt with the same meaning in normalised form: LF, UTF-8, one record a line.
+    """A robots.txt with the same meaning in normalised form: LF, UTF-8, one record per line.
 
     Args:
         body: the file; any octets.
         mode: a `Mode`, or its name.
-        uri: where the file was asked for, to make Sitemap lines absolute; may be empty.
+        uri: the requested URI of the file, to make Sitemap lines absolute; may be empty.
 
     Returns:
-        The new file. Doing it twice changes nothing. Where the result would be larger than the
-        parse limit, so that less of it would count, a mode that needs less room is taken:
-        compatible, then normal, then the octets as they count, with LF as the only line end, or
-        the file itself if it is in UTF-16 and they are too many. These are also the result where
-        the merged groups have more than `grouping.MOST_LINES`. A file in gzip or UTF-32 stays as it
-        is.
+        The new file. Normalising it again changes nothing. If the result would be larger than the
+        parse limit, so that crawlers would read less of it, another mode that needs less room is
+        used: compatible, then normal, then the parseable octets with LF as the only line end, or
+        the file itself if it is UTF-16 and these octets are too many. They are also the result if
+        the merged groups have more than `grouping.MOST_LINES`. A file in gzip or UTF-32 is not
+        changed.
 
     Raises:
-        ConfigurationError: there is no such mode.
+        ConfigurationError: the mode is unknown.
 
-    Nothing in a file raises. Time is O(n log n) in the octets that count and those that are
-    written, but for the comparisons of rules, bounded by `shortening.BUDGET_STEPS`: a file for
-    which these do not suffice keeps its rules.
+    Nothing in a file raises. Time is O(n log n) in the octets that are read and written, plus the
+    comparisons of rules, which `shortening.BUDGET_STEPS` limits: if a file needs more, all its
+    rules are kept.
     """
     try:
         mode = Mode(mode)
@@ -69,7 +69,7 @@ def normalise(body: bytes, mode: Mode | str = Mode.NORMAL, uri: str = "") -> byt
         modes = ", ".join(known.value for known in Mode)
         raise ConfigurationError(f"mode = {mode!r}: must be one of {modes}") from None
     outlined = outline(body, uri)
-    # UTF-16 that would be larger as UTF-8 than what counts of a file has to stay what it is.
+    # UTF-16 that would be larger as UTF-8 than the parse limit can't be converted.
     as_it_counts = outlined.octets if len(outlined.octets) <= PARSE_LIMIT_OCTETS else body
     if outlined.is_opaque:
         return body
@@ -83,7 +83,7 @@ def normalise(body: bytes, mode: Mode | str = Mode.NORMAL, uri: str = "") -> byt
 
 
 class _Writer:
-    """Writes one file; each comment once."""
+    """Writes one file, with each comment once."""
 
     def __init__(self, outlined: Outline, mode: Mode) -> None:
         self._outlined = outlined
@@ -127,7 +127,7 @@ class _Writer:
         return self._shorter(found, budget) if budget.is_spent else shorter
 
     def _shorter(self, found: list[Section], budget: StepBudget) -> list[Section]:
-        """The sections in a mode that leaves out what it can; nothing once the budget is spent."""
+        """The sections with as few rules as the mode allows; all rules once the budget is spent."""
         if self._mode is Mode.COMPATIBLE:
             return list(_for_each_rules(partial(plain, budget=budget), found))
         return merged([shortened(section, budget) for section in found])
@@ -172,7 +172,7 @@ class _Writer:
 def _for_each_rules(
     rewrite: Callable[[Section], Section], found: Iterable[Section]
 ) -> Iterator[Section]:
-    """Sections rewritten, those that share their rules at the cost of one."""
+    """Rewrite sections; sections that share their rules are rewritten together."""
     known: dict[tuple[int, bool], Section] = {}
     for section in found:
         key = id(section.rules), section.is_alone
@@ -182,7 +182,7 @@ def _for_each_rules(
 
 
 def _fitting(text: str, line: Line) -> str:
-    """A record as it is written, or as it was where it would be cut for its length."""
+    """A record in its new form, or in its old one if the new one is longer than the line limit."""
     if len(text.encode()) <= LINE_LIMIT_OCTETS:
         return text
     return as_written(line)

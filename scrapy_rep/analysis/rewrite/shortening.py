@@ -1,9 +1,9 @@
-"""The rules of a section as each mode writes them, with the same verdict on every path.
+"""The rules of a section in each mode, with the same verdict on every path.
 
-Every step keeps all verdicts: what may go is proved by `effect.analysis`, and where another section
-has a say, nothing goes. Nor does anything where the proofs for a whole file would take more than
-`BUDGET_STEPS`: if some of its sections were shorter, there would be more left for others the next
-time, and a file would change each time that it is written anew.
+Every step keeps all verdicts: `effect.analysis` proves which rules can be removed. If a crawler
+obeys another section too, nothing is removed. If the proofs for a whole file would take more than
+`BUDGET_STEPS`, nothing is removed either: otherwise, with some sections shorter, the budget would
+suffice for others next time, and the file would change each time that it is rewritten.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .grouping import Section, WrittenRule
 
 BUDGET_STEPS = 5_000_000
 
-_ROUNDS = 20  # what one round takes away may free others; more than three have not been seen
+_ROUNDS = 20  # a removed rule may make others removable; more than three rounds have not been seen
 
 
 def ties_settled(section: Section) -> Section:
-    """In file order, but with allow before disallow of the same path."""
+    """Rules in file order, but with allow before disallow for the same path."""
     allows: dict[str, list[WrittenRule]] = {}
     for rule in section.rules:
         if rule.allow:
@@ -43,7 +43,7 @@ def ties_settled(section: Section) -> Section:
 
 
 def shortened(section: Section, budget: StepBudget) -> Section:
-    """Each rule once, those without effect left out, most octets first."""
+    """Each rule once, without rules that have no effect, most octets first."""
     rules = _distinct(section.rules)
     is_looked_at = section.is_alone and not budget.is_spent
     left = _without_needless(rules, budget) if is_looked_at else rules
@@ -51,7 +51,7 @@ def shortened(section: Section, budget: StepBudget) -> Section:
 
 
 def plain(section: Section, budget: StepBudget) -> Section:
-    """Each rule once, without wildcards where plain rules say the same, most octets first."""
+    """Each rule once, without wildcards where plain rules mean the same, most octets first."""
     rules = left = _distinct(section.rules)
     for _ in range(_ROUNDS) if section.is_alone else ():
         if budget.is_spent:
@@ -72,7 +72,7 @@ def _sorted(section: Section, rules: Iterable[WrittenRule]) -> Section:
 
 
 def _distinct(rules: Iterable[WrittenRule]) -> list[WrittenRule]:
-    """Each rule that can match once, with the lines of all that say the same."""
+    """Each rule that can match, once, with the lines of all equal rules."""
     found: dict[tuple[bool, str, str], WrittenRule] = {}
     for rule in rules:
         if is_live(rule.pattern):
@@ -107,7 +107,7 @@ def _is_wild(pattern: Pattern) -> bool:
 
 
 def _without_final_stars(rules: list[WrittenRule], budget: StepBudget) -> list[WrittenRule]:
-    """``/a/*`` as ``/a/`` where no rule with the other answer could come between the two."""
+    """Write ``/a/*`` as ``/a/`` if no rule with the other answer could rank between the two."""
     said = [(rule.allow, len(rule.pattern), _meeting(rule)) for rule in rules]
     said += [
         (True, len(folder), folder)
@@ -133,5 +133,5 @@ def _without_final_stars(rules: list[WrittenRule], budget: StepBudget) -> list[W
 
 
 def _meeting(rule: WrittenRule) -> str:
-    """What a rule may match, as a pattern: anything, if it is compared as it is written."""
+    """A pattern for what a rule may match: anything, if it is also compared as written."""
     return "*" if rule.is_written else rule.pattern

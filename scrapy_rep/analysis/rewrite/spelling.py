@@ -1,4 +1,4 @@
-"""How records are written: canonical keys, and paths that mean what they meant."""
+"""The spelling of rewritten records: usual keys, and paths with the same meaning."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scrapy_rep.protocol.lines import KNOWN_KEYS, LINE_LIMIT_OCTETS, RULES, Kind
 from scrapy_rep.protocol.tokens import EVERYONE, token_of
 
 _OTHER_KEYS = {b"content-signal": "Content-Signal", b"content-usage": "Content-Usage"}
-"""Those that their documents write in another way than `str.capitalize` does."""
+"""Keys that their documents write in another way than `str.capitalize` does."""
 
 _KEYS = {kind: key.decode() for kind, key in KEYS.items()}
 _ESCAPED_UTF8 = re.compile(r"(?:%[89A-F][0-9A-F])+")
@@ -28,13 +28,13 @@ def rule_text(allow: bool, pattern: str, written: Line | None, *, is_readable: b
     Args:
         allow: whether it is an allow rule.
         pattern: its path pattern in normal form.
-        written: the line that it comes from, which stands in where its normal form is too long.
+        written: the line that it comes from, which is used if the normal form is too long.
         is_readable: whether escaped UTF-8 is written as characters.
     """
     key = _KEYS[Kind.ALLOW if allow else Kind.DISALLOW]
     if not pattern:
         return f"{key}:"
-    # The normal form has "#" as itself; in a file it would begin a comment.
+    # "#" is plain in the normal form; in a file it would begin a comment.
     text = f"{key}: {(_readable(pattern) if is_readable else pattern).replace('#', '%23')}"
     if written is not None and len(text.encode()) > LINE_LIMIT_OCTETS:
         return as_written(written)
@@ -42,14 +42,14 @@ def rule_text(allow: bool, pattern: str, written: Line | None, *, is_readable: b
 
 
 def as_it_is(allow: bool, line: Line) -> str:
-    """A rule with its value as it is written, since it is compared so."""
+    """A rule with its value as written, since it is compared in that form."""
     value = line.value.decode("utf-8", "surrogateescape")
     text = f"{_KEYS[Kind.ALLOW if allow else Kind.DISALLOW]}: {value}"
     return as_written(line) if len(octets_of(text)) > LINE_LIMIT_OCTETS else text
 
 
 def _readable(pattern: str) -> str:
-    """A pattern with its escaped UTF-8 as characters, where these can be seen and are equal."""
+    """A pattern with its escaped UTF-8 as characters, if these are visible and equal."""
 
     def decoded(match: re.Match[str]) -> str:
         octets = bytes.fromhex(match[0].replace("%", ""))
@@ -64,9 +64,9 @@ def _readable(pattern: str) -> str:
 
 
 def agent_text(line: Line) -> str:
-    """A user-agent line: ``*``, or the name that it names. Only for lines that name somebody.
+    """A user-agent line with ``*`` or a name, for lines that name a crawler.
 
-    The name is spelt as written, without its version.
+    The name is spelled as in the file, without its version.
     """
     name = name_of(line.value)
     if name == EVERYONE:
@@ -80,14 +80,14 @@ def _is_start(word: str, name: str) -> bool:
 
 
 def record_text(line: Line) -> str:
-    """Any other record: the key as its document has it or with one capital, the value as it is."""
+    """Any other record: the key as in its document or with one capital, the value as it is."""
     key = _OTHER_KEYS.get(line.name) or text_of(line.key).capitalize()
     value = _with_escapes(line.value) if line.name in _BEGIN_WITH_PATH else line.value
     return f"{key}: {text_of(value)}".rstrip()
 
 
 def _with_escapes(value: bytes) -> bytes:
-    """A value whose path is no UTF-8, with escapes that mean the same."""
+    """A value with escapes instead of the octets of its path that are not UTF-8."""
     path, space, rest = value.partition(b" ")
     if not path.startswith(b"/") or not _is_broken(path):
         return value
@@ -104,7 +104,7 @@ def _is_broken(octets: bytes) -> bool:
 
 
 def sitemap_texts(line: Line, uri: str) -> list[str]:
-    """A Sitemap line, absolute where that can be known; several of them if it names several."""
+    """The lines for a Sitemap line, absolute where possible; several if it names several."""
     uris = sitemap_line(line.value, uri).uris
     if not uris or not all(map(_can_be_written, uris)):
         return [f"{_KEYS[Kind.SITEMAP]}: {text_of(line.value)}".rstrip()]
@@ -116,24 +116,24 @@ def _can_be_written(uri: str) -> bool:
 
 
 def comment_text(octets: bytes) -> str:
-    """A comment, or what is no record, as a comment line; empty if there is nothing to say."""
+    """The line for a comment or for a line without a record; empty if it has no text."""
     text = text_of(octets).strip().lstrip("#").strip()
     return f"# {text}" if text else ""
 
 
 def text_of(octets: bytes) -> str:
-    """Octets as text that can be written as UTF-8; what is no UTF-8 is kept as an escape."""
+    """Octets as text that can be written as UTF-8; octets that are not UTF-8 become escapes."""
     return octets.decode("utf-8", "backslashreplace")
 
 
 def as_written(line: Line) -> str:
-    """What counts of a record, as it was; `octets_of` gives its octets, what is no UTF-8 too."""
+    """The parseable part of a record as it was; `octets_of` restores octets that are not UTF-8."""
     content = line.octets[:LINE_LIMIT_OCTETS].partition(b"#")[0]
     return content.strip().decode("utf-8", "surrogateescape")
 
 
 def octets_of(text: str) -> bytes:
-    """Text as octets, those that `as_written` kept included."""
+    """The octets of a text, including octets that `as_written` preserved."""
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -142,9 +142,9 @@ class Notes:
     """The comments of a file, as lines to be written.
 
     Attributes:
-        head: those at the very top, if a blank line follows them before the first record.
-        before: by the number of the line that they stand before; those on that line too.
-        tail: those after the last record.
+        head: comments at the very top, if a blank line follows them before the first record.
+        before: comments before or on a line, by the number of the line.
+        tail: comments after the last record.
     """
 
     head: tuple[str, ...]
@@ -178,7 +178,7 @@ def is_known(line: Line) -> bool:
 
 
 def is_of_group(line: Line) -> bool:
-    """Whether some crawler reads this other record, and takes it for one of the whole group."""
+    """Whether some crawler reads this other record and applies it to the whole group."""
     return is_known(line) and line.name not in PACE_KEYS
 
 
@@ -201,7 +201,7 @@ def _written(outlined: Outline) -> set[int]:
 
 
 def _head_stop(outlined: Outline, written: set[int]) -> int:
-    """The number of the line at which the comments at the top end: after their last blank line."""
+    """The number of the line after the comments at the top, which a blank line ends; or 0."""
     stop = previous = 0
     for line in outlined.lines:
         if previous and line.number > previous + 1:

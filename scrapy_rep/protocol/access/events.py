@@ -101,7 +101,7 @@ FOREVER = float("inf")
 
 
 class Remedy(Enum):
-    """What to do while a file is unreachable, in one phase of the outage."""
+    """The behaviour while a file is unreachable, in one phase of the outage."""
 
     COPY = "the copy's policy"
     ALLOW = "allow"
@@ -132,7 +132,7 @@ PHASES: dict[str, tuple[tuple[float, Remedy, Remedy], ...]] = {
 
 
 def seen_with_body(event: Event, content_type: str, body: bytes) -> Event:
-    """The event of an answer whose body is known: an HTML page is `Failure.HTML`.
+    """The event of an answer with a known body: an HTML page is `Failure.HTML`.
 
     Sites send such pages for unknown paths, or to keep crawlers out. Linear in the octets.
     """

@@ -1,13 +1,12 @@
-"""The life of a policy as a state machine (RFC 9309, 2.3.1 and 2.4): what to do next is a value.
+"""The life of a policy as a state machine without side effects (RFC 9309, 2.3.1 and 2.4).
 
-What is known of an origin is a `Knowledge`: the last answer that said something, the `Copy`, and
-the `Outage` if the file has been unreachable since. `standing` gives the state of an origin at an
-instant: what it means for requests, and until when; `learn` tells what is known after
-another answer or failure. Neither waits, asks or looks at a clock: `now` is an argument, and so is
-chance.
+A `Knowledge` holds the last answer that settled the policy, the `Copy`, and the `Outage` if the
+file has been unreachable since. `standing` gives the state of an origin at an instant, its meaning
+for requests, and when that ends. `learn` gives the knowledge after another answer or failure.
+Neither waits, fetches or reads a clock: `now` and random numbers are arguments.
 
-The states, and what a request finds in each, are the table `STATES`; what leads from one to
-another is `TRANSITIONS`, from which the documentation draws its diagram.
+The table `STATES` lists the states and what a request does in each; `TRANSITIONS` lists the ways
+from one state to another. The documentation draws its diagram from it.
 """
 
 from __future__ import annotations
@@ -37,20 +36,20 @@ from .lifetime import (
     retry_seconds,
 )
 
-# A copy that is in use is fetched again so long before it expires: a tenth of its lifetime, or time
-# enough for a slow answer if that is longer, and leaves it half of its lifetime.
+# A copy in use is fetched again before it expires: by a tenth of its lifetime, or by the time of a
+# slow answer if that is longer, but never before half of its lifetime.
 _AHEAD_PART = 0.1
 _AHEAD_SECONDS = 15.0
 # How long a copy is still used in an outage after the file is due. A crawl that is visiting the
-# site fetches then, and uses the copy until the answer is there. Later, nobody has been visiting.
+# site fetches then, and uses the copy until the answer arrives. After that, no crawl was visiting.
 _ANSWER_SECONDS = 60.0
-# A store outlives clocks that are set, and is shared by machines whose clocks differ.
-_SKEW_SECONDS = 300.0  # by which the clocks of machines that share a store may well differ
-_SPREAD = 1.25  # retries are put off by up to a quarter, by chance
+# A store survives changes of the clock, and machines with different clocks share it.
+_SKEW_SECONDS = 300.0  # a plausible difference between the clocks of machines that share a store
+_SPREAD = 1.25  # retries are delayed by up to a quarter, at random
 
 
 class Act(Enum):
-    """What a request does with the state that it finds; the value is said to people."""
+    """The reaction of a request to a state; the value is for people."""
 
     USE = "requests are judged at once"
     REFRESH = "requests are judged at once, and the file is fetched in the background"
@@ -58,7 +57,7 @@ class Act(Enum):
 
 
 class State(Enum):
-    """How things stand with an origin's robots.txt; the value is said to people."""
+    """The state of an origin's robots.txt; the value is for people."""
 
     UNKNOWN = "nothing is known"
     FRESH = "the copy holds"
@@ -67,7 +66,7 @@ class State(Enum):
     STALE = "unreachable; the copy is used, as stale"
     STALE_DUE = "unreachable, and to be retried; the copy is used, as stale"
     STALE_RESTED = "unreachable at the last try; the copy is used again if it still is"
-    UNREACHABLE = "unreachable, without a copy that could be used"
+    UNREACHABLE = "unreachable, without a usable copy"
     UNREACHABLE_DUE = "unreachable, without a copy, and to be retried"
 
 
@@ -101,10 +100,11 @@ TRANSITIONS: tuple[tuple[State, str, State], ...] = tuple(
     for event, names in zip(_EVENTS, ways, strict=True)
     for name in names.split()
 )
-"""Each state, what can happen in it, and where that leads.
+"""Each state, a possible event, and the state that follows.
 
-Where a row has a rival, the policy decides: `google`, for one, does not use a copy for the first
-twelve hours of an outage, and does then. A test walks all policies and finds these rows, no other.
+If two rows share state and event, the policy decides: `google`, for example, does not use a copy in
+the first twelve hours of an outage, but does so later. A test tries all policies and finds exactly
+these rows.
 """
 
 
@@ -113,13 +113,13 @@ class Standing:
     """The state of an origin's robots.txt at one instant.
 
     Attributes:
-        state: how things stand.
-        meaning: whether the copy's rules decide, or everything is allowed or disallowed; None
-            where nothing can be said before the file is fetched.
-        event: what that rests on: the copy's event, or the outage's.
-        is_stale: whether a copy is used that should be newer.
+        state: the state.
+        meaning: whether the copy's rules decide, or everything is allowed or disallowed; None if
+            the file must be fetched first.
+        event: the event behind the meaning, from the copy or the outage.
+        is_stale: whether the copy in use should be newer.
         due_at: when the file should be fetched again.
-        usable_until: until when this holds.
+        usable_until: when this standing expires.
     """
 
     state: State
@@ -131,18 +131,18 @@ class Standing:
 
     @property
     def act(self) -> Act:
-        """What a request does."""
+        """The reaction of a request to this state."""
         return STATES[self.state]
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyOptions:
-    """What decides besides what is known: the user's choices.
+    """The user's choices about access.
 
     Attributes:
-        access: what events mean.
-        limits: how long things hold.
-        allow_after_30_days: whether `rfc9309` takes a file as unavailable after 30 days of outage.
+        access: the meaning of each event.
+        limits: how long answers and copies hold.
+        allow_after_30_days: whether `rfc9309` treats a file as unavailable after 30 days of outage.
     """
 
     access: AccessPolicy = field(default_factory=AccessPolicy)
@@ -156,10 +156,10 @@ _NOTHING = Standing(State.UNKNOWN, None, None, is_stale=False, due_at=0.0, usabl
 def standing(
     known: Knowledge, now: float, rules: PolicyOptions, *, is_answering: bool = False
 ) -> Standing:
-    """How things stand at `now`.
+    """The state of an origin at `now`.
 
-    `is_answering` tells whether other pages of the origin have been answering lately, for which
-    Google's reading asks after 30 days of outage.
+    `is_answering` tells whether other pages of the origin have answered lately, which matters to
+    Google's reading after 30 days of outage.
     """
     known = believable(known, now, rules.limits)
     if known.outage is not None and now >= known.outage.failed_at - DAY_SECONDS:
@@ -170,7 +170,7 @@ def standing(
     due_at = copy.fresh_until - _ahead_seconds(copy.fresh_until - copy.confirmed_at)
     usable_until = max(copy.fresh_until, copy.confirmed_at + LEAST_SECONDS)
     if now < copy.confirmed_at - DAY_SECONDS:
-        return _NOTHING  # from the future, as an outage may be: a clock was wrong, then or now
+        return _NOTHING  # from the future, as an outage may be: a clock was wrong then, or is now
     state = State.FRESH if now < due_at else State.DUE if now < usable_until else State.EXPIRED
     return Standing(
         state,
@@ -185,9 +185,9 @@ def standing(
 
 
 def believable(known: Knowledge, now: float, limits: Limits) -> Knowledge:
-    """What is known; the file is due now where an instant lies farther ahead than any could.
+    """The knowledge without implausible instants: a file with an instant too far ahead is due now.
 
-    A copy or an outage of a day to come stays as it is: `standing` does not go by it.
+    A copy or an outage that is more than a day in the future is kept, but `standing` ignores it.
     """
     copy, outage = known.copy, known.outage
     if copy is not None and _is_wrong(copy, now, limits):
@@ -217,14 +217,14 @@ def _is_far(outage: Outage, now: float, limits: Limits) -> bool:
 
 
 def _ahead_seconds(lifetime_seconds: float) -> float:
-    """How long before the end of its lifetime a copy that is in use is fetched again."""
+    """How long before the end of its lifetime a copy in use is fetched again."""
     return max(_AHEAD_PART * lifetime_seconds, min(_AHEAD_SECONDS, lifetime_seconds / 2))
 
 
 def _standing_in_outage(
     outage: Outage, copy: Copy | None, now: float, rules: PolicyOptions, *, is_answering: bool
 ) -> Standing:
-    # Only a file is a copy to go by: that there was none says nothing while there is no answer.
+    # Only a file is a usable copy: that there was no file says nothing while there is no answer.
     is_file = (
         copy is not None
         and access_result(copy.event) is AccessResult.SUCCESSFUL
@@ -264,7 +264,7 @@ def _standing_in_outage(
 def remedy_at(
     now: float, outage: Outage, access: AccessPolicy, *, has_copy: bool
 ) -> tuple[float, Remedy]:
-    """What the outage means at `now`, and until when. A user's override knows no phases."""
+    """The remedy at `now`, and when it ends. A user's override has no phases."""
     overridden = access.override(outage.event)
     if overridden is not None:
         return FOREVER, Remedy(overridden.value)
@@ -272,13 +272,13 @@ def remedy_at(
     for seconds, with_copy, without_copy in PHASES[access.preset]:
         if lasted < seconds:
             return outage.since + seconds, with_copy if has_copy else without_copy
-    raise AssertionError("every preset's last phase is without end")  # pragma: no cover
+    raise AssertionError("every preset's last phase is endless")  # pragma: no cover
 
 
 def learn(
     known: Knowledge, answer: Answer, now: float, limits: Limits, *, chance: float = 0.0
 ) -> Knowledge:
-    """What is known after an answer or a failure that came at `now`.
+    """The knowledge after an answer or a failure at `now`.
 
     `chance` in [0, 1) spreads the next attempts of many crawlers over a quarter of the wait.
     """
@@ -305,10 +305,10 @@ def learn(
 
 
 def as_left(known: Knowledge, began_at: float) -> Knowledge:
-    """What an earlier run left is known to one that began at an instant.
+    """The knowledge that an earlier run left, for a run that began at `began_at`.
 
-    What was unreachable then is due at once, or when its Retry-After ends: the site may well be up
-    again, and a run that begins is not to wait for the pauses of another.
+    A file that was unreachable then is due at once, or when its Retry-After ends: the site may be
+    up again, and a new run should not wait for the pauses of an old one.
     """
     outage = known.outage
     if outage is None or outage.failed_at >= began_at:
@@ -318,9 +318,9 @@ def as_left(known: Knowledge, began_at: float) -> Knowledge:
 
 
 def is_worth_a_retry(answer: Answer, now: float, pause_seconds: float) -> bool:
-    """Whether to ask again after a short pause while requests wait.
+    """Whether to try again after a short pause while requests wait.
 
-    Not where the failure is our own, for that would not change, nor where the site asks for a
+    Not if the failure is our own, since it would be the same, and not if the site requests a
     longer pause.
     """
     if answer.access_result is not AccessResult.UNREACHABLE:

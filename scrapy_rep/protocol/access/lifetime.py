@@ -26,7 +26,7 @@ _QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of all times, both those that a site chooses and our own.
+    """The limits of all times, both of the site's and of our own.
 
     Attributes:
         min_seconds: the shortest lifetime of an answer, whatever its headers say.
@@ -78,7 +78,7 @@ def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _asked_seconds(headers: Mapping[str, str], now: float) -> float | None:
-    """RFC 9111, 4.2.1: max-age, or else Expires minus Date; 4.2.3: minus the answer's Age.
+    """RFC 9111, 4.2.1: max-age, otherwise Expires minus Date; 4.2.3: minus the answer's Age.
 
     With an invalid value the answer is stale at once, as the RFC recommends.
     """

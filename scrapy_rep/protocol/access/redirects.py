@@ -58,6 +58,6 @@ def _target(base: str, reference: str) -> str | None:
 
 
 def _without_userinfo(uri: str) -> str:
-    """A URI without credentials: those that a site writes into a redirect are never sent."""
+    """A URI without credentials: a crawl never sends credentials from a redirect."""
     parts = urlsplit(uri)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

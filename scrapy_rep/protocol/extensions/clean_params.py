@@ -1,8 +1,8 @@
 """Clean-param records: query parameters that do not change a page (an extension by Yandex).
 
-A value is ``p1[&p2...] [prefix]``: pages whose path begins with the prefix, or all pages, ignore
-these parameters. In a prefix ``*`` matches any characters; letter case matters. All records of a
-file apply, wherever they are in the file.
+A value is ``p1[&p2...] [prefix]``. It says that these parameters have no effect on pages with a
+path that begins with the prefix, or on all pages without a prefix. In a prefix ``*`` matches any
+characters; letter case matters. All records of a file apply, wherever they are in the file.
 
 Values longer than 500 characters are ignored, as Yandex does, and so are records after the first
 1,000: each record costs time for every URL, linear in the URL.

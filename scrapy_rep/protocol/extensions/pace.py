@@ -86,7 +86,7 @@ def asked_of(octets: bytes, is_named: Callable[[bytes], bool]) -> Asked:
 
 
 class Excess(Enum):
-    """What to do about a delay that is longer than the user's limit."""
+    """The reaction to a delay that is longer than the user's limit."""
 
     CAP = "cap"
     SKIP = "skip"
@@ -150,8 +150,8 @@ def opens_at(visit_time: VisitTime | None, now: float) -> float:
 def _edges(window: VisitTime, now: float) -> tuple[float, float]:
     """The seconds until a window opens, 0 if it is open, and the seconds until it closes.
 
-    A window includes the first instant of its first minute, but not its last. A window whose start
-    equals its end is the whole day: a site that wants no visits would not write that.
+    A window includes the first instant of its first minute, but not its last instant. If start and
+    end are equal, it is the whole day: a site that wants no visits would not write that.
     """
     second = now % DAY_SECONDS
     start = window.start_minute * 60 % DAY_SECONDS

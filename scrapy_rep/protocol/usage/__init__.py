@@ -1,1 +1,1 @@
-"""What content may be used for: Content-Usage, Content-Signal, TDMRep, licences."""
+"""Preferences about the use of content: Content-Usage, Content-Signal, TDMRep, licences."""

@@ -1,9 +1,10 @@
 """The usage preferences of a robots.txt for one crawler.
 
 Content-Usage and Content-Signal belong to groups, as Crawl-delay does: only the crawler's own
-merged group counts, and these records do not end a run of user-agent lines. The longest records
-whose path matches decide; of equally long ones all count, and n wins over y. For a category that
-they do not mention, an n of the next shorter record that mentions it applies, but a y does not::
+merged group counts, and these records do not end a run of user-agent lines. The record with the
+longest matching path decides. If several paths are equally long, all of their records count, and n
+wins over y. For a category that these do not mention, an n of the next shorter record that mentions
+it applies, but a y does not::
 
     Content-Usage: train-ai=n
     Content-Usage: /a search=y        for /a: train-ai=n, search=y
@@ -169,7 +170,7 @@ class FileUsage:
                 )
 
     def _of_others(self, url: str) -> Iterator[Statement]:
-        """Statements for categories whose tokens have a group that disallows the URL."""
+        """Statements for categories: one of their tokens has a group that disallows the URL."""
         for category, other in self.others:
             verdict = other.verdict(url)
             if not verdict.allowed:
@@ -257,7 +258,7 @@ class _Reader:
                 self._remarks.add(Problem.BEFORE_GROUPS, self._source(name, record), record[3])
 
     def usage(self, records: Iterable[Record]) -> Iterator[Scoped[_Said]]:
-        """Read Content-Usage records, except those that fail to parse."""
+        """Read Content-Usage records; a record that fails to parse is skipped."""
         for record in records:
             source = self._source("Content-Usage", record)
             pattern, value = divided(record[3])

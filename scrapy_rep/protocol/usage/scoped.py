@@ -1,4 +1,4 @@
-"""Values that may begin with a path pattern, and those that apply to a URL.
+"""Values that may begin with a path pattern, and a look-up of the values for a URL.
 
 A value that begins with ``/`` begins with a path pattern, up to white space; other values apply to
 every path, like ``/``. Patterns match as in rules. As in rules, a URL with dot segments is judged

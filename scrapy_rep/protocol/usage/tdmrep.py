@@ -137,7 +137,7 @@ class TdmFile:
         return cls(uri, tuple(rules), tuple(remarks.kept), is_cut)
 
     def reservation(self, url: str, remarks: Remarks) -> Reservation | None:
-        """The reservation for a URL, by the first rule whose location matches."""
+        """The reservation for a URL, by the first rule with a location that matches."""
         remarks.extend(self.remarks)
         source = Source(_FILE, uri=self.uri)
         found = [_first(self.rules, path, source, remarks) for path in paths_of(url)]

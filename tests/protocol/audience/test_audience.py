@@ -139,7 +139,7 @@ class TestAccidents:
         file = "User-agent: CCBot\nDisallow:\nUser-agent: x\nUser-agent: CCBot\nDisallow: /\n"
         found = accidents(file)
         assert {name: one.sign for name, one in found.items()} == {"CCBot": Sign.MERGED}
-        assert "that of line 1 alone allows it" in found["CCBot"].words
+        assert "the one of line 1 alone allows it" in found["CCBot"].words
 
     def test_groups_that_add_up_are_no_accident(self) -> None:
         file = "User-agent: CCBot\nDisallow: /a\nUser-agent: CCBot\nDisallow: /b\n"

@@ -48,7 +48,7 @@ class TestLastRule:
 
     def test_it_gives_way_to_an_empty_one(self) -> None:
         finding = _one(NEWS, Code.RULE_REDUNDANT)
-        assert finding.mend.startswith("write an empty 'Disallow:' in its place")
+        assert finding.mend.startswith("write an empty 'Disallow:' instead")
         assert _followed(NEWS, Code.RULE_REDUNDANT) == NEWS.replace("Allow: /\n", "Disallow:\n", 1)
 
     def test_not_both_are_asked_to_go(self) -> None:
