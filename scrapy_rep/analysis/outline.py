@@ -162,7 +162,6 @@ class Outline:
 
         A crawler with a product token obeys all names that consist of it and a suffix that begins
         with another character: ``mj`` obeys the groups for ``mj12bot`` and ``mj13bot``.
-        character: ``mj`` the groups for ``mj12bot`` and for ``mj13bot``.
         """
         by_token: dict[str, set[int]] = {}
         for name, indices in self.by_name.items():
@@ -241,7 +240,7 @@ def name_of(value: bytes) -> str:
     word = value.partition(b"/")[0].split(maxsplit=1)
     written = word[0].decode("utf-8", "replace") if word and value[:1] != b"/" else ""
     text = written.lower()
-    # Some letters have an ASCII letter as their lower case, but octets are not compared so.
+    # A few other letters have an ASCII lower case; octets are not compared that way.
     is_readable = is_name(text) and text.isprintable()
     if is_readable and text.isascii() == written.isascii():
         return text

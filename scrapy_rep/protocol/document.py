@@ -228,7 +228,7 @@ def parse(body: bytes, uri: str = "", *, limit_octets: int = PARSE_LIMIT_OCTETS)
     if limit_octets < PARSE_LIMIT_OCTETS:
         raise ConfigurationError(
             f"a parse limit of {limit_octets} octets is below the {PARSE_LIMIT_OCTETS} octets that "
-            "RFC 9309, 2.5 demands: give at least that limit"
+            "RFC 9309, 2.5 requires: set it to that number or more"
         )
     octets, is_cut, codings = clean(body, limit_octets)
     return RobotsTxt(Text(octets), uri, is_cut=is_cut, codings=codings)

@@ -28,7 +28,7 @@ PARSE_LIMIT_OCTETS = 500 * 1024
 """The smallest parse limit that RFC 9309, 2.5 permits, and our default."""
 
 LINE_LIMIT_OCTETS = 2083 * 8 - 1
-"""The length at which a line is cut, as in Google's parser: 8 times an old URL limit."""
+"""Where a line is cut, as in Google's parser: eight times the longest URL of old browsers."""
 
 _BLOCK_OCTETS = 1 << 16  # lines are split block by block, so that 500 KiB of newlines stay cheap
 

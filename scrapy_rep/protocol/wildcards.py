@@ -81,7 +81,7 @@ def is_twofold(pattern: str) -> bool:
 
 
 def without_escapes(pattern: str) -> str:
-    """A twofold pattern with wildcards in place of the escapes that paths and queries share."""
+    """A twofold pattern with wildcards for the escapes that paths and queries write differently."""
     return _ESCAPES.sub("*", pattern)
 
 
@@ -89,7 +89,7 @@ def fits_either(pattern: str, path: str, work: Work | None = None) -> bool:
     """Whether a twofold pattern matches a path.
 
     The parts are placed in the path at their leftmost places, as many as fit; the rest must be in
-    the query. If this fails, no way that puts more parts into the query fits either.
+    the query. If this fails, no other division of the parts fits either.
     """
     text, _, query = path.partition("?")
     first, *parts = pattern.split("*")

@@ -1,9 +1,9 @@
 """Rules with a ``%`` that begins no escape: their authors mean escaped URLs.
 
 Large sites have rules such as ``Disallow: /itm/*/%`` and ``Disallow: /%E`` for escaped characters.
-In normal form this ``%`` is ``%25``, which matches no other escape. So such a rule is compared in
-two ways: in normal form, and as written with the path as requested. It matches if either does; its
-length is that of its normal form::
+In normal form this ``%`` is ``%25``, which does not match the escapes of a path. So such a rule is
+compared in two ways: in normal form, and as written with the path as requested. It matches if
+either form does; its length is that of its normal form::
 
     Disallow: /%E       /%25E, and paths that begin with /%E: /%E9, /%E2%82%AC
     Disallow: /100%/    /100%25/, and /100%/, which is the same in normal form

@@ -1,1 +1,1 @@
-"""Known crawlers: their operators, their purposes, and the rules that they are said to obey."""
+"""Known crawlers: their operators, their purposes, and the rules that they obey by some source."""

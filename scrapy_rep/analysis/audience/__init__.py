@@ -1,1 +1,1 @@
-"""The access of known crawlers by a file, and crawlers that it seems to ban by accident."""
+"""The access of known crawlers according to a file, and crawlers that it may ban by accident."""

@@ -2,7 +2,7 @@
 
 There are four signs: its user-agent line gets the rules of the next group; the group that bans it
 is for another operator's crawler; a name that differs from its own by one typing mistake is
-allowed; one of its groups, which are merged, would allow it alone.
+allowed; its groups are merged, but one of them alone would allow it.
 
 Cost: linear in the file, plus reading a few lines for each group of a crawler with several groups.
 """
@@ -37,7 +37,7 @@ class Accident:
     """A crawler that seems to be banned by accident.
 
     Attributes:
-        binding: its access by the file.
+        binding: its access according to the file.
         sign: the sign.
         words: an explanation for people.
     """

@@ -27,7 +27,7 @@ from scrapy_rep.protocol.tokens import EVERYONE, is_product_token, token_of
 from scrapy_rep.protocol.verdict import Verdict
 
 _FOLLOWS_OTHERS = frozenset({"amzn-searchbot"})  # unnamed, it obeys other search bots' rules
-_WORDS_OF_DOUBT = {PARTLY: "it obeys in part only", UNKNOWN: "whether it obeys is unknown"}
+_WORDS_OF_DOUBT = {PARTLY: "it obeys only in part", UNKNOWN: "whether it obeys is unknown"}
 
 
 class Access(Enum):
@@ -40,7 +40,7 @@ class Access(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The access of one crawler to one URL by a file.
+    """The access of one crawler to one URL according to a file.
 
     Attributes:
         crawler: the crawler.
@@ -122,11 +122,11 @@ def _doubts(crawler: Crawler, group: str, verdict: Verdict, access: Access) -> I
     if group == crawler.fallback.lower() != "" and not crawler.is_said("fallback"):
         yield f"that it takes the group of {crawler.fallback} is not documented"
     if crawler.name in _FOLLOWS_OTHERS and group in ("", EVERYONE):
-        yield "unnamed, it takes what other search crawlers are given"
+        yield "if no group names it, it obeys the rules for other search crawlers"
     if _has_wildcard(verdict) and crawler.wildcards != YES:
         yield "whether it reads wildcards is unknown"
     if name_by_rfc(crawler) is not None and " " in crawler.token:
-        yield f"lines name no more of it than {name_in_file(crawler)}"
+        yield f"user-agent lines can name it only as {name_in_file(crawler)}"
 
 
 def _obeys_words(crawler: Crawler) -> str:
@@ -144,5 +144,5 @@ def _has_wildcard(verdict: Verdict) -> bool:
 
 
 def fallback_crawler(crawler: Crawler) -> Crawler | None:
-    """The crawler with the group that this one takes if it has none, or None."""
+    """The fallback of a crawler, or None."""
     return crawler_of(crawler.fallback) if crawler.fallback else None

@@ -2,8 +2,8 @@
 
 A row has two lines or more (a line that begins with two blanks continues the line above):
 
-    E401 the meaning; E is an error, W a warning, I an info. A group of codes may follow: [weak]
-     keeps: the fix, after its effect on verdicts
+    I509 [weak] the meaning; E is an error, W a warning, I an info; the group is optional
+     changes: the fix, after its effect on verdicts
 
 Fixes that are not known to keep verdicts are marked as changing them. Examples of each code are in
 `docs/lint_examples.py`.

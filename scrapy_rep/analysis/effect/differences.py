@@ -1,6 +1,6 @@
 """Differences in the meaning of two files, found by comparing verdicts, not text.
 
-Every name in both files, and one agent without a group, is tried on every probe URL built from the
+Every name in either file, and one agent without a group, is tried on every probe URL built from the
 rules of both, and on paths that `witnesses` finds for changed rules. A rule that makes a difference
 is not missed if the search for it ends within `SEARCH_STEPS`. Agents in exactly the same groups of
 both files share their results.
@@ -78,7 +78,7 @@ class TooMuchToCompare(RepError):  # noqa: N818
         super().__init__(
             "the files are too much to compare as a whole: "
             f"{len(compared):,} of {agents:,} {'agent' if agents == 1 else 'agents'} compared, on "
-            f"{probe_count:,} probe URLs; not, or in part only: {_shortened(left)}"
+            f"{probe_count:,} probe URLs; not, or only partly, compared: {_shortened(left)}"
         )
 
 
@@ -102,7 +102,7 @@ class Difference:
 
 
 def agents_of(*outlines: Outline) -> tuple[str, ...]:
-    """All names in some files, in order, then `UNNAMED`.
+    """All names in the files, in order, then `UNNAMED`.
 
     A name that is not a product token adds the token at its start: a crawler with that token obeys
     the same lines.
@@ -120,7 +120,7 @@ def differences(
     Args:
         old: the old file.
         new: the new file.
-        agents: product tokens; by default all names in both files, and `UNNAMED`.
+        agents: product tokens; by default all names in either file, and `UNNAMED`.
         steps: the limit of work; by default `MOST_STEPS`.
 
     Raises:

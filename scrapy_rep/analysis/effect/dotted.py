@@ -1,4 +1,4 @@
-"""Find paths with dot segments that two sets of rules judge differently, if no other path exists.
+"""Find paths with dot segments that two sets of rules judge differently, if no others are found.
 
 Such a path is judged twice, as written and without its dot segments, and must be allowed both
 times. So the sides must differ on the path as written, and the side that allows it must also allow

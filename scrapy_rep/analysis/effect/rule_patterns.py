@@ -74,7 +74,7 @@ class StepBudget:
     is_spent: bool = False
 
     def take(self, steps: int = 1) -> bool:
-        """Take some steps; False if the budget does not allow so."""
+        """Take some steps; False if the budget is too small for them."""
         if self.is_spent or self.steps < steps:
             self.is_spent = True
             return False

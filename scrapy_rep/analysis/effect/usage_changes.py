@@ -65,7 +65,7 @@ def usage_differences(
     Args:
         old: the old file.
         new: the new file.
-        agents: product tokens; by default all names in both files, and `UNNAMED`.
+        agents: product tokens; by default all names in either file, and `UNNAMED`.
         steps: the limit of work.
 
     Raises:

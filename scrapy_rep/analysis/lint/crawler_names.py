@@ -9,7 +9,7 @@ from scrapy_rep.analysis.agents.crawlers import CRAWLERS, Crawler, crawler_of
 
 
 def is_one_slip(one: str, other: str) -> bool:
-    """Whether one letter is missing, added, changed, or swapped with the next."""
+    """Whether two names differ by a letter that is missing, added, changed or swapped."""
     if abs(len(one) - len(other)) > 1:
         return False
     start = 0
@@ -45,7 +45,7 @@ def nearly(name: str) -> str | None:
 
 
 def ignores_crawl_delay(name: str) -> str:
-    """The source of the statement that a crawler ignores Crawl-delay, in words; else empty."""
+    """The source of the statement that a crawler ignores Crawl-delay, in words, or empty."""
     crawler = crawler_of(name)
     if crawler is None or crawler.crawl_delay != crawlers.NO:
         return ""
@@ -53,7 +53,7 @@ def ignores_crawl_delay(name: str) -> str:
 
 
 def may_not_obey(name: str) -> str:
-    """The source of the statement that a crawler may not obey, in words; otherwise empty."""
+    """The source of the statement that a crawler does not always obey, in words, or empty."""
     crawler = crawler_of(name)
     if crawler is None or crawler.obeys not in (crawlers.NO, crawlers.PARTLY):
         return ""

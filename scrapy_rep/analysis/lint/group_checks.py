@@ -19,7 +19,7 @@ from .crawler_names import KNOWN, may_not_obey, nearly, own_group_only
 from .swallowed import swallowed
 
 _VERSION = re.compile(IDENTIFIER.encode() + rb"+/\S*$")
-# Names that are not product tokens: if its operator documents such a name, there is no other.
+# Findings about names that are not product tokens; not for names that an operator documents.
 _OF_ODD_NAMES = (Code.USER_AGENT_CUT, Code.USER_AGENT_NAMES_NOBODY)
 _MOST_NAMES = 500  # different names that are compared with the known ones
 

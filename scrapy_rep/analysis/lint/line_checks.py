@@ -27,7 +27,7 @@ _WORDS = {
 }
 _SPELLINGS = tuple(word.decode() for word in (*_WORDS.values(), *sorted(KNOWN_KEYS)))
 _INVISIBLE = re.compile(rb"\s*(\xef\xbb\xbf|\xe2\x80[\x8b-\x8f]|\xc2\xa0|\xc2\xad|\xe2\x81\xa0)")
-_LONGEST_KEY = 24  # longer keys are never misspelt ones
+_LONGEST_KEY = 24  # longer unknown keys are not compared with the known ones
 _MOST_KEYS = 200  # different unknown keys that are compared with the known ones
 
 
@@ -74,7 +74,7 @@ def _key_findings(line: Line, near: dict[bytes, str | None]) -> Iterator[Finding
             yield Finding(Code.KEY_GOES_ON, *found)
         else:
             read_as = _WORDS[line.kind].decode().capitalize()
-            yield Finding(Code.MISSPELT_KEY, *found, f"those read {read_as}")
+            yield Finding(Code.MISSPELT_KEY, *found, f"read as {read_as}")
 
 
 def _meant(name: bytes, near: dict[bytes, str | None]) -> str | None:

@@ -36,12 +36,12 @@ from .lifetime import (
     retry_seconds,
 )
 
-# A copy in use is fetched again before it expires: by a tenth of its lifetime, or by the time of a
-# slow answer if that is longer, but never before half of its lifetime.
+# A copy in use is fetched again a tenth of its lifetime before it expires, or earlier if a slow
+# answer needs more time, but never in the first half of its lifetime.
 _AHEAD_PART = 0.1
 _AHEAD_SECONDS = 15.0
 # How long a copy is still used in an outage after the file is due. A crawl that is visiting the
-# site fetches then, and uses the copy until the answer arrives. After that, no crawl was visiting.
+# site fetches then, and uses the copy until the answer arrives. A longer gap is a pause in visits.
 _ANSWER_SECONDS = 60.0
 # A store survives changes of the clock, and machines with different clocks share it.
 _SKEW_SECONDS = 300.0  # a plausible difference between the clocks of machines that share a store

@@ -1,4 +1,4 @@
-"""Refuse redirects of robots.txt that would make us fetch from machines only we can reach.
+"""Refuse redirects of robots.txt that lead to machines that only we can reach.
 
 A redirect may lead anywhere (RFC 9309, 2.3.1.2), also to machines of our own network. A refused
 redirect counts as unreachable: a refusal must not read as "there is no file".

@@ -137,7 +137,7 @@ class Answer:
     hops: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     confirms: bool = False  # the request had the validators of the copy
-    repeats: Copy | None = None  # another origin's copy that was used; never older than this answer
+    repeats: Copy | None = None  # another origin's copy that is used as this answer, with its age
     user_agent: str | None = None  # the User-Agent of the last request; None if unknown
     steps: tuple[Step, ...] = ()  # all steps of the exchange, including failed attempts
     took_seconds: float | None = None  # from the request to the end of the answer, if measured

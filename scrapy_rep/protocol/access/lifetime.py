@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from scrapy_rep.protocol.units import DAY_SECONDS
 
 LEAST_SECONDS = 1.0
-"""The time for which an answer without any lifetime is used for the requests that waited for it."""
+"""How long an answer with no lifetime is used for the requests that waited for it."""
 
 _BLANKS = " \t"
 _SECONDS = re.compile(r"[0-9]+")

@@ -86,7 +86,7 @@ class Origin:
 
     @property
     def other_scheme(self) -> Origin | None:
-        """The same host with https instead of http or vice versa; None for other ports."""
+        """The same host with http and https swapped; None for other schemes and ports."""
         other = {"http": "https", "https": "http"}.get(self.scheme)
         if other is None or self.port != DEFAULT_PORTS[self.scheme]:
             return None

@@ -11,12 +11,12 @@ from .events import Event, Failure
 from .origin import Origin, has_clear_authority
 
 LEAST_HOPS = 5
-"""The redirects in a row that crawlers should follow at least, by the RFC."""
+"""The number of redirects in a row that crawlers should follow at least, by the RFC."""
 
 REDIRECT_STATUSES = (301, 302, 303, 307, 308)
 """The statuses that redirect, if there is a Location."""
 FOLLOWED = frozenset({"3xx", *map(str, REDIRECT_STATUSES)})
-"""Classes of events that never end an exchange, as users would name them: it continues."""
+"""Classes of events, named as in overrides, that never end an exchange, since it follows them."""
 _SCHEMES = frozenset({"http", "https"})
 
 

@@ -26,7 +26,7 @@ _HEADER_LIMIT = 4096  # characters of a User-Agent header that are read
 
 
 def token_from_user_agent(user_agent: str) -> str | None:
-    """The crawler's name in a User-Agent header, or a name without a header; None without a name.
+    """The crawler's name in a User-Agent header or in a text that is only a name, or None.
 
     The name is the first product outside comments (``Name/version``) that is not part of a
     browser's header, or the product after ``compatible;`` in a comment, whichever comes first:

@@ -37,7 +37,7 @@ class OtherRecord:
 class VisitTime:
     """The part of each day in which crawlers are welcome, in minutes since midnight UTC.
 
-    If it starts later than it stops, it includes midnight.
+    If it starts later than it stops, it continues past midnight.
     """
 
     start_minute: int

@@ -66,7 +66,7 @@ class Rest:
     """The rest of an origin. All times are seconds of one clock.
 
     Attributes:
-        since_at: when the first 429 or 503 arrived that no other answer has followed.
+        since_at: when the first of the present 429 and 503 answers in a row arrived.
         began_at: when the latest rest began.
         until_at: when one request may be sent.
         seconds: the length of the rest when it began; 0 if it has not begun.

@@ -16,7 +16,7 @@ from .records import records_with
 
 _SCHEMES = ("http", "https")
 
-# Characters that word processors and web pages leave around a value, and no URI contains: Unicode's
+# Characters that word processors and web pages leave around a value, but no URI contains: Unicode's
 # white space, zero-width marks, and the no-break space of Latin-1, which is not UTF-8.
 _AROUND = (
     " \t\v\f\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008"

@@ -1,1 +1,1 @@
-"""Fields of HTTP: Structured Fields (RFC 9651), Link (RFC 8288), and where a statement stands."""
+"""Fields of HTTP: Structured Fields (RFC 9651), Link (RFC 8288), and the sources of statements."""

@@ -31,7 +31,7 @@ class Meta(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """The name of the rules or the crawler; without a name, the other attribute with one."""
+        """Its subject, such as ``robots``: the ``name``, otherwise a similar attribute."""
         name = (self.name or "").strip() or (self.property_name or "").strip()
         if name:
             return name

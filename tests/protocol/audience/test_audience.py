@@ -83,7 +83,7 @@ class TestDoubts:
         [
             (ALL, "Googlebot", ()),
             (ALL, "GPTBot", ()),
-            (ALL, "ChatGPT-User", ("it obeys in part only",)),
+            (ALL, "ChatGPT-User", ("it obeys only in part",)),
             (ALL, "KimiBot", ("whether it obeys is unknown",)),
             (ALL, "Bytespider", ("that it does not obey is said by a list of crawlers",)),
             (
@@ -102,7 +102,7 @@ class TestDoubts:
                 "Amzn-SearchBot",
                 (
                     "that it obeys is said by a list of crawlers",
-                    "unnamed, it takes what other search crawlers are given",
+                    "if no group names it, it obeys the rules for other search crawlers",
                 ),
             ),
         ],

@@ -59,7 +59,7 @@ class TestPlaces:
             for finding in lint(b"User-agent: *\nDisalow: /x\n", URI)
             if finding.code is Code.MISSPELT_KEY
         )
-        assert found.detail == "those read Disallow"
+        assert found.detail == "read as Disallow"
 
     def test_after_a_byte_order_mark(self) -> None:
         found = lint(b"\xef\xbb\xbfDisallow: /x\n", URI)
