@@ -174,7 +174,7 @@ def _narrow_to_wide(event: Event) -> tuple[str, ...]:
         return (event.value, "redirect" if event in _REDIRECTS else "network")
     hundreds = event // 100
     if hundreds == 3:  # noqa: PLR2004
-        # A redirect without a target. 304 is not a redirect, and here the request had no validators.
+        # A redirect without a target. A 304 makes no sense here: the request had no validators.
         return (str(event), "3xx", "nonsense" if event == NOT_MODIFIED else "redirect")
     if hundreds in (2, 4, 5):
         return (str(event), f"{hundreds}xx")

@@ -65,7 +65,7 @@ class State(Enum):
     EXPIRED = "the copy is too old to be used without a fetch"
     STALE = "unreachable; the copy is used, as stale"
     STALE_DUE = "unreachable, and to be retried; the copy is used, as stale"
-    STALE_RESTED = "unreachable at the last try; the copy is used again if it still is"
+    STALE_RESTED = "unreachable at the last try; the copy is used again if the next one fails too"
     UNREACHABLE = "unreachable, without a usable copy"
     UNREACHABLE_DUE = "unreachable, without a copy, and to be retried"
 

@@ -66,7 +66,7 @@ class Origin:
         if not colon or scheme not in DEFAULT_PORTS:
             return None
         if is_odd:  # clients drop such octets, each in its own way: the target is unclear
-            raise InvalidUri(f"{uri!r} names no origin: it holds control characters or blanks")
+            raise InvalidUri(f"{uri!r} names no origin: it contains control characters or blanks")
         try:
             parts = urlsplit(uri)
             host, written_port = parts.hostname, parts.port
