@@ -1,8 +1,8 @@
 """An example of each lint code, and of a file without it: the pages show them, and tests run them.
 
-A row is a code, a file that has it, and one that has not, with the escapes of Python. {good},
-{star} and {sitemap} stand for usual lines, and `_BAD` has what is long. Answers are no text; they
-are below.
+A row is a code, a file with this finding, and a file without it, with the escapes of Python.
+{good}, {star} and {sitemap} are replaced by usual lines, and `_BAD` has the long files. Answers are
+not text; they are below.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class RobotsTxt:
 
         Raises:
             InvalidProductToken: no user-agent line could name one of the tokens.
-            TypeError: the tokens are a URL.
+            TypeError: `product_tokens` is a URL.
         """
         try:
             selection = self._selections[product_tokens]

@@ -81,7 +81,7 @@ class _Ways:
         return cls(literals, parents, rules, [_octets(there) for there in rules])
 
     def near(self, pattern: Pattern, budget: StepBudget) -> Iterator[Pattern]:
-        """The other patterns that may match the same path, without most that can't matter."""
+        """The other patterns that may match the same path; some that can't matter are skipped."""
         literal = literal_of(pattern.text)
         node = bisect_left(self.literals, literal)
         way = node

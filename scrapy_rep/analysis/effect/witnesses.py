@@ -2,7 +2,7 @@
 
 Patterns are regular expressions, so the rules of both sides can be read along one path, symbol by
 symbol, and the number of states is finite. A search through the states, shortest paths first, finds
-a path with different verdicts, or has seen that there is no such path::
+a path with different verdicts, or proves that there is no such path::
 
     old  Disallow: *=  Allow: /thmb/*
     new  Disallow: *=  Allow: /thmb/*x

@@ -69,10 +69,10 @@ NOT_MODIFIED = 304
 
 
 # Access results and meanings by class of event. RFC 9309 makes 4xx "unavailable" (2.3.1.3), 5xx and
-# network errors "unreachable" (2.3.1.4), and lets crawlers treat redirects without a target as
+# network errors "unreachable" (2.3.1.4), and lets crawlers treat redirects that reach no file as
 # unavailable (2.3.1.2). An HTML page is a successful answer without rules. Walls against crawlers
-# send such pages too, and "strict" does not read them as permission. Deviation: 429 requests that
-# we wait, so it does not mean "there is no file", and we do not use the RFC's "MAY access": as in
+# send such pages too, and "strict" does not read them as permission. Deviation: 429 tells us to
+# wait, so it does not mean "there is no file", and we do not use the RFC's "MAY access": as in
 # Google's documentation it is grouped with 5xx. Events that no standard defines (1xx, 6xx, an
 # answer that is not HTTP) are unreachable, which is the more restrictive reading.
 _RULES, _ALLOW, _DISALLOW = Meaning.RULES, Meaning.ALLOW, Meaning.DISALLOW

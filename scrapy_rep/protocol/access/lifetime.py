@@ -80,7 +80,7 @@ def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
 def _asked_seconds(headers: Mapping[str, str], now: float) -> float | None:
     """RFC 9111, 4.2.1: max-age, otherwise Expires minus Date; 4.2.3: minus the answer's Age.
 
-    With an invalid value the answer is stale at once, as the RFC recommends.
+    With an invalid value the answer is stale at once, as the RFC encourages.
     """
     directives = list(_directives(headers.get("cache-control", "")))
     if any(name in ("no-store", "no-cache") for name, _ in directives):

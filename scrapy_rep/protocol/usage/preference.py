@@ -34,7 +34,7 @@ class Statement:
 
     Attributes:
         category: one of `CATEGORIES`.
-        preference: the preference; unknown if this source must not state it.
+        preference: the preference; unknown if this statement does not count in this source.
         source: the source.
         text: the text of the source, at most 200 characters.
     """
