@@ -219,9 +219,9 @@ class TestFleet:
         assert sum(map(int, fetched.groups())) == 34
         assert " ".join(trails.split()) == (
             "Their audit trails, as one: - 62 requests were judged by robots.txt; 28 were "
-            "disallowed. None of these was sent: no request went out against a robots.txt. - 1 "
-            "origin asked for a delay between requests, and no request came sooner. - Each of the "
-            "3 trails is whole: every digest in it is right."
+            "disallowed. None of these was sent: no request was sent against a robots.txt. - 1 "
+            "origin set a delay between requests, and no request came too soon. - Each of the "
+            "3 trails is complete: every digest in it is right."
         )
         self._assert_nothing_left(tmp_path)
 

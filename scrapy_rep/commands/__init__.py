@@ -11,27 +11,27 @@ from typing import Any, ClassVar
 from scrapy.commands import ScrapyCommand
 
 SUBCOMMANDS = {
-    "check": "test URLs: allowed or not, by which line",
-    "lint": "find what is wrong with a file",
+    "check": "test whether URLs are allowed, and by which line",
+    "lint": "find errors in a file",
     "format": "rewrite a file in normalised form",
-    "diff": "compare two files by what they mean",
-    "agents": "tell what known crawlers may fetch",
-    "cache": "look into the store of answers",
-    "watch": "tell whether files have changed since the last look",
-    "fleet": "look at crawls that several workers share",
+    "diff": "compare the meaning of two files",
+    "agents": "show which known crawlers may fetch a URL",
+    "cache": "show and edit the store of answers",
+    "watch": "report changes of files since the last look",
+    "fleet": "show crawls that several workers share",
     "audit": "read audit trails of crawls",
-    "report": "say what crawls did, from their audit trails",
-    "collect": "ask many sites for their files, and store them",
-    "survey": "say what many files say",
+    "report": "report what crawls did, from their audit trails",
+    "collect": "fetch and store the files of many sites",
+    "survey": "collect statistics on many files",
 }
-"""Each is a module of `scrapy_rep.commands`, which is loaded when it is called."""
+"""By name; the module `scrapy_rep.commands.NAME` is loaded when the subcommand is called."""
 
 
 class _Help(HelpFormatter):
-    """Paragraphs as wide as the terminal; what is indented in them, as examples, stays."""
+    """Wraps paragraphs to the terminal; indented lines, such as examples, stay."""
 
     def _split_lines(self, text: str, width: int) -> list[str]:
-        # A name such as ai-search, or the table of a settings file, stays in one piece.
+        # Names such as ai-search stay in one piece.
         return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
@@ -42,7 +42,7 @@ class _Help(HelpFormatter):
 
 
 class _SubcommandParser(ArgumentParser):
-    """The parser of a subcommand; it gets its options from the module when it is first used."""
+    """The parser of a subcommand; it loads the options from the module when first used."""
 
     fill: Any = None
 
@@ -60,7 +60,7 @@ class RepCommand(ScrapyCommand):
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
     def syntax(self) -> str:
-        """What follows ``scrapy rep``."""
+        """The arguments after ``scrapy rep``."""
         return "subcommand ..."
 
     def short_desc(self) -> str:
@@ -68,17 +68,17 @@ class RepCommand(ScrapyCommand):
         return "Test, lint, rewrite and compare robots.txt files"
 
     def long_desc(self) -> str:
-        """What ``scrapy rep -h`` begins with."""
+        """The beginning of ``scrapy rep -h``."""
         return (
-            "Test URLs against robots.txt, lint, rewrite, compare and watch such files, tell what "
-            "known crawlers may fetch, look into the store of answers and into audit trails, "
-            "report on crawls, look at those that several workers share; collect and survey many "
+            "Test URLs against robots.txt; lint, rewrite, compare and watch such files; show which "
+            "known crawlers may fetch a URL; look into the store of answers and into audit trails; "
+            "report on crawls, and show those that several workers share; collect and survey many "
             "files. "
-            "'scrapy rep lint -h' tells about lint, and so on."
+            "'scrapy rep lint -h' describes lint, and so on."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
-        """One parser for each subcommand, each with Scrapy's own options too."""
+        """Add a parser for each subcommand, each with Scrapy's own options too."""
         parser.prog, parser.formatter_class = "scrapy rep", HelpFormatter
         chosen = parser.add_subparsers(
             title="Subcommands",
@@ -104,16 +104,16 @@ class RepCommand(ScrapyCommand):
         parser.set_defaults(**{_RUN: module.run})
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
-        """Read Scrapy's options; an unknown one is a usage error."""
+        """Read Scrapy's options; an unknown option is a usage error."""
         parser: ArgumentParser = getattr(opts, _PARSER)
         if opts.subcommand is None:
             names = textwrap.fill(", ".join(SUBCOMMANDS), 78)
-            parser.error(f"say what to do, with one of these subcommands:\n{names}")
+            parser.error(f"give one of these subcommands:\n{names}")
         if args:
             parser.error(f"unrecognized arguments: {' '.join(args)}")
         try:
             super().process_options(args, opts)
-        except OSError as error:  # of --pidfile
+        except OSError as error:  # from --pidfile
             parser.error(f"{error.filename}: {error.strerror}")
 
     def run(self, args: list[str], opts: Namespace) -> None:  # noqa: ARG002

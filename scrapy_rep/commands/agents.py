@@ -1,18 +1,18 @@
-"""Tell what known crawlers may fetch.
+"""Show which known crawlers may fetch a URL.
 
-Tell what a robots.txt allows to each known crawler, by operator and purpose: who can train on a
-page, who can search it, and who seems to be banned by accident. Crawlers take the groups that their
-operators document: Applebot that of Googlebot, if none names it. The crawlers are those of a dated
-list; what is not certain of one is marked with '?', and --json says why. Shown are those whose
-group the file names; --all, --purpose and --operator show the others too.
+Show for each known crawler, by operator and purpose, what a robots.txt allows: which crawlers can
+train on a page, which can search it, and which seem to be banned by accident. Each crawler takes
+the group that its operator documents: Applebot takes that of Googlebot, if no group names it. The
+crawlers come from a dated list. Uncertain facts are marked with '?', and --json gives the reason.
+By default, only crawlers in the file are shown; --all, --purpose and --operator show others too.
 
 Examples:
   scrapy rep agents https://example.com/articles/1
   scrapy rep agents robots.txt / /images/ --purpose ai-training --purpose search
   scrapy rep agents robots.txt --csv > crawlers.csv
 
-exit status: 0 nobody seems to be banned by accident; 1 somebody does; 2 wrong usage; 3 the file is
-unreachable
+exit status: 0 no crawler seems to be banned by accident; 1 some crawler does; 2 wrong usage; 3 the
+file is unreachable
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from .terminal import count_of, csv_cell, cut, safe
 
 OPTIONS = f"""
 file URL|FILE|-  a URL, a file, or - for standard input
-urls [PATH...]  what to judge: URLs of that site or paths; by default the URL itself, and / of a
+urls [PATH...]  URLs of that site or paths to judge; by default the URL itself, or / of a
  file
---purpose NAME...  only crawlers for this, such as ai-training, ai-search, search, preview; may be
- repeated
---operator TEXT...  only crawlers of operators whose names hold this; may be repeated
---all  show all crawlers, not only some
---json  one JSON object a line, for each crawler and URL
-| --csv  the same as a table for programs
+--purpose NAME...  only crawlers for this purpose: ai-training, ai-search, search, preview ...; may
+ be repeated
+--operator TEXT...  only crawlers of operators with this text in the name; may be repeated
+--all  show all known crawlers
+--json  one JSON object per line, for each crawler and URL
+| --csv  the same as CSV
 {REFRESH}
 """
 
@@ -64,7 +64,7 @@ _OPERATOR_CELLS, _CRAWLER_CELLS = 15, 24
 
 
 def run(call: Call) -> int:
-    """Judge for all crawlers."""
+    """Judge the URLs for all crawlers."""
     options = call.options
     crawlers, urls = _crawlers(options), _urls(options)
     file = read(options.file, call)
@@ -85,10 +85,10 @@ def run(call: Call) -> int:
 
 
 def _crawlers(options: argparse.Namespace) -> list[Crawler]:
-    """The crawlers that the options leave.
+    """The crawlers that the options select.
 
     Raises:
-        CommandError: they leave none.
+        CommandError: the options select no crawler.
     """
     purposes = sorted({crawler.purpose for crawler in CRAWLERS})
     for name in options.purpose:
@@ -102,37 +102,37 @@ def _crawlers(options: argparse.Namespace) -> list[Crawler]:
         and (not wanted or any(text in crawler.operator.lower() for text in wanted))
     ]
     if not found:
-        raise CommandError("no known crawler is left by --purpose and --operator")
+        raise CommandError("--purpose and --operator leave no known crawler")
     return found
 
 
 def _urls(options: argparse.Namespace) -> list[str]:
-    """What to judge.
+    """The URLs to judge.
 
     Raises:
-        CommandError: one is no URL of the site, and no path.
+        CommandError: an argument is neither a URL of the site nor a path.
     """
     home = origin_of(options.file) if is_url(options.file) else None
     for url in options.urls:
         refuse_odd_path(url)
         if home is not None and is_url(url) and origin_of(url) != home:
-            raise CommandError(f"{url} is not of {home}, and has a robots.txt of its own")
+            raise CommandError(f"{url} has another robots.txt than {home}")
     if options.urls:
         return list(dict.fromkeys(options.urls))
-    # The URL of a robots.txt, which all may fetch, stands for its site.
+    # The URL of a robots.txt itself is always allowed, so it stands for its site.
     return ["/" if home is None or path_of(options.file) == "/robots.txt" else options.file]
 
 
 def _body(file: Input, call: Call) -> bytes:
-    """The octets to read; none, if the site has no file.
+    """The octets to read; empty if the site has no file.
 
     Raises:
         CommandError: the site is unreachable.
     """
     if file.access_result is AccessResult.UNAVAILABLE and file.answer is not None:
         call.complain(
-            f"{file.name} is not there ({event_name(file.answer.event)}): by RFC 9309, all may "
-            "fetch everything"
+            f"{file.name} does not exist ({event_name(file.answer.event)}): by RFC 9309, all URLs "
+            "are allowed"
         )
         return b""
     file.refuse_absent()
@@ -147,13 +147,13 @@ def _order(binding: Binding) -> tuple[int, str, str]:
 def _write_text(
     found: Sequence[Binding], accidents: Sequence[Accident], outlined: Outline, call: Call
 ) -> None:
-    """What is found for each URL; what is alike for several, and the legend, come once."""
+    """Write the result for each URL; shared results and the legend come once."""
     said: dict[Hashable, str] = {}
     for url in dict.fromkeys(one.url for one in found):
         _write_url([one for one in found if one.url == url], accidents, said, call)
     known = {one.crawler.name for one in found}
     _write_section("names in the file", dict.fromkeys(_name_words(outlined, known)), call)
-    call.line(f"by a list of {DATED}; ? is not certain, and --json says why")
+    call.line(f"from a list of {DATED}; ? marks uncertain facts, and --json gives the reason")
     if any(map(_mark, _shown(found, accidents, call))):
         call.line("! no parser of RFC 9309 can match this name; the crawler itself may")
     call.line()
@@ -162,9 +162,9 @@ def _write_text(
 def _write_url(
     found: Sequence[Binding], accidents: Sequence[Accident], said: dict[Hashable, str], call: Call
 ) -> None:
-    """What is found for one URL; crawlers out of use come apart.
+    """Write the result for one URL; crawlers that are out of use come separately.
 
-    What was found for the URLs before it, and for which of them first, is in `said`.
+    `said` has the results of earlier URLs, and the first URL with each.
     """
     own = [one for one in accidents if one.binding in found]
     in_use = [one for one in found if not one.crawler.is_obsolete]
@@ -186,7 +186,7 @@ def _write_url(
     if first == found[0].url:
         _write_summary(in_use, call)
     else:
-        call.line(f"each crawler has the same verdict here as for {safe(first)}")
+        call.line(f"all verdicts are the same as for {safe(first)}")
     words = [f"{one.binding.crawler.token}: {one.words}" for one in own]
     _write_section("banned by accident, it seems", words, call)
     call.line()
@@ -195,9 +195,9 @@ def _write_url(
 def _shown(
     found: Sequence[Binding], accidents: Sequence[Accident], call: Call
 ) -> Sequence[Binding]:
-    """All, if that is wanted; else those whose group the file names, or that it bans by accident.
+    """All, if requested; otherwise crawlers that the file names, or bans by accident.
 
-    Of those that are out of use, it tells on demand alone.
+    Crawlers that are out of use are shown only on request.
     """
     if call.options.all or call.options.purpose or call.options.operator:
         return found
@@ -231,7 +231,7 @@ def _mark(binding: Binding) -> str:
 
 
 def _by(binding: Binding) -> str:
-    """The line that decides; and whose group it is in, if not in the crawler's own."""
+    """The deciding line, and the group's name unless it is the crawler's own."""
     if binding.access is Access.NOT_BOUND:
         return "-"
     line = str(binding.verdict.line or "-")
@@ -239,7 +239,7 @@ def _by(binding: Binding) -> str:
 
 
 def _write_summary(found: Sequence[Binding], call: Call) -> None:
-    """How many of each purpose may fetch, and who may train on it, answer from it and search it."""
+    """Count the crawlers of each purpose, and list those that may train, answer and search."""
     rows = [("purpose", *(access.value for access in Access), "not certain")]
     for purpose in _PURPOSES:
         own = [one for one in found if one.crawler.purpose == purpose]
@@ -256,7 +256,7 @@ def _write_summary(found: Sequence[Binding], call: Call) -> None:
 
 
 def _write_question(title: str, found: Sequence[Binding], call: Call) -> None:
-    """Who may, and who may not, by their operators; one is certain if one of its crawlers is."""
+    """List the operators with and without access; a fact is certain if it is for one crawler."""
     lines = []
     for access in Access:
         own = [one for one in found if one.access is access]
@@ -270,7 +270,7 @@ def _write_question(title: str, found: Sequence[Binding], call: Call) -> None:
 
 
 def _who(crawler: Crawler) -> str:
-    """The operator; the crawler itself, if that could be anyone."""
+    """The operator; or the name of the crawler, if any operator may run it."""
     is_anyone = crawler.operator == "unknown" or crawler.operator.startswith("anyone")
     return crawler.token if is_anyone else crawler.operator
 
@@ -278,7 +278,7 @@ def _who(crawler: Crawler) -> str:
 def _write_section(
     title: str, texts: Iterable[str], call: Call, colours: Mapping[str, str] | None = None
 ) -> None:
-    """A title and some texts, each wrapped; words before a colon may have a colour."""
+    """Write a title and wrapped texts; the words before a colon may have a colour."""
     for number, text in enumerate(texts):
         if number == 0:
             call.line(call.paint(title, "bold"))
@@ -290,7 +290,7 @@ def _write_section(
 
 
 def _name_words(outlined: Outline, known: set[str]) -> Iterator[str]:
-    """What is to be said of names in the file: out of use; or not found by parsers of the RFC."""
+    """Describe names in the file that are out of use, or that RFC 9309 parsers cannot match."""
     for block in outlined.blocks:
         for line in block.agents:
             name = line.value.decode("utf-8", "replace")
@@ -318,7 +318,7 @@ def _successors(crawler: Crawler) -> str:
 
 
 def _rows(found: Sequence[Binding], accidents: Sequence[Accident]) -> Iterator[dict[str, Any]]:
-    """Each crawler and URL, for programs."""
+    """Yield a row for each crawler and URL."""
     by_binding = {(one.binding.crawler.token, one.binding.url): one for one in accidents}
     for binding in found:
         crawler, verdict = binding.crawler, binding.verdict
@@ -355,7 +355,7 @@ def _group_is(binding: Binding) -> str:
 
 
 def _write_csv(rows: Iterator[dict[str, Any]], call: Call) -> None:
-    """A table with a head; lists are joined by semicolons, and unknown values are empty."""
+    """Write a CSV table; lists are joined by semicolons, and unknown values are empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for number, row in enumerate(rows):

@@ -1,10 +1,10 @@
 """Read audit trails of crawls.
 
 Read the trails that crawls write into REP_AUDIT_DIR: every decision, with the octets that decided.
-RUN is the folder of one run; audit/latest is the last one. verify tells whether a trail is whole
-and was not changed since; that the crawler told the truth, no trail can show. It takes the folder
-of a run in REP_WARC_DIR too. replay reads each robots.txt again from the trail alone, and judges
-again; with --policy or --agent, it tells what would have been.
+RUN is the folder of one run; audit/latest is the last one. verify checks that a trail is complete
+and unchanged; no trail can show that the crawler told the truth. verify also takes the folder of a
+run in REP_WARC_DIR. replay reads each robots.txt again from the trail alone, and judges again; with
+--policy or --agent, it shows what would have been decided.
 
 Examples:
   scrapy rep audit list audit
@@ -16,7 +16,7 @@ Examples:
   scrapy rep audit redact audit/latest --query drop -o audit/to-give-away
   scrapy rep audit export audit/latest --format csv -o decisions.csv
 
-exit status: 0 all is well; 1 nothing is there, or verify or replay found something wrong, or
+exit status: 0 all is well; 1 nothing was found, or verify or replay found something wrong, or
 another policy or agent would have decided otherwise; 2 wrong usage; 4 not settled: a part of the
 trail is missing, or cannot be judged again
 """
@@ -52,9 +52,9 @@ from .terminal import count_of, csv_cell, cut, moment, safe, span
 
 OPTIONS = """
 action list|explain|verify|replay|redact|export  list: the runs in a folder; explain: each decision
- on a URL, with the lines that decided; verify: whether a trail, or a WARC archive, is whole and
- unchanged; replay: judge again, from the trail alone; redact: a new trail without the queries of
- URLs; export: decisions as JSON lines or CSV
+ on a URL, with the lines that decided; verify: check that a trail or a WARC archive is complete
+ and unchanged; replay: judge again, from the trail alone; redact: write a new trail without the
+ queries of URLs; export: write decisions as JSON lines or CSV
 run [RUN]  the folder of a run; for list, that of all runs
 url [URL]  with explain
 --policy NAME  with replay: another REP_POLICY
@@ -69,11 +69,11 @@ _CONTEXT_LINES = 2
 _LINE_CELLS = 100
 _BODIES_OCTETS = 1 << 28
 _KEY_OCTETS = 1 << 10
-_DONE = {records.DROP: "dropped"}  # the others are words as they are
+_DONE = {records.DROP: "dropped"}  # the other outcomes are words
 
 
 def run(call: Call) -> int:
-    """Do one of the actions.
+    """Run one of the actions.
 
     Raises:
         CommandError: the usage is wrong, or there is no trail.
@@ -111,13 +111,13 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _list(root: Path, call: Call) -> int:
-    """A line for each run; reads only their beginnings and ends."""
+    """Write a line for each run; only the beginning and the end of each is read."""
     unreadable: list[TrailError] = []
     rows = [_row(run) for run in runs_in(root, unreadable.append)]
     for error in unreadable:
-        call.terminal.complain(f"left out: {error}")
+        call.terminal.complain(f"skipped: {error}")
     if not rows:
-        call.terminal.complain(f"{root}: no trail is here")
+        call.terminal.complain(f"{root}: there is no trail")
         return FOUND
     if call.is_json:
         for row in rows:
@@ -130,7 +130,7 @@ def _list(root: Path, call: Call) -> int:
 def _row(run: Run) -> dict[str, Any]:
     end = (run.manifest or {}).get("end") or {}
     began, gaps = run.head.get("at"), end.get("gaps", 0)
-    state = f"ended: {end.get('reason')}" if end else "without an end"
+    state = f"ended: {end.get('reason')}" if end else "no end"
     return {
         "run": run.path.name,
         "spider": run.head.get("spider"),
@@ -147,7 +147,7 @@ def _cell(value: Any) -> str:
 
 
 def _verify(run: Run, call: Call) -> int:
-    """Tell whether a trail is whole and unchanged."""
+    """Check that a trail is complete and unchanged."""
     found = check(run)
     row = {
         "run": run.name,
@@ -163,13 +163,13 @@ def _verify(run: Run, call: Call) -> int:
     note = ""
     if found.unmarked:
         lines = count_of(found.unmarked, "line")
-        note = f"note: {lines} at the end of a segment are covered by no mark"
+        note = f"note: {lines} at the end of a segment are not covered by a mark"
     counts = {_DONE.get(kind, kind): found.counts[kind] for kind in records.OUTCOMES}
     return _tell_check(row, run.path, counts, note, call)
 
 
 def _verify_warc(run: ArchiveRun, call: Call) -> int:
-    """Tell whether a WARC archive is whole and unchanged."""
+    """Check that a WARC archive is complete and unchanged."""
     found = warc_check.check(run)
     row = {
         "run": run.path.name,
@@ -197,7 +197,7 @@ def _tell_check(
             call.line(f"{call.paint(word, colour, 'bold')}: {safe(text)}")
     if note:
         call.line(note)
-    words = {FOUND: "was changed or damaged", UNSETTLED: "is not complete", OK: "is whole"}
+    words = {FOUND: "was changed or damaged", UNSETTLED: "is not complete", OK: "is complete"}
     held = ", ".join(f"{count:,} {safe(kind)}" for kind, count in counts.items())
     call.line(f"{safe(row['run'])} {words[status]}: {row['records']:,} records; {held}")
     if row["manifest_sha256"]:
@@ -206,9 +206,9 @@ def _tell_check(
 
 
 def _explain(run: Run, call: Call) -> int:
-    """Show each decision on a URL; FOUND if there is none.
+    """Show each decision on a URL; return FOUND if there is none.
 
-    Reads the trail once, and keeps the policies of a segment, and up to 256 MB of files.
+    Reads the trail once. Memory: the policies of one segment, and up to 256 MB of files.
     """
     url = call.options.url
     wanted, status = _spellings(run, url), FOUND
@@ -222,12 +222,12 @@ def _explain(run: Run, call: Call) -> int:
         call.lines(_explanation(record, policy, body))
         call.line()
     if status == FOUND:
-        call.terminal.complain(f"{safe(run.name)} holds no decision on {url}")
+        call.terminal.complain(f"{safe(run.name)} has no decision on {url}")
     return told_of_damage(run, call, status)
 
 
 def _spellings(run: Run, url: str) -> set[str]:
-    """How a trail may hold a URL that its user gives."""
+    """The forms in which a trail may contain a URL."""
     kept = run.head.get("settings", {})
     query = Query(kept.get("REP_AUDIT_QUERY", "keep")) if isinstance(kept, dict) else Query.KEEP
     key = b""
@@ -244,12 +244,12 @@ def _spellings(run: Run, url: str) -> set[str]:
     try:
         spellings.add(made(Request(url).url))
     except ValueError as error:
-        raise CommandError(f"{url!r} is no URL: {error}") from error
+        raise CommandError(f"{url!r} is not a URL: {error}") from error
     return spellings
 
 
 def _with_grounds(run: Run) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]]:
-    """Each numbered record with its policy and the octets of its file."""
+    """Yield each numbered record with its policy and the octets of its file."""
     grounds = Grounds()
     bodies: dict[str, bytes] = {}
     octets = 0
@@ -285,7 +285,7 @@ def _explanation(
 def _outcome(record: dict[str, Any]) -> str:
     kind = record["t"]
     if kind == records.EXEMPT:
-        return f"exempt ({safe(record['why'])}): robots.txt was not asked"
+        return f"exempt ({safe(record['why'])}): robots.txt was not consulted"
     if kind == records.DROP:
         return f"dropped after its browser was redirected: {safe(record['reason'])}"
     if kind == records.WITHHELD:
@@ -313,7 +313,7 @@ def _context(body: bytes, number: int) -> Iterator[str]:
 def _policy_words(policy: dict[str, Any], at: float) -> Iterator[str]:
     fetched_at = policy.get("fetched_at")
     age = f", {span(at - fetched_at)} old" if isinstance(fetched_at, (int, float)) else ""
-    stale = ", a stale copy" if policy.get("is_stale") else ""
+    stale = ", stale copy" if policy.get("is_stale") else ""
     result = safe(policy.get("access_result") or "not fetched")
     source = safe(policy.get("source", "unknown"))
     yield (
@@ -323,7 +323,7 @@ def _policy_words(policy: dict[str, Any], at: float) -> Iterator[str]:
     if "body" in policy:
         yield f"    octets judged: {safe(policy['body'])}"
     for number, hop in enumerate(policy.get("hops", ())):
-        came = hop.get("status") or hop.get("failure") or "not known"
+        came = hop.get("status") or hop.get("failure") or "unknown"
         when = f" at {moment(float(hop['at']))}" if "at" in hop else ""
         copied = "; not fetched: from the copy of that origin" if hop["source"] == "store" else ""
         lead = "->" if number else "from"
@@ -338,15 +338,15 @@ _COLUMNS = (
 
 
 def redact(run: Run, call: Call) -> int:
-    """Write a new trail without queries, whose manifest names the old one.
+    """Write a new trail without queries; its manifest names the old one.
 
     Raises:
-        CommandError: the old trail was changed, or the new one cannot be written.
+        CommandError: the old trail is damaged, or the new one cannot be written.
     """
     found = check(run)
     if found.problems:
         raise CommandError(
-            f"{run.path} was changed or damaged, so a trail made of it would prove nothing: "
+            f"{run.path} was changed or damaged, so a copy of it would prove nothing: "
             "see scrapy rep audit verify",
             FOUND,
         )
@@ -365,7 +365,7 @@ def redact(run: Run, call: Call) -> int:
 def _redacted(
     lines: Callable[[], Iterator[TrailLine]], path: Path, made: Callable[[str], str]
 ) -> dict[str, Any]:
-    """A segment without queries; its marks are made anew."""
+    """Write a segment without queries, with new marks."""
     segment = SpoolFile(path)
     for found in lines():
         if found.record is None or found.is_torn:
@@ -404,7 +404,7 @@ def _write_manifest(run: Run, target: Path, segments: list[dict[str, Any]]) -> N
 
 
 def export(run: Run, call: Call) -> int:
-    """Write each decision with the facts of its policy, as JSON lines or CSV."""
+    """Write each decision with the facts of its policy."""
     count, output = 0, call.options.output
     with _opened(output) as file:
         table = csv.writer(file) if call.options.format == "csv" else None
@@ -422,7 +422,7 @@ def export(run: Run, call: Call) -> int:
 
 
 def told_of_damage(run: Run, call: Call, status: int) -> int:
-    """The status of a command that has read all records; damage is told, and no success."""
+    """The exit status of a command that has read all records; damage is reported, and not OK."""
     if not run.damaged_count:
         return status
     places = count_of(run.damaged_count, "damaged place")

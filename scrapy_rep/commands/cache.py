@@ -1,8 +1,8 @@
-"""Look into the store of answers.
+"""Show and edit the store of answers.
 
 Show, delete, refresh or export the answers that this project's crawls have stored (REP_STORE,
 REP_STORE_PATH, REP_REDIS_URL). An origin is a URL, or a host, which stands for https://host.
-Answers to different User-Agents, or to another REP_FETCH_META, are stored apart.
+Answers to different User-Agents, or for another REP_FETCH_META, are separate entries.
 
 Examples:
   scrapy rep cache list
@@ -41,20 +41,19 @@ from .running import FOUND, OK, UNREACHABLE, Call, CommandError
 from .terminal import count_of, date, safe, span, step_dict, way_words, when
 
 OPTIONS = """
-action list|show|log|purge|refresh|export  list: the origins and their states; show: all that is
- stored of some origins; log: the versions of some origins' files, the newest first
- (REP_STORE_VERSIONS); purge: delete the entries of some origins; refresh: fetch the files of some
- origins again; export: write entries as JSON lines
-origins [ORIGIN...]  by default all, for list and export
---all  all origins, for purge and refresh
---user-agent TEXT  only entries fetched with a User-Agent that holds this
---yes  with purge --all: do not ask
+action list|show|log|purge|refresh|export  list: the origins and their states; show: the complete
+ entries of some origins; log: the versions of their files, the newest first (REP_STORE_VERSIONS);
+ purge: delete their entries; refresh: fetch their files again; export: write entries as JSON lines
+origins [ORIGIN...]  by default all, with list and export
+--all  all origins, with purge and refresh
+--user-agent TEXT  only entries fetched with this text in the User-Agent
+--yes  with purge --all: do not ask for confirmation
 --body  with show: only the octets of the robots.txt
 """
 
 
 def run(call: Call) -> int:
-    """Do one of the actions."""
+    """Run one of the actions."""
     options, action = call.options, call.options.action
     named = list(map(named_origin, options.origins))
     if named and options.all:
@@ -64,7 +63,7 @@ def run(call: Call) -> int:
     if action == "refresh":
         if options.user_agent is not None:
             raise CommandError(
-                "refresh fetches as this project does: set USER_AGENT with -s instead"
+                "refresh uses the USER_AGENT of this project: set it with -s instead"
             )
         return _refresh(named, call)
     with kept_store(call.settings) as kept:
@@ -72,13 +71,13 @@ def run(call: Call) -> int:
 
 
 def _keys(kept: Kept, named: list[Origin], call: Call) -> list[Key]:
-    """The keys to act on; a store that cannot list has those of this project's crawls."""
+    """The keys to act on; if the store cannot list, those of this project's crawls."""
     action, agent = call.options.action, call.options.user_agent
     if named and action in ("show", "log") and not isinstance(kept.store, Browsable):
         return list(map(kept.key, named))
     return [
         key
-        for key in kept.browsable(action).keys()  # noqa: SIM118 - no dict
+        for key in kept.browsable(action).keys()  # noqa: SIM118 - not a dict
         if (not named or key.origin in named)
         and (agent is None or agent.lower() in key.user_agent.lower())
     ]
@@ -107,12 +106,12 @@ def _row(entry: Entry, kept: Kept) -> tuple[str, ...]:
 
 
 def _place(key: Key) -> str:
-    """Whose robots.txt an entry is, or the URI of another file."""
+    """The origin of a robots.txt, or the URI of another file."""
     return str(key.origin) if key.path == ROBOTS_TXT_PATH else safe(key.uri)
 
 
 def _key_words(key: Key) -> str:
-    """An origin, and as whom its file was fetched."""
+    """An origin, and the identity that fetched its file."""
     return f"{_place(key)} (fetched as {safe(key.asker)})" if key.asker else _place(key)
 
 
@@ -124,7 +123,7 @@ def _show(kept: Kept, keys: list[Key], call: Call) -> int:
     named = dict.fromkeys(map(named_origin, call.options.origins))
     missing = [origin for origin in named if origin not in found]
     for origin in missing:
-        call.terminal.complain(f"nothing is stored of {origin}")
+        call.terminal.complain(f"nothing is stored for {origin}")
     for entry in entries:
         if call.options.body:
             call.terminal.octets(entry.known.copy.body if entry.known.copy else b"")
@@ -139,7 +138,7 @@ def _words(entry: Entry, kept: Kept) -> Iterator[str]:
     stands = kept.standing(key, known)
     yield f"state: {stands.state.name.lower().replace('_', ' ')}: {stands.state.value}"
     if key.path == ROBOTS_TXT_PATH:
-        meaning = stands.meaning.value if stands.meaning else "nothing until it is fetched again"
+        meaning = stands.meaning.value if stands.meaning else "none until it is fetched again"
         yield f"means: {meaning}{' (stale)' if stands.is_stale else ''}"
     yield f"fetched as: {safe(key.asker) or '-'}"
     if known.copy is not None:
@@ -183,7 +182,7 @@ def _log(kept: Kept, keys: list[Key], call: Call) -> int:
             call.table([_VERSION_HEAD, *map(_version_row, versions)])
             call.line()
     if not any(found.values()):
-        call.terminal.complain("nothing is stored of that")
+        call.terminal.complain("no such entry is stored")
         return FOUND
     note = _history_note(kept, call)
     if note:
@@ -195,24 +194,24 @@ _VERSION_HEAD = ("from (UTC)", "last seen (UTC)", "answer", "octets", "sha256")
 
 
 def _version_row(copy: Copy) -> tuple[str, ...]:
-    """From when and until when a version was seen, and which it is."""
+    """The time span in which a version was seen, and its digest."""
     digest = digest_of(copy.body)[:12] if copy.body else "-"
     octets, answer = f"{len(copy.body):,}", name_of(copy.event)
     return date(copy.fetched_at), date(copy.confirmed_at), answer, octets, digest
 
 
 def _history_note(kept: Kept, call: Call) -> str:
-    """Why there is nothing but the latest version."""
+    """The reason why only the latest version is there."""
     if not isinstance(kept.store, Remembering):
         kind = type(kept.store).__qualname__
-        method = "give it the method of scrapy_rep.cache.base.Remembering"
+        method = "to keep more, implement scrapy_rep.cache.base.Remembering"
         return f"{kind} keeps only the latest version; {method}"
     if not call.ours.store_versions:
-        return "REP_STORE_VERSIONS is 0, so new versions replace the old ones; set it to 10, say"
+        return "REP_STORE_VERSIONS is 0, so new versions replace the old ones; set it to 10"
     if call.ours.redis_url and call.ours.store_path == IN_MEMORY:
         return (
-            "Redis keeps only the latest version; without REP_STORE_PATH = ':memory:', this "
-            "machine keeps those that it sees"
+            "Redis keeps only the latest version; with REP_STORE_PATH other than ':memory:', this "
+            "machine keeps the versions that it sees"
         )
     return ""
 
@@ -225,23 +224,23 @@ def _purge(kept: Kept, keys: list[Key], call: Call) -> int:
     for key in purged:
         call.line(f"purged {_key_words(key)}")
     if not purged:
-        call.terminal.complain("nothing is stored of that")
+        call.terminal.complain("no such version is stored")
     return OK if purged else FOUND
 
 
 def _confirm(what: str, call: Call) -> None:
-    """Go on only if the user confirms at the terminal.
+    """Continue only if the user confirms at the terminal.
 
     Raises:
-        CommandError: the user does not, or there is no terminal.
+        CommandError: the user declines, or there is no terminal.
     """
     answer = call.terminal.ask(f"Delete {what} from this project's store? [y/N] ")
     if answer is None:
         raise CommandError(
-            f"purge --all would delete {what}, and there is no terminal to confirm at; give --yes"
+            f"purge --all would delete {what}; without a terminal to confirm, give --yes"
         )
     if answer.strip().lower() not in ("y", "yes"):
-        raise CommandError("nothing is deleted")
+        raise CommandError("nothing was deleted")
 
 
 def _export(kept: Kept, keys: list[Key], call: Call) -> int:
@@ -253,7 +252,7 @@ def _export(kept: Kept, keys: list[Key], call: Call) -> int:
 
 
 def _as_dict(entry: Entry, kept: Kept) -> dict[str, Any]:
-    """The body as text, or in base64 if it is not UTF-8."""
+    """An entry as JSON: the body as text, or in base64 if it is not UTF-8."""
     key, copy, outage = key_of(entry.origin), entry.known.copy, entry.known.outage
     stands = kept.standing(key, entry.known)
     return {
@@ -297,7 +296,7 @@ def _body(body: bytes) -> dict[str, str]:
 
 
 def _refresh(named: list[Origin], call: Call) -> int:
-    """Fetch again; a failure is stored as an outage beside the copy."""
+    """Fetch again; a failure is stored as an outage next to the copy."""
     for origin, answer, _ in refreshed(named, call):
         call.line(f"{origin}: {answer_words(answer)}")
         if answer.access_result is AccessResult.UNREACHABLE:

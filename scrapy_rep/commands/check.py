@@ -1,12 +1,12 @@
-"""Test URLs: allowed or not, by which line.
+"""Test whether URLs are allowed, and by which line.
 
-Tell for each URL and agent whether robots.txt allows it, and by which group, rule and line. The
-file is fetched as a crawl of this project would, with its settings: what the store holds is used
-while it is fresh, and every answer says how old it is. --refresh fetches it now, --cached reads the
-store and fetches nothing, and --robots takes another file. --rules shows the whole group that
-decides, and --like what weaker parsers read. --sitemap judges the pages that a site's sitemaps
-list, and --page what a page is drawn with; both write what is disallowed only. --page also shows
-what a page asks of crawlers, and --usage what its content may be used for.
+Show for each URL and agent whether robots.txt allows it, and by which group, rule and line. The
+file is fetched as a crawl of this project would, with its settings: a fresh copy in the store is
+used, and every answer shows its age. --refresh fetches the file now, --cached reads the store and
+fetches nothing, and --robots takes another file. --rules shows the whole group that decides, and
+--like the answers of other parsers. --sitemap judges the pages in a site's sitemaps, and --page the
+style sheets, scripts and images of a page; both show only disallowed URLs. --page also shows the
+page's rules for crawlers, and --usage the permitted uses of its content.
 
 Examples:
   scrapy rep check https://example.com/private/ --agent FooBot
@@ -19,7 +19,7 @@ Examples:
   scrapy rep check --usage https://example.com/articles/1
 
 exit status: 0 all URLs are allowed, and pages restrict nothing; 1 some URL is disallowed, or some
-page restricts something; 2 wrong usage; 3 a robots.txt is unreachable, or with --cached not stored,
+page restricts something; 2 wrong usage; 3 a robots.txt is unreachable (with --cached: not stored),
 or the store in Redis is unreachable, or a page or all sitemaps cannot be read
 """
 
@@ -59,21 +59,22 @@ from .sitemap_check import show_sitemaps
 from .terminal import count_of, safe
 
 OPTIONS = f"""
-urls [URL...]  a URL, or - for one a line from standard input; --rules with --robots needs none
-{AGENT} that of this project's crawls
---robots FILE|URL|-  judge by this file, not by that of a URL's origin
---cached  read the store, and fetch nothing
+urls [URL...]  URLs, or - for one URL per line of standard input; optional with --rules --robots
+{AGENT} the agent of this project's crawls
+--robots FILE|URL|-  judge by this file, not by the file of the URL's origin
+--cached  read the store only, and fetch nothing
 {REFRESH}
 {JSON}
---sitemap URL|FILE|-...  judge all pages of a sitemap, and of those that it lists; a site stands for
- all that its robots.txt names; may be repeated
+--sitemap URL|FILE|-...  judge all pages in a sitemap, and in the sitemaps that it lists; a site
+ stands for all sitemaps in its robots.txt; may be repeated
 --page URL...  fetch a page, show its rules (fields, elements, links), and judge its style sheets,
  scripts and images; may be repeated
---usage URL...  show what the content of a page may be used for, by which statements of site and
+--usage URL...  show the permitted uses of a page's content, by the statements of the site and the
  page; may be repeated; with --robots or --cached by robots.txt alone
---rules  show also the merged group that each agent gets, in the order of decision
---like NAMES  show also what other parsers say, if they are installed: urllib, protego, rerp,
- robotspy, reppy, or the import path of a class with Scrapy's RobotParser interface; with commas
+--rules  also show the merged group of each agent, in the order of decision
+--like NAMES  also show the answers of other parsers, if installed: urllib, protego, rerp,
+ robotspy, reppy, or the import path of a class with Scrapy's RobotParser interface; separate
+ names with commas
 --explain  show the rules that matched and lost, and how the file was fetched; the default for URLs
  that are given as arguments
 | --no-explain  one line for each URL
@@ -92,7 +93,7 @@ def run(call: Call) -> None:
 
 
 def _look(call: Call, agents: Sequence[Agent]) -> None:
-    """Look at pages and sitemaps."""
+    """Judge pages and sitemaps."""
     options = call.options
     if options.refresh:
         call.settings = call.settings.copy()
@@ -109,7 +110,7 @@ def _judge_urls(call: Call, agents: Sequence[Agent]) -> None:
     options = call.options
     if inside_project() and not call.settings.getbool("ROBOTSTXT_OBEY") and not options.robots:
         call.terminal.complain(
-            "note: ROBOTSTXT_OBEY is off here, so a crawl would obey none of this"
+            "note: ROBOTSTXT_OBEY is off here, so a crawl would ignore all of this"
         )
     options.explain |= STDIN not in options.urls and not options.no_explain
     show = _show_json if call.is_json else _show_text if options.explain else _show_line
@@ -134,7 +135,7 @@ def _judge_urls(call: Call, agents: Sequence[Agent]) -> None:
 
 
 def _judge_all(call: Call, tell: Callable[[str | None, Judge], None]) -> None:
-    """Judge all URLs: by the one file, by the store alone, or as a crawl would."""
+    """Judge all URLs: by one given file, by the store alone, or as a crawl would."""
     options = call.options
     urls: Iterator[str] = chain.from_iterable(
         stdin_lines() if one == STDIN else [one] for one in options.urls
@@ -150,7 +151,7 @@ def _judge_all(call: Call, tell: Callable[[str | None, Judge], None]) -> None:
         wanted = list(urls)
         origins: dict[Origin, None] = {}
         for url in wanted:
-            with suppress(CommandError):  # it is told below
+            with suppress(CommandError):  # reported below
                 origins[origin_of(url)] = None
         for _ in refreshed(list(origins), call) if origins else ():
             pass
@@ -190,7 +191,7 @@ def _judge_one_by_one(
 
 
 def _judge(call: Call, since: float, origin: Origin, policy: Policy | None) -> Judge:
-    """The judge of an origin; other parsers may stumble over the file as the site sent it."""
+    """The judge of an origin, with the file as the site sent it for other parsers."""
     copies = fresh_copies(call.settings, [origin]) if call.options.like else {}
     body = copies[origin].body if origin in copies else None
     return Judge.of_policy(origin, policy, call, since, body)
@@ -200,42 +201,42 @@ def _has_store(call: Call) -> bool:
     try:
         with kept_store(call.settings, must_exist=False):
             return True
-    except (CommandError, StoreError):  # a crawl would fetch everything
+    except (CommandError, StoreError):  # a crawl would fetch all files
         return False
 
 
 def _refuse_contradictions(options: argparse.Namespace) -> None:
-    """See that the options go together.
+    """Check that the options can be combined.
 
     Raises:
-        CommandError: they do not.
+        CommandError: they cannot.
     """
     if options.cached and options.robots:
-        raise CommandError("--robots names the file and --cached the store: give one of them")
+        raise CommandError("--robots and --cached name different sources: give one of them")
     if options.cached and options.refresh:
-        raise CommandError("--cached fetches nothing and --refresh everything: give one of them")
+        raise CommandError("--cached fetches nothing, but --refresh does: give one of them")
     lists = [name for name in ("urls", "sitemap", "page", "usage") if getattr(options, name)]
     if not lists and not (options.rules and options.robots):
         raise CommandError("give a URL, --sitemap, --page, --usage, or --rules with --robots")
     if len(lists) > 1:
-        raise CommandError("give URLs, --sitemap, --page or --usage, and not several of them")
+        raise CommandError("give only one of URLs, --sitemap, --page and --usage")
     if lists == ["usage"] and (options.rules or options.like):
-        raise CommandError("--rules and --like go with URLs, not with --usage")
+        raise CommandError("--rules and --like need URLs, and cannot be combined with --usage")
     if lists in (["sitemap"], ["page"]) and (options.cached or options.rules or options.like):
         raise CommandError(
-            "--cached, --rules and --like go with URLs, not with --sitemap or --page"
+            "--cached, --rules and --like cannot be combined with --sitemap or --page"
         )
     refuse_two_stdins([*options.urls, *options.sitemap, options.robots or ""])
 
 
 def _opinions(names: str | None) -> Opinions:
     if names is not None and not names.strip(", "):
-        raise CommandError(f"--like {names!r} names no parser")
+        raise CommandError(f"--like {names!r} does not name a parser")
     return Opinions((names or "").split(","))
 
 
 def _governed(urls: Iterable[str], call: Call) -> Iterator[str]:
-    """The URLs that robots.txt governs; of the others, that is told."""
+    """Yield the URLs that robots.txt governs, and report the others."""
     for url in urls:
         with call.going_on():
             origin_of(url)
@@ -263,7 +264,7 @@ def _show_json(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> N
 
 
 def _show_line(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> None:
-    """One line, for thousands of URLs."""
+    """Write one line, for runs with thousands of URLs."""
     freshness, line = judgement.judge.freshness, str(judgement.line or "-")
     word = verdict_word(judgement.verdict, call)
     cells = [word, judgement.agent.name, line, judgement.why, safe(judgement.url)]
@@ -273,7 +274,7 @@ def _show_line(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> N
 
 
 def _show_text(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> None:
-    """Everything we know, for people."""
+    """Write the verdict with its whole explanation."""
     paint, verdict = call.paint, judgement.verdict
     call.line(paint(safe(judgement.url), "bold"))
     call.line(f"  {verdict_word(verdict, call)} for {judgement.agent.name}: {judgement.why}")
@@ -285,7 +286,7 @@ def _show_text(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> N
         octets = count_of(rule.octets, "octet")
         call.line(paint(f"  lost: {rule.line} | {rule} ({octets})", "dim"))
     if judgement.bare:
-        call.line(f"  note: judged as written and as {safe(judgement.bare)}")
+        call.line(f"  note: judged as written, and as {safe(judgement.bare)}")
     for text in judgement.judge.remarks:
         call.remark(text, "  ")
     for opinion in said:
@@ -300,12 +301,12 @@ def _show_text(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> N
 
 @dataclass(frozen=True, slots=True)
 class RankedRule:
-    """A rule at its place.
+    """A rule with its place in the order of decision.
 
     Attributes:
         rule: the rule.
-        pattern: in normal form, by which it is compared.
-        note: why it may never decide, or how else it is read; empty for most.
+        pattern: in normal form, which is compared.
+        note: why it may never decide, or another way to read it; usually empty.
     """
 
     rule: Rule
@@ -314,9 +315,9 @@ class RankedRule:
 
 
 def ranked(group: Group) -> list[RankedRule]:
-    """The rules of a group: the first that matches a URL decides.
+    """The rules of a group, ordered: the first that matches a URL decides.
 
-    The longest come first, of equal ones those that allow (RFC 9309, 2.2.2), and of these the first
+    Longer patterns come first; among equal ones, allow rules (RFC 9309, 2.2.2), then the first
     line. Rules that match nothing come last.
     """
     first: dict[str, Rule] = {}
@@ -329,7 +330,7 @@ def ranked(group: Group) -> list[RankedRule]:
         before = first.setdefault(pattern, rule)
         if before is not rule:
             same = "same as" if before.allow == rule.allow else "loses to"
-            note = f"{same} line {before.line}"  # noqa: PLW2901 - what else it is counts less
+            note = f"{same} line {before.line}"  # noqa: PLW2901 - this note matters most
         live.append(RankedRule(rule, pattern, note))
     return [*live, *dead]
 
@@ -349,7 +350,7 @@ def _place(reading: tuple[str, Rule, str]) -> tuple[int, bool, int]:
 
 
 def write_group(policy: Policy | None, agent: Agent, call: Call) -> None:
-    """The group of an agent, for people."""
+    """Write the group of an agent."""
     group, reason = _group(policy, agent)
     if policy is None or group is None:
         call.line(f"  rules for {agent.name}: none, {reason}")
@@ -366,14 +367,14 @@ def write_group(policy: Policy | None, agent: Agent, call: Call) -> None:
         octets = count_of(len(one.pattern), "octet")
         told = f"{octets}; {one.note}" if one.note else octets
         call.line(f"    {number} {rule}  {call.paint(f'({told})', 'dim')}")
-    call.line(f"    {' ' * width} | all else is allowed, and /robots.txt itself")
+    call.line(f"    {' ' * width} | all other URLs are allowed, and so is /robots.txt itself")
     for record in group.other_records:
         number = call.paint(f"{record.line:>{width}} |", "blue")
         call.line(f"    {number} {safe(record.key)}: {safe(record.value)}")
 
 
 def group_dict(policy: Policy | None, agent: Agent) -> dict[str, Any]:
-    """The same for programs."""
+    """The group of an agent as JSON."""
     group, reason = _group(policy, agent)
     file = None if policy is None else policy.robots_txt
     rows = [] if group is None else ranked(group)
@@ -398,18 +399,18 @@ def group_dict(policy: Policy | None, agent: Agent) -> dict[str, Any]:
 
 
 def _group(policy: Policy | None, agent: Agent) -> tuple[Group | None, str]:
-    """The group of an agent; or why there is none."""
+    """The group of an agent; without one, the reason."""
     if policy is None:
-        return None, "the store holds nothing usable"
+        return None, "the store has nothing usable"
     if policy.meaning is Meaning.RULES:
         group = policy.robots_txt.group(agent.tokens)
-        return group, "no group is for it: everything is allowed"
+        return group, "no group applies to it, so everything is allowed"
     word = "allowed" if policy.meaning is Meaning.ALLOW else "disallowed"
-    return None, f"everything is {word}, whatever a file says ({policy.event or 'as settings say'})"
+    return None, f"everything is {word}, without a file ({policy.event or 'by the settings'})"
 
 
 def _agent_lines(robots_txt: RobotsTxt, group: Group) -> list[int]:
-    """The numbers of the user-agent lines that name the group."""
+    """The user-agent lines of the group, by number."""
     token = group.product_token
     names = names_of(() if token == EVERYONE else (token,))
     return [

@@ -1,9 +1,9 @@
-"""Ask many sites for their files, and store them.
+"""Fetch and store the files of many sites.
 
-Ask the sites of a list for their robots.txt, and store the answers: as a crawl of this project
-would, with its settings, its store and its policies. No page is asked for. A list has a host, a
-domain or a URL on each line; in CSV, such as a top list, the first column that is no number
-counts. A run that is stopped goes on where it was when it is called again.
+Fetch the robots.txt of each site in a list, and store the answers as a crawl of this project would,
+with its settings, its store and its policies. No page is fetched. Each line of the list has a host,
+a domain or a URL; in CSV, such as a top list, the first column that is not a number counts. A run
+that is stopped continues at the next call.
 
 Examples:
   scrapy rep collect domains.txt
@@ -12,7 +12,7 @@ Examples:
   scrapy rep collect domains.txt --warc warc
   scrapy rep survey .scrapy/rep/robots.sqlite
 
-exit status: 0 all were asked; 2 wrong usage; 130 stopped, and the next call goes on
+exit status: 0 all sites were asked; 2 wrong usage; 130 stopped, and the next call continues
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ from .terminal import span
 OPTIONS = """
 list LIST  a file, or - for standard input
 --scheme https|http|both=https  of hosts (default: https)
---www no|yes|both=no  whether to put www. before hosts (default: no)
---column N=0  of CSV, the column of the host, from 1
+--www no|yes|both=no  whether to add www. to hosts (default: no)
+--column N=0  the column of the host in CSV, from 1
 --at-once N=64  origins at a time (default: 64)
---per-address N=2  origins of one address at a time (default: 2); 0: any number, and names are not
- resolved for that
---resume FILE  where to note what is done (default: LIST.collect; none for standard input)
---warc FOLDER  write every exchange as WARC too, each run into a folder of its own in this one
+--per-address N=2  origins of one IP address at a time (default: 2); 0: any number, and names are
+ not resolved for that
+--resume FILE  the progress file (default: LIST.collect; none for standard input)
+--warc FOLDER  also write every exchange as WARC; each run gets its own folder in this one
  (default: REP_WARC_DIR)
 """
 
@@ -69,7 +69,7 @@ _LINE_CHARACTERS = 10_000
 
 
 def run(call: Call) -> int:
-    """Ask all sites of the list."""
+    """Fetch the file of each site in the list."""
     options = call.options
     wanted = ListForm(
         _SCHEMES[options.scheme], options.www != "yes", options.www != "no", options.column
@@ -103,7 +103,7 @@ def run(call: Call) -> int:
         if path is not None:
             path.unlink(missing_ok=True)
         return OK
-    call.complain(f"stopped after {progress.count:,}: the next call goes on")
+    call.complain(f"stopped after {progress.count:,} sites; the next call continues")
     return INTERRUPTED
 
 
@@ -113,13 +113,13 @@ def _check(call: Call) -> None:
         raise CommandError("--at-once has to be 1 or more, --per-address and --column 0 or more")
     if kind_of(call.ours) == "memory":
         raise CommandError(
-            "the answers would be lost at the end: set REP_STORE_PATH, such as with "
+            "the answers would be lost at the end: set REP_STORE_PATH, for example with "
             "-s REP_STORE_PATH=robots.sqlite"
         )
 
 
 def _lines(name: str) -> Iterator[str]:
-    """The lines of the list.
+    """Yield the lines of the list.
 
     Raises:
         CommandError: it cannot be read.
@@ -135,7 +135,7 @@ def _lines(name: str) -> Iterator[str]:
 
 
 def _total(name: str, wanted: ListForm) -> int:
-    """How many targets the list has; 0 if that is not known."""
+    """The number of targets in the list; 0 if unknown."""
     return 0 if name == STDIN else sum(1 for _ in origins_of(_lines(name), wanted))
 
 
@@ -150,7 +150,7 @@ def _words(progress: Progress, begun: int, total: int, seconds: float) -> str:
 
 
 def _write(progress: Progress, call: Call) -> None:
-    """How many there were by access result, and by event."""
+    """Write the counts by access result, and by event."""
     counts = progress.counts.most_common()
     results = [(name, n) for name, n in counts if not name.startswith("event:")]
     events = [(f"  {name[6:]}", n) for name, n in counts if name.startswith("event:")]
@@ -160,13 +160,13 @@ def _write(progress: Progress, call: Call) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ListForm:
-    """Which origins a host stands for.
+    """How a host in the list becomes origins.
 
     Attributes:
         schemes: in order.
-        has_bare: whether the host as it is written is one.
-        has_www: whether that with ``www.`` before it is one; it is not put before another ``www.``.
-        column: of CSV, from 1; 0 for the first that is no number.
+        has_bare: whether to use the host as written.
+        has_www: whether to use the host with ``www.`` before it; no second ``www.`` is added.
+        column: of CSV, from 1; 0 for the first that is not a number.
     """
 
     schemes: tuple[str, ...] = ("https",)
@@ -176,7 +176,7 @@ class ListForm:
 
 
 def origins_of(lines: Iterable[str], wanted: ListForm) -> Iterator[Origin | None]:
-    """The origins of a list, in order; None for a line that names no site, as a head does."""
+    """Yield the origins of a list, in order; None for a line without a site, such as a CSV head."""
     for line in lines:
         text = line.strip("\ufeff \t\r\n")
         if text and text[0] != "#":
@@ -206,7 +206,7 @@ def _origins(site: str, wanted: ListForm) -> Iterator[Origin | None]:
 
 
 def _may_be_host(site: str) -> bool:
-    """Whether it may be a host: a head's ``domain`` has no dot."""
+    """Whether it may be a host: the word ``domain`` of a CSV head has no dot."""
     return ("." in site or site.startswith(("[", "localhost"))) and "/" not in site.rstrip("/")
 
 
@@ -218,25 +218,25 @@ def _origin(uri: str) -> Origin | None:
 
 
 BAD = "no site"
-"""The count of lines that name no site."""
+"""The counter of lines without a site."""
 
 _SAVED_EACH_SECONDS = 2.0
-_TIDIED_EACH = 32  # targets: as many idle connections are open at most, beside those in use
+_TIDIED_EACH = 32  # targets; the most idle connections that are open
 _STOPPING = (
-    "scrapy rep collect: no more sites are asked; it ends with what is under way, "
-    "or at once when Ctrl-C comes twice more"
+    "scrapy rep collect: no more sites are started; the command ends after those under way, "
+    "or at once after two more Ctrl-C"
 )
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far a list has been worked through.
+    """The progress in a list.
 
     Attributes:
-        done: so many of its targets from the first on are done.
-        beyond: the numbers of those that are done after these.
-        counts: how many there were, by access result and by event.
-        asked: what was asked for, in words; another list or other options are another progress.
+        done: the number of targets from the first on that are all done.
+        beyond: the numbers of later targets that are done.
+        counts: numbers of targets by access result and by event.
+        asked: the list and the options in words; others have another progress.
     """
 
     asked: str
@@ -254,16 +254,16 @@ class Progress:
         self.counts.update(keys)
 
     def is_done(self, number: int) -> bool:
-        """Whether a target is."""
+        """Whether a target is done."""
         return number < self.done or number in self.beyond
 
     @property
     def count(self) -> int:
-        """How many are."""
+        """The number of targets that are done."""
         return self.done + len(self.beyond)
 
     def save(self, path: Path) -> None:
-        """Write it to a file, atomically."""
+        """Write the progress to a file, atomically."""
         found = {
             "asked": self.asked,
             "done": self.done,
@@ -274,10 +274,10 @@ class Progress:
 
     @classmethod
     def load(cls, path: Path, asked: str) -> Progress:
-        """Read it, or begin.
+        """Read the progress, or start with none.
 
         Raises:
-            CommandError: the file is something else, or of another list or other options.
+            CommandError: the file is not a progress file, or is for another list or other options.
         """
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
@@ -286,31 +286,31 @@ class Progress:
         except FileNotFoundError:
             return cls(asked)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CommandError(f"{path}: it cannot be resumed from ({error!r})") from error
+            raise CommandError(f"{path}: cannot resume from this file ({error!r})") from error
         if loaded.asked != asked:
             raise CommandError(
-                f"{path}: it is of another list or other options ({loaded.asked}): delete it to "
-                "begin anew, or name another with --resume"
+                f"{path}: this file is for another list or other options ({loaded.asked}): delete "
+                "it to start again, or name another with --resume"
             )
         return loaded
 
 
 class Addresses:
-    """Bounds how many origins of one address are fetched at a time.
+    """Limits how many origins of one IP address are fetched at a time.
 
-    Names of one hoster lead to the same machine, which should not have to answer all at once.
-    Names are resolved in threads: asyncio's, or with Twisted's other loops those of Scrapy's pool.
+    A hoster may serve many names from one machine, which should not have to answer all at once.
+    Names are resolved in threads: those of asyncio, or with Twisted's other loops, Scrapy's pool.
     """
 
     def __init__(self, limit: int) -> None:
-        """Take how many at a time; 0 for any number, without looking."""
+        """Set the limit; 0 is no limit, and resolves no names."""
         self._limit = limit
         self._places: dict[str, Places] = {}
         self._users: Counter[str] = Counter()
 
     @asynccontextmanager
     async def place_for(self, host: str) -> AsyncIterator[None]:
-        """A place for an origin, once there is one."""
+        """Hold a place for an origin; waits until one is free."""
         if not self._limit:
             yield
             return
@@ -326,7 +326,7 @@ class Addresses:
 
 
 async def _address_of(host: str) -> str:
-    """The first address of a host; the host itself if it has none, which the fetch will tell."""
+    """The first address of a host; the host itself without one, so that the fetch fails."""
     try:
         return str(ip_address(host.strip("[]")))
     except ValueError:
@@ -339,13 +339,12 @@ async def _address_of(host: str) -> str:
 
 
 class _Stop:
-    """A stop in order: what is under way is finished, and nothing new begins.
+    """A stop in order: work under way is finished, and nothing new begins.
 
-    Scrapy's own stop ends the engine: an answer that comes is kept, but no second request follows,
-    so that what was redirected, is tried again or waits for its turn has to begin anew with the
-    next run. Here the first signal ends nothing: the work looks whether to begin anything more, and
-    the engine ends once all is done. The next signal is Scrapy's first, and the one after it ends
-    the process.
+    Scrapy's own stop ends the engine: an answer that arrives is kept, but no second request
+    follows. Redirects, retries and delayed requests would then have to start again with the next
+    run. Here, the first signal only stops new work, and the engine ends once all is done. The next
+    signal is Scrapy's first, and the one after it ends the process.
     """
 
     def __init__(self) -> None:
@@ -354,7 +353,7 @@ class _Stop:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Listen for signals while this lasts; other handlers have to be set."""
+        """Handle signals inside this block; other handlers must be set before."""
         self._before = {
             number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)
         }
@@ -366,7 +365,7 @@ class _Stop:
     def _ask(self, *_: object) -> None:
         self.is_asked = True
         self._hear_no_more()
-        with suppress(OSError):  # below any stream: the interrupted code may be writing to it
+        with suppress(OSError):  # not by a stream: the interrupted code may be writing to it
             os.write(2, f"\n{_STOPPING}\n".encode())
 
     def _hear_no_more(self) -> None:
@@ -381,9 +380,9 @@ class Collection:
 
     Attributes:
         call: the call of the command.
-        targets: origins, or None for what is none, in the same order in each run.
-        progress: where to begin; it is kept up to date.
-        path: where to save that; None for nowhere.
+        targets: origins, or None for lines without a site, in the same order in each run.
+        progress: the targets that are done; kept up to date.
+        path: of the progress file; None for none.
         tell: called now and then.
     """
 
@@ -398,15 +397,15 @@ class Collection:
     _stop: _Stop = field(default_factory=_Stop)
 
     def run(self) -> None:
-        """Ask the sites for their robots.txt; returns when all are done, or on a stop.
+        """Fetch the robots.txt of the sites; returns when all are done, or on a stop.
 
-        A first signal stops the beginning of more; a second one is Scrapy's, which gives up what
+        The first signal starts no more sites; the second is Scrapy's, which gives up work that
         needs another request.
         """
         try:
             in_engine(self.call, self._work, None, ends_in_order=True)
         except CommandError:
-            if not self.progress.count:  # otherwise it was stopped on the way
+            if not self.progress.count:  # otherwise it was stopped midway
                 raise
         finally:
             self.progress.is_complete = self._is_read and self.progress.done == self._count
@@ -419,7 +418,7 @@ class Collection:
         # one closes while that second ends, Twisted fails with AlreadyCalledError.
         crawler.signals.connect(downloader.drop_idle, signals.spider_closed, weak=False)
         done_count = 0
-        await sleep(0)  # Twisted's loops come here before Scrapy sets its handlers of signals
+        await sleep(0)  # with Twisted's loops, Scrapy sets its signal handlers after this
         with self._stop.listening():
             works, at_once = self._works(crawler, addresses), self.call.options.at_once
             async for number, keys in as_they_come(works, at_once):
@@ -434,7 +433,7 @@ class Collection:
     def _works(
         self, crawler: Crawler, addresses: Addresses
     ) -> Iterator[Coroutine[Any, Any, tuple[int, tuple[str, ...]]]]:
-        """The work on each target that is not done, until a stop, or until the crawl is to end."""
+        """Yield the work on each target that is left, until a stop, or until the crawl ends."""
         for number, origin in enumerate(self.targets):
             if self._stop.is_asked or not _goes_on(crawler):
                 return
@@ -450,7 +449,7 @@ class Collection:
     async def _one(
         self, number: int, origin: Origin, crawler: Crawler, addresses: Addresses
     ) -> tuple[int, tuple[str, ...]]:
-        """What became of a target, as keys of counts; none if that was not to be known."""
+        """The result for a target, as keys of counts; empty if it is unknown."""
         async with addresses.place_for(origin.host):
             if self._stop.is_asked or not _goes_on(crawler):
                 return number, ()

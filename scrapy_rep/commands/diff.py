@@ -1,9 +1,9 @@
-"""Compare two files by what they mean.
+"""Compare the meaning of two files.
 
-Tell which URLs change from allowed to disallowed or back between two files, for whom, and by which
-lines; and what changes in what the files say about the use of content (Content-Usage,
-Content-Signal). It compares answers on probe URLs, which are built from the rules and records of
-both files. It does not compare text: files that differ in their words but not in their meaning do
+Show which URLs change from allowed to disallowed or back between two files, for which crawlers, and
+by which lines; also changes in their preferences about the use of content (Content-Usage,
+Content-Signal). The command compares verdicts on probe URLs, which it builds from the rules and
+records of both files. It does not compare text: files with different words and the same meaning do
 not differ.
 
 Examples:
@@ -11,9 +11,9 @@ Examples:
   scrapy rep diff https://example.com new.txt --agent Googlebot --agent '*'
   scrapy rep diff https://example.com@2026-11-01 https://example.com
 
-exit status: 0 they mean the same, perhaps but for Sitemap lines; 1 they differ; 2 wrong usage; 3
-there is no file at a URL; 4 not settled: they are too much to compare as a whole, and what was
-compared is told
+exit status: 0 they mean the same (Sitemap lines may differ); 1 they differ; 2 wrong usage; 3 there
+is no file at a URL; 4 not settled: the files are too large to compare completely, and the output
+says what was compared
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from .running import AGENT, FOUND, JSON, OK, REFRESH, UNSETTLED, Call, CommandEr
 from .terminal import count_of, safe
 
 OPTIONS = f"""
-old OLD  a file, a URL, - for standard input, or ORIGIN@DATE for what the store keeps of that date
- (REP_STORE_VERSIONS)
+old OLD  a file, a URL, - for standard input, or ORIGIN@DATE for the version in the store at that
+ date (REP_STORE_VERSIONS)
 new NEW  likewise
-{AGENT} all that either file names, and '*'
+{AGENT} all in either file, and '*'
 {JSON}
 {REFRESH}
 """
@@ -63,7 +63,7 @@ _Kind = TypeVar("_Kind", Difference, UsageDifference)
 
 @dataclass(frozen=True)
 class _Change(Generic[_Kind]):
-    """Probe URLs that change in the same way for the same agents; `one` is an example."""
+    """Probe URLs with the same change for the same agents; `one` is an example."""
 
     agents: list[str]
     paths: tuple[str, ...]
@@ -71,10 +71,10 @@ class _Change(Generic[_Kind]):
 
 
 def show_differences(old: Input, new: Input, agents: list[str] | None, call: Call) -> int:
-    """Show what changes between two files for some agents, or for all.
+    """Show the changes between two files for some agents, or for all.
 
     Raises:
-        CommandError: one of them is not there.
+        CommandError: a file does not exist.
     """
     files = before, after = old.parsed(), new.parsed()
     unsettled: list[TooMuchToCompare] = []
@@ -98,7 +98,7 @@ def show_differences(old: Input, new: Input, agents: list[str] | None, call: Cal
         call.line("no probe URL changes its verdict")
     if unsettled:
         first = unsettled[0]
-        if call.is_json:  # programs get a last row of their own too
+        if call.is_json:  # programs get a last row too
             row = {"unsettled": first.left, "compared": first.compared}
             call.row({**row, "probe_urls": first.probe_count})
         call.complain(f"not settled: {first}")
@@ -109,7 +109,7 @@ def show_differences(old: Input, new: Input, agents: list[str] | None, call: Cal
 def _together(
     found: Iterable[_Kind], key_of: Callable[[_Kind], Hashable]
 ) -> Iterator[_Change[_Kind]]:
-    """Differences by what makes them, then by the agents that they are for."""
+    """Group differences by their cause and their agents."""
     by_agent: dict[Hashable, list[_Kind]] = {}
     for one in found:
         by_agent.setdefault((one.agent, key_of(one)), []).append(one)
@@ -134,7 +134,7 @@ def _show_verdicts(change: _Change[Difference], files: Sequence[RobotsTxt], call
 
 
 def _show_usage(change: _Change[UsageDifference], call: Call) -> None:
-    """What the files say of a use, which no verdict shows."""
+    """Show changes of preferences, which verdicts do not show."""
     one = change.one
     if call.is_json:
         told = {"usage": one.category, "before": one.before, "after": one.after}
@@ -157,7 +157,7 @@ def _show_change(change: _Change[Any], words: str, because: Sequence[str], call:
 
 
 def _because(verdict: Verdict, file: RobotsTxt) -> str:
-    """The line that decides, or the reason for a verdict without one."""
+    """The deciding line; or the reason of a verdict without one."""
     if not verdict.line or verdict.rule is None:
         return verdict.reason.value
     text = file.octets.split(b"\n")[verdict.line - 1]
@@ -174,7 +174,7 @@ def _verdict_dict(verdict: Verdict) -> dict[str, object]:
 
 
 def _show_rest(before: RobotsTxt, after: RobotsTxt, call: Call) -> bool:
-    """The sitemaps and licences that differ, which no verdict shows; whether licences do."""
+    """Show changed sitemaps and licences, which verdicts do not show; True if licences changed."""
     was, now = _named(before), _named(after)
     gone, come = [one for one in was if one not in now], [one for one in now if one not in was]
     for is_new, found in enumerate((gone, come)):
@@ -188,7 +188,7 @@ def _show_rest(before: RobotsTxt, after: RobotsTxt, call: Call) -> bool:
 
 
 def _named(file: RobotsTxt) -> dict[tuple[str, str], None]:
-    """The names of records, and the URIs that a file gives there, each once."""
+    """The names of records and the URIs in them, each once."""
     sitemaps = [("Sitemap", uri) for uri in file.sitemaps]
     licences = [(_LICENSE, licence.uri) for licence in file.usage("/").licences]
     return dict.fromkeys([*sitemaps, *licences])

@@ -1,7 +1,8 @@
-"""Fetches as a crawl of this project would make them: with its engine, settings and middlewares.
+"""Fetches with the engine, settings and middlewares that a crawl of this project would use.
 
-A spider of ours runs while the work goes on. Everything that would write, report or end a crawl is
-disabled: feeds, pipelines, extensions, limits. Everything that decides what is sent stays.
+A spider of this package runs during the work. Components that would write, report or end a crawl
+are
+disabled: feeds, pipelines, extensions, limits. Components that decide which requests are sent stay.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ from .terminal import OutputError, safe
 Result = TypeVar("Result")
 Work = Callable[[Crawler], Coroutine[Any, Any, Result]]
 
-_AT_ONCE = 16  # origins; a site that does not answer does not hold up the others
+_AT_ONCE = 16  # origins; a silent site does not block the others
 _ASYNCIO_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
-_RAISED = (RepError, CommandError, OutputError, BrokenPipeError)  # as they are, by `in_engine`
+_RAISED = (RepError, CommandError, OutputError, BrokenPipeError)  # raised unchanged
 
 _OURS: dict[str, Any] = {
     "ROBOTSTXT_OBEY": True,
@@ -57,9 +58,9 @@ _OURS: dict[str, Any] = {
 def ask(
     call: Call, origins: Sequence[Origin], copies: dict[Origin, Copy | None] | None = None
 ) -> dict[Origin, Answer]:
-    """The answers of sites now, whatever the store holds; a few are under way at a time.
+    """Fetch the robots.txt of sites now, regardless of the store, a few at a time.
 
-    `copies` are known already; requests for their files are conditional.
+    If a copy is in `copies`, the request is conditional.
     """
     wanted, found = list(dict.fromkeys(origins)), dict[Origin, Answer]()
 
@@ -91,10 +92,10 @@ def ask(
 
 
 async def answer_to(request: Request, crawler: Crawler) -> Response:
-    """The answer to a request of a page or a sitemap.
+    """The answer to a request for a page or a sitemap.
 
     Raises:
-        CommandError: there is none, or a crawl of this project may not send it.
+        CommandError: no answer came, or a crawl of this project may not send the request.
     """
     engine = crawler.engine
     assert engine is not None  # noqa: S101 - this runs in it
@@ -103,11 +104,11 @@ async def answer_to(request: Request, crawler: Crawler) -> Response:
     except RobotsTxtUnreachable as error:
         raise CommandError(safe(error), UNREACHABLE) from error
     except RobotsTxtDisallowed as error:
-        raise CommandError(f"a crawl may not fetch it: {error.verdict}", FOUND) from error
+        raise CommandError(f"a crawl may not fetch this: {error.verdict}", FOUND) from error
     except IgnoreRequest as error:
-        raise CommandError(f"a middleware drops it: {safe(error)}", UNREACHABLE) from error
+        raise CommandError(f"dropped by a middleware: {safe(error)}", UNREACHABLE) from error
     except Exception as error:
-        words = f"it cannot be fetched: {type(error).__name__}: {safe(error)}"
+        words = f"the fetch failed: {type(error).__name__}: {safe(error)}"
         raise CommandError(words, UNREACHABLE) from error
 
 
@@ -119,10 +120,10 @@ class _WorkSpider(Spider):
     async def start(self) -> Any:
         try:
             self.outcome["result"] = await self.work(self.crawler)
-        except Exception as error:  # noqa: BLE001 - raised again where the command runs
+        except Exception as error:  # noqa: BLE001 - raised again in the command
             self.outcome["error"] = error
         for nothing in tuple[Any, ...]():
-            yield nothing  # makes this the generator that Scrapy expects
+            yield nothing  # Scrapy expects an async generator
 
 
 def in_engine(
@@ -132,10 +133,11 @@ def in_engine(
     *,
     ends_in_order: bool = False,
 ) -> Result:
-    """The result of work that needs an engine; a process can call this once.
+    """Run work in an engine, and return its result; a process can call this once.
 
-    While it takes its time, a terminal shows `words`, if any. Ctrl-C ends the process at once, or,
-    if it `ends_in_order`, the crawl as Scrapy does: what is in flight first, then this raises.
+    While the work takes time, a terminal shows `words`, if any. Ctrl-C ends the process at once.
+    With `ends_in_order`, it ends the crawl as in Scrapy: requests in flight are finished, then this
+    raises.
 
     Raises:
         CommandError: the crawl could not start.
@@ -156,17 +158,17 @@ def in_engine(
         raise error
     if "result" not in outcome:
         reason = f"{type(error).__name__}: {error}" if error else "it ended before it began"
-        raise CommandError(f"the project's crawl could not run ({reason}); -L DEBUG tells more")
+        raise CommandError(f"the project's crawl could not run ({reason}); -L DEBUG shows more")
     result: Result = outcome["result"]
     return result
 
 
 @contextmanager
 def _ended_at_once() -> Iterator[None]:
-    """While this lasts, Ctrl-C ends the process.
+    """Let Ctrl-C end the process inside this block.
 
-    Scrapy's handler waits for what is in flight, Twisted's loops swallow KeyboardInterrupt, and
-    threads that look for a name hold up the end of Python. What is in stores is safe: they write
+    Scrapy's handler waits for requests in flight, Twisted's loops swallow KeyboardInterrupt, and
+    threads that resolve a name delay the end of Python. Stores stay intact, because they write
     whole entries.
     """
     before = signal.signal(signal.SIGINT, _end)
@@ -196,7 +198,7 @@ def _process(settings: Settings) -> Any:
 
 
 def _prepared(settings: Settings) -> Settings:
-    """The project's settings, with our middleware added if it is missing."""
+    """The project's settings, with RepMiddleware added if it is missing."""
     prepared: Settings = settings.copy()
     for name, value in _OURS.items():
         prepared.set(name, value, priority="cmdline")

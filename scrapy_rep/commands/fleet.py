@@ -1,10 +1,10 @@
-"""Look at crawls that several workers share.
+"""Show crawls that several workers share.
 
-Show how things stand with this project's crawls under RepRedisScheduler (REP_REDIS_URL,
-SCHEDULER_QUEUE_KEY): workers and their leases, what is queued, in flight and done, dead letters,
+Show the state of this project's crawls under RepRedisScheduler (REP_REDIS_URL,
+SCHEDULER_QUEUE_KEY): workers and their leases, requests queued, in flight and done, dead letters,
 pages per second, and how many origins are due, closed, held or unreachable. With several crawls in
-Redis, a line for each. With an ORIGIN (a URL, or a host, which stands for https://host), how things
-stand with that one. It only reads, a little at a time: looking slows no crawl down.
+Redis, each gets one line. With an ORIGIN (a URL, or a host, which stands for https://host), show
+the state of that origin. The command only reads, a little at a time, and slows no crawl down.
 
 Examples:
   scrapy rep fleet
@@ -13,7 +13,7 @@ Examples:
   scrapy rep fleet https://example.com
   scrapy rep fleet --spider shop -s REP_REDIS_URL=redis://10.0.0.5:6379/0 --json
 
-exit status: 0 shown; 1 no such crawl or origin is in Redis; 2 wrong usage; 3 Redis can't be
+exit status: 0 shown; 1 no such crawl or origin is in Redis; 2 wrong usage; 3 Redis cannot be
 reached
 """
 
@@ -43,27 +43,27 @@ from .running import FOUND, JSON, OK, Call, CommandError
 from .terminal import count_of, cut, in_columns, safe, span
 
 OPTIONS = f"""
-origins [ORIGIN...]  how things stand with these
---spider NAME...  only the crawl of this spider; may be given more than once
---watch  look again and again, until Ctrl-C
---every SECONDS  between two looks, over which pages/s are measured (default: 1; with --watch 2)
---dead N=0  show the last dead letters, too
+origins [ORIGIN...]  show the state of these origins
+--spider NAME...  only the crawl of this spider; may be repeated
+--watch  repeat until Ctrl-C
+--every SECONDS  the time between two readings, which gives pages/s (default: 1; with --watch 2)
+--dead N=0  also show the last N dead letters
 {JSON}
 """
 
 _EVERY_SECONDS = {False: 1.0, True: 2.0}  # with --watch
 _LEAST_SECONDS, _MOST_SECONDS = 0.1, 3600.0
-_LETTERS_MOST = 10_000  # so many are kept
-_LANES_WATCHED = 20_000  # that each look of --watch goes through
+_LETTERS_MOST = 10_000  # the number that is kept
+_LANES_WATCHED = 20_000  # read at each repetition of --watch
 _PATIENCE_SECONDS = 1.0
 _RETRY_SECONDS = 0.1
 _NAMES = 5
 _USUAL_KEY = "%(spider)s:requests"  # scrapy-redis's
-_RATE_SECONDS = 0.05  # pages per second are not measured over less
+_RATE_SECONDS = 0.05  # the least time to measure pages per second
 
 
 def run(call: Call) -> int:
-    """Show how things stand, once or again and again."""
+    """Show the state, once or repeatedly."""
     _check(call.options)
     return asyncio.run(_run(call, _crawls(call)))
 
@@ -80,29 +80,29 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _crawls(call: Call) -> list[Crawl]:
-    """The crawls of the spiders that are named; of all spiders of the project, if none is.
+    """The crawls of the named spiders; without names, of all spiders of the project.
 
-    A name that is none of the project's stands for a spider with the project's settings.
+    An unknown name stands for a spider with the project's settings.
 
     Raises:
-        CommandError: there is none, or no Redis for them.
+        CommandError: there is no spider, or no Redis is set.
         ConfigurationError: a setting is wrong.
     """
     classes = dict(_spiders(call.settings))
     wanted = list(dict.fromkeys(call.options.spider)) or sorted(classes)
     if not wanted:
         raise CommandError(
-            "no spiders are here: call this in the folder of a project, or name one with --spider"
+            "there are no spiders here: run this in the folder of a project, or use --spider"
         )
     found = [_crawl(name, classes.get(name), call.settings) for name in wanted]
-    # Spiders may share a queue, if SCHEDULER_QUEUE_KEY names none of them.
+    # Spiders may share a queue, if SCHEDULER_QUEUE_KEY does not contain the spider's name.
     at_redis: dict[tuple[str, str], Crawl] = {}
     for crawl in found:
         if crawl.url:
             at_redis.setdefault((crawl.prefix, crawl.url), crawl)
     if not at_redis:
         raise CommandError(
-            "REP_REDIS_URL is not set, so no crawl is in Redis; set it, such as with\n"
+            "REP_REDIS_URL is not set, so no crawl is in Redis; set it, for example with\n"
             "-s REP_REDIS_URL=redis://localhost:6379/0"
         )
     return list(at_redis.values())
@@ -110,7 +110,7 @@ def _crawls(call: Call) -> list[Crawl]:
 
 def _spiders(settings: Settings) -> Iterator[tuple[str, type[Spider]]]:
     own = settings.copy()
-    own.set("SPIDER_LOADER_WARN_ONLY", True, priority="cmdline")  # one that is broken hides none
+    own.set("SPIDER_LOADER_WARN_ONLY", True, priority="cmdline")  # a broken one hides no other
     loader = get_spider_loader(own)
     for name in loader.list():
         yield name, loader.load(name)
@@ -125,8 +125,8 @@ def _crawl(name: str, cls: type[Spider] | None, settings: Settings) -> Crawl:
         prefix = prefix_of(key, name)
     except (KeyError, TypeError, ValueError) as error:
         raise CommandError(
-            f"SCHEDULER_QUEUE_KEY = {key!r} can't be used ({error!r}): only %(spider)s is replaced "
-            "in it"
+            f"SCHEDULER_QUEUE_KEY = {key!r} cannot be used ({error!r}): only %(spider)s is "
+            "replaced in it"
         ) from error
     return Crawl(name, prefix, RepSettings.of(own).redis_url)
 
@@ -155,7 +155,7 @@ async def _links(crawls: Iterable[Crawl]) -> AsyncIterator[dict[str, Link]]:
 
 
 class _Looker:
-    """Looks at some crawls, and shows them."""
+    """Reads the state of some crawls, and shows it."""
 
     def __init__(self, call: Call, crawls: Sequence[Crawl], links: dict[str, Link]) -> None:
         self._call = call
@@ -166,23 +166,23 @@ class _Looker:
         self._before: dict[Crawl, looking.Totals] = {}
 
     async def reach(self) -> None:
-        """Look for the first time, at what is counted.
+        """Read the counts for the first time.
 
         Raises:
-            LinkDownError: Redis can't be reached.
+            LinkDownError: Redis cannot be reached.
         """
         patience = time.monotonic() + _PATIENCE_SECONDS
         while len(self._before) < len(self._crawls):
             try:
                 for crawl in self._crawls:
                     self._before[crawl] = await self._totals(crawl)
-            except LinkDownError:  # noqa: PERF203 - for a second at most
+            except LinkDownError:  # noqa: PERF203 - at most one second
                 if time.monotonic() > patience:
                     raise
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def once(self) -> int:
-        """Show how things stand."""
+        """Show the state."""
         there = [crawl for crawl in self._crawls if self._before[crawl].is_there]
         if not there:
             self._call.terminal.complain(self._nothing())
@@ -198,7 +198,7 @@ class _Looker:
         return FOUND if missing else OK
 
     async def again(self) -> None:
-        """Show how things stand in the place of how they stood before."""
+        """Show the state again, in place of the last one."""
         lines: list[str] = []
         try:
             views = await self._views(self._crawls)
@@ -206,7 +206,7 @@ class _Looker:
             lines, complaints = self._lines(there), self._missing(there)
             complaints = complaints if there else [self._nothing()]
         except LinkDownError as error:
-            complaints = [f"{str(error).rstrip('.')}. It does not answer, and is asked again"]
+            complaints = [f"{str(error).rstrip('.')}. It does not answer; trying again"]
         terminal = self._call.terminal
         if not self._call.is_json:
             terminal.screen([*lines, *complaints, ""])
@@ -226,7 +226,7 @@ class _Looker:
 
     def _missing(self, views: Sequence[View]) -> list[str]:
         return [
-            f"nothing is queued or known of {one}"
+            f"nothing is queued or known for {one}"
             for one in self._origins
             if not any(view.lanes.get(one) for view in views)
         ]
@@ -281,28 +281,28 @@ class _Looker:
 
 _COLUMNS = 80
 _WORKERS_SHOWN = 20
-_NAME_CELLS = 12  # at least, of a worker or a crawl
-_TEXT_CELLS = 500  # of what dead letters hold
+_NAME_CELLS = 12  # the least width of a worker's or crawl's name
+_TEXT_CELLS = 500  # of a dead letter
 _MINUTE_SECONDS = 60
 _SMALL_RATE = 100
 
-# What each place means, and what ends it.
+# The meaning of each place, and how it ends.
 _STATES = {
     "idle": "idle: nothing is queued",
-    "unasked": "waits: no worker was asked yet what its robots.txt says",
-    "asked": "waits: a worker was asked what its robots.txt says",
+    "unasked": "waits: no worker has read its robots.txt yet",
+    "asked": "waits: a worker is reading its robots.txt",
     "held": "held: its robots.txt is unreachable",
     "shut": "held: its visit time has not begun",
     "resting": "resting: it answered 429 or 503",
     "due": "due: a request may be sent now",
     "later": "due later: a request may be sent after its delay",
-    "closed": "closed: a request is on its way, and a delay follows it",
-    "full": "full: as many requests are on their way as it takes",
-    "unknown": "unknown: nobody of ours has written what is there",
+    "closed": "closed: a request is in flight, and a delay follows",
+    "full": "full: its limit of requests is in flight",
+    "unknown": "unknown: written by other software",
 }
 _ENDS = {
-    "asked": "another is asked in",
-    "held": "asked again in",
+    "asked": "another worker tries in",
+    "held": "next try in",
     "shut": "begins in",
     "resting": "one request goes first in",
     "later": "in",
@@ -311,7 +311,7 @@ _ENDS = {
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """A crawl that may be there.
+    """A crawl that may be in Redis.
 
     Attributes:
         name: the spider's.
@@ -326,18 +326,18 @@ class Crawl:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One crawl at one moment.
+    """The state of a crawl at one moment.
 
     Attributes:
-        crawl: which.
-        address: where its Redis is.
-        totals: what is counted.
-        rate: pages per second; None if it is not known yet.
-        over_seconds: the time over which that was measured.
-        places: in which places its lanes are.
+        crawl: the crawl.
+        address: of its Redis.
+        totals: the counts.
+        rate: pages per second; None if unknown.
+        over_seconds: the time over which the rate was measured.
+        places: the numbers of lanes by place.
         workers: its workers.
         letters: its last dead letters.
-        lanes: what is known of the origins that were named; None if nothing is.
+        lanes: the state of the named origins; None if unknown.
     """
 
     crawl: Crawl
@@ -352,7 +352,7 @@ class View:
 
 
 def words_of(view: View, call: Call) -> Iterator[str]:
-    """One crawl, line by line."""
+    """Describe one crawl, line by line."""
     totals = view.totals
     began = "-" if totals.epoch else "ended"
     if totals.began_at is not None:
@@ -378,12 +378,12 @@ def _facts(view: View) -> Iterator[tuple[str, str, str]]:
     yield "done", f"{totals.done:,}", ""
     over = f"over the last {_for(view.over_seconds)}" if view.rate is not None else ""
     yield "pages/s", _rate(view.rate), over
-    kept = "shown by --dead" if totals.letters and not view.letters else ""
+    kept = "--dead shows them" if totals.letters and not view.letters else ""
     yield "dead letters", f"{totals.letters:,}", kept
     if totals.aside:
-        yield "  set aside", f"{totals.aside:,}", "entries that break a rule"
+        yield "  set aside", f"{totals.aside:,}", "invalid entries"
     if totals.seeds:
-        yield "start URLs", f"{totals.seeds:,}", "given back by workers"
+        yield "start URLs", f"{totals.seeds:,}", "returned by workers"
     about = "the counts marked ~ are estimates" if view.places.is_estimate else ""
     yield "origins", f"{totals.lanes:,}", about
     mark = "~" if view.places.is_estimate else ""
@@ -392,14 +392,14 @@ def _facts(view: View) -> Iterator[tuple[str, str, str]]:
     yield "  due later", f"{totals.later:,}", first
     asked = counts.get("asked", 0)
     for name, number, remark in (
-        ("closed", counts.get("closed", 0), "a request is out, and a delay follows"),
-        ("full", counts.get("full", 0), "as many requests are out as they take"),
-        ("robots.txt awaited", totals.unasked + asked, f"{mark}{asked:,} are being asked"),
-        ("unreachable, held", counts.get("held", 0), "asked again after a while"),
+        ("closed", counts.get("closed", 0), "in flight, then a delay follows"),
+        ("full", counts.get("full", 0), "at their limit of requests in flight"),
+        ("robots.txt awaited", totals.unasked + asked, f"{mark}{asked:,} are being read"),
+        ("unreachable, held", counts.get("held", 0), "tried again after a while"),
         ("visit time, held", counts.get("shut", 0), "until it begins"),
         ("resting", counts.get("resting", 0), "they answered 429 or 503"),
         ("idle", counts.get("idle", 0), "nothing is queued"),
-        ("unknown", counts.get("unknown", 0), "nobody of ours has written that"),
+        ("unknown", counts.get("unknown", 0), "written by other software"),
     ):
         if number or name not in {"resting", "unknown"}:
             yield f"  {name}", f"{mark}{number:,}", remark if number else ""
@@ -410,7 +410,7 @@ def _facts(view: View) -> Iterator[tuple[str, str, str]]:
 
 def _idle_words(totals: Totals) -> str:
     if totals.is_clearing:
-        return "a worker deletes all this"
+        return "done: a worker will delete the crawl"
     if totals.idle_since is None:
         return ""
     return f"nothing is left to do since {_for(totals.now - totals.idle_since)}"
@@ -419,9 +419,9 @@ def _idle_words(totals: Totals) -> str:
 def _worker_remark(totals: Totals) -> str:
     late = totals.workers - totals.alive + totals.dying
     if late:
-        return f"{count_of(late, 'other')} not heard of: to be taken over"
+        return f"{count_of(late, 'other')} not heard from: to be taken over"
     if not totals.alive and totals.epoch:
-        return "nobody crawls; what is queued is kept"
+        return "no worker is running; queued requests are kept"
     return ""
 
 
@@ -443,7 +443,7 @@ def _worker_rows(workers: Sequence[Worker]) -> list[list[str]]:
 
 
 def _narrow(rows: list[list[str]]) -> list[list[str]]:
-    """Rows of which the first cell is cut, so that they fit."""
+    """Cut the first cell of each row, so that the rows fit."""
     others = max(map(len, in_columns(row[1:] for row in rows))) + 2
     cells = max(_NAME_CELLS, _COLUMNS - others)
     return [[cut(row[0], cells), *row[1:]] for row in rows]
@@ -473,7 +473,7 @@ def _letter_words(view: View, call: Call) -> Iterator[str]:
 
 
 def table_of(views: Sequence[View], call: Call) -> Iterator[str]:
-    """Several crawls, a line for each."""
+    """Show several crawls, one line each."""
     rows = [
         ["crawl", "workers", "queued", "in flight", "done", "pages/s", "origins", "due", "dead"]
     ]
@@ -494,7 +494,7 @@ def table_of(views: Sequence[View], call: Call) -> Iterator[str]:
 
 
 def lane_words(view: View, call: Call) -> Iterator[str]:
-    """The origins that were named, in one crawl."""
+    """Describe the named origins in one crawl."""
     for origin, lane in view.lanes.items():
         if lane is None:
             continue
@@ -515,14 +515,14 @@ def _lane_facts(lane: Lane) -> Iterator[tuple[str, str]]:
         if len(lane.by_priority) > 1 or priority:
             yield "", f"{count:,} of priority {priority}"
     most = f", of {lane.at_a_time:,} at most" if lane.at_a_time else ""
-    yield "on their way", f" {lane.out:,}{most}"
+    yield "in flight", f" {lane.out:,}{most}"
     yield "delay", f"{lane.delay_seconds:g} s, over all workers" if lane.delay_seconds else "none"
     if lane.known_until is not None:
-        yield "known for", f"{_for(lane.known_until - lane.now)} more; then a worker is asked again"
+        yield "known for", f"{_for(lane.known_until - lane.now)} more; then a worker reads it again"
 
 
 def as_dict(view: View) -> dict[str, Any]:
-    """One crawl as JSON; what is not known is null."""
+    """A crawl as JSON; unknown values are null."""
     totals, counts = view.totals, view.places.counts
     found: dict[str, Any] = {
         "crawl": view.crawl.name,
@@ -589,7 +589,7 @@ def as_dict(view: View) -> dict[str, Any]:
 
 
 def lane_dicts(view: View) -> Iterator[dict[str, Any]]:
-    """The origins that were named, in one crawl, as JSON."""
+    """The named origins of a crawl as JSON."""
     for origin, lane in view.lanes.items():
         if lane is not None:
             yield {
@@ -610,7 +610,7 @@ def lane_dicts(view: View) -> Iterator[dict[str, Any]]:
 
 
 def _cut_safe(value: str | bytes) -> str:
-    """What somebody wrote, fit for a terminal."""
+    """A value from Redis, cut and safe for a terminal."""
     return cut(safe(value[:_TEXT_CELLS]), _TEXT_CELLS)
 
 
@@ -625,7 +625,7 @@ def _rate(rate: float | None) -> str:
 
 
 def _for(seconds: float) -> str:
-    """A length of time; below a minute to a tenth of a second."""
+    """A length of time; below a minute, to a tenth of a second."""
     return f"{max(0.0, seconds):.1f} s" if seconds < _MINUTE_SECONDS else span(seconds)
 
 

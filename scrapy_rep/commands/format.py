@@ -1,10 +1,10 @@
 """Rewrite a file in normalised form.
 
-Rewrite a robots.txt: LF, UTF-8, one record a line in canonical spelling, a group for each set of
-crawlers with equal rules, the one for * last, Sitemap lines at the end. 'compact' also drops
-duplicates and rules without effect. 'compatible' is for weak parsers: a group for each crawler,
-without wildcards where plain rules say the same. Before anything is written, it is proved that the
-new file means the same: for every agent named and for unnamed ones, over probe URLs built from all
+Rewrite a robots.txt: LF, UTF-8, one record per line in canonical spelling, one group for each set
+of crawlers with equal rules, the group for * last, Sitemap lines at the end. 'compact' also drops
+duplicates and rules without effect. 'compatible' is for weak parsers: one group for each crawler,
+and no wildcards where plain rules mean the same. Before writing, the command proves that the new
+file means the same: for every named agent and for unnamed ones, over probe URLs built from all
 rules of both files.
 
 Examples:
@@ -13,10 +13,10 @@ Examples:
   scrapy rep format robots.txt --check
   scrapy rep format */robots.txt --write
 
-exit status: 0 written, or nothing to do; 1 with --check or --diff: it would change; 2 wrong usage,
-or a file cannot be read; 3 there is no file at a URL; 4 not settled: the proof would be too much
-work, and nothing is written; 70 the new file would not mean the same and was not written: please
-report that
+exit status: 0 written, or nothing to do; 1 with --check or --diff: the file would change; 2 wrong
+usage, or a file cannot be read; 3 there is no file at a URL; 4 not settled: the proof would take
+too much work, and nothing is written; 70 the new file would not mean the same and was not written:
+please report that
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ OPTIONS = f"""
 sources FILE|URL|-...  a file, a URL, or - for standard input; several with --write, --check or
  --diff
 --mode normal|compact|compatible=normal  default: normal
---check  write nothing; tell if it would change
-| --diff  write the differences only
+--check  write nothing; report whether the file would change
+| --diff  show the differences only
 | --write  write the new file over the old one
 --uri URL=  where FILE is served, to make sitemaps absolute
 {REFRESH}
@@ -55,7 +55,7 @@ def run(call: Call) -> None:
     """Rewrite all files."""
     options = call.options
     if len(options.sources) > 1 and not (options.check or options.diff or options.write):
-        raise CommandError("several files: say --write, --check or --diff")
+        raise CommandError("several files: give --write, --check or --diff")
     files = read_all(options.sources, call, uri=options.uri)
     for file in call.terminal.progress(files, "files"):
         with call.going_on():
@@ -67,7 +67,7 @@ def _format(file: Input, call: Call) -> int:
     options = call.options
     file.tell_freshness(call)
     if options.write and not file.is_local:
-        raise CommandError(f"--write needs a FILE, and {file.name} is none")
+        raise CommandError(f"--write needs a FILE, and {file.name} is not a file")
     file.refuse_absent()
     new = normal.normalise(file.body, options.mode, file.uri)
     status = proof(file, new, call, keeps_usage=True)
@@ -89,25 +89,25 @@ def _format(file: Input, call: Call) -> int:
 
 
 def _tell_swallowed(file: Input, call: Call) -> None:
-    """Say which crawlers get the rules of the next group: what is written makes that plain."""
+    """Report the crawlers that get the rules of the next group, because the new file shows it."""
     lines = [str(one.agent.number) for one in swallowed(outline(file.body, file.uri))]
     if lines:
         some = ", ".join(lines[:_TOLD]) + ("" if len(lines) <= _TOLD else " and more")
         call.complain(
             f"note: {file.name}: the crawlers of lines {some} get the rules of the next group, and "
-            "are written so; lint tells more, as REP320"
+            "are written so; see REP320 of lint"
         )
 
 
 _LOOKED_AT_OCTETS = 65_536
 _CONTROLS = bytes(octet for octet in range(32) if octet not in b"\t\n\v\f\r")
-_CONTROLS_OF_NO_TEXT = 5  # text has one by accident, but not so many, and 1 in 20
+_CONTROLS_OF_NO_TEXT = 5  # text may have one by accident, but not 5 and 1 in 20
 
 
 def proof(file: Input, new: bytes, call: Call, *, keeps_usage: bool = False) -> int:
-    """OK if both files mean the same; shows the first difference, or what is not proved.
+    """OK if both files mean the same; otherwise show the first difference, or what is unproved.
 
-    With `keeps_usage` they have to say the same about the use of content, too.
+    With `keeps_usage`, their preferences about the use of content must be the same, too.
     """
     if new == file.body:
         return OK
@@ -117,8 +117,8 @@ def proof(file: Input, new: bytes, call: Call, *, keeps_usage: bool = False) -> 
         usage = next(usage_differences(before, after), None) if keeps_usage else None
     except TooMuchToCompare as error:
         call.complain(
-            "not settled, nothing is written: that the new file means the same could not be "
-            f"proved, for {error}"
+            "not settled, nothing is written: could not prove that the new file means the same, "
+            f"for {error}"
         )
         return UNSETTLED
     one = found or usage
@@ -133,7 +133,7 @@ def proof(file: Input, new: bytes, call: Call, *, keeps_usage: bool = False) -> 
 
 
 def show_diff(file: Input, new: bytes, call: Call) -> int:
-    """Show what would be written, as lines that go and come; FOUND if there are any."""
+    """Show the new file as a diff; return FOUND if it differs."""
     colours = {"+": "green", "-": "red", "@": "cyan"}
     before, after = (
         body.decode("utf-8", "backslashreplace").split("\n") for body in (file.body, new)
@@ -145,7 +145,7 @@ def show_diff(file: Input, new: bytes, call: Call) -> int:
 
 
 def write(file: Input, new: bytes) -> str:
-    """Replace the old file with the new one, atomically; what was done, in words."""
+    """Replace the old file with the new one, atomically; return a message."""
     path = Path(file.argument)
     if new == file.body:
         return f"{path}: already in this form"
@@ -156,24 +156,24 @@ def write(file: Input, new: bytes) -> str:
 
 
 def _refuse_to_replace(path: Path, target: Path, body: bytes) -> None:
-    """Refuse what a new file in its place would destroy.
+    """Refuse to replace a file if that would destroy something.
 
     Raises:
-        CommandError: it is read-only, a pipe or a device, or no text.
+        CommandError: it is read-only, a pipe or a device, or not text.
     """
     if not target.is_file():
-        raise CommandError(f"{path}: it is no regular file, and is not replaced")
+        raise CommandError(f"{path}: not a regular file, so it is not replaced")
     if not os.access(target, os.W_OK):
-        raise CommandError(f"{path}: it is read-only, and is not replaced")
+        raise CommandError(f"{path}: read-only, so it is not replaced")
     if _is_no_text(body):
         raise CommandError(
-            f"{path}: it is no text (compressed, or UTF-16 without a mark?) and not replaced: "
-            "what no crawler reads in it would be lost"
+            f"{path}: not text (compressed, or UTF-16 without a mark?), so it is not replaced: the "
+            "part that crawlers cannot read would be lost"
         )
 
 
 def _is_no_text(body: bytes) -> bool:
-    """Whether too many octets are control characters: those of a gzip, or the NULs of UTF-16."""
+    """Whether too many octets are control characters, as in gzip data or UTF-16 (NUL)."""
     if body.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         return False
     start = body[:_LOOKED_AT_OCTETS]

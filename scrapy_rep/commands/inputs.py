@@ -1,7 +1,7 @@
-"""The robots.txt that an argument names: a path, standard input, the site of a URL, or a date.
+"""The robots.txt that an argument names: a path, standard input, the site of a URL, or a version.
 
-A URL stands for the file of its origin: as the store has it while that is fresh, otherwise as the
-site answers now.
+A URL stands for the file of its origin: a fresh copy in the store, otherwise the current answer of
+the site.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ _DATED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """When an answer came, POSIX seconds, and whether it was in the store."""
+    """The time of an answer (POSIX seconds), and whether it was in the store."""
 
     asked_at: float
     is_stored: bool
 
     def __str__(self) -> str:
-        """Where the answer is from, and how old it is: ``from the store, 3 min old``."""
+        """The source and the age of the answer: ``from the store, 3 min old``."""
         if not self.is_stored:
-            return "asked now"
+            return "fetched now"
         return f"from the store, {age_words(time.time() - self.asked_at)} old"
 
     @property
     def words(self) -> str:
-        """The same, with what to do about it."""
+        """The same, with a hint how to fetch it now."""
         return f"{self}; --refresh fetches it now" if self.is_stored else str(self)
 
 
@@ -62,14 +62,14 @@ class Input:
     """A file and its source.
 
     Attributes:
-        argument: what names it.
+        argument: the argument that names it.
         name: its name for people.
         body: its octets.
-        uri: the URI at which it is served, if that is known.
+        uri: the URI at which it is served, if known.
         answer: the answer of the site, if the file was fetched.
-        twin: the answer of the same host over the other of http and https, if that was fetched.
-        freshness: where the answer is from, and how old it is; None if there is none.
-        is_former: whether it is a version of the past, whose date is in its name.
+        twin: the answer of the same host over the other of http and https, if fetched.
+        freshness: the source and the age of the answer; None without one.
+        is_former: whether it is an old version, with its date in the name.
     """
 
     argument: str
@@ -85,22 +85,22 @@ class Input:
     def of_answer(
         cls, argument: str, origin: Origin, answer: Answer, freshness: Freshness
     ) -> Input:
-        """The file of an origin, or what it answered instead."""
+        """The file of an origin, or its answer without a file."""
         uri = origin.robots_txt_uri
         return cls(argument, uri, answer.body, uri, answer, freshness=freshness)
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a file that can be written."""
+        """Whether it is a local file, which can be written."""
         return self.argument != STDIN and self.answer is None
 
     @property
     def access_result(self) -> AccessResult:
-        """What kind of answer it is; a local file is one."""
+        """The access result of the answer; a local file counts as success."""
         return AccessResult.SUCCESSFUL if self.answer is None else self.answer.access_result
 
     def parsed(self) -> RobotsTxt:
-        """What it says.
+        """The parsed file.
 
         Raises:
             CommandError: the file is unreachable, or there is none.
@@ -116,23 +116,23 @@ class Input:
         """
         if self.answer is not None and self.access_result is not AccessResult.SUCCESSFUL:
             is_down = self.access_result is AccessResult.UNREACHABLE
-            word = "is unreachable" if is_down else "is not there"
+            word = "is unreachable" if is_down else "does not exist"
             raise CommandError(f"{self.name} {word} ({name_of(self.answer.event)})", UNREACHABLE)
 
     def tell_freshness(self, call: Call) -> None:
-        """Say on standard error where an answer is from, and how old it is."""
+        """Write the source and the age of the answer to standard error."""
         if self.freshness is not None:
             words = str(self.freshness) if self.is_former else self.freshness.words
             call.complain(f"{self.name}: {words}")
 
 
 def is_url(text: str) -> bool:
-    """Whether an argument is a URL, and neither a path nor a version of the past."""
+    """Whether an argument is a URL, not a path or an old version."""
     return text.lower().startswith(_SCHEMES) and not _is_dated(text)
 
 
 def _is_dated(text: str) -> bool:
-    """Whether an argument is ``ORIGIN@2026-11-01``, and not a file of that name."""
+    """Whether an argument is ``ORIGIN@2026-11-01``, and no such file exists."""
     if _DATED.fullmatch(text) is None:
         return False
     try:
@@ -142,7 +142,7 @@ def _is_dated(text: str) -> bool:
 
 
 def origin_of(url: str, option: str = "") -> Origin:
-    """The origin of a URL, perhaps that of an option.
+    """The origin of a URL; `option` is named in the error.
 
     Raises:
         CommandError: robots.txt does not govern the URL.
@@ -165,13 +165,13 @@ def named_origin(text: str) -> Origin:
 
 
 def refuse_odd_path(url: str) -> None:
-    """Refuse what is neither a URL nor a path.
+    """Refuse an argument that is neither a URL nor a path.
 
     Raises:
         CommandError: it is neither.
     """
     if is_url(url):
-        origin_of(url)  # which refuses one that cannot be fetched
+        origin_of(url)  # raises if it cannot be fetched
     elif not url.startswith("/"):
         raise CommandError(f"{url!r}: give a URL, or a path that begins with /")
 
@@ -180,7 +180,7 @@ def refuse_two_stdins(arguments: Sequence[str]) -> None:
     """Refuse to read standard input twice.
 
     Raises:
-        CommandError: it is named more than once.
+        CommandError: standard input is named more than once.
     """
     if arguments.count(STDIN) > 1:
         raise CommandError("standard input ('-') can be read only once")
@@ -199,10 +199,10 @@ def octets_of(name: str) -> bytes:
 
 
 def put(path: Path, octets: bytes) -> None:
-    """Write a file, atomically; one that is replaced lends it its owner and mode.
+    """Write a file, atomically; an existing file keeps its owner and mode.
 
     Raises:
-        CommandError: it cannot be written.
+        CommandError: the file cannot be written.
     """
     made = path.with_name(f".{path.name}.{token_hex(4)}.part")
     try:
@@ -210,7 +210,7 @@ def put(path: Path, octets: bytes) -> None:
             made.write_bytes(octets)
             if path.exists():
                 old = path.stat()
-                with suppress(PermissionError):  # of another owner, whom only root can keep
+                with suppress(PermissionError):  # only root can keep another owner
                     os.chown(made, old.st_uid, old.st_gid)
                 made.chmod(old.st_mode & 0o7777)
             made.replace(path)
@@ -221,14 +221,14 @@ def put(path: Path, octets: bytes) -> None:
 
 
 def stdin_lines() -> Iterator[str]:
-    """The lines of standard input that hold something, each as soon as it is there.
+    """Yield the lines of standard input that are not blank, as soon as they arrive.
 
     Raises:
-        CommandError: it is closed.
+        CommandError: standard input is closed.
     """
     octets = _stdin()
     for number, line in enumerate(iter(octets.readline, b"")):
-        if number == 0:  # Windows' editors and shells write a mark there
+        if number == 0:  # Windows' editors and shells write a byte order mark
             line = line.removeprefix(BOM_UTF8)  # noqa: PLW2901
         text = line.decode("utf-8", "surrogateescape").strip()
         if text:
@@ -258,10 +258,10 @@ def read_all(
     has_twins: bool = False,
     is_strict: bool = False,
 ) -> list[Input]:
-    """The files that arguments name; unless `is_strict`, what cannot be read is told and left out.
+    """The files that arguments name; unless `is_strict`, unreadable ones are reported and left out.
 
-    URLs are fetched in one run of the engine: a process cannot run it twice. With `has_twins`, the
-    answer of each host over the other of http and https is fetched too.
+    URLs are fetched in one run of the engine, because a process can run it only once. With
+    `has_twins`, the answer of each host over the other of http and https is fetched too.
     """
     refuse_two_stdins(arguments)
     if uri:
@@ -294,20 +294,20 @@ def _local(argument: str, call: Call, uri: str) -> Input:
 
 
 def _former(argument: str, settings: Settings) -> Input:
-    """The file of an origin at a date: at the end of that day, or at its time, in UTC.
+    """The version of a file at a date: at the end of that day in UTC, or at the given time.
 
     Raises:
-        CommandError: there is no such date, or nothing is known of then.
+        CommandError: the date does not exist, or no version of that time is known.
     """
     from .kept import version_of
 
     parts = _DATED.fullmatch(argument)
-    assert parts is not None  # noqa: S101 - the caller has looked
+    assert parts is not None  # noqa: S101 - the caller has checked
     origin = named_origin(parts["origin"])
     try:
         at = datetime.fromisoformat(f"{parts['date']}T{parts['time'] or '00:00'}")
     except ValueError as error:
-        raise CommandError(f"{argument}: there is no such date ({error})") from error
+        raise CommandError(f"{argument}: not a date ({error})") from error
     at = at.replace(tzinfo=timezone.utc)
     if parts["time"] is None:
         at += timedelta(days=1, microseconds=-1)
@@ -319,14 +319,14 @@ def _former(argument: str, settings: Settings) -> Input:
 
 
 def answer_of(copy: Copy) -> tuple[Answer, Freshness]:
-    """A copy of the store as an answer."""
+    """A copy in the store as an answer."""
     steps = (*copy.steps, *copy.confirmed_by)
     answer = Answer(copy.event, copy.body, copy.hops, dict(copy.headers), steps=steps)
     return answer, Freshness(copy.confirmed_at, is_stored=True)
 
 
 def _answers(call: Call, origins: Iterable[Origin]) -> dict[Origin, tuple[Answer, Freshness]]:
-    """The answers of origins: fresh ones of the store, and the others, or all, fetched now."""
+    """The answers of origins: fresh copies of the store, and the others, or all, fetched now."""
     from . import engine_work
     from .kept import fresh_copies
 

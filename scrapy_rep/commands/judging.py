@@ -1,4 +1,4 @@
-"""Verdicts with their explanations, as `check` shows them."""
+"""Verdicts with their explanations, for `check`."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ _NO_ORIGIN = Origin("https", "robots.txt.invalid", 443)
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A crawler: a name for people, and product tokens."""
+    """A crawler: a name for people, and its product tokens."""
 
     name: str
     tokens: tuple[str, ...]
 
 
 def agents_of(call: Call) -> list[Agent]:
-    """The agents of the command line, or that of this project's crawls.
+    """The agents of the command line, or the agent of this project's crawls.
 
     Raises:
-        CommandError: one of them cannot name a crawler.
+        CommandError: an argument cannot name a crawler.
     """
     if not call.options.agent:
         identity = Identity(Crawler(Spider, call.settings))
@@ -70,15 +70,15 @@ def _agent(argument: str) -> Agent:
     token = token_from_user_agent(argument)
     if token is None:
         raise CommandError(
-            f"--agent {argument!r} names no crawler: give a product token such as 'ExampleBot', a "
-            "User-Agent header that holds one, or '*'"
+            f"--agent {argument!r} does not name a crawler: give a product token such as "
+            "'ExampleBot', a User-Agent header that contains one, or '*'"
         )
     as_product_tokens(token)
     return Agent(token, (token,))
 
 
 def verdict_word(verdict: Verdict | None, call: Call) -> str:
-    """Allowed, disallowed, or unknown, in colour."""
+    """The verdict as a coloured word: allowed, disallowed, or unknown."""
     if verdict is None:
         return call.paint("unknown", "yellow")
     return call.paint("allowed", "green") if verdict.allowed else call.paint("disallowed", "red")
@@ -89,11 +89,11 @@ class Judge:
     """Judges URLs by one policy; it reads the lines and the groups of the file once.
 
     Attributes:
-        origin: that of the file.
-        policy: the policy; None if nothing is known.
+        origin: the origin of the file.
+        policy: the policy; None if unknown.
         call: the call, for its settings.
-        body: the file as it was sent; None if that is not known.
-        freshness: where the answer is from, and how old it is; None if there is none.
+        body: the file as it was sent; None if unknown.
+        freshness: the source and the age of the answer; None without one.
         has_answer: whether the file was fetched, now or before.
     """
 
@@ -119,7 +119,7 @@ class Judge:
         asked_since: float,
         body: bytes | None = None,
     ) -> Judge:
-        """The judge for one origin; what was answered before `asked_since` is from the store."""
+        """The judge for one origin; an answer older than `asked_since` is from the store."""
         freshness = None
         if policy is not None and policy.asked_at:
             freshness = Freshness(policy.asked_at, is_stored=policy.asked_at < asked_since)
@@ -151,7 +151,7 @@ class Judge:
 
     @property
     def has_rules(self) -> bool:
-        """Whether a file decides."""
+        """Whether the rules of a file decide."""
         return self.policy is not None and self.policy.meaning is Meaning.RULES
 
     @property
@@ -161,7 +161,7 @@ class Judge:
 
     @property
     def remarks(self) -> list[str]:
-        """What makes the file doubtful as a whole: that it is markup, or is not read to its end."""
+        """Problems of the file as a whole: it is markup, or is not read to its end."""
         if self.policy is None or not self.has_rules:
             return []
         return [found.message for found in self.policy.findings if found.code in _DOUBTS]
@@ -175,7 +175,7 @@ class Judge:
         return Judgement(self, url, agent, verdict)
 
     def opinions(self, opinions: Opinions, url: str, agent: Agent) -> tuple[Opinion, ...]:
-        """What other parsers say; nothing where no file decides."""
+        """The answers of other parsers; empty if no file decides."""
         if not self.has_rules:
             return ()
         absolute = f"{self.origin}{url}" if url.startswith("/") else url
@@ -184,7 +184,7 @@ class Judge:
         )
 
     def _is_skipped(self, verdict: Verdict, agent: Agent) -> bool:
-        """Whether a crawl drops an allowed URL, because the site asks for too long a delay."""
+        """Whether a crawl drops an allowed URL, because the site's delay is too long."""
         if not verdict.allowed or verdict.reason is Reason.IMPLICITLY_ALLOWED or not self.policy:
             return False
         ours, asked = self.call.ours, self.policy.asked_of(agent.tokens)
@@ -201,13 +201,13 @@ class Judge:
         return list(self._matchers[agent.tokens].matching(url))
 
     def access_lines(self) -> list[str]:
-        """How the file was fetched."""
+        """Describe how the file was fetched."""
         policy = self.policy
         if policy is None or not self.has_answer:
             return []
         result = policy.access_result
         word = result.value if result is not None else "not fetched"
-        stale = ", an old copy because it is unreachable now" if policy.is_stale else ""
+        stale = ", a stale copy, because the site is unreachable now" if policy.is_stale else ""
         at = f"of {moment(policy.fetched_at)}" if policy.fetched_at else "not fetched"
         source = f"; {self.freshness}" if self.freshness else ""
         hops = policy.hops or (self.origin.robots_txt_uri,)
@@ -236,7 +236,7 @@ class Judge:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict on one URL for one agent; None if nothing is known."""
+    """A verdict on one URL for one agent; the verdict is None if nothing is known."""
 
     judge: Judge
     url: str
@@ -250,19 +250,19 @@ class Judgement:
 
     @property
     def status(self) -> int:
-        """The exit status that it makes."""
+        """The exit status for this verdict."""
         return UNREACHABLE if self.judge.is_unreachable else FOUND if self.is_refused else OK
 
     @property
     def line(self) -> int:
-        """The number of the deciding line; 0 if none decides."""
+        """The number of the deciding line; 0 without one."""
         return 0 if self.verdict is None else self.verdict.line
 
     @property
     def why(self) -> str:
         """The reason in words."""
         if self.verdict is None:
-            return f"the store holds nothing usable of {self.judge.origin}"
+            return f"the store has nothing usable for {self.judge.origin}"
         if self.verdict.rule is not None and self.verdict.rule.octets:
             return f"line {self.verdict.line}, {self.verdict.rule}"
         return self.verdict.reason.value
@@ -280,7 +280,7 @@ class Judgement:
 
     @property
     def bare(self) -> str:
-        """The URL without its dot segments, which is judged too; empty if it has none."""
+        """The URL without its dot segments, which is also judged; empty if it has none."""
         bare = uri_without_dots(self.url)
         return "" if bare == self.url else bare
 
@@ -301,26 +301,25 @@ class Judgement:
 _AHEAD = 64  # URLs
 _MOST_JUDGES = 2000
 _LOOK_SECONDS = 0.02
-_AT_ONCE = 200  # URLs that are judged before the engine gets its turn
+_AT_ONCE = 200  # URLs to judge before other work of the event loop gets a turn
 
 
 class Judges:
-    """The judges of what pages and sitemaps name.
+    """The judges of the URLs in pages and sitemaps.
 
     Attributes:
-        only: the judge by the one file; None if there is a policy for each origin.
-        limit: how many origins are asked for their robots.txt.
-        left_count: how many URLs were not judged, being of more origins than that.
+        only: the judge by the given file; None if each origin has a policy.
+        limit: the most origins whose robots.txt is fetched.
+        left_count: the number of URLs beyond that limit, which were not judged.
     """
 
     def __init__(self, call: Call, limit: int) -> None:
-        """Take the file that judges all URLs, if the call names one.
+        """Read the file that judges all URLs, if the call names one.
 
-        A page or a sitemap may name thousands of origins, and each may keep us waiting: `limit` is
-        how many are asked.
+        A page or a sitemap may name thousands of slow origins, so `limit` restricts their number.
 
         Raises:
-            CommandError: that file cannot be read, or its URL is none.
+            CommandError: that file cannot be read, or its URL is invalid.
         """
         robots = call.options.robots
         self._call = call
@@ -344,7 +343,7 @@ class Judges:
             pass
 
     async def of(self, url: str, crawler: Crawler) -> Judge | None:
-        """The judge of a URL; None if it is not the web's, or of one origin too many."""
+        """The judge of a URL; None without an http(s) origin, or beyond the limit."""
         origin = web_origin_of(url)
         if origin is None or self.only is not None:
             return None if origin is None else self.only
@@ -358,7 +357,7 @@ class Judges:
         return self._by_origin[origin]
 
     def tell_files(self) -> None:
-        """Say which files judged, and how fresh they are; for programs, as a row of its own."""
+        """Report the files that judged and their age; in JSON, as a row."""
         call, rows = self._call, []
         for origin, judge in self._by_origin.items():
             uri, freshness = origin.robots_txt_uri, judge.freshness
@@ -373,10 +372,10 @@ class Judges:
 
 
 class JudgedStream:
-    """URLs judged in their order as soon as each is read and its policy is there.
+    """Judges URLs in order, each as soon as it is read and its policy is there.
 
-    A thread reads; the engine fetches the robots.txt of the next `_AHEAD` URLs at once, so that one
-    slow site holds up the answers behind it, and not the fetches.
+    A thread reads. The engine fetches the robots.txt of the next `_AHEAD` URLs at the same time, so
+    that a slow site delays the answers after it, but not the fetches.
     """
 
     def __init__(
@@ -387,7 +386,7 @@ class JudgedStream:
         judge_of: Callable[[Origin, Policy], Judge],
         tell: Callable[[str, Judge], None],
     ) -> None:
-        """Take the first URL and the others, how to make a judge, and what is told of each."""
+        """Take the URLs, a factory for judges, and the function that gets each result."""
         self._first = origin_of(first).robots_txt_uri
         self._call = call
         self._judge_of = judge_of
@@ -395,24 +394,24 @@ class JudgedStream:
         self._read: queue.Queue[str | Exception | None] = queue.Queue(_AHEAD)
         self._is_over = False
         self._waiting: deque[tuple[str, Origin]] = deque()
-        self._judges: dict[Origin, Judge | Exception | None] = {}  # None: it is under way
+        self._judges: dict[Origin, Judge | Exception | None] = {}  # None: under way
         self._count = 0
         Thread(
             target=self._read_all, args=(chain([first], urls),), name="rep-urls", daemon=True
         ).start()
 
     def run(self) -> None:
-        """Judge all.
+        """Judge all URLs.
 
         Raises:
-            CommandError: the crawl could not run, or standard input not be read.
+            CommandError: the crawl could not run, or standard input cannot be read.
         """
-        # Where users type URLs, a line of ours would be in their way.
+        # Where users type URLs, a progress line would be in their way.
         is_typed = "-" in self._call.options.urls and sys.stdin is not None and sys.stdin.isatty()
         in_engine(self._call, self._work, None if is_typed else self._words)
 
     def _words(self) -> str:
-        """What is waited for."""
+        """The progress, for the terminal."""
         under_way = [origin for origin, judge in self._judges.copy().items() if judge is None]
         if not self._count and len(under_way) < 2:  # noqa: PLR2004
             return f"fetching {self._first}"
@@ -424,7 +423,7 @@ class JudgedStream:
             for url in urls:
                 self._read.put(url)
             self._read.put(None)
-        except Exception as error:  # noqa: BLE001 - raised again where the URLs are judged
+        except Exception as error:  # noqa: BLE001 - raised again by the judging code
             self._read.put(error)
 
     async def _work(self, crawler: Crawler) -> None:
@@ -437,7 +436,7 @@ class JudgedStream:
                 await sleep(_LOOK_SECONDS)
 
     def _take(self, crawler: Crawler) -> None:
-        """Take what was read meanwhile, and fetch what it needs."""
+        """Take the URLs read so far, and fetch their files."""
         while len(self._waiting) < _AHEAD and not self._read.empty():
             url = self._read.get()
             if url is None:
@@ -455,11 +454,11 @@ class JudgedStream:
         try:
             policy = await policy_for(crawler, origin.robots_txt_uri)
             self._judges[origin] = self._judge_of(origin, policy)
-        except Exception as error:  # noqa: BLE001 - raised again where the URL is judged
+        except Exception as error:  # noqa: BLE001 - raised again by the judging code
             self._judges[origin] = error
 
     def _judge_next(self) -> bool:
-        """Judge the next URL, if what it needs is there."""
+        """Judge the next URL, if its policy is there."""
         judge = self._judges[self._waiting[0][1]] if self._waiting else None
         if isinstance(judge, Exception):
             raise judge

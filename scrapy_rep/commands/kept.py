@@ -1,4 +1,4 @@
-"""The store that this project's crawls use, outside of a crawl."""
+"""The store of this project's crawls, used outside of a crawl."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _WATCH_VARIANT = "watch"
 
 
 class Kept:
-    """An open store, and as whom this project's crawls fetch, unless a spider changes that.
+    """An open store, and the identity with which this project's crawls fetch by default.
 
     Attributes:
         store: the store.
@@ -72,30 +72,29 @@ class Kept:
         """The store, if it can list its entries.
 
         Raises:
-            CommandError: it cannot.
+            CommandError: it cannot list them.
         """
         if not isinstance(self.store, Browsable):
             kind = type(self.store)
             raise CommandError(
-                f"{action}: {kind.__module__}.{kind.__qualname__} cannot list or forget its "
-                "entries; give it the methods of scrapy_rep.cache.base.Browsable (show works with "
-                "origins that you name)"
+                f"{action}: {kind.__module__}.{kind.__qualname__} cannot list or delete its "
+                "entries; implement scrapy_rep.cache.base.Browsable (show works with named origins)"
             )
         return self.store
 
     def entries(self, keys: Iterable[Key]) -> Iterator[Entry]:
-        """The entries of some keys; of a store that can't look, those that it has at hand."""
+        """Yield the entries of some keys; a store without look-up yields those in memory."""
         left = iter(keys)
         while some := list(islice(left, _READ_AT_A_TIME)):
             if isinstance(self.store, Browsable):
-                looks = [self.store.look(key) for key in some]  # so that they share a round trip
+                looks = [self.store.look(key) for key in some]  # together, for one round trip
                 found = [look.result() for look in looks]
             else:
                 found = [self.store.peek(key) for key in some]
             yield from filter(None, found)
 
     def known(self, key: Key) -> Knowledge:
-        """What is known of a file."""
+        """The knowledge about a file."""
         entry = next(self.entries([key]), None)
         return Knowledge() if entry is None else entry.known
 
@@ -104,14 +103,14 @@ class Kept:
         self.store.commit(Entry(key, known), None).result()
 
     def learn(self, origin: Origin, answer: Answer, before: Knowledge) -> Knowledge:
-        """Store an answer as a crawl would, and tell what is known since."""
+        """Store an answer as a crawl would, and return the knowledge since."""
         chance = random.random()  # noqa: S311 - no secret
         learnt = learn(before, answer, time.time(), self._ours.rules.limits, chance=chance)
         self.put(self._asker.key_as_sent(self.key(origin), answer.user_agent), learnt)
         return learnt
 
     def versions(self, key: Key) -> list[Copy]:
-        """The versions of a file that are known, the newest first; that in use is one of them."""
+        """The known versions of a file, the newest first; the one in use is the first."""
         is_kept = isinstance(self.store, Remembering)
         versions = self.store.versions(key).result() if is_kept else []  # type: ignore[attr-defined]
         copy = self.known(key).copy
@@ -120,10 +119,10 @@ class Kept:
         return versions
 
     def policy(self, origin: Origin) -> Policy | None:
-        """The policy that follows from the store; None if it holds nothing usable.
+        """The policy that follows from the store; None without a usable entry.
 
         Raises:
-            CommandError: the class of `ROBOTSTXT_PARSER` raised; in a crawl, that is a failure.
+            CommandError: the class of `ROBOTSTXT_PARSER` raised; a crawl treats that as a failure.
         """
         override, uri = self._ours.overrides.match(origin), origin.robots_txt_uri
         if override is not None and override.preset is None:
@@ -162,7 +161,7 @@ def kept_store(settings: Settings, *, must_exist: bool = True) -> Iterator[Kept]
     """The store of this project's crawls.
 
     Raises:
-        CommandError: it does not outlive a crawl, does not exist yet, or has no place.
+        CommandError: the store does not outlive a crawl, does not exist yet, or has no path.
         StoreError: it cannot be opened.
     """
     ours = RepSettings.of(settings)
@@ -192,12 +191,12 @@ def _close(store: Store) -> None:
 
 
 def _redis_store(ours: RepSettings, loop: asyncio.AbstractEventLoop) -> Store:
-    """The store in Redis, behind this machine's file if there is one: to purge that, too."""
+    """The store in Redis, with this machine's file if there is one, so that purge covers both."""
     from scrapy_rep.cache.link import Link
     from scrapy_rep.cache.redis import RedisStore
 
     local = None
-    with suppress(OSError, StoreError):  # crawls use memory here, then
+    with suppress(OSError, StoreError):  # crawls then use memory here
         if ours.store_path != IN_MEMORY and sqlite_path(ours).exists():
             local = sqlite_store(ours)
     return RedisStore(Link(ours.redis_url), local, keep_seconds(ours), loop)
@@ -224,16 +223,16 @@ def _check_that_it_exists(ours: RepSettings) -> None:
             return
     except StoreError as error:
         raise CommandError(f"nothing is stored, because crawls use memory here: {error}") from error
-    except OSError as error:  # we may not search the folder
+    except OSError as error:  # no permission for the folder
         raise CommandError(f"the store cannot be read: {error}") from error
-    raise CommandError(f"nothing is stored yet: there is no {path}")
+    raise CommandError(f"nothing is stored yet: {path} does not exist")
 
 
 def version_of(settings: Settings, origin: Origin, instant: float) -> Copy:
     """The version of an origin's file at an instant, as this project's crawls fetched it.
 
     Raises:
-        CommandError: none is known of then.
+        CommandError: no version of that time is known.
         StoreError: the store cannot be read.
     """
     with kept_store(settings) as kept:
@@ -242,16 +241,16 @@ def version_of(settings: Settings, origin: Origin, instant: float) -> Copy:
     if found is not None:
         return found
     if not versions:
-        raise CommandError(f"nothing is stored of {origin}", UNREACHABLE)
+        raise CommandError(f"nothing is stored for {origin}", UNREACHABLE)
     raise CommandError(
-        f"nothing is known of {origin} before {moment(versions[-1].fetched_at)}; the store keeps "
-        f"REP_STORE_VERSIONS = {RepSettings.of(settings).store_versions} versions of each file",
+        f"no version for {origin} before {moment(versions[-1].fetched_at)} is stored; the store "
+        f"keeps REP_STORE_VERSIONS = {RepSettings.of(settings).store_versions} versions of a file",
         UNREACHABLE,
     )
 
 
 def fresh_copies(settings: Settings, origins: Sequence[Origin]) -> dict[Origin, Copy]:
-    """The copies of the store that a crawl would use without asking."""
+    """The copies in the store that a crawl would use without a request."""
     found: dict[Origin, Copy] = {}
     try:
         with kept_store(settings) as kept:
@@ -268,14 +267,14 @@ def fresh_copies(settings: Settings, origins: Sequence[Origin]) -> dict[Origin, 
 
 
 def refreshed(named: list[Origin], call: Call) -> Iterator[tuple[Origin, Answer, Knowledge | None]]:
-    """Fetch the files of some origins, or of all in the store; yields what is known since.
+    """Fetch the files of some origins, or of all in the store; yields the knowledge since.
 
-    An answer counts as in a crawl, so a failure leaves the copy in place. A failure of our own says
+    An answer counts as in a crawl, so a failure leaves the copy in place. A local failure says
     nothing about the site, and is not stored: then None is yielded.
     """
     with kept_store(call.settings, must_exist=not named) as kept:
         origins = named
-        if not named:  # those whose files were fetched as this project's crawls fetch them
+        if not named:  # all that this project's crawls fetched
             keys = kept.browsable("refresh --all").keys()
             origins = [key.origin for key in keys if key == kept.key(key.origin)]
         known = {origin: kept.known(kept.key(origin)) for origin in origins}
@@ -296,16 +295,16 @@ def answer_words(answer: Answer) -> str:
 
 
 def reading_of(body: bytes, uri: str, limit_octets: int = PARSE_LIMIT_OCTETS) -> Reading:
-    """A file as our parser reads it."""
+    """Read a file with this package's parser."""
     robots_txt = parse(body, uri, limit_octets=limit_octets)
     return Reading(robots_txt, robots_txt, digest_of(body))
 
 
 def is_watched(key: Key) -> bool:
-    """Whether an entry is what `watch` saw last, and no crawl's."""
+    """Whether an entry belongs to `watch`, not to a crawl."""
     return key.variant.rpartition("+")[2] == _WATCH_VARIANT
 
 
 def watch_key(key: Key) -> Key:
-    """The key of what `watch` saw last."""
+    """The key under which `watch` remembers a file."""
     return replace(key, variant="+".join(filter(None, (key.variant, _WATCH_VARIANT))))

@@ -1,16 +1,17 @@
-"""Find what is wrong with a file.
+"""Find errors in a file.
 
-Report what is wrong or unusual in robots.txt files: where it is, what it means, and how to fix it.
-An error is not used as written. A warning is used, but crawlers differ. Info is good to know. Each
-code gets a line for each file; --all shows every finding, with its line and what to do about it.
-[fix] marks what --fix mends, [format] what 'scrapy rep format' does.
+Report errors and unusual lines in robots.txt files: the place, the meaning, and the fix. An error
+is not used as written. A warning is used, but crawlers differ. An info is good to know. By default,
+each code gets one line per file; --all shows every finding, with its line and advice. --fix fixes
+findings marked [fix]; 'scrapy rep format' fixes those marked [format].
 
-What is only needless, or weak crawlers alone read otherwise, or stands in the context of a right
-file, is not reported by default: --select all, or needless, weak, context. A comment '# rep: ignore
-REP509' suppresses findings of its line, and '# rep: ignore-file REP6' those of the file.
+Three groups of codes are off by default: needless (without effect), weak (only weak crawlers read
+it otherwise), and context (facts about a correct file). To report them, use --select all, or
+--select with their names. A comment '# rep: ignore REP509' suppresses findings of its line, and
+'# rep: ignore-file REP6' those of the file.
 
-A URL stands for the robots.txt of its origin, which is fetched as a crawl of this project would:
-what the store holds is used while it is fresh, and --refresh fetches it now.
+A URL stands for the robots.txt of its origin, which is fetched as a crawl of this project would: a
+fresh copy in the store is used, and --refresh fetches the file now.
 
 Examples:
   scrapy rep lint robots.txt
@@ -23,8 +24,8 @@ Examples:
 
 exit status: 0 no errors; 1 errors, or with --strict warnings, or with --diff something to write; 2
 wrong usage, or a file cannot be read; 3 the robots.txt of a URL is unreachable; 4 not settled: with
---fix or --diff, that the new file means the same could not be proved, and it is not written; 70 it
-would not: please report that
+--fix or --diff, could not prove that the new file means the same, and nothing is written; 70 it
+would not mean the same: please report that
 """
 
 from __future__ import annotations
@@ -58,16 +59,16 @@ from .terminal import count_of, cut, safe, width_of
 
 OPTIONS = f"""
 sources FILE|URL|-...  a file, a URL, or - for standard input
---format text|json|sarif  how to write (default: text)
+--format text|json|sarif  the output format (default: text)
 --json  the same as --format json
---all  show every finding, with its line and what to do
-| --statistics  show how many findings each code has
+--all  show every finding, with its line and advice
+| --statistics  show the number of findings of each code
 {CHOICE_OPTIONS}
---uri URL=  where a FILE is served, to look at its sitemaps
+--uri URL=  where a FILE is served, to check its sitemaps
 --both-schemes  for a URL, compare with the answer of its host over the other of http and https
---fix  follow all advice that keeps every verdict, and report what is left; what is written is
+--fix  apply all advice that keeps every verdict, and report the remaining findings; the new file is
  proved to mean the same
-| --diff  show what --fix would write, and no more
+| --diff  only show what --fix would write
 {REFRESH}
 """
 
@@ -75,7 +76,7 @@ _TOLD = 5
 
 
 def run(call: Call) -> int:
-    """Lint all files; with --fix or --diff, follow the advice that keeps all verdicts."""
+    """Lint all files; with --fix or --diff, apply the advice that keeps all verdicts."""
     options, form = call.options, _form(call.options)
     choice = Choice.of(options)
     files = read_all(options.sources, call, uri=options.uri, has_twins=options.both_schemes)
@@ -93,7 +94,7 @@ def run(call: Call) -> int:
 
 
 def _report_of(file: Input, choice: Choice, call: Call) -> FileReport:
-    """What is reported about a file."""
+    """Lint a file."""
     if not call.options.fix:
         file.tell_freshness(call)
         if file.access_result is AccessResult.UNREACHABLE:
@@ -101,7 +102,7 @@ def _report_of(file: Input, choice: Choice, call: Call) -> FileReport:
     findings, suppressed = choice.kept(file.body, _findings(file))
     if choice.has_suppressions:
         for line, word in Suppressions.of(file.body).unknown[:_TOLD]:
-            call.complain(f"note: {file.name}:{line}: 'rep: ignore' names no code: {word!a}")
+            call.complain(f"note: {file.name}:{line}: 'rep: ignore' does not name a code: {word!a}")
     return FileReport(file, findings, suppressed)
 
 
@@ -117,9 +118,9 @@ def _findings(file: Input) -> list[Finding]:
 
 
 def _fix(file: Input, choice: Choice, form: str, call: Call) -> Input | None:
-    """Write, or show, one file, if that is proved; what is left of it, if it is written."""
+    """Fix, or show the fix of, one file; return the new file if it is written."""
     if call.options.fix and not file.is_local:
-        raise CommandError(f"--fix needs a FILE, and {file.name} is none; --diff shows it")
+        raise CommandError(f"--fix needs a FILE, and {file.name} is not a file; use --diff")
     file.refuse_absent()
     has_suppressions = choice.has_suppressions
     new, done = linter.fixed(file.body, file.uri, choice.codes, has_suppressions=has_suppressions)
@@ -127,7 +128,7 @@ def _fix(file: Input, choice: Choice, form: str, call: Call) -> Input | None:
     if status != OK or call.options.diff:
         call.end_with(status if status != OK else show_diff(file, new, call))
         return None
-    # Standard output is the report's alone, where programs read it.
+    # In other formats, standard output is only for the report.
     tell = call.line if form == "text" else call.terminal.complain
     tell(write(file, new))
     tell(f"{file.name}: {count_of(len(done), 'finding')} settled")
@@ -139,9 +140,9 @@ def _form(options: argparse.Namespace) -> str:
         raise CommandError(f"--json and --format {options.format}: give one of them")
     form = "json" if options.json else options.format or "text"
     if form == "sarif" and options.statistics:
-        raise CommandError("--statistics has no SARIF: give one of them")
+        raise CommandError("--statistics cannot be written as SARIF: give one of them")
     if options.diff and (form != "text" or options.statistics):
-        raise CommandError("--diff shows lines of files and reports no findings: give it alone")
+        raise CommandError("--diff shows no findings: give it without options for these")
     return form
 
 
@@ -159,12 +160,12 @@ _FINGERPRINT = "codeAndLine/v1"
 
 @dataclass(frozen=True)
 class FileReport:
-    """What is reported about one file.
+    """The findings for one file.
 
     Attributes:
         file: the file.
         findings: in the order of its lines.
-        suppressed: how many more its own comments suppress.
+        suppressed: the number of findings that comments in the file suppress.
     """
 
     file: Input
@@ -172,7 +173,7 @@ class FileReport:
     suppressed: int = 0
 
     def by_code(self) -> dict[Code, list[Finding]]:
-        """The findings, put together by their codes."""
+        """The findings by code."""
         found: dict[Code, list[Finding]] = {}
         for finding in self.findings:
             found.setdefault(finding.code, []).append(finding)
@@ -180,7 +181,7 @@ class FileReport:
 
 
 def write_report(reports: Sequence[FileReport], form: str, call: Call) -> None:
-    """The findings of all files, or how many there are."""
+    """Write the findings of all files, or their numbers."""
     if form == "sarif":
         call.row(_sarif(reports))
     elif call.options.statistics:
@@ -194,12 +195,12 @@ def write_report(reports: Sequence[FileReport], form: str, call: Call) -> None:
 
 
 def _mended_by(finding: Finding) -> str:
-    """The command that does what a finding advises: "fix", "format", or "" if none does."""
+    """The command that fixes a finding: "fix", "format", or "" if none does."""
     return _MENDED_BY.get(finding.effect, "")
 
 
 def _write_text(reports: Sequence[FileReport], call: Call) -> None:
-    """Each finding in full, or a line for each code and file."""
+    """Write each finding in full, or a line for each code and file."""
     hidden = 0
     for report in reports:
         if call.options.all:
@@ -218,7 +219,7 @@ def _write_text(reports: Sequence[FileReport], call: Call) -> None:
 def _write_headline(
     file: Input, finding: Finding, call: Call, found: str = "", tail: str = ""
 ) -> None:
-    """Where a finding is, what it means, and what mends it."""
+    """Write the place of a finding, its meaning, and the command that fixes it."""
     paint = call.paint
     where = ":".join(
         (safe(file.name), *(str(part) for part in (finding.line, finding.column) if part))
@@ -236,7 +237,7 @@ def _write_headline(
 
 
 def _write_finding(file: Input, finding: Finding, call: Call) -> None:
-    """A finding with its line and what to do, as modern linters write them."""
+    """Write a finding with its line and advice, as modern linters do."""
     _write_headline(file, finding, call)
     line = _line_of(file, finding)
     if line is not None:
@@ -255,13 +256,13 @@ def _lines_of(body: bytes) -> list[bytes]:
 
 
 def _line_of(file: Input, finding: Finding) -> bytes | None:
-    """The line of a finding; None if it is about the file as a whole."""
+    """The line of a finding; None if it concerns the whole file."""
     lines = _lines_of(file.body) if finding.line else []
     return lines[finding.line - 1] if 0 < finding.line <= len(lines) else None
 
 
 def _write_source(finding: Finding, raw: bytes, call: Call) -> None:
-    """The line of a finding, cut to fit, and carets below it."""
+    """Write the line of a finding, cut to fit, and carets below it."""
     text = raw.decode("utf-8", "replace")
     start = max(finding.column - 1 - _WINDOW // 2, 0) if len(text) > _WINDOW else 0
     before = safe(text[start : max(finding.column - 1, start)])
@@ -284,7 +285,7 @@ def _write_source(finding: Finding, raw: bytes, call: Call) -> None:
 
 
 def _write_summary(reports: Sequence[FileReport], hidden: int, call: Call) -> None:
-    """How many of each severity, and what can be done about them."""
+    """Write the number of findings by severity, and the commands that fix them."""
     findings = [finding for report in reports for finding in report.findings]
     counts = Counter(finding.severity for finding in findings)
     parts = [
@@ -297,22 +298,22 @@ def _write_summary(reports: Sequence[FileReport], hidden: int, call: Call) -> No
     words = ", ".join(parts) if findings or suppressed else "nothing found"
     call.line(f"{count_of(len(reports), 'file')}: {words}")
     mended = Counter(map(_mended_by, findings))
-    # --fix can write no other file than a local one.
+    # --fix can only write local files.
     is_local = any(report.file.is_local for report in reports)
-    way = "--fix mends" if is_local else "--diff shows how to mend"
+    way = "--fix fixes" if is_local else "--diff shows how to fix"
     advice = [
         *([f"{way} {mended['fix']:,} of them"] if mended["fix"] else []),
-        *([f"'scrapy rep format' mends {mended['format']:,}"] if mended["format"] else []),
+        *([f"'scrapy rep format' fixes {mended['format']:,}"] if mended["format"] else []),
     ]
     if findings and not (call.options.all or call.options.statistics):
         whole = f"the other {hidden:,} too, " if hidden else "each "
-        advice.append(f"--all shows {whole}with its line and what to do")
+        advice.append(f"--all shows {whole}with its line and advice")
     if advice:
         call.line("; ".join(advice))
 
 
 def _write_statistics(reports: Sequence[FileReport], form: str, call: Call) -> None:
-    """How many findings of each code there are, in how many files, the most frequent first."""
+    """Write the numbers of findings and files for each code, the most frequent first."""
     findings: dict[Code, list[list[Finding]]] = {}
     for report in reports:
         for code, some in report.by_code().items():
@@ -323,7 +324,7 @@ def _write_statistics(reports: Sequence[FileReport], form: str, call: Call) -> N
         for row in rows:
             call.row(row)
         return
-    table = [("findings", "files", "code", "severity", "mended by", "name")]
+    table = [("findings", "files", "code", "severity", "fixed by", "name")]
     for row in rows:
         by = ", ".join(f"{count:,} {name}" for name, count in row["mended_by"].items())
         counts = f"{row['findings']:,}".rjust(8), f"{row['files']:,}".rjust(5)
@@ -346,7 +347,7 @@ def _statistics_row(code: Code, by_file: Sequence[list[Finding]]) -> dict[str, A
 
 
 def _as_dict(file: Input, finding: Finding) -> dict[str, Any]:
-    """A finding as JSON; line and column are null where it has none."""
+    """A finding as JSON; line and column are null for a whole file."""
     return {
         "file": file.name,
         "line": finding.line or None,
@@ -399,13 +400,13 @@ def _results(report: FileReport) -> Iterator[dict[str, Any]]:
             "level": _NOUNS[finding.severity],
             "message": {"text": f"{finding.message}: {finding.mend}{effect}."},
             "locations": [{"physicalLocation": place}],
-            # The second finding that is equal is another one, wherever their lines move to.
+            # An equal finding later in the file gets the next number.
             "partialFingerprints": {_FINGERPRINT: f"{fingerprint}:{seen[fingerprint]}"},
         }
 
 
 def _fingerprint(file: Input, finding: Finding) -> str:
-    """What stays of a finding as lines come and go elsewhere: its code and the text of its line."""
+    """A digest that survives changes elsewhere: of the code and the text of the line."""
     line = (_line_of(file, finding) or b"").strip()
     return sha256(b"\0".join((finding.code.value.encode(), line, finding.octets))).hexdigest()[:32]
 

@@ -1,4 +1,4 @@
-"""Which findings `lint` reports: by its options, and by the settings of a project's files.
+"""The findings that `lint` reports: chosen by options, and by the settings in project files.
 
 ::
 
@@ -7,8 +7,8 @@
     ignore = ["REP304"]               ignore = ["REP304"]             ignore = REP304
     strict = true                     strict = true                   strict = true
 
-The first folder counts that has some, from the current one upwards; in it, the first of these
-files.
+The folders are searched from the current one upwards. The first folder with such settings counts,
+and in it, the first of these files.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ from .running import CommandError
 _LEVELS = ("error", "warning", "info")
 _OWN_FILE, _PYPROJECT, _SETUP = "scrapy-rep.toml", "pyproject.toml", "setup.cfg"
 _SECTION = "scrapy-rep.lint"
-_TOML_MODULES = "tomllib", "tomli"  # the first from Python 3.11 on
+_TOML_MODULES = "tomllib", "tomli"  # tomllib from Python 3.11 on
 
 
-_CODES = "codes, their beginnings, names or groups, with commas between them; may be repeated"
+_CODES = "codes, their beginnings, names or groups, separated by commas; may be repeated"
 CHOICE_OPTIONS = f"""\
---select CODES...  report these only, instead of the default ones: 'all', 'needless', 'weak',
+--select CODES...  report these codes only, not the default ones: 'all', 'needless', 'weak',
  'context', or {_CODES}
---extend-select CODES...  report these too: {_CODES}
+--extend-select CODES...  also report these: {_CODES}
 --ignore CODES...  do not report these: {_CODES}
---level error|warning|info  report nothing below this (default: info)
---strict  let warnings fail, too
---no-suppress  report what comments in the file suppress ('# rep: ignore REP509'), too
---config FILE  take the settings of this file; by default those of scrapy-rep.toml, pyproject.toml
- ([tool.scrapy-rep.lint]) or setup.cfg ([scrapy-rep.lint]), in this folder or the next one above
- that has some
---isolated  take no settings of files"""
+--level error|warning|info  report nothing below this severity (default: info)
+--strict  warnings also give exit status 1
+--no-suppress  also report findings that comments suppress ('# rep: ignore REP509')
+--config FILE  use the settings in this file; by default those in scrapy-rep.toml, pyproject.toml
+ ([tool.scrapy-rep.lint]) or setup.cfg ([scrapy-rep.lint]), in this folder or the nearest one above
+ with such settings
+--isolated  ignore all settings files"""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What is reported, and what fails.
+    """The findings to report, and the severities that fail.
 
     Attributes:
         codes: the codes.
-        has_suppressions: whether comments of a file count.
-        fatal: the severities that fail.
+        has_suppressions: whether comments in a file suppress findings.
+        fatal: the severities that give exit status 1.
     """
 
     codes: frozenset[Code]
@@ -66,13 +66,13 @@ class Choice:
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> Choice:
-        """The choice of a call.
+        """The choice that a call makes.
 
         Raises:
-            CommandError: an option, or a setting of a file, is wrong.
+            CommandError: an option, or a setting in a file, is wrong.
         """
         if options.config and options.isolated:
-            raise CommandError("--config names a file and --isolated takes none: give one of them")
+            raise CommandError("--config and --isolated contradict each other: give one of them")
         of_files = _LintSettings() if options.isolated else _settings_of(options.config)
         where = of_files.where
         select = _codes(options.select) or _codes(of_files.select, where) or _codes([DEFAULT])
@@ -90,7 +90,7 @@ class Choice:
         )
 
     def kept(self, body: bytes, findings: Iterable[Finding]) -> tuple[list[Finding], int]:
-        """Of the findings of a file those that are reported, and how many it suppresses."""
+        """Select the findings to report; also return the number that comments suppress."""
         chosen = [finding for finding in findings if finding.code in self.codes]
         if not self.has_suppressions:
             return chosen, 0
@@ -99,21 +99,21 @@ class Choice:
 
 
 def _codes(arguments: Iterable[str], where: str = "") -> frozenset[Code]:
-    """The codes that are named.
+    """The codes that arguments name.
 
     Raises:
-        CommandError: a word names none.
+        CommandError: a word names no code.
     """
     found: frozenset[Code] = frozenset()
     given = [[word.strip() for word in argument.split(",")] for argument in arguments]
-    # A comma too many is no mistake, but an argument without any word is one: "$CODES" was empty.
+    # An extra comma is allowed, but an argument without any word is an error: "$CODES" was empty.
     for word in (word for words in given for word in (list(filter(None, words)) or [""])):
         named = codes_of(word)
         if not named:
             before = f"{where}: " if where else ""
             raise CommandError(
-                f"{before}no code begins with {word!r}; codes are like REP401, REP4 is a hundred, "
-                f"and there are the groups {', '.join(GROUPS)}"
+                f"{before}no code begins with {word!r}; use codes such as REP401, beginnings such "
+                f"as REP4, or the groups {', '.join(GROUPS)}"
             )
         found |= named
     return found
@@ -121,7 +121,7 @@ def _codes(arguments: Iterable[str], where: str = "") -> frozenset[Code]:
 
 @dataclass(frozen=True)
 class _LintSettings:
-    """What the files say, as options; and which file, for messages."""
+    """The settings in files, as options; and the name of the file, for messages."""
 
     select: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
@@ -132,10 +132,10 @@ class _LintSettings:
 
 
 def _settings_of(name: str | None) -> _LintSettings:
-    """The settings of a file that is named, or of the first one that has some.
+    """The settings in the named file, or in the first one that has some.
 
     Raises:
-        CommandError: it cannot be read, or says what is no setting.
+        CommandError: the file cannot be read, or has an unknown setting.
     """
     if name is not None:
         found = _read(Path(name), is_named=True)
@@ -149,12 +149,12 @@ def _settings_of(name: str | None) -> _LintSettings:
 
 
 def _read(path: Path, *, is_named: bool) -> _LintSettings | None:
-    """The settings of a file; None if it has none."""
+    """The settings in a file; None without any."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         if not is_named and path.name != _OWN_FILE:
-            return None  # somebody else's file
+            return None  # a file of other software
         raise CommandError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     try:
         told = _of_toml(path, text) if path.suffix == ".toml" else _of_ini(text)
@@ -174,10 +174,10 @@ def _of_toml(path: Path, text: str) -> Mapping[str, Any] | None:
         table = table.get("tool", {}).get("scrapy-rep", {})
     if not isinstance(table, Mapping):
         raise CommandError(f"{path}: tool.scrapy-rep must be a table")
-    # What stands beside the table of `lint` is a slip, such as [lints].
+    # Another table is a misspelling, such as [lints].
     unknown = next((name for name in table if name != "lint"), None)
     if unknown is not None:
-        raise CommandError(f"{path}: {unknown!r} is nothing that scrapy rep knows; it has lint")
+        raise CommandError(f"{path}: unknown table {unknown!r}; scrapy rep knows lint")
     found = table.get("lint")
     if found is not None and not isinstance(found, Mapping):
         raise CommandError(f"{path}: lint must be a table")
@@ -188,7 +188,7 @@ def _toml_module(path: Path) -> Any:
     name = next((name for name in _TOML_MODULES if find_spec(name) is not None), None)
     if name is None:
         raise CommandError(
-            f"{path}: to read TOML takes Python 3.11 or the package tomli; or put the settings "
+            f"{path}: TOML needs Python 3.11 or the package tomli; or put the settings "
             f"into {_SETUP}, below [{_SECTION}]"
         )
     return import_module(name)
@@ -208,22 +208,22 @@ def _of_ini(text: str) -> Mapping[str, Any] | None:
 
 
 def _checked(path: Path, told: Mapping[str, Any]) -> _LintSettings:
-    """Settings of the right names and types.
+    """Check names and types of settings.
 
     Raises:
-        CommandError: one is not.
+        CommandError: a setting is wrong.
     """
     known = {one.name.replace("_", "-"): one for one in fields(_LintSettings)[:-1]}
     values: dict[str, Any] = {"where": str(path)}
     for name, value in told.items():
         if name not in known:
             names = ", ".join(known)
-            raise CommandError(f"{path}: {name!r} is no setting of lint; there are {names}")
+            raise CommandError(f"{path}: {name!r} is not a setting of lint; there are {names}")
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             value = tuple(value)  # noqa: PLW2901
         kind = type(known[name].default)
         if type(value) is not kind:
-            words = {tuple: 'a list of strings, as ["REP401"]', bool: "true or false"}
+            words = {tuple: 'a list of strings, such as ["REP401"]', bool: "true or false"}
             raise CommandError(f"{path}: {name} must be {words.get(kind, 'a string')}")
         values[known[name].name] = value
     return _LintSettings(**values)

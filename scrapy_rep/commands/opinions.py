@@ -1,8 +1,8 @@
-"""Second opinions: what other parsers read of a file, if their packages are installed.
+"""The answers of other robots.txt parsers, if their packages are installed.
 
-A hostile file can hold up a parser that makes regular expressions of patterns, or end its process.
-So each runs in a process of its own, which is killed when it takes too long; nothing of it is
-imported here.
+A hostile file can block a parser that turns patterns into regular expressions, or crash its
+process. So each parser runs in its own process, which is killed if it takes too long; this process
+imports none of them.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from scrapy.utils.misc import load_object
 
 from .running import CommandError
 
-_SECONDS = 10.0  # for one file and URL; the process starts within these, too
+_SECONDS = 10.0  # for one file and URL, including the start of the process
 _CONTEXT = multiprocessing.get_context("spawn")
 
 Ask = Callable[[str, str], bool]
-"""Whether an agent may fetch a URL."""
+"""A function that tells whether an agent may fetch a URL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What another parser says.
+    """The answer of another parser.
 
     Attributes:
         parser: its name.
-        allowed: its answer; None if it has none.
-        failure: why it has none, in words.
+        allowed: its answer; None without one.
+        failure: the reason for no answer, in words.
     """
 
     parser: str
@@ -45,7 +45,7 @@ class Opinion:
         return self.failure or ("allowed" if self.allowed else "disallowed")
 
 
-# By the name on the command line: the module, and the package that brings it.
+# By the name on the command line: the module, and the package that contains it.
 _PARSERS = {
     "urllib": ("urllib.robotparser", "Python"),
     "protego": ("protego", "Protego"),
@@ -58,9 +58,9 @@ NAMES = tuple(_PARSERS)
 
 
 def _ask_of(name: str, body: bytes) -> Ask:
-    """A parser that has read a file."""
+    """Have a parser read a file."""
     text = body.decode("utf-8", "replace")
-    if name not in _PARSERS:  # it has Scrapy's interface
+    if name not in _PARSERS:  # a class with Scrapy's interface
         parser = load_object(name).from_crawler(None, body)
         return lambda agent, url: parser.allowed(url, agent)
     module: Any = import_module(_PARSERS[name][0])
@@ -84,7 +84,7 @@ def _ask_of(name: str, body: bytes) -> Ask:
 
 
 def _serve(name: str, pipe: Connection) -> None:
-    """Answer questions until there are no more; in the process of the parser."""
+    """Answer questions until there are no more; runs in the process of the parser."""
     body, ask = b"", None
     while True:
         try:
@@ -97,8 +97,8 @@ def _serve(name: str, pipe: Connection) -> None:
             if ask is None:
                 ask = _ask_of(name, body)
             answer: tuple[bool | None, str] = bool(ask(agent, url)), ""
-        except Exception as error:  # noqa: BLE001 - whatever a parser does to a file
-            answer = None, f"it fails: {type(error).__name__}: {error}"[:200]
+        except Exception as error:  # noqa: BLE001 - any error of the parser
+            answer = None, f"it failed: {type(error).__name__}: {error}"[:200]
         except KeyboardInterrupt:
             return
         pipe.send(answer)
@@ -110,12 +110,12 @@ class _Parser:
     def __init__(self, name: str) -> None:
         self.name = name
         self._body: bytes | None = None
-        self._slow: bytes | None = None  # the file at which it was killed
+        self._slow: bytes | None = None  # the file that took too long
         self._pipe: Connection | None = None
         self._process: Any = None
 
     def opinion(self, body: bytes, agent: str, url: str) -> Opinion:
-        """What it says, within `_SECONDS`."""
+        """The answer, within `_SECONDS`."""
         too_slow = Opinion(self.name, None, f"no answer in {_SECONDS:g} s")
         if body == self._slow:
             return too_slow
@@ -153,7 +153,7 @@ class Opinions:
     """Several parsers, asked one after the other."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        """Look for the packages.
+        """Check the names of the parsers.
 
         Raises:
             CommandError: a parser is unknown, or its package is not installed.
@@ -164,7 +164,7 @@ class Opinions:
         self._parsers = [_Parser(name) for name in wanted]
 
     def of(self, body: bytes, agent: str, url: str) -> tuple[Opinion, ...]:
-        """What each says of a URL."""
+        """The answer of each parser for a URL."""
         return tuple(parser.opinion(body, agent, url) for parser in self._parsers)
 
     def close(self) -> None:
@@ -174,7 +174,7 @@ class Opinions:
 
 
 def _check(name: str) -> None:
-    """See that a parser is there.
+    """Check that a parser is available.
 
     Raises:
         CommandError: it is not.

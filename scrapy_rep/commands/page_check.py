@@ -1,8 +1,8 @@
-"""``scrapy rep check --page``: what a page asks of crawlers, and what it is drawn with.
+"""``scrapy rep check --page``: the rules of a page for crawlers, and access to its resources.
 
-Its rules are read as a crawl reads them; what this project would do about them follows from
-`REP_PAGE_OBEY`. A search engine that draws pages sees a page without the style sheets, scripts and
-images that it may not fetch.
+Rules are read as in a crawl; `REP_PAGE_OBEY` decides what this project does about them. A search
+engine that renders a page sees it without the style sheets, scripts and images that it may not
+fetch.
 """
 
 from __future__ import annotations
@@ -39,31 +39,31 @@ from .running import FOUND, UNREACHABLE, Call, CommandError
 from .terminal import count_of, moment, safe, when
 
 MEANINGS = {
-    "noindex": "not to be found in search",
-    "nofollow": "its links are not to be followed",
-    "nosnippet": "no excerpt of it is to be shown",
-    **dict.fromkeys(("noarchive", "nocache"), "no copy of it is to be offered"),
-    **dict.fromkeys(("noai", "noml", "notrain", "disallowaitraining"), "not for training"),
-    "noimageindex": "its images are not to be found in search",
-    "notranslate": "no translation is to be offered",
-    "indexifembedded": "may be found where another page embeds it, despite noindex",
-    "noimageai": "its images are not for training",
-    "max-snippet": "so many characters of it may be shown; -1 is no limit",
-    "max-image-preview": "so large may previews of its images be",
-    "max-video-preview": "so many seconds of its videos may be shown; -1 is no limit",
-    UNAVAILABLE_AFTER: "from then on not to be found in search",
+    "noindex": "keep it out of search results",
+    "nofollow": "do not follow its links",
+    "nosnippet": "show no excerpt of it",
+    **dict.fromkeys(("noarchive", "nocache"), "offer no copy of it"),
+    **dict.fromkeys(("noai", "noml", "notrain", "disallowaitraining"), "do not train on it"),
+    "noimageindex": "keep its images out of search results",
+    "notranslate": "offer no translation",
+    "indexifembedded": "may be in search results as part of another page, despite noindex",
+    "noimageai": "do not train on its images",
+    "max-snippet": "the most characters to show; -1 is no limit",
+    "max-image-preview": "the largest size of image previews",
+    "max-video-preview": "the most seconds of video to show; -1 is no limit",
+    UNAVAILABLE_AFTER: "keep it out of search results from then on",
 }
-"""What each rule asks for, in words."""
+"""The meaning of each rule, in words."""
 
 _SHOWN = 20  # fields, elements and links; JSON has all
 _SUBJECTS = frozenset(["robots", "x-robots-tag", "tdm-reservation", "tdm-policy"])
-_ORIGINS = 32  # of what a page is drawn with; all are asked at once
-_RESOURCES = 10_000  # how many of a page are judged; hostile pages name millions
+_ORIGINS = 32  # of the resources of a page; all are fetched at once
+_RESOURCES = 10_000  # judged per page; hostile pages name millions
 _PAGE_OCTETS = 32 * 1024 * 1024
 
 
 def show_pages(call: Call, agents: Sequence[Agent]) -> None:
-    """Fetch pages as a crawl would, and show both parts of each."""
+    """Fetch pages as a crawl would, and show the rules and the resources of each."""
     urls = call.options.page
     for url in urls:
         origin_of(url)
@@ -83,10 +83,10 @@ def show_pages(call: Call, agents: Sequence[Agent]) -> None:
 
 
 async def fetched(url: str, crawler: Crawler) -> Response:
-    """The page at a URL, or where it redirects to.
+    """Fetch the page at a URL, or where it redirects to.
 
     Raises:
-        CommandError: there is none, or a crawl of this project may not fetch it.
+        CommandError: no page came, or a crawl of this project may not fetch it.
     """
     await _refuse_out_of_hours(url, crawler)
     try:
@@ -101,7 +101,7 @@ async def fetched(url: str, crawler: Crawler) -> Response:
 
 
 async def _refuse_out_of_hours(url: str, crawler: Crawler) -> None:
-    """See that the site may be visited now: a crawl would wait, perhaps for hours.
+    """Check that the site may be visited now: a crawl would wait, perhaps for hours.
 
     Raises:
         CommandError: it may not.
@@ -117,7 +117,7 @@ async def _refuse_out_of_hours(url: str, crawler: Crawler) -> None:
 
 
 def _show_rules(response: Response, agents: Sequence[Agent], call: Call) -> None:
-    """Show fields, elements, links, and what they mean; FOUND if any agent is restricted."""
+    """Show fields, elements, links and their meaning; FOUND if any agent is restricted."""
     settings = RepSettings.of(call.settings)
     refused = sorted(readings.refused_links(response))
     said = {agent.name: readings.page_rules(response, agent.tokens) for agent in agents}
@@ -153,14 +153,14 @@ def _show_rules(response: Response, agents: Sequence[Agent], call: Call) -> None
 
 
 def _fields(response: Response) -> Iterator[str]:
-    """The lines of fields that speak of rules or use, as they were sent."""
+    """The lines of fields with rules or preferences, as sent."""
     for name, lines in page_html.fields_of(response).items():
         for line in lines:
             yield f"{name}: {excerpt(line)}"
 
 
 def _metas(response: Response, agents: Sequence[Agent]) -> Iterator[str]:
-    """The meta elements that speak of rules or use, to everyone or to an agent."""
+    """Describe the meta elements with rules or preferences, for all crawlers or for an agent."""
     tokens = {lowered(token) for agent in agents for token in agent.tokens}
     for meta in page_html.metas_of(response):
         if lowered(meta.subject) in _SUBJECTS | tokens:
@@ -170,9 +170,9 @@ def _metas(response: Response, agents: Sequence[Agent]) -> Iterator[str]:
 
 def _rule_notes(response: Response, said: Iterable[PageRules]) -> Iterator[str]:
     if page_html.is_unreadable(response):
-        yield "its elements cannot be read, so nobody knows what they say"
+        yield "its elements cannot be read, so their content is unknown"
     elif not page_html.is_html(response):
-        yield "it is no HTML page, so only its fields speak"
+        yield "not an HTML page, so only its fields count"
     yield from dict.fromkeys(str(remark) for rules in said for remark in rules.remarks)
 
 
@@ -199,7 +199,7 @@ def _value(rule: PageRule) -> str:
 
 
 def _consequences(rules: PageRules, settings: RepSettings) -> Iterator[str]:
-    """What `REP_PAGE_OBEY` makes of rules."""
+    """The effect of `REP_PAGE_OBEY` on rules."""
     obeyed = [name for name in settings.page_obey if name != REL_NOFOLLOW and rules.says(name)]
     items = [name for name in obeyed if name != "nofollow"]
     if "nofollow" in obeyed:
@@ -207,13 +207,13 @@ def _consequences(rules: PageRules, settings: RepSettings) -> Iterator[str]:
     if items:
         yield f"its items are dropped ({', '.join(items)})"
     if rules.rules and not obeyed:
-        yield "none of this is in REP_PAGE_OBEY, so nothing is dropped"
+        yield "REP_PAGE_OBEY contains none of these rules, so nothing is dropped"
 
 
 async def _show_resources(
     response: Response, agents: Sequence[Agent], judges: Judges, crawler: Crawler, call: Call
 ) -> None:
-    """Show which style sheets, scripts and images are blocked, and for whom."""
+    """Show the style sheets, scripts and images that are blocked, for each agent."""
     found = list(islice(resources_of(response), _RESOURCES + 1))
     told = {"page": response.url, "section": "resources"}
     notes = list(_resource_notes(response))
@@ -256,16 +256,16 @@ async def _show_resources(
 
 def _resource_notes(response: Response) -> Iterator[str]:
     if not page_html.is_html(response):
-        yield "it is no HTML page, so nothing is known of its resources"
+        yield "not an HTML page, so its resources are unknown"
     elif page_html.is_unreadable(response):
-        yield "its elements cannot be read, so nothing is known of its resources"
+        yield "its elements cannot be read, so its resources are unknown"
 
 
 _COLOURS = {Preference.ALLOWED: "green", Preference.DISALLOWED: "red", Preference.UNKNOWN: "yellow"}
 
 
 def show_usage(call: Call, agents: Sequence[Agent]) -> None:
-    """Show what is said of the use of all pages that the options name."""
+    """Show the permitted uses of the content of the named pages."""
     options = call.options
     if options.robots:
         for url in options.usage:
@@ -285,7 +285,7 @@ def show_usage(call: Call, agents: Sequence[Agent]) -> None:
             if policy is not None:
                 _tell_of_site(url, policy, agents, call)
                 continue
-            words = f"the store holds nothing usable of {origin}"
+            words = f"the store has nothing usable for {origin}"
             call.fail(CommandError(words, UNREACHABLE))
 
 
@@ -307,14 +307,14 @@ async def _look_at_usage(crawler: Crawler, agents: Sequence[Agent], call: Call) 
 
 
 def _tell_of_site(url: str, file: Policy | RobotsTxt, agents: Sequence[Agent], call: Call) -> None:
-    """Show what robots.txt alone says of the use of a page."""
+    """Show the permitted uses of a page by robots.txt alone."""
     tokens = RepSettings.of(call.settings).usage_tokens
     for agent in agents:
         _tell_usage(url, agent, file.usage(url, agent.tokens, tokens), call)
 
 
 def _tell_usage(url: str, agent: Agent, usage: UsagePreferences, call: Call) -> None:
-    """Show preferences; UNREACHABLE if they are not complete, FOUND if any use is forbidden."""
+    """Show preferences; UNREACHABLE if they are incomplete, FOUND if any use is forbidden."""
     if call.is_json:
         call.row({"page": url, "agent": agent.name, **_usage_dict(usage)})
     else:
@@ -326,7 +326,7 @@ def _tell_usage(url: str, agent: Agent, usage: UsagePreferences, call: Call) -> 
 
 
 def _usage_dict(usage: UsagePreferences) -> dict[str, object]:
-    """Preferences for programs."""
+    """Preferences as JSON."""
     return {
         "section": "usage",
         "preferences": usage.to_dict(),
@@ -367,9 +367,9 @@ def _usage_lines(agent: Agent, usage: UsagePreferences, call: Call) -> Iterator[
         yield f"    {usage.robots_txt}: {when(usage.fetched_at)}{digest}"
     notes = list(map(str, usage.remarks))
     if not usage.is_complete:
-        notes.insert(0, "not complete: a file of the site could not be asked, and may say more")
+        notes.insert(0, "incomplete: a file of the site could not be fetched, and may say more")
     if usage.is_stale:
-        notes.insert(0, "a stale copy was read")
+        notes.insert(0, "read from a stale copy")
     for note in notes:
         yield f"    {call.paint('note:', 'yellow')} {note}"
 
@@ -379,7 +379,7 @@ def _statement_lines(usage: UsagePreferences, call: Call) -> Iterator[str]:
         preference = usage.preference(category)
         word = call.paint(preference.name.lower(), _COLOURS[preference])
         decisive = usage.decided_by(category)
-        yield f"    {category}: {word}" + ("" if decisive else ": nothing is said that counts")
+        yield f"    {category}: {word}" + ("" if decisive else ": no statement counts")
         for one in usage.statements:
             if one.category == category:
                 mark = "decides:" if one in decisive else "also:"

@@ -1,4 +1,4 @@
-"""Every decision of a trail made again, from nothing but the trail."""
+"""Replay: makes every decision of a trail again, from the trail alone."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _OVERRIDE = "override"
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What came of judging again.
+    """The result of judging a decision again.
 
     Attributes:
-        word: confirmed, differs, redacted, or why it cannot be judged again.
-        now: the verdict, where it differs.
+        word: confirmed, differs, redacted, or the reason why it cannot be judged again.
+        now: the new verdict, if it differs.
     """
 
     word: str
@@ -53,10 +53,10 @@ class NotReplayableError(Exception):
 
 
 def replay(run: Run, call: Call) -> int:
-    """Judge again, and tell what came of it.
+    """Judge again, and show the results.
 
     Raises:
-        RepError: the policy or the agent is none.
+        RepError: the policy or the agent is invalid.
     """
     replayer = Replayer(run, preset=call.options.policy, agent=call.options.agent)
     counts: Counter[str] = Counter()
@@ -90,27 +90,27 @@ def _tell(record: dict[str, Any], now: Verdict | None, call: Call) -> None:
 
 
 class Replayer:
-    """Makes the decisions of a run again, or as they would have been."""
+    """Makes the decisions of a run again, with the same or another policy and agent."""
 
     def __init__(self, run: Run, *, preset: str | None = None, agent: str | None = None) -> None:
-        """Take the run, and what is to be otherwise.
+        """Take the run, and the policy and agent to use instead.
 
         Raises:
-            RepError: the policy or the agent is none.
+            RepError: the policy or the agent is invalid.
         """
         self._run = run
         self._access = None if preset is None else AccessPolicy(preset)
         self._agent = None if agent is None else as_product_tokens(agent)
         self._files: Lru[str, RobotsTxt] = Lru(_FILES_OCTETS)
         self._grounds = Grounds()
-        # Each with the record that it was made of: another segment may have none of that number.
+        # With the record behind each policy: another segment may use the number for another policy.
         self._made: Lru[int, tuple[dict[str, Any], Policy]] = Lru(_FILES_OCTETS)
         head = run.head
         self._settings: dict[str, Any] = head.get("settings") or {}
         self._tokens: tuple[str, ...] = tuple(head.get("tokens") or ())
 
     def outcomes(self) -> Iterator[tuple[dict[str, Any], Replayed, int]]:
-        """Each decision with what came of it, and how many it stands for."""
+        """Yield each record with its result, and the number of decisions it stands for."""
         for place, record in self._run.records():
             kind = record["t"]
             self._grounds.take(place, record)
@@ -158,7 +158,7 @@ class Replayer:
         if reason == Reason.INVALID_URI.name:
             return _of_invalid(url)
         if "p" not in record:
-            raise NotReplayableError("no policy came")
+            raise NotReplayableError("there was no policy")
         policy = self._policy(record)
         tokens = self._agent or tuple(record.get("tokens") or self._tokens)
         verdict = policy.verdict(url, tokens)
@@ -169,7 +169,7 @@ class Replayer:
     def _pace_verdict(
         self, policy: Policy, tokens: tuple[str, ...], record: dict[str, Any]
     ) -> Verdict | None:
-        """The verdict that follows from when the site wants to be visited; None if none does."""
+        """The verdict that follows from the site's pace rules; None without one."""
         asked = policy.asked_of(tokens)
         if record["reason"] == Reason.VISIT_TIME.name:
             if asked.visit_time is None:
@@ -185,7 +185,7 @@ class Replayer:
         return self._settings.get(name, SETTINGS[name].default)
 
     def _policy(self, record: dict[str, Any]) -> Policy:
-        """The policy that a decision rests on."""
+        """The policy behind a decision."""
         told = self._grounds.policy_of(record)
         if told is None:
             raise NotReplayableError("its policy is missing")
@@ -199,10 +199,10 @@ class Replayer:
     def _rebuilt(self, record: dict[str, Any], at: float) -> Policy:
         """A policy from its record and the octets of its file."""
         if "parser" in record:
-            raise NotReplayableError("another parser decided")
+            raise NotReplayableError("another parser was used")
         origin = Origin.of(record["origin"])
         if origin is None:
-            raise NotReplayableError("its origin is none")
+            raise NotReplayableError("its origin is invalid")
         event = _event(record["event"])
         meaning = self._meaning(record, event, at)
         reading = Reading.of_nothing(origin)
@@ -216,7 +216,7 @@ class Replayer:
         )
 
     def _meaning(self, record: dict[str, Any], event: Event | None, at: float) -> Meaning:
-        """What the file meant; under another policy, what it would have meant."""
+        """The meaning of the file; under another policy, the meaning that it would have had."""
         if self._access is None or event is None:
             return Meaning(record["meaning"])
         outage = record.get("outage")
@@ -227,7 +227,8 @@ class Replayer:
         _, remedy = remedy_at(at, told, self._access, has_copy="body" in record)
         if remedy is Remedy.COPY:
             return Meaning.RULES
-        # What remains depends on what the trail does not tell; the reading that obeys more counts.
+        # The rest depends on facts that the trail does not have; the more restrictive reading
+        # counts.
         return Meaning.ALLOW if remedy is Remedy.ALLOW else Meaning.DISALLOW
 
 
@@ -242,4 +243,4 @@ def _of_invalid(url: str) -> Verdict:
         Origin.of(url)
     except InvalidUri:
         return Verdict(allowed=False, reason=Reason.INVALID_URI)
-    raise NotReplayableError("its URL named no origin for its userinfo, which no trail holds")
+    raise NotReplayableError("its URL had userinfo, which trails leave out")

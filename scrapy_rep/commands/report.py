@@ -1,9 +1,9 @@
-"""Say what crawls did, from their audit trails.
+"""Report what crawls did, from their audit trails.
 
-Tell what one or several crawls did: decisions, exemptions, origins, fetches, the rules that
-decided, the pace, what pages withheld, and what the trails cannot show. A RUN is the folder of a
-run, such as audit/latest, or a folder of runs, such as that of a fleet's workers: all of them go
-into one report. With -o, it is one HTML file that loads nothing and runs nothing.
+Report what one or several crawls did: decisions, exemptions, origins, fetches, the rules that
+decided, the pace, requests and items that pages withheld, and the limits of the trails. RUN is the
+folder of a run, such as audit/latest, or a folder of runs, such as that of a fleet's workers, which
+all go into one report. With -o, the report is one HTML file without scripts or external resources.
 
 Examples:
   scrapy rep report audit/latest
@@ -11,8 +11,8 @@ Examples:
   scrapy rep report audit -o fleet.html
   scrapy rep report audit/latest --json > report.json
 
-exit status: 0 done, and each trail is whole; 1 a trail was changed or damaged; 2 wrong usage; 4 a
-part of a trail is missing, or it has no end; the report is written in each of these cases but 2
+exit status: 0 done, and each trail is complete; 1 a trail was changed or damaged; 2 wrong usage; 4
+a part of a trail is missing, or it has no end; the report is written in all cases except 2
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ def run(call: Call) -> int:
 
 
 def refuse_page_without_jinja(output: str | None) -> None:
-    """Refuse to write a page where what makes it is not installed.
+    """Refuse to write a page if Jinja is not installed.
 
     Raises:
-        CommandError: it is not.
+        CommandError: Jinja is not installed.
     """
     if output and not output.endswith(".json") and find_spec("jinja2") is None:
         raise CommandError("a page needs Jinja: pip install 'scrapy-rep[report]'")

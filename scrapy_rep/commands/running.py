@@ -1,4 +1,4 @@
-"""A call of a subcommand: what it was given, where it writes, and how it ends."""
+"""A call of a subcommand: its options, output and exit status."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .terminal import OutputError, Terminal
 
 OK, FOUND, USAGE, UNREACHABLE, UNSETTLED = range(5)
 INTERNAL, UNWRITABLE, INTERRUPTED = 70, 74, 130
-"""Exit statuses: all is well; something was found; wrong usage; not reachable; not settled, being
-too much work; a bug of ours; the output cannot be written; Ctrl-C."""
+"""Exit statuses: success; something was found; wrong usage; unreachable; not settled, because it
+takes too much work; a bug in this package; the output cannot be written; Ctrl-C."""
 
 
 class CommandError(Exception):
-    """An error that ends a subcommand, in words for the user, with the exit status."""
+    """An error that ends a subcommand: a message for the user, and the exit status."""
 
     def __init__(self, message: str, status: int = USAGE) -> None:
         super().__init__(message)
@@ -33,7 +33,7 @@ class CommandError(Exception):
 
 
 def unreadable(name: object, error: OSError) -> CommandError:
-    """The error of a file that cannot be read or written."""
+    """The error for a file that cannot be read or written."""
     return CommandError(f"{name}: {error.strerror or error}")
 
 
@@ -65,7 +65,7 @@ class Call:
         return RepSettings.of(self.settings)
 
     def lines(self, texts: Iterable[str], indent: str = "") -> None:
-        """Write lines of the result."""
+        """Write lines of output."""
         for text in texts:
             self.line(f"{indent}{text}")
 
@@ -74,7 +74,7 @@ class Call:
         self.line(json.dumps(row))
 
     def remark(self, text: str, indent: str = "") -> None:
-        """Write a line of the result that qualifies the others."""
+        """Write a line of output that qualifies the others."""
         self.line(f"{indent}{self.paint('note:', 'yellow')} {text}")
 
     def complain(self, text: object) -> None:
@@ -82,17 +82,17 @@ class Call:
         self.terminal.complain(f"scrapy rep {self.name}: {text}")
 
     def end_with(self, status: int) -> None:
-        """Note an exit status; the worst of all counts."""
+        """Note an exit status; the highest one counts."""
         self.status = max(self.status, status)
 
     def fail(self, error: CommandError) -> None:
-        """Tell an error, and go on."""
+        """Report an error, and continue."""
         self.complain(error)
         self.end_with(error.status)
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
-        """Tell an error with one of several inputs, and go on with the others."""
+        """Report an error with one input, and continue with the others."""
         try:
             yield
         except CommandError as error:
@@ -102,12 +102,12 @@ class Call:
 def run(
     name: str, work: Callable[[Call], int | None], options: Namespace, settings: Settings
 ) -> int:
-    """Run a subcommand; errors of the user's are shown without a traceback."""
+    """Run a subcommand; the user's errors are shown without a traceback."""
     from scrapy_rep.cache.base import StoreError
     from scrapy_rep.cache.link import LinkDownError
     from scrapy_rep.protocol.errors import RepError
 
-    # Without any handler, Python would write warnings to standard error beside our words.
+    # Without any handler, Python would write warnings to standard error.
     logging.getLogger("scrapy_rep").addHandler(logging.NullHandler())
     call = Call(name, options, settings, Terminal(sys.stdout, sys.stderr))
     try:
@@ -136,14 +136,14 @@ def run(
 
 
 def _drop_output() -> None:
-    """Let what is still to be written go nowhere: at its end, Python would complain about it."""
+    """Discard pending output: at its end, Python would complain about it."""
     with suppress(OSError, ValueError):
         if sys.stdout is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-JSON = "--json  one JSON object a line"
-REFRESH = "--refresh  fetch now, though the store holds a fresh copy"
+JSON = "--json  one JSON object per line"
+REFRESH = "--refresh  fetch now, even if the store has a fresh copy"
 AGENT = """\
 --agent TOKEN...  a product token, a User-Agent header, or '*' for all other crawlers; may be
  repeated; by default"""
@@ -153,17 +153,17 @@ _NARGS = {(True, True): "*", (False, True): "+", (True, False): "?", (False, Fal
 
 
 def add_options(parser: ArgumentParser, text: str) -> None:
-    """Add the options of a text, which are written as ``-h`` shows them.
+    """Add the options in a text, which is written as ``-h`` shows them.
 
     ::
 
         sources FILE...                one or more; [FILE...] is any number, [FILE] one at most
-        --json                         whether something is wanted
+        --json                         a flag
         --agent TOKEN...               a value; it may be repeated
         --mode normal|compact=normal   one of some words, with a default
-        --column N=0                   a whole number; SECONDS is any number
+        --column N=0                   a whole number; SECONDS is a decimal number
         --check                        what it does; the next line begins with a blank,
-         and goes on
+         and continues
         | --diff                       not together with the option above
     """
     lines = text.strip().replace("\n ", " ").splitlines()
@@ -181,7 +181,7 @@ def add_options(parser: ArgumentParser, text: str) -> None:
 
 
 def _facts(value: str, *, is_option: bool) -> dict[str, Any]:
-    """What argparse is to know of an option with such a value; of a flag, if that is empty."""
+    """The arguments of `add_argument` for an option with this value; empty text is a flag."""
     if not value:
         return {"action": "store_true"}
     is_optional, value = value.startswith("["), value.strip("[]")

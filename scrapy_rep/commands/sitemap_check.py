@@ -1,9 +1,8 @@
-"""``scrapy rep check --sitemap``: which pages of a site's sitemaps are disallowed, and for whom.
+"""``scrapy rep check --sitemap``: the pages in a site's sitemaps that are disallowed.
 
-The sitemaps are fetched as a crawl would, with its bounds: `REP_SITEMAP_MAX` sitemaps for a site,
-index files and redirects counted, on the hosts of `REP_SITEMAP_CROSS_HOST`; the limits of
-`sitemaps.reader` in each. One sitemap is in memory at a time, and the URLs of those that are still
-to be fetched.
+The sitemaps are fetched as in a crawl, with the same limits: `REP_SITEMAP_MAX` sitemaps per site,
+including index files and redirects, on the hosts of `REP_SITEMAP_CROSS_HOST`, and the limits of
+`sitemaps.reader` in each. Memory: one sitemap, and the URLs of those that are still to be fetched.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ from .judging import Agent, Judgement, Judges, verdict_word
 from .running import UNREACHABLE, Call, CommandError
 from .terminal import count_of, safe
 
-_ORIGINS = 8  # whose pages the sitemaps of a site may list; asked one after the other
+_ORIGINS = 8  # of the pages in a site's sitemaps; fetched one after the other
 _SHOWN_LINES = 20  # of the summary, for each agent; a file may have thousands
-_A_BREATH = 100  # after so many pages, the event loop gets a turn
+_A_BREATH = 100  # pages, then the event loop gets a turn
 _LOST_FLAGS = ("dataloss", "partial")
-_TOLD = 20  # problems; of others only the number
+_TOLD = 20  # problems; the others are only counted
 _OK = range(200, 300)
 
 
 def show_sitemaps(call: Call, agents: Sequence[Agent]) -> None:
-    """Judge all pages of some sitemaps."""
+    """Judge all pages in some sitemaps."""
 
     async def work(crawler: Crawler) -> None:
         judges = Judges(call, _ORIGINS)
@@ -63,9 +62,9 @@ def show_sitemaps(call: Call, agents: Sequence[Agent]) -> None:
 
 @dataclass
 class _Tally:
-    """What is found in the sitemaps of one site.
+    """The results for the sitemaps of one site.
 
-    Its size is bounded by the agents and the rules of the files that judge.
+    Its size is bounded by the agents and the rules of the judging files.
     """
 
     _walk: _SitemapWalk
@@ -80,7 +79,7 @@ class _Tally:
         self._by_agent = {agent.name: Counter[tuple[str, str]]() for agent in self._agents}
 
     async def judge(self) -> None:
-        """Judge page by page; what is disallowed is written at once, and a summary at the end."""
+        """Judge page by page; disallowed pages are written at once, and a summary at the end."""
         async for sitemap, url in self._walk.pages():
             self._page_count += 1
             request = web_request(url)
@@ -130,7 +129,7 @@ class _Tally:
                 call.line(f"    and by {len(counter) - _SHOWN_LINES:,} other lines")
         if self._other_count > left:
             entries = count_of(self._other_count - left, "entry", "entries")
-            call.line(f"  not judged: {entries} without a URL of the web")
+            call.line(f"  not judged: {entries} without an http or https URL")
         if left:
             most = f"beyond the first {self._judges.limit}"
             call.line(f"  not judged: {count_of(left, 'URL')} of other sites, {most}")
@@ -167,11 +166,11 @@ class _SitemapWalk:
     """The sitemaps of one site, or one sitemap and those that it lists.
 
     Attributes:
-        name: what is walked, as the user named it.
-        read: how many sitemaps were read, by kind.
-        problems: sitemaps that were not read, or not to their end, and why; the first ones.
-        problem_count: how many there are in all.
-        is_unreachable: whether a robots.txt or sitemap did not come at all.
+        name: the site or sitemap, as the user named it.
+        read: the number of sitemaps that were read, by kind.
+        problems: the first sitemaps that were not read completely, and the reasons.
+        problem_count: the number of all of them.
+        is_unreachable: whether a robots.txt or a sitemap got no answer.
     """
 
     def __init__(self, crawler: Crawler, name: str, call: Call) -> None:
@@ -185,7 +184,7 @@ class _SitemapWalk:
         self._queue: deque[str] = deque()
 
     async def pages(self) -> AsyncIterator[tuple[str, str]]:
-        """Each page with the sitemap that lists it, in the order of the sitemaps.
+        """Yield each page with the sitemap that lists it, in the order of the sitemaps.
 
         Raises:
             CommandError: the file that the user names cannot be read.
@@ -204,7 +203,7 @@ class _SitemapWalk:
                 yield page
 
     async def _begin(self, origin: Origin) -> AsyncIterator[tuple[str, str]]:
-        """Queue the sitemaps of the site; look in the usual places if it names none."""
+        """Queue the sitemaps of the site; probe the usual places if it names none."""
         if not _is_site(self.name):
             self._admit(self.name, origin)
             return
@@ -215,7 +214,7 @@ class _SitemapWalk:
             return
         if policy.is_unreachable:
             self.is_unreachable = True
-            self._note(origin.robots_txt_uri, f"it is unreachable ({policy.event})")
+            self._note(origin.robots_txt_uri, f"unreachable ({policy.event})")
             return
         for place in WELL_KNOWN:
             before = self.read.total()
@@ -228,7 +227,7 @@ class _SitemapWalk:
     async def _pages_of(
         self, url: str, origin: Origin, *, is_probe: bool = False
     ) -> AsyncIterator[tuple[str, str]]:
-        """The pages that one sitemap lists."""
+        """Yield the pages in one sitemap."""
         try:
             response = await self._fetched(url, origin)
         except CommandError as error:
@@ -252,7 +251,7 @@ class _SitemapWalk:
         sitemap = Sitemap(body, is_cut=is_cut)
         if sitemap.kind is None:
             if not is_probe:
-                self._note(url, "it is no sitemap")
+                self._note(url, "not a sitemap")
             return
         self.read[sitemap.kind] += 1
         for number, entry in enumerate(sitemap, start=1):
@@ -264,7 +263,7 @@ class _SitemapWalk:
             if number % _A_BREATH == 0:
                 await sleep(0)
         if sitemap.damage:
-            self._note(url, f"it is damaged ({sitemap.damage}); as much as possible was read")
+            self._note(url, f"damaged ({sitemap.damage}); as much as possible was read")
         elif sitemap.is_cut:
             self._note(url, "only its beginning was read")
 
@@ -279,13 +278,13 @@ class _SitemapWalk:
                 return
             reason = reason_or_none
         if reason is not LeftOut.REPEATED:
-            self._note(url, f"it is left out ({reason.value})")
+            self._note(url, f"not fetched ({reason.value})")
 
     async def _fetched(self, url: str, origin: Origin) -> Response:
         """The answer at a URL, or where it redirects to.
 
         Raises:
-            CommandError: there is none, or it must not be fetched.
+            CommandError: no answer came, or the sitemap must not be fetched.
         """
         while True:
             response = await self._answer(url)
@@ -294,21 +293,21 @@ class _SitemapWalk:
             location = response.headers.get(b"Location") or b""
             target = web_request(join(response.url, location.decode("utf-8", "replace")))
             if target is None or is_robots_txt(target.url):
-                raise CommandError("it redirects to no URL of the web")
+                raise CommandError("redirects to a URL that is not http or https")
             reason = self._seeding.admit(origin, target.url)
             if reason is not None:
                 raise CommandError(
-                    f"it redirects to {target.url}, which is left out ({reason.value})"
+                    f"redirects to {target.url}, which is not fetched ({reason.value})"
                 )
             url = target.url
         if response.status not in _OK:
-            raise CommandError(f"it answers {response.status}")
+            raise CommandError(f"the answer is {response.status}")
         return response
 
     async def _answer(self, url: str) -> Response:
         request = web_request(url)
         if request is None:
-            raise CommandError("it is no URL of the web")
+            raise CommandError("not an http or https URL")
         request.meta.update(dont_redirect=True, handle_httpstatus_all=True)
         request.meta.update({"download_maxsize": SITEMAP_OCTETS, QUEUE: True})
         try:

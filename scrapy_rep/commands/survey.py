@@ -1,10 +1,10 @@
-"""Say what many files say.
+"""Collect statistics on many files.
 
-Read many robots.txt files, and tell what they say: facts, shares with their intervals, crawlers and
-what they may fetch. An INPUT is a folder of files named by their hosts, a file of JSON lines
-("host" and "body", "body_b64" or "body_base64"), a WARC file, the store of crawls (SQLite), or
-their audit trail (a folder). 'survey merge' adds surveys up that were written with -o; 'survey
-diff' tells what changed between two.
+Read many robots.txt files, and show statistics: facts, shares with their intervals, crawlers and
+their access. An INPUT is a folder of files named by their hosts, a file of JSON lines ("host" and
+"body", "body_b64" or "body_base64"), a WARC file, the store of crawls (SQLite), or an audit trail
+(a folder). 'survey merge' adds surveys that were written with -o; 'survey diff' shows the changes
+between two.
 
 Examples:
   scrapy rep survey robots/ -o survey.html
@@ -13,8 +13,8 @@ Examples:
   scrapy rep survey merge part-1.json part-2.json -o survey.json
   scrapy rep survey diff 2025.json 2026.json
 
-exit status: 0 done; 2 wrong usage, or an input cannot be read; 130 interrupted, what there is was
-written and says that it is partial
+exit status: 0 done; 2 wrong usage, or an input cannot be read; 130 interrupted: the result so far
+was written, and says that it is partial
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from .running import INTERRUPTED, OK, Call, CommandError, unreadable
 from .terminal import cut, safe
 
 OPTIONS = """
-inputs INPUT...  what to read; or 'merge' or 'diff' and surveys that were written
+inputs INPUT...  the inputs; or 'merge' or 'diff' and files written with -o
 -o --output FILE  write to a .json or .html file
 --json  write JSON to standard output
 --jobs N  processes (default: one for each core)
 --facts FILE  write the facts of each capture to a Parquet file
---lint  lint every file: several times slower
---agents LIST  of crawlers, tell of these only: names, purposes such as ai-training, or ai
---strata CSV  rows of host and stratum, by which shares are told apart
+--lint  also lint every file, which is several times slower
+--agents LIST  show only these crawlers: names, purposes such as ai-training, or ai
+--strata CSV  rows of host and stratum; shares are also given per stratum
 """
 
 _MERGE, _DIFF = "merge", "diff"
@@ -65,7 +65,7 @@ _WIDTH = 100
 
 
 def run(call: Call) -> int:
-    """Make a survey, or do something with some."""
+    """Make a survey, or merge or compare surveys."""
     options = call.options
     _check(options)
     agents = _agents(options.agents)
@@ -88,13 +88,13 @@ def run(call: Call) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """See that the options go together before anything is read.
+    """Check the options before anything is read.
 
     Raises:
-        CommandError: they do not.
+        CommandError: they cannot be combined.
     """
     if options.output and Path(options.output).suffix not in (".json", ".html"):
-        raise CommandError(f"-o {options.output}: the name has to end with .json or .html")
+        raise CommandError(f"-o {options.output}: the name must end with .json or .html")
     if options.jobs is not None and options.jobs < 1:
         raise CommandError(f"--jobs {options.jobs}: give 1 or more")
     if options.facts and find_spec("pyarrow") is None:
@@ -103,11 +103,11 @@ def _check(options: argparse.Namespace) -> None:
     if options.inputs[0] in (_MERGE, _DIFF):
         for name in ("facts", "lint", "strata", "jobs"):
             if getattr(options, name):
-                raise CommandError(f"--{name} is for inputs, and not for {options.inputs[0]}")
+                raise CommandError(f"--{name} cannot be combined with {options.inputs[0]}")
 
 
 def _agents(text: str | None) -> list[str] | None:
-    """The names of crawlers that a list stands for.
+    """The names of the crawlers in a list.
 
     Raises:
         CommandError: a word is neither a name nor a purpose.
@@ -128,7 +128,7 @@ def _has_purpose(purpose: str, word: str) -> bool:
 
 
 def _made(call: Call) -> Survey:
-    """The survey of the inputs; what there is of it after an interrupt."""
+    """Survey the inputs; after an interrupt, return the survey so far."""
     options = call.options
     reader = SurveyReader(
         with_lint=options.lint,
@@ -141,7 +141,7 @@ def _made(call: Call) -> Survey:
     with _facts(options.facts) if options.facts else nullcontext() as facts:
         try:
             for part in parts:
-                with jobs.uninterrupted():  # a part that is half added would contradict itself
+                with jobs.uninterrupted():  # a half-added part would be inconsistent
                     whole.aggregate.update(part.aggregate)
                     if facts is not None:
                         facts.add(part.rows)
@@ -149,14 +149,14 @@ def _made(call: Call) -> Survey:
         except KeyboardInterrupt:
             is_partial = True
         except BrokenExecutor:
-            call.complain("a process was killed, perhaps for its memory")
+            call.complain("a process was killed, perhaps because it used too much memory")
             is_partial = True
         except InputError as error:
             raise CommandError(str(error)) from error
         finally:
             call.terminal.end_progress()
     if is_partial:
-        call.complain("interrupted: what follows is of a part of the inputs")
+        call.complain("interrupted: the result covers only a part of the inputs")
     return Survey(whole.aggregate, tuple(options.inputs), is_partial)
 
 
@@ -168,7 +168,7 @@ def _progress_words(whole: SurveyPart) -> str:
 
 @contextmanager
 def _facts(name: str) -> Iterator[FactsFile]:
-    """A file of facts, which is in its place once all are written; none is left after an error."""
+    """Write a file of facts; it is moved into place at the end, and removed after an error."""
     try:
         facts = FactsFile(Path(name))
     except OSError as error:
@@ -182,10 +182,10 @@ def _facts(name: str) -> Iterator[FactsFile]:
 
 
 def _strata(name: str | None) -> dict[str, str]:
-    """Strata by host, of a CSV file with two columns; a first row of ``host`` is its head.
+    """Read strata by host from a CSV file with two columns; a first row of ``host`` is a head.
 
     Raises:
-        CommandError: it cannot be read, or has too many strata.
+        CommandError: the file cannot be read, or has too many strata.
     """
     if name is None:
         return {}
@@ -197,10 +197,10 @@ def _strata(name: str | None) -> dict[str, str]:
     if rows and rows[0][0].strip().lower() == "host":
         del rows[0]
     if any(len(row) != 2 for row in rows):  # noqa: PLR2004
-        raise CommandError(f"{name}: each row has to hold a host and its stratum")
+        raise CommandError(f"{name}: each row must have a host and its stratum")
     strata = {host.strip().lower(): stratum.strip().replace(":", " ") for host, stratum in rows}
     if len({*strata.values()}) > _MOST_STRATA:
-        raise CommandError(f"{name}: there are more than {_MOST_STRATA} strata; group them")
+        raise CommandError(f"{name}: more than {_MOST_STRATA} strata; group them")
     return strata
 
 
@@ -223,7 +223,7 @@ def _merged(names: list[str]) -> Survey:
 
 
 def _diff(names: list[str], agents: list[str] | None, call: Call) -> None:
-    """Show the clear changes of shares, the largest first; as JSON, all."""
+    """Show the clear changes of shares, the largest first; with --json, all."""
     if len(names) != 2:  # noqa: PLR2004
         raise CommandError("diff: name two surveys, the older one first")
     before, after = map(_read, names)
@@ -245,7 +245,7 @@ def _diff(names: list[str], agents: list[str] | None, call: Call) -> None:
     if clear:
         call.table([("", "before", "after", "points"), *map(_change_row, clear[:_CHANGES_SHOWN])])
     if len(clear) > _CHANGES_SHOWN:
-        call.line(f"and {len(clear) - _CHANGES_SHOWN:,} more: --json tells all")
+        call.line(f"and {len(clear) - _CHANGES_SHOWN:,} more: --json shows all")
 
 
 def _change_row(change: ShareChange) -> tuple[str, ...]:
@@ -266,7 +266,7 @@ def _change_dict(change: ShareChange) -> dict[str, object]:
 
 
 def _write_survey(survey: Survey, agents: Sequence[str] | None, call: Call) -> None:
-    """All tables of a survey, with what they are of."""
+    """Write all tables of a survey."""
     said = survey.report(agents)["statistics"]
     width = min(_WIDTH, max(call.terminal.columns or _WIDTH, 20))
     files, captures = said["files"]["files_with"], said["captures"]["sum"]
@@ -283,6 +283,8 @@ def _write_survey(survey: Survey, agents: Sequence[str] | None, call: Call) -> N
         for line in textwrap.wrap(table.sentence, width):
             call.line(call.paint(line, "dim"))
         call.table([[cut(safe(cell), _CELLS) for cell in row] for row in (table.head, *table.rows)])
+        if table.note:
+            call.line(call.paint(table.note, "dim"))
     error = survey.aggregate.names.error
     if error:
         call.line(f"There were too many names: counts may be too low by up to {error:,}.")

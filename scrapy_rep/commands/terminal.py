@@ -1,7 +1,7 @@
-"""Output for people: colour on terminals only, progress, tables.
+"""Output for people: colours on terminals, progress, tables.
 
-Whatever a file or a site says is written without characters that a terminal would obey. Only our
-own colours pass, and what moves its cursor is written apart, as `screen` and the bar do.
+Text from files and sites is written without control characters of terminals. Only our own colours
+pass. Cursor movements are written separately, by `screen` and the progress line.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Item = TypeVar("Item")
 
 _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36}
 _BAR_SECONDS = 0.25
-_WAITING_SECONDS = 0.5  # after so long users wonder what is going on
+_WAITING_SECONDS = 0.5  # longer waits are shown
 
-# A colour of ours is "\x1b", this, and "[31m"; no file can know it. So `harmless` tells our colours
-# from those that a file holds: "\x1b[8m" there would hide what follows.
+# A colour of ours is "\x1b", this, and "[31m"; no file can know it. So `harmless` can tell our
+# colours from escape sequences in a file: "\x1b[8m" in a file would hide the text after it.
 _SEAL = token_hex(8)
-# What a terminal obeys: C0 and C1 but tab and line end, and what turns the direction of text.
+# Control characters of terminals: C0 and C1 except tab and line end, and changes of text direction.
 _OBEYED = re.compile(
     f"\x1b(?!{_SEAL}\\[)"
     "|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
@@ -48,7 +48,7 @@ class OutputError(Exception):
 
 
 class Terminal:
-    """Standard output and standard error; either may be a terminal or not, or be closed."""
+    """Standard output and standard error; each may be a terminal or not, or be closed."""
 
     def __init__(self, out: TextIO | None, err: TextIO | None) -> None:
         self._out = out
@@ -60,14 +60,14 @@ class Terminal:
         self._lock = RLock()
 
     def line(self, text: str = "") -> None:
-        """Write a line of the result."""
+        """Write a line of output."""
         with self._lock:
             if self._shares_screen:
                 self._clear_bar()
             self._write_out(harmless(text) + "\n")
 
     def ask(self, question: str) -> str | None:
-        """The user's answer to a question; None if there is no terminal."""
+        """Ask the user, and return the answer; None without a terminal."""
         if self._err is None or not (_is_terminal(sys.stdin) and _is_terminal(self._err)):
             return None
         with self._lock:
@@ -76,7 +76,7 @@ class Terminal:
         return sys.stdin.readline()
 
     def octets(self, octets: bytes) -> None:
-        """Write octets: as they are, but for a terminal, without what that obeys."""
+        """Write octets unchanged, or on a terminal, without control characters."""
         buffer = getattr(self._out, "buffer", None)
         if buffer is None or self._shares_screen:
             self._write_out(harmless(octets.decode("utf-8", "backslashreplace")))
@@ -93,27 +93,27 @@ class Terminal:
             self._write_err(harmless(text) + "\n")
 
     def end_line(self) -> None:
-        """Go to the next line, below the ``^C`` of a terminal."""
+        """Start a new line below the ``^C`` on a terminal."""
         if _is_terminal(self._err):
             self.complain("")
 
     def paint(self, text: str, *styles: str) -> str:
-        """Text in a style, on a terminal; only our own lines turn it into colour, by `harmless`."""
+        """A text in a style; only `line` of this terminal turns it into colour."""
         if not self._has_colour or not text:
             return text
         codes = ";".join(str(_STYLES[style]) for style in styles)
         return f"\x1b{_SEAL}[{codes}m{text}\x1b{_SEAL}[0m"
 
     def flush(self) -> None:
-        """Write everything out."""
+        """Flush all output."""
         with self._lock, _telling():
             if self._out is not None:
                 self._out.flush()
 
     def table(self, rows: Iterable[Sequence[str]]) -> None:
-        """Write rows in columns; the first is the head. A terminal gets no more than it has room.
+        """Write rows in columns, the first as the head. A terminal gets lines cut to its width.
 
-        So the last column is the one that may be long.
+        So the longest column should be the last.
         """
         for number, text in enumerate(in_columns(rows)):
             shown = text if self.columns is None else cut(text, self.columns)
@@ -121,16 +121,16 @@ class Terminal:
 
     @property
     def columns(self) -> int | None:
-        """How many cells a line of the terminal has; None if standard output is none."""
+        """The width of the terminal in cells; None without a terminal."""
         return shutil.get_terminal_size().columns if self._shares_screen else None
 
     def wrapped(self, text: str, *, first_cells: int = 0, indent: str = "    ") -> str:
-        """A text in lines that fit the terminal; as it is, if there is none.
+        """A text in lines that fit the terminal; unchanged without a terminal.
 
         Args:
             text: without colours.
-            first_cells: how many cells of the first line are taken.
-            indent: what the other lines begin with.
+            first_cells: the number of cells of the first line that are in use.
+            indent: the beginning of the other lines.
         """
         if self.columns is None or first_cells + width_of(text) <= self.columns:
             return text
@@ -140,12 +140,12 @@ class Terminal:
             initial_indent=" " * min(first_cells, 60),
             subsequent_indent=indent,
             break_on_hyphens=False,
-            break_long_words=False,  # of a URL in one piece, users copy all
+            break_long_words=False,  # users copy whole URLs
         )
         return "\n".join(lines)[min(first_cells, 60) :]
 
     def screen(self, lines: Sequence[str]) -> None:
-        """Write lines in the place of those before: on a terminal, at the top of the screen."""
+        """Write lines in place of those before: on a terminal, at the top of the screen."""
         if not self._shares_screen or os.environ.get("TERM") == "dumb":
             for text in lines:
                 self.line(text)
@@ -154,25 +154,25 @@ class Terminal:
         height = shutil.get_terminal_size().lines - 1
         if len(lines) > height:
             lines = [*lines[: height - 1], "..."]
-        # Each line ends by clearing what stood there; nothing flickers.
+        # Each line ends with an escape sequence that clears the old text, so that nothing flickers.
         texts = "".join(f"{harmless(text)}\x1b[K\n" for text in lines)
         self._write_out(f"\x1b[H{texts}\x1b[J")
         self.flush()
 
     def progress(self, items: Iterable[Item], what: str) -> Iterator[Item]:
-        """The items; a line on standard error tells how far the iteration is, on terminals.
+        """Yield items, and show the progress on standard error if it is a terminal.
 
-        Of items without a length, as they come, it tells how many there were.
+        Without a length, the number so far is shown.
         """
         of = f" of {len(items):,}" if isinstance(items, Sized) else ""
-        self._bar_at = time.monotonic()  # what is over at once needs none
+        self._bar_at = time.monotonic()  # short work shows none
         for number, item in enumerate(items):
             self.tell_progress(partial("{:,}{} {}".format, number, of, what))
             yield item
         self.end_progress()
 
     def tell_progress(self, words: Callable[[], str]) -> None:
-        """Show how far the work is in the place of what was shown, on terminals, now and then."""
+        """Replace the shown progress, now and then, on a terminal."""
         now = time.monotonic()
         if _is_terminal(self._err) and now - self._bar_at >= _BAR_SECONDS:
             self._bar_at = now
@@ -180,13 +180,13 @@ class Terminal:
                 self._show_bar(words())
 
     def end_progress(self) -> None:
-        """Take that away."""
+        """Remove the progress."""
         with self._lock:
             self._clear_bar()
 
     @contextmanager
     def waiting(self, words: Callable[[], str]) -> Iterator[None]:
-        """Show what is waited for, and how long, on a terminal; only while that takes its time."""
+        """Show a message and the time waited, on a terminal, if the wait is not short."""
         if not _is_terminal(self._err) or os.environ.get("TERM") == "dumb":
             yield
             return
@@ -227,7 +227,7 @@ class Terminal:
             _write(self._out, text)
 
     def _write_err(self, text: str) -> None:
-        """Write to standard error; there is nobody to tell if that fails."""
+        """Write to standard error; a failure is ignored."""
         if self._err is not None:
             with suppress(OSError, ValueError):
                 _write(self._err, text)
@@ -236,7 +236,7 @@ class Terminal:
 
 @contextmanager
 def _telling() -> Iterator[None]:
-    """Tell a failure to write as an error of ours; but a reader that has stopped is no error."""
+    """Turn a failure to write into an OutputError; a reader that has stopped is not an error."""
     try:
         yield
     except BrokenPipeError:
@@ -259,13 +259,13 @@ def _is_terminal(stream: TextIO | None) -> bool:
 
 
 def harmless(text: str) -> str:
-    """A text without what a terminal would obey; of colours, those of `paint` stay."""
+    """A text without control characters of terminals; colours made by `paint` stay."""
     text = _OBEYED.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
     return text.replace(_SEAL, "")
 
 
 def in_columns(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Rows as lines, with their cells below each other."""
+    """Rows as lines with aligned columns."""
     cells = [list(row) for row in rows]
     widths = [max(map(width_of, column)) for column in zip(*cells, strict=True)]
     return [
@@ -277,7 +277,7 @@ def in_columns(rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def cut(text: str, cells: int) -> str:
-    """A text that takes so many cells of a terminal at most."""
+    """A text cut to a number of cells."""
     if width_of(text) <= cells:
         return text
     while text and width_of(text) > cells - 3:
@@ -286,7 +286,7 @@ def cut(text: str, cells: int) -> str:
 
 
 def wants_colour(stream: TextIO) -> bool:
-    """Whether to write colour: https://no-color.org, FORCE_COLOR, and terminals."""
+    """Whether to write colours: https://no-color.org, FORCE_COLOR, and terminals."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):
@@ -295,7 +295,7 @@ def wants_colour(stream: TextIO) -> bool:
 
 
 def width_of(text: str) -> int:
-    """How many cells of a terminal a text takes."""
+    """The number of terminal cells that a text takes."""
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
         for c in text
@@ -306,7 +306,7 @@ _UNITS = ((int(DAY_SECONDS), "day"), (3600, "hour"), (60, "minute"), (1, "second
 
 
 def safe(value: object) -> str:
-    """What a file, a site or a user wrote, safe for a terminal."""
+    """A value from a file, a site or a user, safe for a terminal."""
     octets = value if isinstance(value, bytes) else str(value).encode("utf-8", "backslashreplace")
     return shown(octets)
 
@@ -317,7 +317,7 @@ def count_of(number: int, noun: str, plural: str = "") -> str:
 
 
 def date(instant: float) -> str:
-    """An instant as a date, in UTC; as a number if it is none."""
+    """An instant as a date in UTC; as a number if it is not a date."""
     try:
         return f"{datetime.fromtimestamp(instant, timezone.utc):%Y-%m-%d %H:%M:%S}"
     except (OverflowError, OSError, ValueError):  # a clock was wrong
@@ -347,9 +347,9 @@ def span(seconds: float) -> str:
 
 
 def way_words(steps: Sequence[Step], hops: Sequence[str]) -> Iterator[str]:
-    """The steps of an exchange, a line each: what came, from where, how large, how fast.
+    """Describe the steps of an exchange: the answer, its source, size and time.
 
-    If they are not known, the URIs that it went through.
+    Without known steps, the URIs on the way.
     """
     if not steps:
         yield from (f"{'->' if number else 'from'} {safe(hop)}" for number, hop in enumerate(hops))
@@ -366,7 +366,7 @@ def way_words(steps: Sequence[Step], hops: Sequence[str]) -> Iterator[str]:
             facts.append("not fetched: taken from the copy of that origin")
         elif step.sent_at is None and step.event is not None:
             facts.append("not sent")
-        # What was tried again was not led there.
+        # A retry was not redirected to its URL.
         is_again = before is not None and before.uri == step.uri and not before.location
         lead = "from" if before is None else "again" if is_again else "->"
         yield f"{lead} {safe(step.uri)} ({safe(', '.join(facts))})"
@@ -378,12 +378,12 @@ def step_dict(step: Step) -> dict[str, Any]:
     event = None if step.event is None else name_of(step.event)
     told = {"event": event, "address": step.address or None, "location": step.location or None}
     found = {**asdict(step), **told}
-    del found["record"]  # of an archive, not of the store
+    del found["record"]  # for archives only
     return found
 
 
 def csv_cell(value: object) -> str:
-    """A cell that no spreadsheet takes for a formula: what sites write may begin like one."""
+    """A cell that spreadsheets do not read as a formula: text from sites may begin like one."""
     text = str(value)
     is_number = text.replace("-", "", 1).replace(".", "", 1).isdigit()
     return (

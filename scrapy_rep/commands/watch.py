@@ -1,17 +1,17 @@
-"""Tell whether files have changed since the last look.
+"""Report changes of files since the last look.
 
-Fetch the robots.txt of some URLs now, and compare each with what this command saw last: print
-nothing if it is the same, otherwise what changes by effect, as 'diff' does. The first look
-remembers the file, finds no change, and says on standard error that it is the first: also where the
-store was lost. What was seen is in the store of this project's crawls (REP_STORE), which get the
-new answer too.
+Fetch the robots.txt of some URLs now, and compare each with the file at the last call: print
+nothing if it is the same, otherwise the changes by effect, as 'diff' does. The first call remembers
+the file, finds no change, and reports on standard error that it is the first, also if the store was
+lost. The files are in the store of this project's crawls (REP_STORE), which also get the new
+answer.
 
 Examples:
   scrapy rep watch https://example.com https://example.org
   17 * * * *  cd /path/of/project && scrapy rep watch https://example.com
 
-exit status: 0 nothing has changed; 1 a file has; 2 wrong usage; 3 a site is unreachable, or the
-store in Redis is; 4 one has changed too much to compare it as a whole
+exit status: 0 nothing has changed; 1 a file has changed; 2 wrong usage; 3 a site, or the store in
+Redis, is unreachable; 4 a file has changed too much to compare it completely
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from .terminal import date
 
 OPTIONS = f"""
 urls URL...  a URL of each site
-{AGENT} all that either file names, and '*'
---effect  a change without effect on verdicts, sitemaps and what else 'diff' tells is none
+{AGENT} all in either file, and '*'
+--effect  ignore changes without effect on verdicts, sitemaps and other output of 'diff'
 {JSON}
---verbose  say also what has not changed
+--verbose  also report files that have not changed
 """
 
 
 Seen = tuple[Origin, Answer, Copy | None, Copy | None]
-"""One look: what an origin answered, what was seen last, and what it has now, if it answers."""
+"""One look: the answer of an origin, the file seen last, and the file now, if it answers."""
 
 
 def run(call: Call) -> None:
-    """Look at all sites; the worst status of all."""
+    """Look at all sites; the highest exit status counts."""
     agents = [agent.name for agent in agents_of(call)] if call.options.agent else None
     origins = list(dict.fromkeys(map(origin_of, call.options.urls)))
     for seen in _look(origins, call):
@@ -53,7 +53,7 @@ def run(call: Call) -> None:
 
 
 def _look(origins: list[Origin], call: Call) -> Iterator[Seen]:
-    """Fetch the files of some origins now, as `refresh` does, and remember what was seen."""
+    """Fetch the files of some origins now, as `refresh` does, and remember them."""
     with kept_store(call.settings, must_exist=False) as kept:
         keys = {origin: watch_key(kept.key(origin)) for origin in origins}
         before = {origin: kept.known(key).copy for origin, key in keys.items()}
@@ -64,14 +64,14 @@ def _look(origins: list[Origin], call: Call) -> Iterator[Seen]:
         found.append((origin, answer, before[origin], now))
     with kept_store(call.settings, must_exist=False) as kept:
         for seen in found:
-            yield seen  # before it is remembered: what could not be told is told at the next look
+            yield seen  # first, so that a change that was not reported is reported next time
             origin, _, _, now = seen
-            if now is not None:  # also if it is the same: stores let go of what is old
+            if now is not None:  # also if unchanged: stores drop old entries
                 kept.put(keys[origin], Knowledge(now))
 
 
 def _told(seen: Seen, agents: list[str] | None, call: Call) -> int:
-    """Tell of one site; its status."""
+    """Report on one site, and return the status."""
     origin, answer, before, now = seen
     uri, words = origin.robots_txt_uri, answer_words(answer)
     if now is None:
@@ -85,7 +85,7 @@ def _told(seen: Seen, agents: list[str] | None, call: Call) -> int:
             call.complain(f"{uri}: unchanged, {words}")
         return OK
     was, is_now = name_of(before.event), name_of(now.event)
-    if call.is_json:  # tells programs which file the rows after it are of
+    if call.is_json:  # for programs: the file of the rows that follow
         told = {"answer": was, "seen_at": before.confirmed_at}
         tells = {"answer": is_now, "seen_at": now.confirmed_at}
         call.row({"changed": uri, "before": told, "now": tells})
@@ -100,7 +100,7 @@ def _told(seen: Seen, agents: list[str] | None, call: Call) -> int:
 
 
 def _input(uri: str, copy: Copy) -> Input:
-    """A copy as `diff` takes it; where there is no file, an empty one."""
+    """A copy as `diff` takes it; an empty file if there is none."""
     return Input(uri, uri, copy.body, uri, freshness=Freshness(copy.confirmed_at, is_stored=True))
 
 

@@ -1,1 +1,1 @@
-"""What pages say of themselves: read from responses, on demand, and obeyed if the user says so."""
+"""Rules and preferences of pages: read from responses on demand, and obeyed if settings say so."""

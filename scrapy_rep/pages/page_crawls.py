@@ -1,4 +1,4 @@
-"""Which crawl a response belongs to, and as whom that crawl reads pages."""
+"""The crawl of a response, and the names by which pages can address that crawl."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class PageCrawl:
-    """A crawl, as far as reading pages needs it.
+    """A crawl, with the data needed to read pages.
 
     Attributes:
         crawler: its crawler.
-        settings: the checked values of our settings about pages.
+        settings: this package's settings about pages, checked.
     """
 
     def __init__(self, crawler: Crawler, settings: RepSettings, decisions: Decisions) -> None:
@@ -30,38 +30,38 @@ class PageCrawl:
         self._identity = Identity(crawler)
 
     def open(self) -> None:
-        """Begin, once the spider exists."""
+        """Start, once the spider exists."""
         self._identity.settle()
         _running.add(self)
         _crawls.add(self)
 
     def close(self) -> None:
-        """End."""
+        """Stop."""
         _running.discard(self)
 
     def has_decided_on(self, response: Response) -> bool:
-        """Whether the request of a response was one of this crawl."""
+        """Whether the request of a response belongs to this crawl."""
         return response.request in self._decisions.judged_by
 
     def adopt(self, response: Response) -> None:
-        """Remember that a response is of this crawl."""
+        """Remember that a response belongs to this crawl."""
         _of_responses[response] = self
 
     def tokens_for(self, response: Response) -> tuple[str, ...]:
-        """All names that a page can call this crawl by."""
+        """All names by which a page can address this crawl."""
         request = response.request
         return self._identity.tokens if request is None else self._identity.tokens_for(request)
 
 
 _running: set[PageCrawl] = set()
-_crawls: WeakSet[PageCrawl] = WeakSet()  # those that have ended as well
+_crawls: WeakSet[PageCrawl] = WeakSet()  # including crawls that have ended
 _of_responses: WeakKeyDictionary[Response, PageCrawl] = WeakKeyDictionary()
 
 
 def crawls_of(response: Response) -> tuple[PageCrawl, ...]:
-    """The crawl of a response; of one that passed no spider, all that are running.
+    """The crawl of a response; all running crawls, if the response passed no spider.
 
-    The responses of media pipelines pass no spider. Mostly one crawl runs in a process.
+    Responses of media pipelines pass no spider. Usually, one crawl runs in a process.
     """
     crawl = _of_responses.get(response)
     if crawl is None and response.request is not None:
@@ -70,6 +70,6 @@ def crawls_of(response: Response) -> tuple[PageCrawl, ...]:
 
 
 def tokens_of(response: Response) -> tuple[str, ...]:
-    """The names of the crawl of a response: of several that it may be of, all."""
+    """The names of the crawl of a response; if it may belong to several crawls, all their names."""
     tokens = (token for crawl in crawls_of(response) for token in crawl.tokens_for(response))
     return tuple(dict.fromkeys(tokens))

@@ -1,7 +1,7 @@
-"""Responses as values: the lines of fields, and elements of HTML pages.
+"""Responses as values: header fields, and elements of HTML pages.
 
-The one reader of HTML. It reads the tree that the response's own selector has built or builds,
-which the spider's callbacks share. Only HTML has elements.
+This is the only module that reads HTML. It uses the tree of the response's own selector, which the
+spider's callbacks share. Only HTML responses have elements.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _HTML = frozenset([b"text/html", b"application/xhtml+xml", b"application/vnd.wap.xhtml+xml"])
-_TYPE = re.compile(rb"[!#$%&'+.^_`|~0-9a-z-]+/[!#$%&'+.^_`|~0-9a-z-]+")  # "*/*" is none
-_CUT = frozenset(["dataloss", "partial"])  # as Scrapy flags what it did not get whole
+_TYPE = re.compile(rb"[!#$%&'+.^_`|~0-9a-z-]+/[!#$%&'+.^_`|~0-9a-z-]+")  # not "*/*"
+_CUT = frozenset(["dataloss", "partial"])  # Scrapy's flags of incomplete responses
 _XHTML = "{http://www.w3.org/1999/xhtml}"
 _HTML_SPACE = " \t\n\r\f"
 
@@ -39,11 +39,11 @@ _unreadable: WeakSet[Response] = WeakSet()
 
 
 FIELDS = (X_ROBOTS_TAG, ROBOTS_TAG, *USAGE_FIELDS)
-"""The fields that hold page rules or preferences, in lower case."""
+"""The fields with page rules or preferences, in lower case."""
 
 
 def fields_of(response: Response) -> dict[str, list[bytes]]:
-    """The lines of `FIELDS`, in order, by name."""
+    """The values of `FIELDS` in a response, in order, by name."""
     return {name: lines for name in FIELDS if (lines := response.headers.getlist(name))}
 
 
@@ -68,7 +68,7 @@ def is_cut(response: Response) -> bool:
 def is_html(response: Response) -> bool:
     """Whether the content is an HTML page, by its Content-Type if it has one that is valid.
 
-    One that Scrapy could not decompress is a page, too, though it is no text.
+    A page that Scrapy could not decompress counts too, though it is not a text response.
     """
     content_type = _content_type(response)
     if not isinstance(response, TextResponse):
@@ -79,7 +79,7 @@ def is_html(response: Response) -> bool:
 
 
 def metas_of(response: Response) -> list[Meta]:
-    """The meta elements, in order, that have a subject."""
+    """The meta elements with a subject, in order."""
     root = _root(response)
     if root is None:
         return []
@@ -117,33 +117,33 @@ def elements_of(response: Response, *tags: str) -> Iterator[tuple[str, dict[str,
 
 
 def is_unreadable(response: Response) -> bool:
-    """Whether reading the elements of a page has failed: nobody knows what they say."""
+    """Whether the elements of a page could not be read, so that their content is unknown."""
     return response in _unreadable
 
 
 def base_url_of(response: Response) -> str:
-    """What relative references of the page are resolved with."""
+    """The base URL of relative references in the page."""
     if not isinstance(response, TextResponse):
         return response.url
     try:
         return get_base_url(response)
-    except ValueError:  # <base href="http://[">, which browsers pass over too
+    except ValueError:  # <base href="http://[">, which browsers ignore too
         return response.url
 
 
 def resolved(response: Response, reference: str) -> str:
-    """A reference as `without_fragment` gives the URL of a request for it; empty if it is none."""
+    """Resolve a reference to the form of `without_fragment`; empty if it is invalid."""
     encoding = response.encoding if isinstance(response, TextResponse) else "utf-8"
     try:
         url = response.urljoin(reference.strip(_HTML_SPACE))
-        # Twice, as link extractors do: <base href="data:,x"> resolves nothing.
+        # Resolved twice, as link extractors do: <base href="data:,x"> resolves nothing.
         return without_fragment(safe_url_string(urljoin(response.url, url), encoding))
     except ValueError:
         return ""
 
 
 def without_fragment(url: str) -> str:
-    """A URL in the form in which two are compared."""
+    """A URL in a form for comparison."""
     bare = url.partition("#")[0]
     scheme, mark, rest = bare.partition("://")
     authority = rest.partition("?")[0]
@@ -153,29 +153,29 @@ def without_fragment(url: str) -> str:
 
 
 def _content_type(response: Response) -> bytes:
-    """The last one: a proxy may have joined several, as in ``text/html, text/html``."""
+    """The last Content-Type: a proxy may have joined several, as in ``text/html, text/html``."""
     lines = dict.get(response.headers, b"Content-Type")
     value: bytes = lines[-1] if lines else b""
     return value.rpartition(b",")[2].partition(b";")[0].strip().lower()
 
 
 def _root(response: Response) -> _Element | None:
-    """The tree of an HTML page; None for others, and for one that cannot be parsed."""
+    """The tree of an HTML page; None for other responses, and for a page that cannot be parsed."""
     if not is_html(response) or response in _unreadable:
         return None
     try:
         root: Any = response.selector.root  # type: ignore[attr-defined]  # caught
-    except Exception as error:  # noqa: BLE001 - whatever a hostile page does to its parser
+    except Exception as error:  # noqa: BLE001 - a hostile page may cause any error
         _unreadable.add(response)
         logger.warning(
-            "The elements of %(page)s cannot be read: %(error)r", {"page": response, "error": error}
+            "Cannot read the elements of %(page)s: %(error)r", {"page": response, "error": error}
         )
         return None
     return root if hasattr(root, "iter") else None
 
 
 def _elements(root: _Element, *tags: str) -> Iterator[_Element]:
-    is_xml = str(root.tag).startswith("{")  # so that XHTML has a namespace
+    is_xml = str(root.tag).startswith("{")  # XHTML has a namespace
     names = (f"{_XHTML}{tag}" for tag in tags) if is_xml else tags
     found: Iterator[_Element] = root.iter(*names)
     return found

@@ -1,6 +1,6 @@
-"""The spider middleware: what pages and sites withhold is not yielded by callbacks, if you say so.
+"""The spider middleware that drops requests and items if pages or sites withhold them.
 
-By default it obeys nothing, and reads nothing.
+With the default settings, it reads and obeys nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 class RepPageMiddleware(BaseSpiderMiddleware):
     """Drops requests and items that `REP_PAGE_OBEY` and `REP_USES` withhold, and marks items.
 
-    It does so whether `ROBOTSTXT_OBEY` is on or off.
+    It works whether `ROBOTSTXT_OBEY` is on or off.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -48,7 +48,7 @@ class RepPageMiddleware(BaseSpiderMiddleware):
         self._decisions.enter(witness_of(crawler, settings))
         self._withholding: Withholding | None = None
         if settings.page_obey or settings.uses or settings.item_field:
-            from .withholding import Withholding  # few crawls withhold anything, and load it
+            from .withholding import Withholding  # few crawls need it
 
             self._withholding = Withholding(settings, self._decisions, self._journal)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
@@ -59,8 +59,8 @@ class RepPageMiddleware(BaseSpiderMiddleware):
         self._decisions.open()
         if self._settings.tdmrep and not self.crawler.settings.getbool("ROBOTSTXT_OBEY"):
             logger.warning(
-                "REP_TDMREP is on, but ROBOTSTXT_OBEY is off: no tdmrep.json is fetched, since no "
-                "robots.txt is asked whether it may be",
+                "REP_TDMREP is on, but ROBOTSTXT_OBEY is off: no tdmrep.json is fetched, because "
+                "it may only be fetched if robots.txt allows it",
                 extra=self._journal.extra,
             )
 
@@ -70,29 +70,29 @@ class RepPageMiddleware(BaseSpiderMiddleware):
         await self._decisions.leave(reason)
 
     def process_spider_input(self, response: Response) -> None:
-        """Adopt a response; what its request carries of another page is none of its own."""
+        """Adopt a response; remove data of another page from the meta of its request."""
         self._crawl.adopt(response)
         if response.request is not None:
             _forget(response.request)
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
-        """The request; None if the page says that it is not to be followed."""
+        """The request; None if the page forbids following it."""
         if response is None:
             return request
-        _forget(request)  # of a page that its meta was copied from
+        _forget(request)  # its meta may be a copy of another request's
         if self._withholding is None:
             return request
         return self._withholding.request(request, response)
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
-        """The item, marked if the user wants that; None if it is withheld."""
+        """The item, marked if a setting says so; None if it is withheld."""
         if response is None or self._withholding is None:
             return item
         return self._withholding.item(item, response)
 
 
 def _forget(request: Request) -> None:
-    """Remove what was read of another page."""
+    """Remove data that was read from another page."""
     meta = request.meta
     if meta:
         meta.pop(PAGE, None)

@@ -1,7 +1,7 @@
-"""Policies as dependencies of callbacks and page objects (scrapy-poet).
+"""`Policy` as a dependency of callbacks and page objects (scrapy-poet).
 
-``SCRAPY_POET_PROVIDERS = {"scrapy_rep.pages.poet.PolicyProvider": 500}``. Only scrapy-poet imports
-this.
+Set ``SCRAPY_POET_PROVIDERS = {"scrapy_rep.pages.poet.PolicyProvider": 500}``. Only scrapy-poet
+imports this module.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from scrapy_rep.policy import Policy
 
 
 class PolicyProvider(PageObjectInputProvider):
-    """Provides the `Policy` of the origin of a request.
+    """Provides the `Policy` for the origin of a request.
 
-    It has no name, so scrapy-poet's cache refuses it: a policy in that cache would never expire.
+    It has no name, so that scrapy-poet does not cache it: a policy in that cache would never
+    expire.
     """
 
-    provided_classes: set[Callable[..., Any]] = {Policy}  # noqa: RUF012 - as scrapy-poet has it
+    provided_classes: set[Callable[..., Any]] = {Policy}  # noqa: RUF012 - as in scrapy-poet
 
     async def __call__(
         self,

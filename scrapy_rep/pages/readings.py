@@ -1,7 +1,7 @@
-"""What a response says of itself: read when it is asked for, and kept as long as the response.
+"""The rules and preferences of a response: read on demand, and kept as long as the response.
 
-No crawler is needed. Cost: fields alone are a few look-ups; elements cost what walking the tree
-costs, once per response, and parsing it if no callback has asked for the selector yet.
+No crawler is needed. Cost: some look-ups for the fields; for elements, one walk through the tree
+per response, and parsing it if no callback has used the selector yet.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _RULES_KEPT = 8
 
 
 class _Reading:
-    """What is read of one response, none of which holds the response."""
+    """The data read from one response; it does not keep the response alive."""
 
     __slots__ = ("metas", "refused", "rules")
 
@@ -54,17 +54,17 @@ def page_rules(
     *,
     meta: str = "document",
 ) -> PageRules:
-    """What a response asks a crawler to do, or not to do: its fields and its meta elements.
+    """The rules for a crawler in a response: in its fields and its meta elements.
 
     Args:
         response: any response.
-        product_tokens: all names of the crawler; None for those of the crawl that the response is
-            of. Outside of a crawl that is nobody: only what is said to everyone counts.
-        now: POSIX seconds, by which `unavailable_after` has passed or not; None for the clock's.
-        meta: which elements count: those of the whole ``document``, or of its ``head`` alone.
+        product_tokens: all names of the crawler; None for those of the response's crawl. Outside of
+            a crawl, only rules for all crawlers count.
+        now: POSIX seconds, to compare with `unavailable_after`; None for the current time.
+        meta: the elements that count: those of the whole ``document``, or of its ``head`` only.
 
     Raises:
-        InvalidProductToken: a token holds what no user-agent line could name.
+        InvalidProductToken: a token has characters that a user-agent line cannot contain.
     """
     given = tokens_of(response) if product_tokens is None else product_tokens
     tokens = given if isinstance(given, str) else tuple(given)
@@ -98,21 +98,21 @@ def usage_of(
     usage_tokens: UsageTokens | None = None,
     now: float | None = None,
 ) -> UsagePreferences:
-    """What a response and its origin say about the use of its content.
+    """The preferences of a response and its origin about the use of its content.
 
     Args:
         response: any response.
-        robots_txt: the file of its origin: a `RobotsTxt`, its octets, or a `Policy`. None if it
-            was not asked or is unreachable: then the preferences are not complete.
-        tdmrep: the octets of ``/.well-known/tdmrep.json`` of its origin, if there is one; None for
-            the file that a `Policy` has by `REP_TDMREP`.
-        product_tokens: as `page_rules` takes them.
-        usage_tokens: as `RobotsTxt.usage` takes them; None for those of `REP_USAGE_TOKENS`.
-        now: as `page_rules` takes it.
+        robots_txt: the file of its origin: a `RobotsTxt`, its octets, or a `Policy`. None if it was
+            not fetched or is unreachable: then the preferences are incomplete.
+        tdmrep: the octets of ``/.well-known/tdmrep.json`` of its origin; None for the file that a
+            `Policy` has by `REP_TDMREP`.
+        product_tokens: as in `page_rules`.
+        usage_tokens: as in `RobotsTxt.usage`; None for those of `REP_USAGE_TOKENS`.
+        now: as in `page_rules`.
 
     Raises:
-        InvalidProductToken: a token holds what no user-agent line could name.
-        ValueError: a key of `usage_tokens` is no category.
+        InvalidProductToken: a token has characters that a user-agent line cannot contain.
+        ValueError: a key of `usage_tokens` is not a category.
     """
     tokens = tokens_of(response) if product_tokens is None else product_tokens
     if usage_tokens is None:
@@ -145,11 +145,11 @@ def usage_of(
 
 
 async def usage(response: Response) -> UsagePreferences:
-    """What a response of a crawl and its origin say about the use of its content.
+    """The preferences of a crawl's response and its origin about the use of its content.
 
-    It rests on the robots.txt as it was when the page was asked for. If that was not judged, since
-    the request carries `dont_obey_robotstxt`, or the crawl does not obey robots.txt, the file is
-    not asked now either, and the preferences are not complete.
+    They rest on the robots.txt by which the request for the page was judged. If the request was not
+    judged, because it has `dont_obey_robotstxt` or the crawl does not obey robots.txt, the file is
+    not fetched now either, and the preferences are incomplete.
     """
     policy = _policy_then(response)
     if policy is None:
@@ -158,7 +158,7 @@ async def usage(response: Response) -> UsagePreferences:
 
 
 def usage_as_known(response: Response) -> UsagePreferences:
-    """The same by what is in memory: nothing is fetched."""
+    """The same from memory: nothing is fetched."""
     return usage_of(response, _policy_then(response))
 
 
@@ -171,7 +171,7 @@ def _policy_then(response: Response) -> Policy | None:
 
 
 async def _policy_now(response: Response) -> Policy | None:
-    """The policy of a response whose request another component replaced after it was judged."""
+    """The policy of a response if another component replaced its request after the judgement."""
     origin = page_html.origin_of_page(response)
     if origin is None or response.request is None or is_exempt(response.request):
         return None
@@ -187,7 +187,7 @@ def _judges_of(response: Response) -> list[RepMiddleware]:
 
 
 def refused_links(response: Response) -> frozenset[str]:
-    """The URLs to which the page links by nothing but ``nofollow`` links."""
+    """The URLs that the page links to with ``nofollow`` links only."""
     reading = _reading_of(response)
     if reading.refused is None:
         links = page_html.anchors_of(response)

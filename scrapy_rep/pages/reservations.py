@@ -1,7 +1,7 @@
-"""The tdmrep.json of origins (TDMRep), fetched before their first page, if `REP_TDMREP` says so.
+"""The tdmrep.json of origins (TDMRep), fetched before their first page if `REP_TDMREP` is on.
 
-robots.txt governs the file, as it governs every URL but its own: where it is disallowed, it is not
-fetched. No failure permits anything: what nobody could read is unknown, and is said to be so.
+robots.txt governs this file like every other URL: if the file is disallowed, it is not fetched. No
+failure permits anything: the preferences then count as unknown, and are reported so.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_SCHEMES = frozenset(["http", "https"])  # of origins that can have such a file
-_LARGE_OCTETS = 1 << 16  # read in a thread, as such a robots.txt is: 500 KiB of it take long
-_KEPT_OCTETS = 500  # what is kept of an origin besides its file, roughly
+_SCHEMES = frozenset(["http", "https"])  # the schemes of origins with such a file
+_LARGE_OCTETS = 1 << 16  # larger files are read in a thread: 500 KiB take long
+_KEPT_OCTETS = 500  # memory of an origin in addition to its file, roughly
 _FINISH_SECONDS = 2.0  # time to release leases when the crawl ends
 
 
 def rules_of(settings: RepSettings) -> PolicyOptions:
-    """What decides how long a file counts.
+    """The options that decide how long a file counts.
 
-    A copy counts in any outage for as long as RFC 9309 lets one of robots.txt count, whatever
-    `REP_POLICY` is: it may forbid what no file at all leaves open.
+    In an outage, a copy counts as long as RFC 9309 permits for robots.txt, whatever `REP_POLICY`
+    says: the file may forbid uses that would be open without it.
     """
     return PolicyOptions(AccessPolicy("rfc9309"), settings.rules.limits)
 
 
 class Reservations:
-    """What a crawl knows of the tdmrep.json of origins."""
+    """The tdmrep.json files that a crawl knows, by origin."""
 
     def __init__(
         self, crawler: Crawler, settings: RepSettings, policies: Policies, pacing: Pacing
@@ -73,7 +73,7 @@ class Reservations:
         self._work: SharedWork[Origin, Tdmrep] = SharedWork()
 
     async def close(self) -> None:
-        """End the fetches that are under way."""
+        """Cancel running fetches."""
         for origin in await self._work.cancel(_FINISH_SECONDS):
             self._work.end(origin, Tdmrep())
 
@@ -82,10 +82,10 @@ class Reservations:
         return self._work.count_of(origin) > 0
 
     async def add_to(self, policy: Policy, request: Request | None = None) -> None:
-        """Have a policy know the file of its origin, which is fetched where that is needed.
+        """Add the file of its origin to a policy, and fetch it if needed.
 
-        One that is due is fetched again in the background. `request` is the one on whose behalf
-        that is, if there is one.
+        A file that is due is fetched again in the background. `request` is the request that needs
+        it, if there is one.
         """
         origin = policy.origin
         is_ignored = policy.source == OVERRIDE and policy.meaning is Meaning.ALLOW
@@ -101,16 +101,16 @@ class Reservations:
         policy.tdmrep = found
 
     async def _settle(self, policy: Policy, request: Request | None, *, is_refresh: bool) -> None:
-        """Learn what the file says, keep it, and give it to all who wait. Does not raise."""
+        """Learn the content of the file, keep it, and give it to all that wait. Does not raise."""
         origin = policy.origin
         found: Tdmrep | None = None
         try:
             found = await self._learnt(policy, request, is_refresh=is_refresh)
-        except (NotNeededError, CancelledError) as error:  # Twisted's, which is an Exception
+        except (NotNeededError, CancelledError) as error:  # Twisted's is an Exception
             logger.debug("The tdmrep.json of %s is not fetched: %s", origin, error)
         except Exception:
             logger.exception(
-                "Reading the tdmrep.json of %s failed, so nobody knows what it says",
+                "Reading the tdmrep.json of %s failed, so its content is unknown",
                 origin,
                 extra=self._journal.extra,
             )
@@ -122,7 +122,7 @@ class Reservations:
             self._work.end(origin, found)
 
     def _still_usable(self, origin: Origin) -> Tdmrep:
-        """What is known where nothing was learnt: as before while that holds, and due again."""
+        """The knowledge after a failure: the old one while it is usable, and due again."""
         before, now = self._kept.get(origin), time.time()
         due_at = now + self._settings.rules.limits.retry_first_seconds
         if before is None or not before.is_complete or now >= before.usable_until:
@@ -142,14 +142,14 @@ class Reservations:
             self._rules,
             request,
             is_refresh=is_refresh,
-            is_awaited=lambda: False,  # no page waits for it once the crawl is closing
+            is_awaited=lambda: False,  # at the end of the crawl, no page waits for it
             resource=TDMREP,
             permits=partial(self._permits, request=request),
         )
         return await self._read(origin, await fetch.result())
 
     async def _permits(self, url: str, request: Request | None) -> bool:
-        """Whether robots.txt lets a URL be fetched now; redirects may leave the origin."""
+        """Whether robots.txt allows a URL now; a redirect may lead to another origin."""
         try:
             origin = origin_of(url)
         except InvalidUri:
@@ -166,13 +166,13 @@ class Reservations:
         stands = self._policies.fetching.standing(origin, known, self._rules)
         copy, is_down = known.copy, known.outage is not None
         if copy is None or (is_down and not stands.is_stale):
-            # Nobody waits for a file again that is down: it is fetched in the background.
+            # No request waits again for a file that is down: it is fetched in the background.
             return Tdmrep(due_at=stands.due_at)
         is_file = access_result(copy.event) is AccessResult.SUCCESSFUL
         file = await self._file(origin, copy) if is_file else None
         least = (
             time.time() + LEAST_SECONDS
-        )  # or each page would fetch a file that holds for no time
+        )  # otherwise each page would fetch a file without lifetime
         return Tdmrep(
             file,
             fetched_at=copy.fetched_at,
@@ -183,7 +183,7 @@ class Reservations:
         )
 
     async def _file(self, origin: Origin, copy: Copy) -> TdmFile:
-        """The file as a value; read again only if it was fetched again."""
+        """The parsed file; it is parsed again only after another fetch."""
         before = self._kept.get(origin)
         if before is not None and before.file is not None and before.fetched_at == copy.fetched_at:
             return before.file

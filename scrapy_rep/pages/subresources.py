@@ -1,6 +1,7 @@
-"""What a page is drawn with: the style sheets, scripts and images that its elements name.
+"""The resources of a page: the style sheets, scripts and images that its elements name.
 
-Not told: what scripts load, what style sheets import, and inline content. Cost: linear in the page.
+Not included: resources that scripts load or style sheets import, and inline content. Cost: linear
+in the page.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ _RELS.update(
 )
 _LOADS = frozenset({"preload", "prefetch"})
 _AS = {"style": STYLE, "script": SCRIPT, "image": IMAGE}
-# What other elements load: its kind, and the attributes with an address and with a set of them.
+# Resources of other elements: the kind, and the attributes with an address and with a ``srcset``.
 _LOADED = {
     "script": (SCRIPT, "src", ""),
     "img": (IMAGE, "src", "srcset"),
-    "source": (IMAGE, "", "srcset"),  # of pictures: the sources of sounds and films have no set
+    "source": (IMAGE, "", "srcset"),  # of pictures: audio and video sources have no srcset
     "input": (IMAGE, "src", ""),
     "video": (IMAGE, "poster", ""),
 }
@@ -38,12 +39,12 @@ _SOURCE = re.compile(r"[\s,]*(\S+)")
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One thing that a page is drawn with.
+    """A resource of a page.
 
     Attributes:
         kind: ``css``, ``js`` or ``image``.
         url: absolute, without fragment.
-        line: of the first element that names it, from 1; 0 if it is not known.
+        line: of the first element that names it, from 1; 0 if unknown.
     """
 
     kind: str
@@ -52,7 +53,7 @@ class Resource:
 
 
 def resources_of(response: Response) -> Iterator[Resource]:
-    """The resources of an HTML page, each once, in order; none of other responses."""
+    """The resources of an HTML page, each once, in order; empty for other responses."""
     seen: set[_Reference] = set()
     for tag, attributes, line in elements_of(response, "link", "image", *_LOADED):
         for kind, written in _references(tag, attributes):
@@ -84,7 +85,7 @@ def _link(attributes: _Attributes) -> Iterator[_Reference]:
 
 
 def _set_of(name: str, attributes: _Attributes) -> Iterator[_Reference]:
-    """The addresses of a ``srcset``: ``a.png 1x, b.png 2x``; a comma may be part of one."""
+    """The addresses in a ``srcset``: ``a.png 1x, b.png 2x``; an address may contain a comma."""
     text, at = attributes.get(name, ""), 0
     while found := _SOURCE.match(text, at):
         address, at = found[1], found.end()

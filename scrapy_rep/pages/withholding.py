@@ -1,4 +1,4 @@
-"""What is withheld of what callbacks yield, by what their pages and sites say."""
+"""Drops requests and items of callbacks that pages or sites withhold, and marks items."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _OF_REQUESTS = (_NOFOLLOW, REL_NOFOLLOW)
 _UNREAD = Source("page, whose elements cannot be read")
 
 Because = PageRule | Statement
-"""What decided that something is withheld."""
+"""The statement that decided to withhold something."""
 
 
 class Withholding:
-    """Decides what a crawl withholds, and marks items, as its settings say.
+    """Decides about requests and items as the settings say, and marks items.
 
-    Of a page it reads only what is needed: links if a callback yields requests and `rel-nofollow`
-    is obeyed, and so on.
+    It reads only the needed parts of a page: links only if a callback yields requests and
+    `rel-nofollow` is obeyed, for example.
     """
 
     def __init__(self, settings: RepSettings, decisions: Decisions, journal: Journal) -> None:
@@ -55,7 +55,7 @@ class Withholding:
         self._unannotated: set[type] = set()
 
     def request(self, request: Request, response: Response) -> Request | None:
-        """A request that a callback yields; None if the page says that it is not to be followed."""
+        """The request of a callback; None if the page forbids following it."""
         if not self._of_requests or not self._governs(response):
             return request
         because = self._against_request(request, response)
@@ -65,7 +65,7 @@ class Withholding:
         return None if is_withheld else request
 
     def item(self, item: Any, response: Response) -> Any:
-        """An item that a callback yields, marked if the user wants that; None if it is withheld."""
+        """The item of a callback, marked if a setting says so; None if it is withheld."""
         because, stat = self._against_item(response)
         if because is not None and self._decisions.withheld(response, item, because, stat):
             return None
@@ -74,7 +74,7 @@ class Withholding:
         return item
 
     def _governs(self, response: Response) -> bool:
-        """Whether pages of this host are obeyed: those that `REP_OVERRIDES` ignores are not."""
+        """Whether pages of this host are obeyed: not if `REP_OVERRIDES` ignores its robots.txt."""
         origin = origin_of_page(response)
         override = None if origin is None else self._settings.overrides.match(origin)
         return override is None or not override.ignore
@@ -122,7 +122,7 @@ class Withholding:
         is_known = preference is Preference.ALLOWED and usage.is_complete
         if is_known or self._settings.uses_unknown == "keep":
             return None
-        kind = "no statement" if usage.is_complete else "robots.txt, which could not be asked"
+        kind = "no statement" if usage.is_complete else "robots.txt, which could not be fetched"
         return Statement(use, Preference.UNKNOWN, Source(kind, uri=usage.robots_txt))
 
     def _rules(self, response: Response) -> PageRules:
@@ -147,7 +147,7 @@ class Withholding:
         return usage
 
     def _annotate(self, item: Any, response: Response) -> None:
-        # Here, for it imports pydantic where that is installed, which most crawls do without.
+        # Imported here, because it imports pydantic if that is installed.
         from itemadapter import ItemAdapter
 
         if not ItemAdapter.is_item(item):
@@ -158,17 +158,17 @@ class Withholding:
         }
         try:
             ItemAdapter(item)[self._settings.item_field] = said
-        # No such field, a frozen item; a class that checks what it is given (attrs, pydantic).
+        # The item has no such field, is frozen, or its class checks values (attrs, pydantic).
         except (KeyError, AttributeError, TypeError, ValueError):
             self._journal.count(stats.UNANNOTATED)
             self._complain(type(item))
 
     def _complain(self, kind: type) -> None:
-        """Say once of each kind of items that they do not take the field."""
+        """Log once for each kind of items that they do not take the field."""
         if kind not in self._unannotated:
             self._unannotated.add(kind)
             logger.error(
-                "REP_ITEM_FIELD = %(field)r: items of %(kind)s do not take this field. Add it to "
+                "REP_ITEM_FIELD = %(field)r: items of %(kind)s do not have this field. Add it to "
                 "the class",
                 {"field": self._settings.item_field, "kind": kind.__qualname__},
                 extra=self._journal.extra,
@@ -176,11 +176,11 @@ class Withholding:
 
 
 def _tell(response: Response, key: str, value: PageRules | UsagePreferences) -> None:
-    """Write what was read into the meta of a response, for callbacks."""
+    """Write the result into the meta of a response, for callbacks."""
     if response.request is not None:
         response.request.meta[key] = value
 
 
 def _unread(response: Response, name: str) -> PageRule | None:
-    """A rule that the page may hold: a failure to read it is no permission."""
+    """A rule that an unreadable page may have: a failure to read is not a permission."""
     return PageRule(name, value=True, source=_UNREAD) if is_unreadable(response) else None

@@ -1,8 +1,8 @@
-"""Pages made of templates (needs Jinja, the extra ``report``): what every page shares.
+"""The shared parts of all HTML pages (needs Jinja, the extra ``report``).
 
-A page goes into mails, tickets and archives, where scripts are barred, and it shows what sites
-wrote: everything is escaped, and the page forbids itself all that it does not need. `base.html`
-has its head, colours and rules for print; `charts.html` has the charts, as macros.
+A page goes into mails, tickets and archives, where scripts are forbidden, and it shows text from
+sites. So everything is escaped, and the page forbids itself everything else, including scripts.
+`base.html` has its head, colours and print rules; `charts.html` has the charts, as macros.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a page, or of a terminal.
+    """A table on a page, or in a terminal.
 
     Attributes:
-        title: what it is of.
-        sentence: what it shows.
-        head: the names of the columns; the first holds names.
+        title: the heading.
+        sentence: a description of the content.
+        head: the names of the columns; the first column holds names.
         rows: the cells, as text.
         bars: for each row a share, perhaps with its interval, from 0 to 1.
         stacks: for each row the numbers of `classes`.
         boxes: for each row the places of five quantiles, from 0 to 1.
         chart: the name of the column of bars, stacks or boxes.
-        classes: the names of what is stacked.
-        wordy: the columns that hold words; `long` those that hold many.
-        note: what follows the table.
-        is_folded: whether readers open it first.
+        classes: the names of the stacked numbers.
+        wordy: the columns with words; `long` names those with long texts.
+        note: a text after the table.
+        is_folded: whether the table is closed until a reader opens it.
     """
 
     title: str
@@ -72,19 +72,19 @@ def environment() -> Environment:
 
 
 def printable(text: str) -> str:
-    """A text without control characters, and those that turn the direction of what follows."""
+    """A text without control characters, including those that change the text direction."""
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
     )
 
 
 def write(path: Path, text: str) -> None:
-    """Write a page, all of it or nothing.
+    """Write a page, completely or not at all.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the page cannot be written.
     """
-    # Of this process alone: several crawls may end at once, and write the same page.
+    # With a unique name: several crawls may end at once, and write the same page.
     made = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
         made.write_text(text, encoding="utf-8")

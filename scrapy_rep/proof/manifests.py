@@ -1,6 +1,6 @@
-"""What trails and archives share when they are read and checked: files, manifests, outcomes.
+"""Shared code for reading and checking trails and archives: files, manifests, outcomes.
 
-Others may have made them: what may never end is not opened.
+Other people may have made these files, so a file that may never end is not opened.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ def opened(path: Path) -> IO[bytes]:
         OSError: it cannot be opened, or is a pipe or a device, which may never end.
     """
     if not stat.S_ISREG(path.stat().st_mode):
-        raise OSError(errno.EINVAL, "it is no regular file")
+        raise OSError(errno.EINVAL, "not a regular file")
     return path.open("rb")
 
 
 def manifest_in(
     folder: Path, is_manifest: Callable[[object], bool]
 ) -> tuple[dict[str, Any] | None, str]:
-    """A manifest, None if there is none that can be read; and the SHA-256 of its file, in hex.
+    """The manifest in a folder, None without a readable one; and the SHA-256 of its file, in hex.
 
-    A file that is far too long is none, and has no digest.
+    A file that is too long counts as missing, and has no digest.
     """
     try:
         with opened(folder / MANIFEST) as file:
@@ -57,12 +57,12 @@ _PROBLEMS_SHOWN = 1000
 
 @dataclass
 class CheckOutcome:
-    """What the check of a trail or an archive found.
+    """The result of checking a trail or an archive.
 
     Attributes:
-        problems: what contradicts itself: damage, or somebody's hand.
-        missing: what the files themselves tell that they lack, and an end that did not come.
-        counts: the records by kind; of trails, the numbered ones by what they are counted as.
+        problems: contradictions, so the files were damaged or changed.
+        missing: gaps that the files themselves report, and a missing end.
+        counts: the records by kind; in trails, the numbered records by the kind they count as.
     """
 
     problems: list[str] = field(default_factory=list)
@@ -70,19 +70,19 @@ class CheckOutcome:
     counts: Counter[str] = field(default_factory=Counter)
 
     def wrong(self, text: str) -> None:
-        """Note a problem; memory is bounded."""
+        """Note a problem; the memory for them is bounded."""
         if len(self.problems) < _PROBLEMS_SHOWN:
             self.problems.append(text)
 
     def compare(self, name: str, told: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-        """Compare the facts of a file with those that the manifest tells."""
+        """Compare the facts of a file with those in the manifest."""
         for fact, value in found.items():
             if told.get(fact) != value:
-                self.wrong(f"{name}: {fact} is {value}, and {told.get(fact)} by the manifest")
+                self.wrong(f"{name}: {fact} is {value}, but {told.get(fact)} in the manifest")
 
 
 def files_in(manifest: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
-    """The facts of the files that a manifest names, by name; empty without a manifest."""
+    """The facts of the files in a manifest, by name; empty without a manifest."""
     segments = (manifest or {}).get("segments")
     listed = segments if isinstance(segments, list) else []
     return {str(one.get("name")): one for one in listed if isinstance(one, dict)}

@@ -1,7 +1,7 @@
-"""Files of records while a crawl writes them: whole records only, digests, and a manifest.
+"""Files of records written during a crawl: whole records only, digests, and a manifest.
 
-The audit trail and the WARC archive write so. A file grows to so many octets and is then finished.
-The manifest names each finished file with its digest; its end tells that nothing is missing.
+The base of the audit trail and the WARC archive. A file is finished when it reaches its size limit.
+The manifest lists each finished file with its digest. A manifest with an end is complete.
 """
 
 from __future__ import annotations
@@ -20,29 +20,30 @@ from typing import Any
 
 MANIFEST = "manifest.json"
 LATEST = "latest"
-"""The link beside the folders of runs that names the last one."""
+"""The link to the last run, next to the folders of runs."""
 
 RETRY_SECONDS = 5.0
-LOOK_SECONDS = 1.0  # how often the file is looked at, which may vanish
-_RESERVE_OCTETS = 1 << 16  # kept to be freed at the end, so that a full disk takes the last lines
-_RESERVE_PART = 8  # of the free space, at most
+LOOK_SECONDS = 1.0  # between checks that the file still exists
+_RESERVE_OCTETS = 1 << 16  # freed at the end, so that the last lines fit on a full disk
+_RESERVE_PART = 8  # at most this part of the free space
 
 
 class SpoolFile:
-    """A file of records that is open.
+    """An open file of records.
 
     Attributes:
-        path: where it is.
-        octets: how long it is.
-        records: how many records it holds.
-        is_sound: whether it ends with a whole record; False once a part could not be cut off.
+        path: its path.
+        octets: its length.
+        records: the number of its records.
+        is_sound: whether it ends with a whole record; False once a partial record could not be cut
+            off.
     """
 
     def __init__(self, path: Path) -> None:
-        """Make the file.
+        """Create the file.
 
         Raises:
-            OSError: it cannot be made.
+            OSError: the file cannot be created.
         """
         self.path = path
         self.octets = 0
@@ -61,7 +62,7 @@ class SpoolFile:
 
     @property
     def is_there(self) -> bool:
-        """Whether the file is still the one at its path."""
+        """Whether the path still leads to this file."""
         try:
             found = self.path.stat()
         except OSError:
@@ -70,7 +71,7 @@ class SpoolFile:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the manifest tells of it."""
+        """The facts of the file for the manifest."""
         return {
             "name": self.path.name,
             "octets": self.octets,
@@ -81,8 +82,8 @@ class SpoolFile:
     def append(self, octets: bytes, records: int) -> None:
         """Write whole records with one call, all of them or none.
 
-        One call for each record costs more than a buffer, and less than to encode it. What is
-        written survives the process.
+        One call per record costs more than a buffer, but less than encoding it. Written records
+        survive the end of the process.
 
         Raises:
             OSError: nothing was written.
@@ -100,14 +101,14 @@ class SpoolFile:
         self._digest.update(octets)
 
     def _cut(self) -> None:
-        """Cut off the part of a record; that works on a full disk too."""
+        """Cut off a partial record; this works on a full disk too."""
         try:
             os.ftruncate(self._descriptor, self.octets)
         except OSError:
             self.is_sound = False
 
     def close(self) -> None:
-        """Close the file, with everything in it on the disk. This takes time."""
+        """Close the file, with all of it on the disk. This takes time."""
         with suppress(OSError):
             os.fsync(self._descriptor)
         with suppress(OSError):
@@ -118,9 +119,9 @@ class Spool(ABC):
     """The files of one run and their manifest.
 
     Attributes:
-        folder: of this run and no other.
-        record_count: how many records were written.
-        segment_count: how many files there are so far.
+        folder: the folder of this run only.
+        record_count: the number of records written.
+        segment_count: the number of files so far.
     """
 
     def __init__(self, folder: Path, *, segment_octets: int) -> None:
@@ -140,21 +141,21 @@ class Spool(ABC):
 
     @abstractmethod
     def _lost(self, file: SpoolFile) -> None:
-        """Note that a file vanished with everything in it."""
+        """Note that a file vanished with all records in it."""
 
     @abstractmethod
     def _settle(self, file: SpoolFile, facts: dict[str, Any]) -> None:
-        """Close a file that is full, and correct its facts if its name changes."""
+        """Close a full file, and correct its facts if its name changes."""
 
     @abstractmethod
     def _manifest(self) -> dict[str, Any]:
-        """What the manifest tells besides its files and its end."""
+        """The content of the manifest except its files and its end."""
 
     def _open_file(self, at: float) -> SpoolFile:
-        """The file that takes the next record.
+        """The file for the next record.
 
         Raises:
-            OSError: there is none.
+            OSError: no file can be opened.
         """
         self._check(at)
         file = self._file
@@ -163,7 +164,7 @@ class Spool(ABC):
         return self._file or self._begin()
 
     def _check(self, at: float) -> None:
-        """Look whether the file is still there."""
+        """Check whether the file is still there."""
         file = self._file
         if file is not None and at >= self._look_at:
             self._look_at = at + LOOK_SECONDS
@@ -200,7 +201,7 @@ class Spool(ABC):
         self.record_count += records
 
     def _finish(self) -> None:
-        """End the file that is open."""
+        """Finish the open file."""
         file, self._file = self._file, None
         if file is not None:
             facts = file.facts
@@ -208,7 +209,7 @@ class Spool(ABC):
             self._settle(file, facts)
 
     def _write_manifest(self, end: Mapping[str, Any] | None = None) -> bytes:
-        """Replace the manifest; its octets. If it cannot be replaced, the old one has no end."""
+        """Replace the manifest; return its octets. After a failure, the old one has no end."""
         held = {**self._manifest(), "segments": [*map(dict, self._finished)], "end": end}
         octets = json.dumps(held, indent=2).encode("ascii") + b"\n"
         part = self.folder / f"{MANIFEST}.part"
@@ -225,7 +226,7 @@ class Spool(ABC):
             self._reserve.unlink()
 
     def link_latest(self) -> None:
-        """Let `latest` name this run, where there are symbolic links."""
+        """Let the link `latest` point to this run, if symbolic links are supported."""
         with suppress(OSError):
             part = self.folder.with_name(f".{LATEST}-{self.folder.name}")
             part.symlink_to(self.folder.name, target_is_directory=True)

@@ -1,8 +1,8 @@
-"""The audit trail of one crawl: what its decisions and policies are as records.
+"""The audit trail of one crawl: its decisions and policies as records.
 
-Each decision is written before its request goes on. A policy is written when it comes into memory,
-with the octets of its file, and again in each segment that has decisions of it. So a segment needs
-no other one but for the octets, and a trail needs nothing but itself.
+Each decision is written before its request continues. A policy is written when it comes into
+memory, with the octets of its file, and again in each segment with decisions of it. So a segment
+can be read without the others, except for the octets, and a trail needs no other files.
 """
 
 from __future__ import annotations
@@ -45,34 +45,34 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_PREVIOUS = "rep-audit-run"  # in a JOBDIR: the run that wrote there last
+_PREVIOUS = "rep-audit-run"  # a file in JOBDIR: the name of the last run
 _KEY = "key"
-_TAILS_KEPT = 256  # of each policy: what decided, encoded
-_WRITTEN_KEPT = 1 << 16  # digests of bodies; one that is forgotten is written again
-_PENDING_OCTETS = 1 << 24  # of bodies that could not be written yet
-SEGMENT_OCTETS = 64 * 1024 * 1024  # it is packed in seconds, and an editor opens it
-# Values that may hold secrets: these are not told, but whether they are set.
+_TAILS_KEPT = 256  # encoded reasons per policy
+_WRITTEN_KEPT = 1 << 16  # digests of bodies; a forgotten body is written again
+_PENDING_OCTETS = 1 << 24  # bodies that could not be written yet
+SEGMENT_OCTETS = 64 * 1024 * 1024  # compressed in seconds, and small enough for an editor
+# The values of these settings may be secret: the trail records only that they are set.
 _SECRET = frozenset({"REP_REDIS_URL", "REP_FETCH_META"})
 _SCRAPYS = ("ROBOTSTXT_OBEY", "ROBOTSTXT_USER_AGENT", "ROBOTSTXT_PARSER")
 
 
 class _Kept:
-    """What the trail keeps with a policy: its number, where it was written, what decided."""
+    """The trail's data for a policy: its number, where it was written, and encoded reasons."""
 
     __slots__ = ("p", "segment", "tails")
 
     def __init__(self, p: int) -> None:
         self.p = p
         self.segment = 0
-        # By the identity of the verdict, which equal decisions share; held, so that it stays one.
+        # By the id of the verdict, which equal decisions share; the reference keeps the id valid.
         self.tails: dict[int, tuple[Verdict, str]] = {}
 
 
 class Trail:
-    """The witness of one crawl's decisions that writes them down."""
+    """Records the decisions of one crawl in a trail."""
 
     def __init__(self, crawler: Crawler, settings: RepSettings) -> None:
-        """Take the settings; the trail begins with the spider."""
+        """Take the settings; the trail begins when the spider opens."""
         self._crawler = crawler
         self._settings = settings
         self._identity = Identity(crawler)
@@ -88,14 +88,14 @@ class Trail:
         self._url = redaction(query, self._key)
         self._is_redacted = query is not Query.KEEP
         self._previous: str | None = None
-        # Absolute: the working directory may change while the crawl runs.
+        # Absolute, because the working directory may change during the crawl.
         self._root = Path(os.path.expanduser(settings.audit_dir)).absolute()
         self.run = run_of(crawler)
         report = settings.report.replace("%(run)s", self.run)
         self._report = str(Path(report).absolute()) if report else ""
 
     def open(self) -> None:
-        """Make the folder of the run, and write the first record."""
+        """Create the folder of the run, and write the first record."""
         if self._opened is None:
             self._identity.settle()
             self._previous = self._exchange_previous()
@@ -114,10 +114,10 @@ class Trail:
 
     @property
     def _writer(self) -> TrailWriter:
-        """The writer; a decision may come before the spider is told to be open."""
+        """The writer; a decision may come before the spider is opened."""
         if self._opened is None:
             self.open()
-        assert self._opened is not None  # noqa: S101 - it is open now
+        assert self._opened is not None  # noqa: S101 - just opened
         return self._opened
 
     def _write_key(self) -> None:
@@ -137,26 +137,26 @@ class Trail:
         self._journal.count(stats.AUDIT_SEGMENTS, writer.segment_count)
         digest = await result_of(done)
         logger.info(
-            "The audit trail of this crawl is in %s; the SHA-256 of its manifest.json is %s",
+            "Audit trail written to %s; the SHA-256 of its manifest.json is %s",
             writer.folder,
             digest,
             extra=self._journal.extra,
         )
         if self._report:
-            # Loaded now: most crawls write no report.
+            # Imported here, because most crawls write no report.
             from scrapy_rep.proof.report.report_page import write_report
 
             error = await run_in_thread(write_report, writer.folder, Path(self._report))
             if error:
                 logger.error(
-                    "The report of this crawl cannot be written: %s. Its trail is there all the "
-                    "same: scrapy rep report %s -o report.html",
+                    "Cannot write the report of this crawl: %s. Its audit trail was written; to "
+                    "try again, run: scrapy rep report %s -o report.html",
                     error,
                     writer.folder,
                     extra=self._journal.extra,
                 )
 
-    # What the witness hears
+    # Methods of a witness
 
     def decided(self, decision: Decision) -> None:
         """Write a decision."""
@@ -182,16 +182,16 @@ class Trail:
         self._put(before + text, at, self._n, kind, policy)
 
     def exempted(self, url: str, why: str, by: str) -> None:
-        """Write an exemption: a trail that is silent about these proves nothing."""
+        """Write an exemption: without these, a trail would prove nothing."""
         self._numbered(records.EXEMPT, {"url": self._url(url), "why": why, "by": by})
 
     def dropped_later(self, url: str, verdict: Verdict) -> None:
-        """Write that a request was dropped that had passed."""
+        """Write that an allowed request was dropped later."""
         held = {"url": self._url(url), "reason": verdict.reason.name, "line": verdict.line or None}
         self._numbered(records.DROP, {**held, "robots_txt": bare(verdict.robots_txt)})
 
     def withheld(self, page: str, what: str, because: Any, *, is_dry_run: bool) -> None:
-        """Write what a page withheld, and by which statement."""
+        """Write that a page withheld a request or item, and the statement that decided."""
         held = {
             "page": self._url(page),
             "what": "request" if what else "item",
@@ -219,14 +219,14 @@ class Trail:
             self._pending_octets += len(body)
 
     def sent_in_vain(self, origin: Origin, steps: Iterable[Step]) -> None:
-        """Write what was sent for a file of which nothing was learnt."""
+        """Write the requests for a file that had no result."""
         at = time.time()
         if self._writer.ready(at) is not None:
             told = {"origin": str(origin), "hops": self._hops(steps)}
             self._writer.put(line({"t": records.FETCH, "at": rounded(at), **told}), at)
 
     def visited(self, origin: Hashable, sent_at: float, left_by: float, seconds: float) -> None:
-        """Write when a request left for an origin that asks for a delay."""
+        """Write when a request left for an origin with a delay."""
         at = time.time()
         if self._writer.ready(at) is not None:
             ago = at - time.monotonic()
@@ -255,7 +255,7 @@ class Trail:
             if policy is not None and policy.sha256 in self._pending:
                 self._forget_pending(policy.sha256)
         elif policy is not None and policy.audit is not None:
-            policy.audit.segment = 0  # it is written again before its next decision
+            policy.audit.segment = 0  # written again before its next decision
 
     def _forget_pending(self, sha256: str) -> None:
         self._pending_octets -= len(self._pending.pop(sha256))
@@ -264,7 +264,7 @@ class Trail:
         self._written[bytes.fromhex(sha256)] = None
 
     def _policy_lines(self, policy: Policy, segment: int) -> str:
-        """The lines that a decision of a policy rests on; empty if the segment has them."""
+        """The lines that a policy's decisions need; empty if the segment has them."""
         kept: _Kept | None = policy.audit
         if kept is None:
             self._p += 1
@@ -349,7 +349,7 @@ class Trail:
         }
 
     def _exchange_previous(self) -> str | None:
-        """The run before this one in the same `JOBDIR`, and a note of this one."""
+        """The previous run in the same `JOBDIR`; the name of this one replaces it."""
         folder = self._crawler.settings.get("JOBDIR")
         if not folder:
             return None
@@ -365,7 +365,7 @@ class Trail:
     def _failed(self, error: str) -> None:
         self._journal.count(stats.AUDIT_GAPS)
         logger.error(
-            "The audit trail in %s cannot be written: %s. What it lacks is counted, and told in it",
+            "Cannot write the audit trail in %s: %s. Missing records are counted in it",
             self._settings.audit_dir,
             error,
             extra=self._journal.extra,
@@ -373,7 +373,7 @@ class Trail:
 
 
 def _why(policy: Policy | None, verdict: Verdict) -> tuple[int | None, str]:
-    """The number of a policy, and what decided, encoded; of most decisions that is done before."""
+    """The number of a policy, and the encoded reason; most decisions find it in a cache."""
     if policy is None or policy.audit is None:
         return None, _reasons(verdict)
     kept: _Kept = policy.audit
@@ -397,7 +397,7 @@ def _finite(instant: float) -> float | None:
 
 
 def _statement(because: Any) -> dict[str, Any]:
-    """What decided that something is withheld: a rule of a page, or a statement about uses."""
+    """The statement that withholds: a rule of a page, or a preference about uses."""
     source = because.source
     return {
         "name": getattr(because, "name", None) or getattr(because, "category", None),
@@ -407,7 +407,7 @@ def _statement(because: Any) -> dict[str, Any]:
 
 
 def _settings(crawler: Crawler) -> dict[str, Any]:
-    """The settings that differ from their defaults, as JSON takes them, and without secrets."""
+    """The settings that differ from their defaults, as JSON values, without secrets."""
     held: dict[str, Any] = {}
     for name, setting in SETTINGS.items():
         value = crawler.settings.get(name, setting.default)
@@ -421,7 +421,7 @@ def _settings(crawler: Crawler) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON; what JSON has no word for, as text."""
+    """A value as JSON; other types as text."""
     if isinstance(value, (str, int, float, bool)) or value is None:
         return value
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Whether a trail is whole, and nobody has changed it since: what is wrong, and what it lacks."""
+"""Checks that a trail is complete and unchanged."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .trail_records import OUTCOMES
 
 @dataclass
 class TrailCheck(CheckOutcome):
-    """The same of a trail.
+    """The result of checking a trail.
 
     Attributes:
-        lost: the numbered records in gaps, by what they are counted as.
+        lost: the numbered records in gaps, by the kind they count as.
         last_n: the greatest number.
-        unmarked: how many lines no mark covers.
-        record_count: all lines.
+        unmarked: the number of lines that no mark covers.
+        record_count: the number of all lines.
     """
 
     lost: Counter[str] = field(default_factory=Counter)
@@ -32,7 +32,7 @@ class TrailCheck(CheckOutcome):
 
 
 def check(run: Run) -> TrailCheck:
-    """Check a run. Reads it once; keeps a digest for each body, and numbers where some lack."""
+    """Check a run. Reads it once; keeps a digest for each body, and the spans of numbers."""
     checking = Checking(run)
     for _ in checking.records():
         pass
@@ -40,17 +40,17 @@ def check(run: Run) -> TrailCheck:
 
 
 class Checking:
-    """A run that is checked while somebody reads it.
+    """A run that is checked while its records are read.
 
     Attributes:
-        outcome: what was found; whole once `records` has come to its end.
+        outcome: the result; complete once `records` has ended.
     """
 
     def __init__(self, run: Run) -> None:
         """Take the run; nothing is read yet."""
         self._run = run
         self.outcome = self._check = TrailCheck()
-        self._spans: list[tuple[int, int]] = []  # of numbers: first and last
+        self._spans: list[tuple[int, int]] = []  # first and last numbers
         self._bodies: set[str] = set()
         self._wanted: dict[str, LinePlace] = {}
         self._policies: set[int] = set()
@@ -59,13 +59,13 @@ class Checking:
         self._name = ""
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Every record of all segments, in order, once; what is none is passed over."""
+        """Yield every record of all segments, in order, once; invalid lines are skipped."""
         check = self._check
         for segment in self._run.segments:
             yield from self._segment(segment)
         for digest, place in self._wanted.items():
             if digest not in self._bodies:
-                # What was lost with a folder is told by its gap.
+                # Records lost with a folder are in a gap.
                 lines = check.missing if check.lost else check.problems
                 lines.append(f"{place}: the octets of {digest} are missing")
         self._numbers()
@@ -84,7 +84,7 @@ class Checking:
                 if last.is_torn and is_last and not segment.is_packed:
                     check.missing.append(f"{last.place}: the last line is torn")
                 else:
-                    check.wrong(f"{last.place}: this is no record: {last.error}")
+                    check.wrong(f"{last.place}: not a record: {last.error}")
                 continue
             if last.place.line == 1:
                 self._first(last.place, last.record, segment)
@@ -98,41 +98,41 @@ class Checking:
     def _first(self, place: LinePlace, record: dict[str, Any], segment: SegmentFile) -> None:
         name = self._name = self._name or str(record.get("run"))
         if record["t"] != records.RUN:
-            self._check.wrong(f"{place}: a segment begins with a record of its run")
+            self._check.wrong(f"{place}: a segment must begin with a `run` record")
         elif record.get("v") != records.VERSION:
-            self._check.wrong(f"{place}: version {record.get('v')} of trails is not known here")
+            self._check.wrong(f"{place}: unknown version {record.get('v')} of the format")
         elif record.get("segment") != segment.number:
-            self._check.wrong(f"{place}: it is segment {record.get('segment')} by its own word")
+            self._check.wrong(f"{place}: its first record says segment {record.get('segment')}")
         elif record.get("run") != name:
-            self._check.wrong(f"{place}: it is of the run {record.get('run')}, not of {name}")
+            self._check.wrong(f"{place}: it belongs to run {record.get('run')}, not to {name}")
 
     def _record(self, found: TrailLine) -> None:
         record, place = found.record or {}, found.place
         kind = record["t"]
         if self._end is not None and kind not in (records.MARK, records.RUN):
-            self._check.wrong(f"{place}: it follows the end of the trail")
+            self._check.wrong(f"{place}: a record after the end of the trail")
         read = getattr(self, f"_read_{kind}", None)
         if read is None:
-            self._check.wrong(f"{place}: no record is of the kind {kind!r}")
+            self._check.wrong(f"{place}: unknown kind of record {kind!r}")
             return
         try:
             read(found, record)
         except ValueError as error:
-            self._check.wrong(f"{place}: a record of kind {kind} cannot be so ({error!r})")
+            self._check.wrong(f"{place}: invalid record of kind {kind} ({error!r})")
 
     def _read_run(self, found: TrailLine, record: dict[str, Any]) -> None:
-        """Nothing here counts, nor in what follows."""
+        """A `run` record does not count, only the records after it."""
 
     _read_fetch = _read_sent = _read_run
 
     def _read_mark(self, found: TrailLine, record: dict[str, Any]) -> None:
         first = self._marked_line + 1
         if record["lines"] != found.place.line - 1:
-            self._check.wrong(f"{found.place}: the mark tells of {record['lines']} lines before it")
+            self._check.wrong(f"{found.place}: the mark counts {record['lines']} lines before it")
         if record["sha256"] != found.before:
             self._check.wrong(
-                f"{found.place.segment}, lines {first} to {found.place.line}: they were changed: "
-                "they do not have the digest of the mark at their end"
+                f"{found.place.segment}, lines {first} to {found.place.line}: changed: "
+                "their digest is not that of the mark at their end"
             )
         self._marked_line = found.place.line
 
@@ -140,16 +140,14 @@ class Checking:
         self._policies.add(record["p"])
         if "body" in record:
             digest = str(record["body"]).removeprefix("sha256:")
-            if digest not in self._bodies:  # almost all are there: the octets come first
+            if digest not in self._bodies:  # rarely missing: the octets come first
                 self._wanted.setdefault(digest, found.place)
 
     def _read_body(self, found: TrailLine, record: dict[str, Any]) -> None:
         octets = records.octets_of(record)
         digest = sha256(octets).hexdigest()
         if digest != record["sha256"] or len(octets) != record["octets"]:
-            self._check.wrong(
-                f"{found.place}: the octets do not have the digest {record['sha256']}"
-            )
+            self._check.wrong(f"{found.place}: the digest of the octets is not {record['sha256']}")
         self._bodies.add(str(record["sha256"]))
 
     def _read_decision(self, found: TrailLine, record: dict[str, Any]) -> None:
@@ -167,7 +165,7 @@ class Checking:
             self._check.wrong(f"{found.place}: policy {record['p']} is missing in this segment")
 
     def _span(self, first: int, last: int) -> None:
-        """Note that these numbers are there; what follows on the last ones joins them."""
+        """Note that these numbers exist; spans that touch are joined."""
         if self._spans and first == self._spans[-1][1] + 1:
             first = self._spans.pop()[0]
         self._spans.append((first, last))
@@ -188,7 +186,7 @@ class Checking:
         self._end = record
 
     def _numbers(self) -> None:
-        """Every number from 1 on has to be there once."""
+        """Check that every number from 1 on occurs once."""
         check, expected, held = self._check, 1, 0
         for first, last in sorted(self._spans):
             if first > expected:
@@ -199,28 +197,28 @@ class Checking:
             held += last - first + 1
             check.last_n = max(check.last_n, last)
         if held != check.last_n:
-            check.wrong(f"{check.last_n:,} decisions were numbered, and {held:,} are there")
+            check.wrong(f"{check.last_n:,} decisions were numbered, but {held:,} were found")
 
     def _ending(self) -> None:
         check, end = self._check, self._end
         if end is None:
             check.missing.append(
-                f"the trail has no end: the crawl was killed, or goes on; it is complete up to "
+                f"the trail has no end: the crawl was killed, or is still running; complete up to "
                 f"number {check.last_n:,}"
             )
             return
         for kind in OUTCOMES:
             if end.get(kind, 0) != check.counts[kind]:
                 check.wrong(
-                    f"the end tells of {end.get(kind, 0)} records of {kind}, and "
-                    f"{check.counts[kind]} are there"
+                    f"the end counts {end.get(kind, 0)} records of {kind}, but "
+                    f"{check.counts[kind]} were found"
                 )
 
     def _manifest(self) -> None:
         check, manifest = self._check, self._run.manifest
         if manifest is None:
             lines = check.missing if self._end is None else check.problems
-            lines.append("manifest.json is missing, or is none")
+            lines.append("manifest.json is missing or invalid")
             return
         there = {segment.plain_name: segment for segment in self._run.segments}
         told = {name.removesuffix(".gz"): one for name, one in files_in(manifest).items()}
@@ -228,20 +226,20 @@ class Checking:
             if name in there:
                 check.compare(name, one, there[name].facts)
             else:
-                check.wrong(f"{name}: the manifest names it, and it is missing")
+                check.wrong(f"{name}: in the manifest, but missing")
         if manifest.get("run") != self._name:
-            check.wrong(f"the manifest is of the run {manifest.get('run')}, not of {self._name}")
+            check.wrong(f"the manifest belongs to run {manifest.get('run')}, not to {self._name}")
         if self._end is not None:
             self._manifest_end(manifest.get("end"), there.keys() - told.keys())
 
     def _manifest_end(self, end: Any, unnamed: Iterable[str]) -> None:
-        """Compare the end of the manifest, which is written last, with that of the trail."""
+        """Compare the end in the manifest, which is written last, with that of the trail."""
         if not isinstance(end, dict):
             self._check.missing.append(
-                "the manifest was not finished: the crawl was killed as it ended, or is ending"
+                "the manifest has no end: the crawl was killed while it ended, or is ending"
             )
             return
         for name in unnamed:
-            self._check.wrong(f"{name}: the manifest does not name it")
+            self._check.wrong(f"{name}: not in the manifest")
         if end != self._end:
-            self._check.wrong("the manifest tells of another end than the trail")
+            self._check.wrong("the end in the manifest is not that of the trail")

@@ -1,6 +1,6 @@
-"""A trail read back: its runs, their segments, and records with the places where they stand.
+"""Reads a trail: its runs, their segments, and records with their places in the files.
 
-A trail may be damaged, or made up: what is no record is told as a `Damage`, and does not raise.
+A trail may be damaged or forged: invalid lines are reported, and do not raise.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from .trail_records import POLICY, RUN
 from .trail_shapes import is_manifest, problem_of
 
 _SEGMENT = re.compile(r"([0-9]+)-([0-9]+)\.jsonl(\.gz)?")
-_LINE_OCTETS = 1 << 26  # no record is longer: the largest holds a body
+_LINE_OCTETS = 1 << 26  # the longest record: one with a body
 _ERROR_CHARACTERS = 100
-_NAMES_LOOKED_AT = 16  # a run's folder holds little else than segments
+_NAMES_LOOKED_AT = 16  # a run's folder contains mostly segments
 _KIND_OCTETS = 64  # `t` comes first in a record
 
 
@@ -38,12 +38,12 @@ class TrailError(Exception):
 
 
 class UnreadableError(TrailError):
-    """A folder cannot be read, so that nobody knows what is in it."""
+    """A folder cannot be read, so its content is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinePlace:
-    """Where a record stands."""
+    """The place of a record."""
 
     segment: str
     line: int
@@ -58,11 +58,11 @@ class TrailLine:
     """A line of a segment, as far as it can be read.
 
     Attributes:
-        place: where it stands.
-        record: what it says; None if it is no record.
+        place: its place.
+        record: its content; None if it is not a record.
         before: the digest of all octets of the segment before it, in hex.
         is_torn: whether the file ends in the middle of the line.
-        error: why it is no record, in words.
+        error: why it is not a record, in words.
     """
 
     place: LinePlace
@@ -76,9 +76,9 @@ class SegmentFile:
     """One file of a trail.
 
     Attributes:
-        path: where it is.
-        number: which of the files of its process it is.
-        facts: those that the manifest tells, once `lines` has come to its end.
+        path: its path.
+        number: its number among the files of its process.
+        facts: those for the manifest, once `lines` has ended.
         error: why it could not be read to its end; empty if it could.
     """
 
@@ -90,19 +90,19 @@ class SegmentFile:
 
     @property
     def is_packed(self) -> bool:
-        """Whether it is gzipped, which only closed files are."""
+        """Whether it is gzipped; only closed files are."""
         return self.path.suffix == ".gz"
 
     @property
     def plain_name(self) -> str:
-        """Its name while it is not packed."""
+        """Its name before it was compressed."""
         return self.path.name.removesuffix(".gz")
 
     def lines(self) -> Iterator[TrailLine]:
-        """Every line, in order; memory is that of the longest.
+        """Yield every line, in order; memory is that of the longest line.
 
         Raises:
-            TrailError: too many files are open, which says nothing of this one.
+            TrailError: too many files are open, which is not the fault of this one.
         """
         digest, octets, count = sha256(), 0, 0
         try:
@@ -128,7 +128,7 @@ class SegmentFile:
 
     @contextmanager
     def _opened(self) -> Iterator[IO[bytes]]:
-        """The file, or the packed one if the crawl has packed it since the folder was listed."""
+        """Open the file, or the gzipped one if the crawl has compressed it since."""
         try:
             file = opened(self.path)
         except FileNotFoundError:
@@ -141,22 +141,22 @@ class SegmentFile:
 
 
 def _record(raw: bytes) -> tuple[dict[str, Any] | None, str]:
-    """What a line says, or why it says nothing."""
+    """The record in a line, or the reason why it is not one."""
     try:
         found = _DECODER.decode(raw.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        return None, f"it is no JSON ({str(error)[:_ERROR_CHARACTERS]})"
+        return None, f"not JSON ({str(error)[:_ERROR_CHARACTERS]})"
     if not isinstance(found, dict) or not isinstance(found.get("t"), str):
-        return None, "it has no kind"
+        return None, "no kind"
     wrong = problem_of(found)
-    return (None, f"one of kind {found['t']} cannot be so: {wrong}") if wrong else (found, "")
+    return (None, f"invalid record of kind {found['t']}: {wrong}") if wrong else (found, "")
 
 
 def _finite(text: str) -> float:
-    """A number that can be calculated with: JSON has no infinity, but some floats are too large.
+    """Parse a finite number: JSON has no infinity, but a float may be too large.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the number is too large.
     """
     found = float(text)
     if not math.isfinite(found):
@@ -168,26 +168,25 @@ _DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
 
 
 class Run:
-    """The trail of one run; the crawl may still write it.
+    """The trail of one run, which may still be in progress.
 
     Attributes:
         path: its folder.
-        manifest: what the manifest says; None if it is missing or no manifest.
-        manifest_sha256: the digest of the manifest, which a log or a signature names; empty without
-            one.
+        manifest: the content of the manifest; None if it is missing or invalid.
+        manifest_sha256: the digest of the manifest, as in logs and signatures; empty without one.
         segments: its files, in order.
-        damaged_count: how many places `records` passed over, once it has come to its end.
+        damaged_count: the number of places that `records` skipped, once it has ended.
     """
 
     def __init__(self, path: Path) -> None:
         """Take the folder.
 
         Raises:
-            TrailError: it holds no trail.
+            TrailError: the folder has no trail.
         """
         self.path = path
         self.damaged_count = 0
-        # Before the folder is listed: what the manifest names is there then.
+        # Read before the folder is listed, so that all files in the manifest exist.
         self.manifest, self.manifest_sha256 = manifest_in(path, is_manifest)
         try:
             names = {one.name for one in path.iterdir()}
@@ -198,10 +197,10 @@ class Run:
             for name in names
             if (found := _SEGMENT.fullmatch(name)) is not None and f"{name}.gz" not in names
         ]
-        # By number: a process that was forked has another id, but goes on with the numbers.
+        # By number: a forked process has another id, but continues the numbers.
         self.segments.sort(key=lambda one: (one.number, one.path.name))
         if not self.segments and MANIFEST not in names:
-            raise TrailError(f"{path}: no trail is here: it holds no {MANIFEST} and no segments")
+            raise TrailError(f"{path}: no trail here: neither {MANIFEST} nor segments")
 
     @property
     def name(self) -> str:
@@ -209,7 +208,7 @@ class Run:
         return str(self.head.get("run") or self.path.resolve().name)
 
     def records(self) -> Iterator[tuple[LinePlace, dict[str, Any]]]:
-        """Every record of all segments, in order; what is none is passed over, and counted."""
+        """Yield every record of all segments, in order; invalid ones are skipped and counted."""
         self.damaged_count = 0
         for segment in self.segments:
             for found in segment.lines():
@@ -231,7 +230,7 @@ class Run:
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a folder holds the trail of a run, by the first names in it."""
+    """Whether a folder contains the trail of a run, by the first names in it."""
     with suppress(OSError), os.scandir(folder) as entries:
         names = [one.name for one in islice(entries, _NAMES_LOOKED_AT)]
         return any(name == MANIFEST or _SEGMENT.fullmatch(name) for name in names)
@@ -239,22 +238,22 @@ def is_run(folder: Path) -> bool:
 
 
 def run_at(path: Path) -> Run:
-    """The run in a folder; of a folder of runs, the last one that began, by the name `latest`.
+    """The run in a folder; in a folder of runs, the last one (`latest`).
 
     Raises:
-        TrailError: there is none.
+        TrailError: there is no run.
     """
     if path.name == LATEST and not path.exists():
         runs = runs_in(path.parent)
         if runs:
             return runs[-1]
-    return Run(path.resolve())  # `latest` may name another run soon
+    return Run(path.resolve())  # `latest` may soon lead to another run
 
 
 def runs_in(root: Path, passed_over: Callable[[TrailError], None] | None = None) -> list[Run]:
-    """The runs in a folder, by the time at which they began; links to runs are runs too.
+    """The runs in a folder, by the time at which they began; links to runs count as runs.
 
-    `passed_over` is told of those that cannot be read.
+    Runs that cannot be read are passed to `passed_over`.
 
     Raises:
         TrailError: the folder cannot be read, or without `passed_over` one of the runs.
@@ -277,28 +276,28 @@ def _run_in(folder: Path, passed_over: Callable[[TrailError], None] | None) -> R
             raise
         passed_over(error)
     except TrailError:
-        pass  # something else is in there
+        pass  # it contains something else
     return None
 
 
 class Grounds:
-    """The policies of the segment that is read: each segment repeats those that it needs.
+    """The policies of the current segment: each segment repeats the policies that it needs.
 
-    One of another segment never counts, even if the first line of this one is damaged: what a
-    number stood for there may be another policy here, and verify tells of it as missing.
+    Policies of other segments never count, even if the first line of this one is damaged: the same
+    number may mean another policy here, and verify reports it as missing.
     """
 
     def __init__(self) -> None:
-        """Nothing is read yet."""
+        """Start without policies."""
         self._segment = ""
         self._policies: dict[Any, dict[str, Any]] = {}
 
     def __len__(self) -> int:
-        """How many policies are held."""
+        """The number of policies."""
         return len(self._policies)
 
     def take(self, place: LinePlace, record: dict[str, Any]) -> None:
-        """Note a record, of whichever kind; call it for each, in order."""
+        """Note a record of any kind; call it for each record, in order."""
         kind = record["t"]
         if place.segment != self._segment or kind == RUN:
             self._segment = place.segment
@@ -307,5 +306,5 @@ class Grounds:
             self._policies[record["p"]] = record
 
     def policy_of(self, record: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The record of the policy that a record rests on; None if this segment has none."""
+        """The policy record behind a record; None if this segment does not have it."""
         return self._policies.get(record.get("p"))

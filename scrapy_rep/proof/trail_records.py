@@ -1,10 +1,10 @@
-"""The records of a trail, as lines of JSON: what each kind holds, and nothing else.
+"""The records of a trail, as lines of JSON: the fields of each kind.
 
-`t` comes first and names the kind. An absent key is unknown. Instants are POSIX seconds.
+`t` comes first and names the kind. A missing key is unknown. Instants are POSIX seconds.
 `docs/audit.md` describes each kind; a test compares the two.
 
-URLs are kept without userinfo and fragments, which play no part in matching, and with the queries
-that the settings want.
+URLs are kept without userinfo and fragments, which play no part in matching, and with queries as
+the settings say.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ DROP, WITHHELD, FETCH, GAP = "drop", "withheld", "fetch", "gap"
 MARK, END, SENT = "mark", "end", "sent"
 
 NUMBERED = frozenset({DECISION, EXEMPT, DROP, WITHHELD})
-"""The kinds that have a number, `n`: 1, 2, 3 and so on in a run, without holes."""
+"""The kinds with a number, `n`: 1, 2, 3 and so on in a run, without gaps."""
 
 ALLOWED, DISALLOWED = "allowed", "disallowed"
 OUTCOMES = (ALLOWED, DISALLOWED, EXEMPT, DROP, WITHHELD)
-"""What numbered records are counted as, in `gap` and in `end`."""
+"""The kinds that numbered records count as, in `gap` and in `end`."""
 
 _USERINFO = re.compile(r"^([^/?#]*//)[^/?#]*@")
 _SHOWN_DIGITS = 16  # of a hash: enough to tell queries apart
@@ -38,22 +38,22 @@ Record = Mapping[str, Any]
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 text: Callable[[str], str] = encode_basestring_ascii
-"""A string as JSON. Nothing in it ends the line."""
+"""A string as JSON, on one line."""
 
 
 def line(record: Record) -> str:
-    """A record as a line; what is None is left out."""
+    """A record as a line; None values are left out."""
     held = {name: value for name, value in record.items() if value is not None}
     return _ENCODER.encode(held) + "\n"
 
 
 def rounded(instant: float | None) -> float | None:
-    """An instant or a span as records hold it."""
+    """An instant or a span, rounded as in records."""
     return None if instant is None else round(instant, 3)
 
 
 def body(octets: bytes, sha256: str) -> str:
-    """The octets of a file that was judged."""
+    """A `body` record: the octets of a file that was judged."""
     held: dict[str, Any] = {"t": BODY, "sha256": sha256, "octets": len(octets)}
     try:
         held["text"] = octets.decode("utf-8")
@@ -63,10 +63,10 @@ def body(octets: bytes, sha256: str) -> str:
 
 
 def octets_of(record: Record) -> bytes:
-    """The octets that a `body` record holds.
+    """The octets in a `body` record.
 
     Raises:
-        ValueError: it holds none.
+        ValueError: it has no octets.
     """
     if "base64" in record:
         return base64.b64decode(str(record["base64"]), validate=True)
@@ -85,20 +85,20 @@ def decision(  # noqa: PLR0917 - in the order of the record; it is built for eve
     outcome: str,
     rest: Mapping[str, Any],
 ) -> str:
-    """A decision.
+    """A decision record.
 
-    It is written for every request. To encode a dict would take four times as long
+    It is written for every request. Encoding a dict would take four times as long
     (`benchmarks/audit.py`, "encode"), so the line is put together here.
 
     Args:
         n: its number.
-        at: when it was made.
-        url: on what.
+        at: the time of the decision.
+        url: the URL judged.
         p: the number of the policy; None without one.
-        why: what `reasons` returns.
-        by: on what occasion.
-        outcome: what came of it.
-        rest: what few decisions have.
+        why: the result of `reasons`.
+        by: the occasion.
+        outcome: the outcome.
+        rest: rare fields.
     """
     policy = "" if p is None else f'"p":{p},'
     more = "," + _ENCODER.encode(rest)[1:-1] if rest else ""
@@ -109,7 +109,7 @@ def decision(  # noqa: PLR0917 - in the order of the record; it is built for eve
 
 
 def reasons(allowed: bool, reason: str, line_number: int, rule: str, group: str) -> str:
-    """What decided, as a part of a decision's line; the same for all decisions of one rule."""
+    """The encoded reason, as a part of a decision's line; equal for all decisions of one rule."""
     held: dict[str, Any] = {"allowed": allowed, "reason": reason}
     if line_number:
         held |= {"line": line_number, "rule": rule}
@@ -119,7 +119,7 @@ def reasons(allowed: bool, reason: str, line_number: int, rule: str, group: str)
 
 
 class Query(Enum):
-    """What becomes of the queries of URLs; the value is the setting's."""
+    """The treatment of URL queries; the value is the setting's."""
 
     KEEP = "keep"
     HASH = "hash"
@@ -134,7 +134,7 @@ def bare(url: str) -> str:
 
 
 def redaction(query: Query, key: bytes = b"") -> Callable[[str], str]:
-    """A function that makes URLs as `query` says; `key` is that of the hashes of a run."""
+    """A function that redacts URLs as `query` says; `key` is the key for the hashes of a run."""
     if query is Query.KEEP:
         return bare
 

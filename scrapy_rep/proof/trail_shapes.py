@@ -1,9 +1,9 @@
-"""What the fields of each kind of record may hold: the one place that readers rely on.
+"""The types of the fields of each kind of record, on which readers rely.
 
-A trail comes from somebody else: an auditor reads what may be damaged, or made up. A record of
-another shape is none. So whoever reads one may take its fields for what they are.
+A trail comes from elsewhere, and may be damaged or forged. Records of another shape are rejected,
+so readers can trust the fields.
 
-Cost: one look-up for each field.
+Cost: one look-up per field.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from typing import Any
 from . import trail_records as records
 
 _LARGEST = sys.float_info.max
-_MOST = 1 << 53  # of numbers: as far as a float counts, and JSON readers agree
+_MOST = 1 << 53  # the greatest whole number that floats and all JSON readers keep exact
 
 FieldCheck = Callable[[Any], bool]
 
 
 class Shape:
-    """What a record holds."""
+    """The fields of a record."""
 
     def __init__(self, needed: str = "", **kinds: str) -> None:
-        """Take the fields that are always there, and by kind those that somebody reads."""
+        """Take the required fields, and the fields that are read, by type."""
         self.needed = frozenset(needed.split())
         self.checks = {
             name: _CHECKS[kind] for kind, names in kinds.items() for name in names.split()
         }
 
     def problem(self, record: Mapping[str, Any]) -> str:
-        """What is wrong with a record, in words; empty if nothing is."""
+        """The problem of a record, in words; empty without one."""
         checks = self.checks
         for name, value in record.items():
             check = checks.get(name)
@@ -47,7 +47,7 @@ def _brief(value: object) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is an instant or a span; of Crawl-delays there are some of 300 digits."""
+    """Whether it is an instant or a span; a Crawl-delay may have 300 digits."""
     return type(value) in (int, float) and abs(value) <= _LARGEST
 
 
@@ -139,19 +139,19 @@ SHAPES: dict[str, Shape] = {
     records.MARK: Shape("lines sha256", count="n lines", number="at", text="sha256"),
     records.END: Shape(count=f"n gaps {_TOTALS}", number="at", text="reason"),
 }
-"""What each kind holds. Fields that no reader looks at may hold anything."""
+"""The fields of each kind. Fields that no reader uses may contain anything."""
 
 _MANIFEST = Shape("segments", segments="segments", count="gaps")
 
 
 def problem_of(record: Mapping[str, Any]) -> str:
-    """Why something is no record, in words; empty if it is one, or of a kind that is not known."""
+    """The reason why a value is not a record; empty for a valid or an unknown kind."""
     shape = SHAPES.get(record["t"])
     return "" if shape is None else shape.problem(record)
 
 
 def is_manifest(found: object) -> bool:
-    """Whether a value of JSON is a manifest."""
+    """Whether a JSON value is a manifest."""
     if not isinstance(found, dict) or _MANIFEST.problem(found):
         return False
     end = found.get("end")

@@ -1,13 +1,13 @@
-"""The trail of one run while it is written: segments, marks, gaps and the manifest.
+"""Writes the trail of one run: segments, marks, gaps and the manifest.
 
-Rules for the next author:
+Rules for changes:
 
-1. Nothing here raises because of the disk, and nothing waits for longer than one write.
-2. What cannot be written is counted, and told by a `gap` as soon as something can be written.
+1. No disk error raises here, and nothing waits longer than one write.
+2. Records that cannot be written are counted, and a `gap` reports them as soon as possible.
 3. A record is either whole in the file or not there at all.
 
-`n` numbers are given by the caller, who asks `ready` before it puts a record together: a new
-segment repeats the policies that its decisions rest on.
+The caller gives the numbers `n`, and calls `ready` before it builds a record, because a new segment
+repeats the policies that its decisions need.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MARK_SECONDS = 60.0
 
 @dataclass
 class Gap:
-    """Records that could not be written, one after another."""
+    """Consecutive records that could not be written."""
 
     error: str
     from_at: float
@@ -46,13 +46,13 @@ class Gap:
     counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, first_n: int, last_n: int, at: float, counts: Mapping[str, int]) -> None:
-        """Count more, with the numbers of the first and the last."""
+        """Count more records, with the numbers of the first and the last."""
         self.from_n = min(self.from_n or first_n, first_n)
         self.to_n, self.to_at = max(self.to_n, last_n), at
         self.counts.update(counts)
 
     def line(self) -> str:
-        """The record that tells of them."""
+        """The record that reports the gap."""
         return line(
             {
                 "t": records.GAP,
@@ -70,8 +70,8 @@ class TrailWriter(Spool):
     """Writes one run.
 
     Attributes:
-        counts: the numbered records that were written, by what they are counted as.
-        gap_count: how many gaps there are so far.
+        counts: the written numbered records, by the kind they count as.
+        gap_count: the number of gaps so far.
     """
 
     def __init__(
@@ -83,14 +83,14 @@ class TrailWriter(Spool):
         failed: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Make the folder, if that is possible now.
+        """Create the folder, if possible now.
 
         Args:
-            folder: of this run and no other.
-            head: the first record of a segment, by the number of that segment.
-            segment_octets: how large a segment grows.
+            folder: the folder of this run only.
+            head: gives the first record of a segment, by the segment's number.
+            segment_octets: the size limit of a segment.
             failed: called with an error whenever a gap begins.
-            clock: tells the time.
+            clock: gives the time.
         """
         super().__init__(folder, segment_octets=segment_octets)
         self._head = head
@@ -106,7 +106,7 @@ class TrailWriter(Spool):
         self.ready(clock())
 
     def ready(self, at: float) -> int | None:
-        """The number of the segment that takes the next record; None if nothing can be written."""
+        """The number of the segment for the next record; None if nothing can be written."""
         if self._is_closed or (self._gap is not None and at < self._retry_at):
             return None
         try:
@@ -132,7 +132,7 @@ class TrailWriter(Spool):
     def put(self, text: str, at: float, n: int = 0, kind: str = "") -> bool:
         """Write records that belong together; False if they could not be written.
 
-        `n` and `kind` are those of the numbered record among them, if there is one.
+        `n` and `kind` belong to the numbered record among them, if there is one.
         """
         try:
             self._append_lines(text)
@@ -177,7 +177,7 @@ class TrailWriter(Spool):
         return f"{os.getpid()}-{number:05}.jsonl", line(self._head(number)).encode("ascii")
 
     def _lost(self, _: SpoolFile) -> None:
-        """Count everything as a gap: the folder has vanished, and with it all that was written."""
+        """Count all records as a gap: the folder has vanished with all that was written."""
         at = self._clock()
         self._finished = []
         gap = self._begin_gap("the folder vanished, or was replaced", at)
@@ -204,7 +204,7 @@ class TrailWriter(Spool):
         return {"v": records.VERSION, "run": self.folder.name, "gaps": self.gap_count}
 
     def close(self, reason: str) -> Future[str]:
-        """End the trail; the SHA-256 of its manifest, once everything is on the disk."""
+        """End the trail; returns the SHA-256 of its manifest, once all is on the disk."""
         at = self._clock()
         self._free_reserve()
         self._retry_at = self._look_at = at  # the folder may have vanished since the last look
@@ -227,9 +227,9 @@ class TrailWriter(Spool):
 
 
 def packed(path: Path) -> Path:
-    """Replace a closed file by its gzipped form, and return the path of what is there then.
+    """Replace a closed file by its gzipped form, and return the new path.
 
-    A disk that is too full keeps it as it is.
+    On a full disk, the file stays as it is.
     """
     target = path.with_name(path.name + ".gz")
     part = target.with_name(target.name + ".part")

@@ -1,7 +1,7 @@
-"""Whether an archive is whole, and nobody has changed it since.
+"""Checks that an archive is complete and unchanged.
 
-Readers of WARC files take one that is cut for a whole one: between two records, or within the
-last one, nothing tells of the end. So the manifest tells it.
+Readers of WARC files do not notice a file that is cut between two records, or within the last one.
+So the manifest has the length and the digest of each file.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from .manifests import CheckOutcome, files_in, manifest_in, opened
 from .warc_writer import FORMAT, OPEN
 
 _PIECE_OCTETS = 1 << 16
-_RECORD_OCTETS = 1 << 26  # of one record, decompressed; those that we write have a few MB
+_RECORD_OCTETS = 1 << 26  # of one record, decompressed; ours have a few MB
 _NAME = re.compile(r"rep-.+-\d+-\d{5,}\.warc\.gz(\.open)?")
 _GZIP_WBITS = 16 + zlib.MAX_WBITS
 
 
 class DamagedFileError(Exception):
-    """A file is not a sequence of whole records, in words for the user."""
+    """A file is not a sequence of whole records; the message is for the user."""
 
 
 @dataclass
@@ -35,8 +35,8 @@ class ArchiveRun:
     Attributes:
         path: its folder.
         files: its WARC files, in order.
-        manifest: what the manifest says; None if it is missing or no manifest.
-        manifest_sha256: the digest of the manifest, which one signs; empty without one.
+        manifest: the content of the manifest; None if it is missing or invalid.
+        manifest_sha256: the digest of the manifest, for signatures; empty without one.
     """
 
     path: Path
@@ -46,9 +46,9 @@ class ArchiveRun:
 
 
 def archive_at(path: Path) -> ArchiveRun | None:
-    """The archive in a folder; None if there is none."""
+    """The archive in a folder; None without one."""
     path = path.resolve()
-    # Before the folder is listed, so that what it names is there.
+    # Read before the folder is listed, so that all files in the manifest exist.
     manifest, digest = manifest_in(path, _is_manifest)
     try:
         files = sorted(one for one in path.iterdir() if _NAME.fullmatch(one.name))
@@ -67,14 +67,14 @@ def check(run: ArchiveRun) -> CheckOutcome:
     """Check an archive. Reads each file once, and keeps one record at a time."""
     found = CheckOutcome()
     told = files_in(run.manifest)
-    # A file is finished, then named: a kill may fall in between, once.
+    # A file is finished, then added to the manifest: a kill may come in between, once.
     unnamed = max((path.name for path in run.files if path.name not in told), default="")
     last = unnamed if not _has_end(run.manifest) and unnamed > max(told, default="") else ""
     for path in run.files:
         may_be_unnamed = run.manifest is None or path.name == last or path.name.endswith(OPEN)
         _check_file(path, told.pop(path.name, None), found, may_be_unnamed=may_be_unnamed)
     for name in told:
-        found.wrong(f"{name}: the manifest names it, and it is missing")
+        found.wrong(f"{name}: in the manifest, but missing")
     _check_manifest(run, found)
     return found
 
@@ -96,10 +96,10 @@ def _check_file(
         damage = f"{path.name}: after {records} whole records: {error}"
     if told is None:
         if may_be_unnamed:
-            lack = damage or f"{path.name}: it was not finished; it holds {records} whole records"
+            lack = damage or f"{path.name}: not finished; it has {records} whole records"
             found.missing.append(lack)
         else:
-            found.wrong(f"{path.name}: the manifest does not name it")
+            found.wrong(f"{path.name}: not in the manifest")
         return
     if damage:
         found.wrong(damage)
@@ -111,17 +111,17 @@ def _check_file(
 def _check_manifest(run: ArchiveRun, found: CheckOutcome) -> None:
     manifest = run.manifest
     if manifest is None:
-        found.missing.append("manifest.json is missing, or is none")
+        found.missing.append("manifest.json is missing or invalid")
         return
     if not _has_end(manifest):
-        found.missing.append("the archive has no end: the crawl was killed, or goes on")
+        found.missing.append("the archive has no end: the crawl was killed, or is still running")
     failed = manifest.get("failed")
     if failed:
         found.missing.append(f"{failed} exchanges could not be archived")
     if _has_end(manifest) and not found.problems:
         total = found.counts.total()
         if manifest.get("records") != total:
-            found.wrong(f"{manifest.get('records')} records by the manifest, and {total} are there")
+            found.wrong(f"{manifest.get('records')} records in the manifest, but {total} found")
 
 
 def _has_end(manifest: Mapping[str, Any] | None) -> bool:
@@ -129,7 +129,7 @@ def _has_end(manifest: Mapping[str, Any] | None) -> bool:
 
 
 def _members(file: IO[bytes]) -> Iterator[tuple[bytes, str]]:
-    """Each piece of a file as it stands there; with the last one of a record, its WARC-Type.
+    """Yield each gzip member of a file; with the last one of a record, its WARC-Type.
 
     Raises:
         DamagedFileError: a record is damaged, or cut.
@@ -150,24 +150,24 @@ def _members(file: IO[bytes]) -> Iterator[tuple[bytes, str]]:
             inflater, record = zlib.decompressobj(_GZIP_WBITS), bytearray()
         yield piece[: len(piece) - len(rest)], kind
     if is_amid:
-        raise DamagedFileError("it is cut within a record")
+        raise DamagedFileError("the file is cut within a record")
 
 
 def _kind_of(record: bytes) -> str:
-    """The WARC-Type of a record, whose digest is checked.
+    """The WARC-Type of a record; also checks its digest.
 
     Raises:
-        DamagedFileError: it is none, or its block is not what its digest says.
+        DamagedFileError: it is not a record, or the digest of its block is wrong.
     """
     head, end, block = record.partition(b"\r\n\r\n")
     lines = head.decode("utf-8", "replace").split("\r\n")
     fields = {name.lower(): value.strip() for name, _, value in (x.partition(":") for x in lines)}
     if not end or not lines[0].startswith("WARC/"):
-        raise DamagedFileError("this is no record")
+        raise DamagedFileError("not a record")
     length = fields.get("content-length", "")
     if not length.isascii() or not length.isdigit() or block[int(length) :] != b"\r\n\r\n":
-        raise DamagedFileError("a record has another length than its head says")
+        raise DamagedFileError("the length of a record differs from its head")
     digest = b32encode(sha1(block[: int(length)], usedforsecurity=False).digest()).decode()
     if fields.get("warc-block-digest") != f"sha1:{digest}":
-        raise DamagedFileError("the block of a record does not have its digest")
+        raise DamagedFileError("the digest of a record's block is wrong")
     return fields.get("warc-type") or "unknown"

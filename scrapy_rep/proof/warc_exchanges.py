@@ -1,4 +1,4 @@
-"""What is archived: one request and its answer, or octets that no request of this run brought."""
+"""The values that are archived: one request and its answer, or octets from another source."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 Headers = tuple[tuple[bytes, bytes], ...]
-"""Header fields in order, names as they came."""
+"""Header fields in order, with names as received."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class SentRequest:
 
     Attributes:
         method: its method.
-        headers: its header fields, but for Host.
+        headers: its header fields, without Host.
     """
 
     method: str
@@ -24,14 +24,14 @@ class SentRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedAnswer:
-    """An answer as it came.
+    """An answer as it was received.
 
     Attributes:
         status: its status code.
-        protocol: as the download handler names it: ``HTTP/1.1``, ``h2``; empty if it names none.
+        protocol: in the download handler's words: ``HTTP/1.1``, ``h2``; empty if unknown.
         headers: its header fields.
-        body: the octets of its body, coded as they were sent, chunks joined.
-        truncated: why the body is not whole, in the word of WARC-Truncated; empty if it is.
+        body: the octets of its body, with content codings, chunks joined.
+        truncated: why the body is incomplete, as a WARC-Truncated value; empty if it is complete.
     """
 
     status: int
@@ -43,7 +43,7 @@ class ReceivedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """The earlier answer that a 304 confirms: where it came from, and when it was asked for."""
+    """The earlier answer that a 304 confirms: its URI, and the time of its request."""
 
     uri: str
     at: float
@@ -51,7 +51,7 @@ class Original:
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """For what it was: the file of an origin, and how far on the way to it.
+    """The purpose of a request: the file of an origin, and the way to it.
 
     Attributes:
         origin: such as ``https://example.com``.
@@ -70,7 +70,7 @@ class Judged:
 
     Attributes:
         digest: ``sha256:…``.
-        octets: how many.
+        octets: their number.
     """
 
     digest: str
@@ -78,26 +78,26 @@ class Judged:
 
     @classmethod
     def of(cls, body: bytes) -> Judged:
-        """The facts of octets."""
+        """Compute the facts of octets."""
         return cls(f"sha256:{sha256(body).hexdigest()}", len(body))
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request, and the answer or the failure that followed.
+    """One request, and the answer or failure that followed.
 
     Attributes:
         id: of its main record, a URN.
-        uri: what was asked for.
-        purpose: for what.
+        uri: the requested URI.
+        purpose: its purpose.
         at: when it was sent, POSIX seconds.
-        seconds: from then to the end of the answer; None if that is not known.
+        seconds: from then to the end of the answer; None if unknown.
         event: its status, or the name of the failure.
-        asked: the request; None if it is not known what was sent.
-        answered: the answer; None if none came.
-        address: the IP address that answered; empty if it is not known.
-        is_proxied: whether a proxy stood between.
-        judged: the octets judged: decompressed, cut; None if none were.
+        asked: the request; None if unknown.
+        answered: the answer; None without one.
+        address: the IP address that answered; empty if unknown.
+        is_proxied: whether a proxy was used.
+        judged: the octets judged, decompressed and cut; None without any.
         original: the earlier answer that this one confirms, if it does.
     """
 
@@ -117,18 +117,18 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What decided without a request of this run.
+    """Knowledge that decided without a request of this run.
 
     Attributes:
         id: of its main record, a URN.
-        purpose: for what, by which way.
-        at: when the octets came, POSIX seconds.
+        purpose: its purpose, with the way to it.
+        at: when the octets were received, POSIX seconds.
         used_at: when they were used here.
-        source: where they are from: ``store``, ``override`` or ``middleware``.
-        event: what was known.
-        body: the octets judged; None if there is no file.
-        content_type: their media type; empty if it is not known.
-        cache_control: how long they count; empty if it is not known.
+        source: ``store``, ``override`` or ``middleware``.
+        event: the known event.
+        body: the octets judged; None without a file.
+        content_type: their media type; empty if unknown.
+        cache_control: their Cache-Control; empty if unknown.
     """
 
     id: str
@@ -144,11 +144,11 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class FileOutcome:
-    """What was learnt by an exchange, if it was the last of those for one file.
+    """The result of an exchange that was the last one for a file.
 
     Attributes:
-        event: the status, or the name of the failure, that counts.
-        at: when it was learnt, POSIX seconds.
+        event: the final status, or the name of the failure.
+        at: when it was received, POSIX seconds.
         hops: the URIs on the way, in order.
     """
 

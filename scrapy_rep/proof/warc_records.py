@@ -1,12 +1,12 @@
-"""Exchanges as records (WARC/1.1), each a value: what stands in its head, and its block.
+"""Exchanges as WARC/1.1 records: each record is a value with its head and its block.
 
-An exchange is a `response`, a `request` and a `metadata`, with one date. A 304 that confirms what
-was known is a `revisit`, and a failure a `metadata` alone. What no request of this run brought is
-a `resource`: no fetch is made up.
+An exchange becomes a `response`, a `request` and a `metadata` record, with one date. A 304 that
+confirms a copy becomes a `revisit`, and a failure a `metadata` record only. Octets that this run
+did not request become a `resource`, so that no fetch is invented.
 
-Scrapy keeps neither the first line of an answer nor the letter case of names, so that heads are
-rebuilt, without secrets. Values are the octets that came. warcio (extra `[warc]`) makes each record
-a gzip member of its own.
+Scrapy keeps neither the status line of an answer nor the letter case of names, so the heads are
+rebuilt, without secrets. Values are the octets that were received. warcio (extra `[warc]`)
+compresses each record as its own gzip member.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ _REQUEST = "application/http; msgtype=request"
 _RESPONSE = "application/http; msgtype=response"
 _OCTETS = "application/octet-stream"
 
-# Authorization, Proxy-Authorization, Cookie, Set-Cookie, and what products name alike:
-# X-Api-Key, X-Auth-Token, X-Amz-Security-Token, Ocp-Apim-Subscription-Key, X-Jwt-Assertion, ...
-# The keys of caches are none.
+# Authorization, Proxy-Authorization, Cookie, Set-Cookie, and names of products such as X-Api-Key,
+# X-Auth-Token, X-Amz-Security-Token, Ocp-Apim-Subscription-Key, X-Jwt-Assertion, ...
+# Keys of caches are not secret.
 _SECRET = re.compile(
     rb"auth(?!enticate\Z|ority\Z|or\Z)|cookie|token|secret|apikey|passw|pwd|session|credential|jwt"
     rb"|bearer|signature|(?<![a-z])(?<!cache-)(?<!surrogate-)key(?![a-z])",
     re.IGNORECASE,
 )
-_USERINFO = re.compile(rb"//[^/?#\s\"<>]*@")  # up to the last @: a password may hold one
+_USERINFO = re.compile(rb"//[^/?#\s\"<>]*@")  # up to the last @, because a password may contain one
 _LINE_ENDS = re.compile(rb"[\r\n]+")
 _FRAMING = frozenset({b"transfer-encoding"})  # the chunks are joined
 _PROTOCOLS = frozenset({"HTTP/1.0", "HTTP/1.1"})
@@ -63,17 +63,17 @@ Pairs = Iterable[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record.
+    """A WARC record.
 
     Attributes:
         kind: its WARC-Type.
         id: a URN.
         at: its WARC-Date, POSIX seconds.
-        uri: its WARC-Target-URI; empty for none.
-        fields: the fields of its head besides those, and besides lengths and digests.
+        uri: its WARC-Target-URI; empty without one.
+        fields: further fields of its head, without lengths and digests.
         content_type: of the block.
         block: its octets.
-        payload: the part of the block that its payload digest is of; None for no such digest.
+        payload: the part of the block with a payload digest; None without one.
     """
 
     kind: str
@@ -87,15 +87,15 @@ class Record:
 
 
 def new_id() -> str:
-    """An id for a record."""
+    """A new id for a record."""
     return uuid4().urn
 
 
 def date(at: float) -> str:
-    """An instant as records write it; those that no calendar holds, as its first one.
+    """An instant as in records; an instant outside the calendar becomes its first day.
 
-    To three decimals, as trails have it and as surveys read stores: else one of 2,000 would have
-    another second there.
+    To three decimals, like trails and stores: otherwise one in 2,000 would have another second
+    here.
     """
     try:
         found = datetime.fromtimestamp(round(at, 3), timezone.utc)
@@ -105,7 +105,7 @@ def date(at: float) -> str:
 
 
 def warcinfo(name: str, at: float, facts: Mapping[str, str]) -> Record:
-    """The first record of a file; `facts` are of its crawl."""
+    """The first record of a file; `facts` are those of its crawl."""
     told = {
         **facts,
         "format": f"WARC File Format {VERSION}",
@@ -120,7 +120,7 @@ def warcinfo(name: str, at: float, facts: Mapping[str, str]) -> Record:
 
 
 def records_of(archived: Archived, outcome: FileOutcome | None = None) -> tuple[Record, ...]:
-    """The records of an exchange; `outcome` is what was learnt, if it was the last of several."""
+    """The records of an exchange; `outcome` is the result, if it was the last of several."""
     if isinstance(archived, Stored):
         return _of_stored(archived, outcome)
     return _of_exchange(archived, outcome)
@@ -152,7 +152,7 @@ def _answer(exchange: Exchange, answered: ReceivedAnswer, uri: str) -> tuple[Rec
     kind, head, left_out = "response", b"", list[str]()
     payload: bytes | None = answered.body
     original = exchange.original
-    if not _is_http(uri):  # over FTP, a file has no head
+    if not _is_http(uri):  # FTP has no header fields
         kind = "resource"
     else:
         head, left_out = answer_head(answered)
@@ -183,7 +183,7 @@ def _told(exchange: Exchange, outcome: FileOutcome | None, left_out: Iterable[st
         ("rep-proxied", "true" if exchange.is_proxied else ""),
     ]
     if answered is not None and protocol_of(answered) not in _PROTOCOLS and _is_http(exchange.uri):
-        told.append(("rep-protocol", answered.protocol or "not known"))
+        told.append(("rep-protocol", answered.protocol or "unknown"))
     told += [("rep-left-out", name) for name in left_out]
     return _fields([*told, *_of_outcome(outcome)])
 
@@ -237,13 +237,13 @@ def _of_outcome(outcome: FileOutcome | None) -> Pairs:
 
 
 def _fields(pairs: Pairs) -> bytes:
-    """A block of the type application/warc-fields; what is empty is left out."""
+    """A block of the type application/warc-fields, without empty fields."""
     lines = (f"{name}: {' '.join(value.split())}\r\n" for name, value in pairs if value)
     return "".join(lines).encode("utf-8", "backslashreplace")
 
 
 def request_head(asked: SentRequest, uri: str) -> tuple[bytes, list[str]]:
-    """The head of a request, and the names of what was left out."""
+    """The head of a request, and the names of fields that were left out."""
     parts = urlsplit(bare(uri))
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     first = f"{asked.method} {target} HTTP/1.1".encode("utf-8", "replace")
@@ -252,7 +252,7 @@ def request_head(asked: SentRequest, uri: str) -> tuple[bytes, list[str]]:
 
 
 def answer_head(answered: ReceivedAnswer) -> tuple[bytes, list[str]]:
-    """The head of an answer, and the names of what was left out."""
+    """The head of an answer, and the names of fields that were left out."""
     version = protocol_of(answered)
     version = version if version in _PROTOCOLS else "HTTP/1.1"
     first = f"{version} {answered.status} {_PHRASES.get(answered.status, '')}".encode("ascii")
@@ -260,7 +260,7 @@ def answer_head(answered: ReceivedAnswer) -> tuple[bytes, list[str]]:
 
 
 def protocol_of(answered: ReceivedAnswer) -> str:
-    """The protocol of an answer, in upper case; empty if it is not known."""
+    """The protocol of an answer, in upper case; empty if unknown."""
     return answered.protocol.upper() if answered.protocol else ""
 
 
@@ -288,7 +288,7 @@ def _line_of_octets(octets: bytes) -> bytes:
 
 
 def packed(record: Record) -> bytes:
-    """A record as it stands in a file."""
+    """A record as gzipped octets."""
     from warcio.recordloader import ArcWarcRecord
     from warcio.statusandheaders import StatusAndHeaders
     from warcio.warcwriter import WARCWriter
@@ -303,9 +303,9 @@ def packed(record: Record) -> bytes:
     head += [(name, _in_one_line(value)) for name, value in record.fields]
     if record.payload is not None:
         head.append(("WARC-Payload-Digest", digest_of(record.payload)))
-    # warcio reads heads of HTTP to write them again, and escapes what is no ASCII. Without such a
-    # head, it writes a block as it is: but for the kind "revisit", and not without a digest of its
-    # own unless the kind is "warcinfo". The WARC-Type that it writes is that of `head`.
+    # warcio parses HTTP heads and writes them again, and escapes non-ASCII characters. A block
+    # without such a head is written unchanged, except for the kind "revisit"; and it needs its own
+    # digest unless the kind is "warcinfo". The WARC-Type in the file is that of `head`.
     made = ArcWarcRecord(
         "warc",
         "warcinfo" if record.payload is None else record.kind,
@@ -321,7 +321,7 @@ def packed(record: Record) -> bytes:
 
 
 def digest_of(octets: bytes) -> str:
-    """A digest as WARC files write it, and as warcio makes that of a block."""
+    """A digest as in WARC files; warcio writes block digests in the same way."""
     return f"sha1:{b32encode(sha1(octets, usedforsecurity=False).digest()).decode('ascii')}"
 
 

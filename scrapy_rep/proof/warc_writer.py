@@ -1,10 +1,10 @@
-"""The archive of one run while it is written, by a thread: files, in order, and their manifest.
+"""Writes the archive of one run in a thread: files, in order, and their manifest.
 
-Rules for the next author:
+Rules for changes:
 
-1. Nothing that a crawl calls here waits for the disk, or raises because of it.
-2. What cannot be written is counted, and the manifest tells how much it was. So what is missing in
-   an archive is known from the archive.
+1. No call from a crawl waits for the disk, or raises because of it.
+2. Exchanges that cannot be written are counted, and the manifest has their number. So an archive
+   itself shows how many are missing.
 3. The records of an exchange are all in the file, or none of them is.
 """
 
@@ -26,18 +26,18 @@ from .warc_records import date, packed, records_of, warcinfo
 
 FORMAT = "WARC/1.1"
 OPEN = ".open"
-"""What the name of a file ends with until it is finished."""
+"""The suffix of a file until it is finished."""
 
-_QUEUED_OCTETS = 1 << 26  # that wait to be written: a disk that hangs takes no more memory
-_RECORD_OCTETS = 2000  # what an exchange without a body takes, roughly
-_FIELD_OCTETS = 150  # of memory that a field of a head takes besides its octets
+_QUEUED_OCTETS = 1 << 26  # waiting to be written: this bounds memory if the disk hangs
+_RECORD_OCTETS = 2000  # of an exchange without a body, roughly
+_FIELD_OCTETS = 150  # memory of a header field in addition to its octets
 
 
 class ArchiveWriter(Spool):
-    """Writes one run.
+    """Writes the archive of one run.
 
     Attributes:
-        failed_count: how many exchanges could not be archived, or were lost again.
+        failed_count: the number of exchanges that were not archived, or were lost later.
     """
 
     def __init__(
@@ -49,14 +49,14 @@ class ArchiveWriter(Spool):
         failed: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Have the thread make the folder and the first file.
+        """Let the thread create the folder and the first file.
 
         Args:
-            folder: of this run and no other.
-            facts: what the first record of each file tells of the crawl.
-            segment_octets: how large a file grows.
+            folder: the folder of this run only.
+            facts: the facts of the crawl for the first record of each file.
+            segment_octets: the size limit of a file.
             failed: called once, in the thread, with the first error.
-            clock: tells the time.
+            clock: gives the time.
         """
         super().__init__(folder, segment_octets=segment_octets)
         self.failed_count = 0
@@ -66,22 +66,22 @@ class ArchiveWriter(Spool):
         self._file_exchanges = 0
         self._has_failed = False
         self._queued_octets = 0
-        self._lock = Lock()  # of the counts, which both sides change
+        self._lock = Lock()  # for the counts, which both threads change
         self._thread.submit(self._start)
 
     def put(self, archived: Archived, outcome: FileOutcome | None = None) -> None:
-        """Have an exchange written; it is counted as failed if too much waits to be written."""
+        """Queue an exchange for writing; it counts as failed if the queue is full."""
         octets = _RECORD_OCTETS + _octets_of(archived)
         with self._lock:
             is_full = self._queued_octets + octets > _QUEUED_OCTETS
             self._queued_octets += 0 if is_full else octets
         if is_full:
-            self.fail("the disk is too slow: too much waits to be written")
+            self.fail("the disk is too slow: the queue is full")
         else:
             self._thread.submit(self._do, archived, outcome, octets)
 
     def close(self) -> Future[None]:
-        """End the archive; done once everything is on the disk."""
+        """End the archive; the result is there once all is on the disk."""
         done = self._thread.submit(self._end)
         self._thread.shutdown(wait=False)
         return done
@@ -94,10 +94,10 @@ class ArchiveWriter(Spool):
         if not is_told:
             self._failed(why)
 
-    # In the thread
+    # Methods of the thread
 
     def _start(self) -> None:
-        """Make the first file, so that a crawl without exchanges says so."""
+        """Create the first file, so that a crawl without exchanges has one too."""
         try:
             self._open_file(self._clock())
         except OSError as error:
@@ -108,7 +108,7 @@ class ArchiveWriter(Spool):
         try:
             made = [packed(record) for record in records_of(archived, outcome)]
             self._write(b"".join(made), len(made))
-        except Exception as error:  # noqa: BLE001 - what cannot be a record ends no thread
+        except Exception as error:  # noqa: BLE001 - a bad record must not end the thread
             self.fail(f"{type(error).__name__}: {error}")
         finally:
             with self._lock:
@@ -117,7 +117,7 @@ class ArchiveWriter(Spool):
     def _write(self, octets: bytes, records: int) -> None:
         now = self._clock()
         if now < self._retry_at:
-            self.fail("")  # why was told
+            self.fail("")  # the reason was reported
             return
         try:
             self._open_file(now)
@@ -137,7 +137,7 @@ class ArchiveWriter(Spool):
         return name + OPEN, packed(warcinfo(name, self._clock(), self._facts))
 
     def _lost(self, file: SpoolFile) -> None:
-        """Count what was written into a file that vanished as failed."""
+        """Count the exchanges in a vanished file as failed."""
         self.record_count -= file.records
         self.fail(f"{file.path} vanished, or was replaced", self._file_exchanges)
 
@@ -167,7 +167,7 @@ class ArchiveWriter(Spool):
 
 
 def _octets_of(archived: Archived) -> int:
-    """What sites may make as long as they like: bodies and heads."""
+    """The octets that sites control: bodies and heads."""
     if not isinstance(archived, Exchange):
         return len(archived.body or b"")
     answered = archived.answered

@@ -1,1 +1,1 @@
-"""Sitemaps, from their octets to spiders that start from them."""
+"""Sitemaps: parsing, and spiders that start from them."""

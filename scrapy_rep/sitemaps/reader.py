@@ -1,12 +1,12 @@
 """Sitemap files as streams of entries (sitemaps.org): XML, RSS, Atom and text, gzipped or not.
 
 Scrapy's own `Sitemap` reads neither text nor feeds, and builds a tree that grows with the file.
-Here an error usually loses at most the entry in which it stands. No tree is built, no entity is
-expanded, and nothing is fetched or opened.
+This reader usually loses only the entry with an error. It builds no tree, expands no entity, and
+fetches or opens nothing.
 
-Memory is bounded by a few MiB besides the body: at most `SITEMAP_OCTETS` are decompressed and read,
-and none of them is kept. Reading ends after `SITEMAP_ENTRIES` entries (both limits are the
-protocol's), and where a file goes on without an entry. Time is linear in the octets read.
+Memory: a few MiB in addition to the body. At most `SITEMAP_OCTETS` are decompressed and read, and
+none of them is kept. Reading ends after `SITEMAP_ENTRIES` entries (both limits are the protocol's),
+or after a long part without an entry. Time is linear in the octets read.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from .unpacking import Unpacked, percent_encoded
 from .xml_mending import XmlMender
 
 SITEMAP_OCTETS = 50 * 1024 * 1024
-"""How large a sitemap may be, uncompressed (sitemaps.org)."""
+"""The size limit of a sitemap, uncompressed (sitemaps.org)."""
 
 SITEMAP_ENTRIES = 50_000
-"""How many entries a sitemap may have (sitemaps.org)."""
+"""The limit of entries in a sitemap (sitemaps.org)."""
 
 SitemapEntry = dict[str, Any]
-"""The values of an entry by the local names of their elements: ``loc`` at least, ``lastmod`` and so
-on, and ``alternate``, the list of alternate links. Scrapy's `Sitemap` returns the same."""
+"""The values of an entry by the local names of their elements: at least ``loc``, others such as
+``lastmod``, and the list ``alternate`` of alternate links. Scrapy's `Sitemap` returns the same."""
 
 _VALUE_CHARACTERS = 8192
 _VALUES_AN_ENTRY = 1000
-_SILENT_CHARACTERS = 1 << 19  # without a tag; so also of one tag or comment
+_SILENT_CHARACTERS = 1 << 19  # without a tag, and within a tag or comment
 _SILENT_ELEMENTS = 100_000  # between two entries
 _NAMES = 1000  # libxml2 keeps each for as long as the process lives
 _DEPTH = 100_000
-_DAMAGES = 1_000_000  # 20 for each entry: with more errors, a file is not a sitemap
+_DAMAGES = 1_000_000  # 20 per entry: a file with more errors is not a sitemap
 
 
 class SitemapKind(Enum):
@@ -50,8 +50,10 @@ class SitemapKind(Enum):
     TEXT = "text"
 
 
-_ENTRIES = ("sitemap", "url")  # in both kinds: sites confuse them, and Scrapy is lenient too
-_KINDS: dict[str, tuple[SitemapKind, tuple[str, ...]]] = {  # by root element; with those of entries
+_ENTRIES = ("sitemap", "url")  # allowed in both kinds, because sites confuse them, as in Scrapy
+_KINDS: dict[
+    str, tuple[SitemapKind, tuple[str, ...]]
+] = {  # by root; with entries
     "sitemapindex": (SitemapKind.INDEX, _ENTRIES),
     "urlset": (SitemapKind.URLSET, _ENTRIES),
     "rss": (SitemapKind.FEED, ("item",)),
@@ -59,29 +61,29 @@ _KINDS: dict[str, tuple[SitemapKind, tuple[str, ...]]] = {  # by root element; w
     "feed": (SitemapKind.FEED, ("entry",)),
 }
 _ROOT = re.compile(r"<((?:[\w.-]{1,40}:)?(urlset|sitemapindex|rss|RDF|feed|html))(?=[\s/>])")
-_JUNK_CHARACTERS = 1 << 12  # before the XML: a warning of the site's software, say
+_JUNK_CHARACTERS = 1 << 12  # before the XML, for example a warning of the site's software
 _BLANK = " \t\r\n\v\f\0\ufeff"
 _BLANK_OF_XML = " \t\r\n\ufeff"
 _ADDRESS = re.compile("https?://", re.IGNORECASE)
 _ANY_ADDRESS = re.compile("(?:^|[\r\n])[ \t\v\f\0\ufeff]*https?://", re.IGNORECASE)
 _FEED_NAMES = {"pubDate": "lastmod", "date": "lastmod", "updated": "lastmod"}
-_AROUND = "rep"  # an element that we put around the root
-_LEVELS = 1000  # of it: each end tag without a start ends one
+_AROUND = "rep"  # an element that this reader adds around the root
+_LEVELS = 1000  # of these elements: each end tag without a start ends one
 
 
 class Sitemap:
-    """The entries of one file, read during the iteration; to be iterated over once.
+    """The entries of one file, parsed during the iteration; can be iterated once.
 
     Attributes:
-        is_cut: whether more may have followed where reading ended; final after the iteration.
+        is_cut: whether reading ended before the end of the file; final after the iteration.
     """
 
     def __init__(self, body: bytes, *, is_cut: bool = False) -> None:
-        """Read as much of a body as tells its kind; no octets raise.
+        """Read enough of a body to know its kind; never raises for its content.
 
         Args:
             body: the file.
-            is_cut: whether its end is known to be missing.
+            is_cut: whether the end of the body is known to be missing.
         """
         self.is_cut = is_cut
         self._unpacked = Unpacked(body, SITEMAP_OCTETS)
@@ -112,17 +114,17 @@ class Sitemap:
 
     @property
     def type(self) -> str:
-        """The kind in the words of Scrapy's `Sitemap`, for a `sitemap_filter`."""
+        """The kind as Scrapy's `Sitemap` names it, for a `sitemap_filter`."""
         return "sitemapindex" if self.kind is SitemapKind.INDEX else "urlset"
 
     @property
     def octets(self) -> int:
-        """How many octets were unpacked so far."""
+        """The number of octets unpacked so far."""
         return self._unpacked.octets
 
     @property
     def damage(self) -> str:
-        """The first error in what was read so far, in words; empty without one."""
+        """The first error so far, in words; empty without one."""
         return self._reader.damage if self._reader else ""
 
     def __iter__(self) -> Iterator[SitemapEntry]:
@@ -146,7 +148,7 @@ class Sitemap:
         yield from self._texts
         self.is_cut |= self._unpacked.is_cut
         if not self.is_cut:
-            yield "\n"  # ends the last line
+            yield "\n"  # terminates the last line
 
 
 class _TextReader:
@@ -159,7 +161,7 @@ class _TextReader:
     _rest = ""
 
     def read(self, text: str) -> tuple[bool, list[SitemapEntry]]:
-        """Whether there was anything of use in a piece of the text, and the entries in it."""
+        """Whether a piece of the text was useful, and the entries in it."""
         *lines, rest = (self._rest + text).replace("\r", "\n").split("\n")
         self._rest = rest[: _VALUE_CHARACTERS + 1]
         found: list[SitemapEntry] = []
@@ -173,19 +175,19 @@ class _TextReader:
 
 
 class _XmlReader:
-    """Reads the three kinds of XML by libxml2's incremental parser with recovery.
+    """Reads the three kinds of XML with libxml2's incremental parser in recovery mode.
 
-    What comes before the root element is skipped. The parser gets the rest, mended, within elements
-    of ours, so that it reads on after the end of the root, and after superfluous end tags.
+    Text before the root element is skipped. The parser gets the rest, repaired, within extra
+    elements, so that it continues after the end of the root, and after superfluous end tags.
 
     Attributes:
         damage: the first error of the file, in words; empty without one.
-        is_over: whether reading must end here.
-        is_unfinished: whether the end of the root element has not come.
+        is_over: whether reading must stop here.
+        is_unfinished: whether the end of the root element is missing.
     """
 
     def __init__(self, root: re.Match[str]) -> None:
-        """Read from the start tag of the root element on, which was found in the file's text."""
+        """Start at the start tag of the root element, which was found in the file's text."""
         self.kind, self._entry_names = _KINDS[root[2]]
         is_feed = self.kind is SitemapKind.FEED
         self._entries = _entries_of_feed if is_feed else _entries_of_list
@@ -202,18 +204,18 @@ class _XmlReader:
         self._names: set[str | None] = set()
         self._depth = 0
         self._has_root = False
-        self._elements = 0  # since an entry
+        self._elements = 0  # since the last entry
         self._entry_tag = ""
         self._entry_depth = 0  # 0 between entries
-        self._children: list[_Child] = []  # of the entry
+        self._children: list[_Child] = []  # of the current entry
         self._is_in_text = False  # of the last child, before its own first child
-        self._room = 0  # for more of that text, in characters
+        self._room = 0  # how much more of that text fits, in characters
         self._parser.feed(f"<{_AROUND}>".encode() * _LEVELS)
         if root.string.lstrip(_BLANK_OF_XML)[0] != "<":
             self._mender.note("text before the XML")
 
     def read(self, text: str) -> tuple[bool, list[SitemapEntry]]:
-        """Whether there was anything of use in a piece of the text, and the entries in it."""
+        """Whether a piece of the text was useful, and the entries in it."""
         self._found, self._has_heard = [], False
         mended = self._mender.mended(text)
         self._parser.feed(mended.encode())
@@ -225,12 +227,12 @@ class _XmlReader:
             self.damage = self._mender.damage or (errors[0].message if errors else "")
         return self._has_heard, self._found
 
-    # The methods that follow are those of a parser's target.
+    # The methods below are those of a parser's target.
 
     def start(
         self, tag: str, attributes: Mapping[str, str], namespaces: Mapping[str | None, str]
     ) -> None:
-        """An element begins; a new entry ends one that has no end tag."""
+        """Handle a start tag; a new entry ends an entry without an end tag."""
         self._depth += 1
         if tag == _AROUND:
             return
@@ -258,7 +260,7 @@ class _XmlReader:
         self._is_in_text, self._room = True, _VALUE_CHARACTERS
 
     def data(self, text: str) -> None:
-        """Some text, perhaps not all up to the next tag; a text that is too long is dropped."""
+        """Handle some text, perhaps only a part; a text that is too long is dropped."""
         if self._is_in_text:
             texts = self._children[-1].texts
             texts.append(text)
@@ -268,7 +270,7 @@ class _XmlReader:
                 self._is_in_text = False
 
     def end(self, _: str) -> None:
-        """The innermost element ends."""
+        """Handle the end of the innermost element."""
         self._depth -= 1
         self._has_heard = True
         self._is_in_text = False
@@ -277,7 +279,7 @@ class _XmlReader:
             self._end_entry()
 
     def close(self) -> None:
-        """Nothing to do: a parser requires it."""
+        """Do nothing; the parser requires this method."""
 
     def _end_entry(self) -> None:
         before = len(self._found)
@@ -288,11 +290,11 @@ class _XmlReader:
 
 
 class _Child(NamedTuple):
-    """An element in an entry."""
+    """A child element of an entry."""
 
     tag: str
     attributes: dict[str, str]
-    texts: list[str]  # up to its own first child
+    texts: list[str]  # before its own first child
 
     @property
     def text(self) -> str:
@@ -300,13 +302,13 @@ class _Child(NamedTuple):
 
     @property
     def href(self) -> str:
-        return self.attributes.get("href", "").replace("&#38;", "&")  # as libxml2 hands it over
+        return self.attributes.get("href", "").replace("&#38;", "&")  # as libxml2 passes it
 
 
 def _entries_of_list(tag: str, children: list[_Child]) -> Iterator[SitemapEntry]:
-    """An entry for each address; of other values of a name the last, as Scrapy reads them.
+    """An entry for each address; for other names, the last value counts, as in Scrapy.
 
-    The address of another namespace, an image's say, stands for one that is missing.
+    An address in another namespace, such as an image's, is used if the entry has none.
     """
     values: SitemapEntry = {}
     locs: list[str] = []
@@ -325,7 +327,7 @@ def _entries_of_list(tag: str, children: list[_Child]) -> Iterator[SitemapEntry]
 
 
 def _entries_of_feed(_: str, children: list[_Child]) -> Iterator[SitemapEntry]:
-    """An entry with the first value of each name; a permalink stands for a missing link."""
+    """An entry with the first value of each name; a permalink replaces a missing link."""
     values: SitemapEntry = {}
     locs: list[str] = []
     permalinks: list[str] = []

@@ -1,6 +1,6 @@
-"""Which sitemaps are fetched for an origin, and what the addresses in them become.
+"""The rules for fetching sitemaps: which sitemaps an origin may use, and how URLs become requests.
 
-A sitemap has to be near enough, not one too many, and is fetched once.
+A sitemap must be on a permitted host and within the limit, and is fetched once.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _SCHEMES = ("http", "https")
 
 
 def origin_of_site(site: str) -> Origin:
-    """The origin of a site that the user names.
+    """The origin of a site URL given by the user.
 
     Raises:
-        ConfigurationError: it is no URL of a site.
+        ConfigurationError: the text is not the URL of a site.
     """
     origin = origin_of(site)
     if origin is None or origin.scheme not in _SCHEMES:
@@ -42,14 +42,14 @@ def origin_of(url: str) -> Origin | None:
 
 
 def is_robots_txt(url: str) -> bool:
-    """Whether a URL is that of a robots.txt, whatever fragment follows."""
+    """Whether a URL is that of a robots.txt, with or without a fragment."""
     return path_of(url).partition("#")[0] == "/robots.txt"
 
 
 def join(base: str, address: str) -> str:
-    """An absolute URL; empty if the address is invalid."""
+    """Resolve an address; empty if it is invalid."""
     address = address.strip()
-    if address.startswith(("http://", "https://")):  # nearly all are absolute
+    if address.startswith(("http://", "https://")):  # the usual case
         return address
     try:
         return urljoin(base, address)
@@ -58,7 +58,7 @@ def join(base: str, address: str) -> str:
 
 
 def web_request(url: str, **arguments: Any) -> Request | None:
-    """A request for an http or https URL; None for any other, such as that of a local file."""
+    """A request for an http or https URL; None for other URLs, such as local files."""
     try:
         request = Request(url, **arguments)
     except ValueError:
@@ -68,7 +68,7 @@ def web_request(url: str, **arguments: Any) -> Request | None:
 
 
 class LeftOut(Enum):
-    """Why a sitemap is not fetched; the value is for people."""
+    """The reason why a sitemap is not fetched, in words."""
 
     REPEATED = "repeated"
     ANOTHER_HOST = "another-host"
@@ -81,16 +81,16 @@ class LeftOut(Enum):
 class Seeding:
     """The sitemaps fetched so far, by origin; keeps at most `limit` hashes per origin.
 
-    The limit also bounds the depth of index files: each level takes at least one sitemap.
+    The limit also bounds the depth of index files, because each level takes at least one sitemap.
     """
 
     def __init__(self, limit: int, scope: HostScope) -> None:
         self._limit = limit
         self._scope = scope
-        self._asked: dict[Origin, set[int]] = {}  # hashes: URLs may be long
+        self._asked: dict[Origin, set[int]] = {}  # hashes, because URLs may be long
 
     def admit(self, origin: Origin, url: str) -> LeftOut | None:
-        """Note that a sitemap is fetched, or return why it must not be."""
+        """Note that a sitemap is fetched, or return the reason why it must not be."""
         asked = self._asked.setdefault(origin, set())
         key = hash(url)
         if key in asked:

@@ -1,8 +1,8 @@
-"""Spiders that start from the sitemaps that robots.txt files name.
+"""Spiders that start from the sitemaps in robots.txt files.
 
-They fetch no robots.txt: the policy that the middleware has, or fetches once for all, brings the
-Sitemap lines too. Sitemaps and pages are requests like any other, and each is judged by the
-robots.txt of its own origin.
+They fetch no robots.txt: the Sitemap lines come from the policy of the middleware, which fetches
+the file once for all. Requests for sitemaps and pages are ordinary requests, and each is judged by
+the robots.txt of its own origin.
 """
 
 from __future__ import annotations
@@ -60,25 +60,25 @@ WELL_KNOWN = (
     "/sitemap.xml.gz",
     "/sitemap.txt",
 )
-"""Where `sitemap_probe` looks for sitemaps, in this order, until one is found."""
+"""The places where `sitemap_probe` looks for sitemaps, in this order, until one is found."""
 
 _META = "rep_sitemap"  # meta of a sitemap request: its origin, and its place in WELL_KNOWN or None
-_LOST_FLAGS = ("dataloss", "partial")  # Scrapy's flags of answers whose end is missing
+_LOST_FLAGS = ("dataloss", "partial")  # Scrapy's flags of incomplete answers
 _POLICIES_AT_A_TIME = 16
-_A_BREATH = 100  # after so many entries, the event loop gets a turn
+_A_BREATH = 100  # entries between turns of the event loop
 
 
 class RobotsSitemapMixin(Starts):
-    """Starts with the requests of the other spider's `start`, then with sitemaps.
+    """Starts with the requests of the other spider's `start`, and then requests sitemaps.
 
-    Name it before the other spider: ``class MySpider(RobotsSitemapMixin, CrawlSpider)``. All of
-    `SitemapSpider` works: `sitemap_rules`, `sitemap_follow`, `sitemap_filter`,
+    Name it before the other spider: ``class MySpider(RobotsSitemapMixin, CrawlSpider)``. All
+    attributes of `SitemapSpider` work: `sitemap_rules`, `sitemap_follow`, `sitemap_filter`,
     `sitemap_alternate_links`, `sitemap_urls`. Without `sitemap_rules`, every page goes to the
-    spider's own callback, and the rules of a `CrawlSpider` decide on it as on a link.
+    spider's own callback; in a `CrawlSpider`, its rules decide as for a link.
 
     Attributes:
-        sites: the URLs of the sites whose sitemaps are fetched, as a list, or as a string with
-            commas (``-a sites=...``); by default those of `start_urls`.
+        sites: the URLs of the sites, as a list, or as a string with commas (``-a sites=...``); by
+            default those of `start_urls`.
     """
 
     sites: Sequence[str] | str = ()
@@ -86,14 +86,14 @@ class RobotsSitemapMixin(Starts):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Build from a crawler.
+        """Create the spider from a crawler.
 
         Raises:
             ConfigurationError: one of `sites` is not the URL of a site, one of `sitemap_urls` is
                 not an http or https URL, or a setting is wrong.
         """
         spider = super().from_crawler(crawler, *args, **kwargs)
-        spider._prepare()  # noqa: SLF001 - it is ours
+        spider._prepare()  # noqa: SLF001 - defined here
         return spider
 
     def _prepare(self) -> None:
@@ -101,7 +101,7 @@ class RobotsSitemapMixin(Starts):
         self._seeding = Seeding(settings.sitemap_max, settings.sitemap_cross_host)
         self._told: set[tuple[Origin, LeftOut]] = set()
         self._parse_limit_octets = settings.parse_limit_octets
-        # Scrapy's own takes only XML and gzip.
+        # Scrapy's own method supports only XML and gzip.
         self._has_own_body = not is_function(
             self._get_sitemap_body,
             SitemapSpider._get_sitemap_body,  # noqa: SLF001
@@ -110,17 +110,17 @@ class RobotsSitemapMixin(Starts):
         self._origins()
         for url in self.sitemap_urls:
             if web_request(url) is None:
-                wrong = f"sitemap_urls: {url!r} is not a URL of the web"
+                wrong = f"sitemap_urls: {url!r} is not an http or https URL"
                 raise ConfigurationError(f"{wrong}; give URLs that begin with 'https://'")
 
     async def start(self) -> AsyncIterator[Any]:
-        """The requests of the other spider, then the sitemaps of each site as its policy arrives.
+        """Yield the requests of the other spider, then requests for sitemaps as policies arrive.
 
         Raises:
             ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
         """
         policies = policies_of(self.crawler, type(self).__name__)
-        # Scrapy requests these without its duplicate filter, which does not know them later.
+        # Scrapy sends these without its duplicate filter, so the filter does not know them later.
         start_urls = {request.url for request in map(web_request, self.start_urls) if request}
         async for one in self._requests_of_the_other():
             if isinstance(one, Request) and one.url in start_urls:
@@ -136,7 +136,7 @@ class RobotsSitemapMixin(Starts):
                 yield request
 
     async def _requests_of_the_other(self) -> AsyncIterator[Any]:
-        """The requests of its `start`, but for robots.txt files: the middleware fetches these."""
+        """Yield the requests of its `start`, without robots.txt, which the middleware fetches."""
         named = {Request(url).url for url in filter(is_robots_txt, self.sitemap_urls)}
         async for one in self.start_of_the_other():
             if isinstance(one, Request) and one.callback == self._parse_sitemap:
@@ -146,9 +146,9 @@ class RobotsSitemapMixin(Starts):
             yield one
 
     def _adopt(self, request: Request) -> None:
-        """Treat the other spider's request for a sitemap as one of ours, where its meta allows.
+        """Treat the other spider's request for a sitemap as one of ours, if its meta allows it.
 
-        The request is sent regardless of our bounds, because the user made it. The same sitemap is
+        The request is sent regardless of our limits, because the user made it. The same sitemap is
         not fetched again.
         """
         origin = origin_of(request.url)
@@ -157,7 +157,7 @@ class RobotsSitemapMixin(Starts):
         self._seeding.admit(origin, request.url)
         ours = self._meta(origin, None)
         if request.meta or request.headers or request.cookies:
-            del ours["dont_redirect"], ours["handle_httpstatus_list"]  # Scrapy's redirects keep all
+            del ours["dont_redirect"], ours["handle_httpstatus_list"]  # redirects copy them
         request.meta.update({**ours, **request.meta})
         request.errback = request.errback or self._sitemap_failed
         self._count(stats.SITEMAP_REQUESTS)
@@ -177,24 +177,24 @@ class RobotsSitemapMixin(Starts):
         if policy.sitemaps:
             return
         if policy.is_unreachable:
-            told = "The sitemaps of %s are not known, because its robots.txt is unreachable (%s)"
+            told = "The sitemaps of %s are unknown, because its robots.txt is unreachable (%s)"
             self._tell(told, policy.origin, policy.event)
         elif self.sitemap_probe:
             yield self._probe_after(policy.origin, -1)
 
     def _probe_after(self, origin: Origin, probe: int | None) -> Iterator[Request]:
-        """The request for the well-known place after this one; none if the last was no probe."""
+        """The request for the next well-known place; empty if the last request was not a probe."""
         if probe is not None and probe + 1 < len(WELL_KNOWN):
             yield from self._sitemap_request(f"{origin}{WELL_KNOWN[probe + 1]}", origin, probe + 1)
 
     def _sitemap_request(
         self, url: str, origin: Origin, probe: int | None = None
     ) -> Iterator[Request]:
-        """The request for a sitemap on behalf of an origin, if the sitemap may be fetched.
+        """The request for a sitemap of an origin, if the sitemap may be fetched.
 
-        If it may not, and was a probe of a well-known place, the next place is probed. We follow
-        redirects ourselves, so that each counts as a sitemap, and leads only where a sitemap of the
-        origin may be.
+        If a probed sitemap may not be fetched, the next well-known place is probed. Redirects are
+        handled here, so that each counts as a sitemap, and leads only to hosts where a sitemap of
+        the origin may be.
         """
         request = None if is_robots_txt(url) else web_request(url, callback=self._parse_sitemap)
         left_out = LeftOut.INVALID if request is None else self._seeding.admit(origin, request.url)
@@ -211,11 +211,11 @@ class RobotsSitemapMixin(Starts):
     def _meta(self, origin: Origin, probe: int | None) -> dict[str, Any]:
         return {
             _META: (str(origin), probe),
-            "allow_offsite": True,  # REP_SITEMAP_CROSS_HOST decides on hosts
+            "allow_offsite": True,  # REP_SITEMAP_CROSS_HOST decides about hosts
             "dont_redirect": True,
             "download_maxsize": min(filter(None, (self._max_size, SITEMAP_OCTETS))),
             "handle_httpstatus_list": REDIRECT_STATUSES,
-            QUEUE: True,  # so that our errback gets the verdict
+            QUEUE: True,  # the errback gets the verdict
         }
 
     def _leave_out(self, url: str, origin: Origin, reason: LeftOut) -> None:
@@ -225,24 +225,22 @@ class RobotsSitemapMixin(Starts):
         if (origin, reason) not in self._told:
             self._told.add((origin, reason))
             level = logging.INFO if reason is LeftOut.DISALLOWED else logging.WARNING
-            told = (
-                "The sitemap %s of %s is not fetched (%s); others for this reason are only counted"
-            )
+            told = "Sitemap %s of %s is not fetched (%s); others with this reason are only counted"
             self._tell(told, url[:200], origin, reason.value, level=level)
 
     def _tell(self, message: str, *values: Any, level: int = logging.WARNING) -> None:
         logger.log(level, message, *values, extra={"spider": self})
 
-    # Scrapy's callback of this name returns all requests at once, which may be very many.
+    # Scrapy's callback of this name returns all requests at once, which may be too many.
     async def _parse_sitemap(  # type: ignore[override]
         self, response: Response
     ) -> AsyncIterator[Request]:
-        """The requests for the pages and sitemaps that a sitemap lists."""
+        """Yield the requests for the pages and sitemaps in a sitemap."""
         async for request in _breathing(self._listed_in(response)):
             yield request
 
     def _listed_in(self, response: Response) -> Iterator[Iterator[Request]]:
-        """The requests for each entry of a sitemap, or for what an answer leads to instead."""
+        """Yield the requests for each entry; after other answers, a redirect or the next probe."""
         origin, probe = _asker(response.meta, response.url)
         if response.status in REDIRECT_STATUSES:
             location = response.headers.get(b"Location") or b""
@@ -265,14 +263,14 @@ class RobotsSitemapMixin(Starts):
             yield self._requests_of(entry, sitemap.kind, response, origin)
         if sitemap.is_cut:
             self._count(stats.SITEMAP_CUT)
-            self._tell("Only the beginning of %s was read (%d octets)", response, sitemap.octets)
+            self._tell("Read only the beginning of %s (%d octets)", response, sitemap.octets)
         if sitemap.damage:
             self._count(stats.SITEMAP_DAMAGED)
-            told = "%s is damaged (%s); as much of it as possible was read"
+            told = "%s is damaged (%s); read as much of it as possible"
             self._tell(told, response, sitemap.damage)
 
     def _sitemaps_in(self, response: Response, origin: Origin) -> Iterator[Request]:
-        """The requests for the sitemaps in a robots.txt that the user requested as a sitemap."""
+        """The requests for sitemaps in a robots.txt that the user requested as a sitemap."""
         robots_txt = parse(response.body, response.url, limit_octets=self._parse_limit_octets)
         for url in robots_txt.sitemaps:
             yield from self._sitemap_request(url, origin)
@@ -303,22 +301,22 @@ class RobotsSitemapMixin(Starts):
 
 
 class RobotsSitemapSpider(RobotsSitemapMixin):
-    """Fetches the pages that the sitemaps of some `sites` list.
+    """Fetches the pages in the sitemaps of some `sites`.
 
     ``scrapy crawl my_spider -a sites=https://example.com,https://example.org``
     """
 
 
 def _asker(meta: dict[str, Any], url: str) -> tuple[Origin, int | None]:
-    """The origin that a sitemap is fetched for, and its place in `WELL_KNOWN`."""
+    """The origin of a sitemap request, and its place in `WELL_KNOWN`."""
     name, probe = meta.get(_META, (url, None))
     origin = Origin.of(name)
-    assert origin is not None  # noqa: S101 - the request was made here
+    assert origin is not None  # noqa: S101 - the request was created here
     return origin, probe
 
 
 async def _breathing(some: Iterable[Iterable[Request]]) -> AsyncIterator[Request]:
-    """All requests; between them, other work of the event loop gets turns."""
+    """Yield all requests; other work of the event loop gets turns."""
     for number, requests in enumerate(some, start=1):
         for request in requests:
             yield request
@@ -329,7 +327,7 @@ async def _breathing(some: Iterable[Iterable[Request]]) -> AsyncIterator[Request
 class PageRequests:
     """Makes the page requests of one spider.
 
-    `sitemap_rules` decide. A CrawlSpider that sets none goes by its own `rules`, as for a link.
+    `sitemap_rules` decide. A CrawlSpider without them uses its own `rules`, as for a link.
     """
 
     def __init__(self, spider: SitemapSpider) -> None:
@@ -337,17 +335,17 @@ class PageRequests:
         self._begun: set[bytes] = set()
         self._callbacks: list[Any] = spider._cbs  # noqa: SLF001 - Scrapy's compiled rules
         self._goes_by_rules = False
-        # Scrapy's own value names `parse`, which a CrawlSpider lacks.
+        # Scrapy's default names `parse`, which a CrawlSpider lacks.
         if spider.sitemap_rules is SitemapSpider.sitemap_rules:
             self._callbacks = [(re.compile(""), None)]
             self._goes_by_rules = isinstance(spider, CrawlSpider) and bool(spider.rules)
 
     def note_begun(self, request: Request) -> None:
-        """The spider's `start` has requested a page, and does not want it twice."""
+        """Note a page that the spider's `start` has requested; it is not requested again."""
         self._begun.add(self._fingerprint(request))
 
     def requests(self, url: str, response: Response) -> Iterator[Request]:
-        """The requests for a page that a sitemap lists; `response` is the sitemap."""
+        """The requests for a page in a sitemap; `response` is the sitemap."""
         for request in self._of(url, response):
             if not self._is_begun(request):
                 self._spider.crawler.stats.inc_value(stats.SITEMAP_PAGES)
@@ -376,23 +374,23 @@ class PageRequests:
         return is_same and self._fingerprint(request) in self._begun
 
     def _fingerprint(self, request: Request) -> bytes:
-        """What Scrapy's duplicate filter tells requests apart by."""
+        """The fingerprint by which Scrapy's duplicate filter compares requests."""
         fingerprinter = self._spider.crawler.request_fingerprinter
-        assert fingerprinter is not None  # noqa: S101 - a crawl that has begun has one
+        assert fingerprinter is not None  # noqa: S101 - set when the crawl starts
         return fingerprinter.fingerprint(request)
 
 
 def _requests_by_rules(spider: CrawlSpider, url: str, response: Response) -> Iterator[Request]:
-    """The requests of the first rule that takes a link to this URL; none if no rule does.
+    """The requests of the first rule that accepts a link to this URL; empty without such a rule.
 
-    They are the same as for such a link in a page, so it does not matter which of the two comes
-    first. `response` is the sitemap, for `process_request`.
+    They equal the requests for such a link in a page, so the order of page and sitemap does not
+    matter. `response` is the sitemap, for `process_request`.
     """
-    for number, rule in enumerate(spider._rules):  # noqa: SLF001 - compiled; `rules` are not
+    for number, rule in enumerate(spider._rules):  # noqa: SLF001 - compiled, unlike `rules`
         links: Any = _links(rule.link_extractor, url)
         links = list(rule.process_links(links)) if links else []  # type: ignore[operator]
         for link in links:
-            linked = spider._build_request(number, link)  # noqa: SLF001 - people override it
+            linked = spider._build_request(number, link)  # noqa: SLF001 - spiders override it
             request = rule.process_request(linked, response)  # type: ignore[operator]
             if request is not None:
                 yield request
@@ -401,10 +399,10 @@ def _requests_by_rules(spider: CrawlSpider, url: str, response: Response) -> Ite
 
 
 def _links(extractor: Any, url: str) -> list[Link]:
-    """The link to a URL, if an extractor takes it anywhere in a page.
+    """The link to a URL, if an extractor accepts it in a page.
 
-    Scrapy's own ``parse --rules`` calls `matches`, which ignores file extensions and
-    `process_value`. An extractor without that method gets a page that holds only this link.
+    Scrapy's own ``parse --rules`` uses `matches`, which ignores file extensions and
+    `process_value`. For an extractor without that method, a page with only this link is parsed.
     """
     if not hasattr(extractor, "matches"):
         page = HtmlResponse(url, body=f'<a href="{escape(url)}">', encoding="utf-8")

@@ -1,7 +1,7 @@
-"""The octets of a file as text: unpacked if they are gzipped, in the encoding that they name.
+"""The text of a file: decompressed if it is gzipped, and decoded by its declared encoding.
 
 A damaged file is read up to the damage. Octets that are invalid in the encoding become lone
-surrogates, as by Python's ``surrogateescape``; `percent_encoded` makes percent-escapes of them.
+surrogates, as with Python's ``surrogateescape``; `percent_encoded` turns them into percent-escapes.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from contextlib import suppress
 from w3lib.encoding import read_bom, resolve_encoding
 
 _PIECE_OCTETS = 1 << 16
-_GZIP_OCTETS = 1 << 10  # at a time: of each come a thousand at most
+_GZIP_OCTETS = 1 << 10  # input per step: output is at most a thousand times larger
 _GZIP = b"\x1f\x8b"
 _GZIP_MEMBERS = 10_000
 _UTF_8 = "utf-8"
 _NAMED = re.compile(rb"\s*<\?xml\s[^>]{0,200}?\sencoding\s*=\s*[\"']([\w.:-]{1,40})[\"']")
-# Sites may name no other codecs: some take quadratic time.
+# Other codecs are not allowed, because some take quadratic time.
 _KNOWN = re.compile(
     r"latin_1|iso8859_\d{1,2}|cp(125\d|437|[789]\d\d)|koi8_[rtu]|kz1048|mac_\w{1,10}|tis_620"
     r"|gbk|gb2312|gb18030|big5|big5hkscs|shift_jis|shift_jis_2004|euc_jp|euc_kr|johab"
@@ -29,11 +29,11 @@ _ODD_OCTETS = re.compile("[\udc80-\udcff]")
 
 
 class Unpacked:
-    """A file's text, in pieces; to be iterated over once.
+    """The text of a file, in pieces; can be iterated once.
 
     Attributes:
-        octets: how many octets were unpacked so far.
-        is_cut: whether more would follow where the text ended: beyond the limit, or damage.
+        octets: the number of octets unpacked so far.
+        is_cut: whether the text stopped early, because of the limit or damage.
     """
 
     def __init__(self, body: bytes, limit: int) -> None:
@@ -69,14 +69,14 @@ class Unpacked:
 
 
 def percent_encoded(text: str) -> str:
-    """Text in which the octets that are invalid in the encoding are percent-encoded."""
+    """The text with percent-encoded octets in place of those that are invalid in the encoding."""
     if text.isascii():
         return text
     return _ODD_OCTETS.sub(lambda odd: f"%{ord(odd[0]) - 0xDC00:02X}", text)
 
 
 def _encoding_of(head: bytes) -> tuple[str, int]:
-    """The codec of a file that begins like this, and the length of its byte order mark."""
+    """The codec of a file with this beginning, and the length of its byte order mark."""
     marked, mark = read_bom(head)
     if marked and mark:
         return marked if marked == _UTF_8 or b"\0" in head else _UTF_8, len(mark)
@@ -85,7 +85,7 @@ def _encoding_of(head: bytes) -> tuple[str, int]:
 
 
 def _codec(name: str) -> str:
-    """The codec of a name; UTF-8 for names that are unknown or not allowed here."""
+    """The codec of a name; UTF-8 for unknown or forbidden names."""
     codec = resolve_encoding(name) or _UTF_8
     return codec if _KNOWN.fullmatch(codec.replace("-", "_")) else _UTF_8
 
@@ -96,10 +96,10 @@ def _pieces(body: bytes) -> Iterator[bytes]:
 
 
 def _joined(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The same octets in at least one piece, of `_PIECE_OCTETS` or more each but for the last.
+    """Join octets into one or more pieces of at least `_PIECE_OCTETS`, except the last one.
 
-    A reader may look again at what it holds with each piece, and a gzip file of many members yields
-    an octet at a time.
+    A reader may read its buffer again for each piece, and a gzip file of many members yields single
+    octets.
     """
     held = bytearray()
     for piece in pieces:
@@ -114,7 +114,7 @@ def _gunzipped(body: bytes) -> Iterator[bytes]:
     """The octets that can be decompressed.
 
     Raises:
-        EOFError: after these octets, the file is damaged or has too many members.
+        EOFError: raised after these octets, if the file is damaged or has too many members.
     """
     start = 0
     for _ in range(_GZIP_MEMBERS):
@@ -130,7 +130,7 @@ def _gunzipped(body: bytes) -> Iterator[bytes]:
                 yield from _up_to_the_damage(before, data)
                 raise EOFError from error
             start += len(data) - len(inflater.unused_data)
-        if not body.startswith(_GZIP, start):  # another member, or padding, or the end
+        if not body.startswith(_GZIP, start):  # otherwise padding or the end
             return
     raise EOFError
 

@@ -1,13 +1,13 @@
-"""Mends the text of damaged XML, so that a parser with recovery reads on behind the damage.
+"""Repairs the text of damaged XML, so that a recovering parser continues after the damage.
 
-libxml2 recovers from tags that do not match. At a bare ``<`` its incremental parser stops, and
-after any error it drops every ``&amp;``. So each error between tags is mended here:
+libxml2 recovers from tags that do not match. But its incremental parser stops at a bare ``<``, and
+drops every ``&amp;`` after any error. So each error between tags is repaired here:
 
-* ``&`` that begins no reference, and ``<`` that begins no tag, are escaped;
-* entities of HTML become characters; others, even those that a DOCTYPE declares, are escaped;
+* ``&`` and ``<`` that do not begin a reference or a tag are escaped;
+* HTML entities become characters; others are escaped, even if a DOCTYPE declares them;
 * characters that XML forbids are dropped; octets that are invalid in the encoding are
   percent-encoded;
-* a CDATA section ends with the address or the entry around it at the latest.
+* a CDATA section ends at the latest with the address or the entry around it.
 
 Comments and instructions are left out. Time is linear in the text.
 """
@@ -45,21 +45,21 @@ _SPECIAL = re.compile(  # each alternative begins with a character, to be found 
 )
 _PREDEFINED = ("amp", "lt", "gt", "quot", "apos")
 _ESCAPES = {ord(sign): f"&#{ord(sign)};" for sign in "&<>\"'"}
-_NO_CHARACTER = "a character that no XML file may hold"
+_NO_CHARACTER = "a character that XML forbids"
 
 
 class XmlMender:
-    """Mends the text of one file, piece by piece.
+    """Repairs the text of one file, piece by piece.
 
     Attributes:
         damage: the first error, in words; empty without one.
-        damages: how many errors there are.
+        damages: the number of errors.
     """
 
     def __init__(self) -> None:
         self.damage = ""
         self.damages = 0
-        self._rest = ""  # a tag or the like that has not ended yet
+        self._rest = ""  # an unfinished tag or reference
 
     def note(self, damage: str) -> None:
         """Note an error."""
@@ -67,10 +67,10 @@ class XmlMender:
         self.damages += 1
 
     def mended(self, text: str) -> str:
-        """Well-formed but for the pairing of tags: what ends in this piece."""
+        """The text, well-formed except for the pairing of tags; an unfinished part is kept."""
         encoded = percent_encoded(text)
         if encoded != text:
-            self.note("octets that are not of its encoding")
+            self.note("octets that are invalid in its encoding")
         if _FORBIDDEN.search(encoded):
             self.note(_NO_CHARACTER)
             encoded = _FORBIDDEN.sub("", encoded)
@@ -94,7 +94,7 @@ class XmlMender:
             meaning = said.rstrip("]>")
         else:
             if said not in _PREDEFINED:
-                self.note(f"{found[0]!r} is no XML")
+                self.note(f"{found[0]!r} is not XML")
             meaning = html5.get(f"{said};", found[0])
         return meaning.translate(_ESCAPES)
 

@@ -1,1 +1,1 @@
-"""Surveys: what many robots.txt say, fact by fact. Loads no Scrapy, so that it runs anywhere."""
+"""Surveys: facts and shares over many robots.txt files. Needs no Scrapy, so it runs anywhere."""

@@ -1,9 +1,9 @@
-"""What many files say, added up: a monoid, with the same bits in any order and any split.
+"""Counts over many files. They add up to the same bits in any order and any split (a monoid).
 
-`Aggregate()` is its zero, `Aggregate.of(captures)` counts some, and ``a + b`` adds two. Everything
-in it is a count, a sum of whole numbers, or the smallest of some hashes, so that neither order nor
-grouping matters. There is one exception, and the result says so: beyond 200,000 different names,
-the rarest are dropped.
+`Aggregate()` is the zero, `Aggregate.of(captures)` counts captures, and ``a + b`` adds two. Each
+value in it is a count, a sum of whole numbers, or the smallest of some hashes, so that neither
+order nor grouping matters. There is one exception, which the result shows: beyond 200,000 different
+names, the rarest are dropped.
 
 Memory: bounded by the names kept, some 60 MB at most; nothing grows with the number of files.
 
@@ -11,7 +11,7 @@ For a file with these records, the counts on the right go up by one::
 
     User-agent: *             star_class:part
     Disallow: /a
-    User-agent: GPTBot        agent:gptbot:full:part      its class, and that of everyone else
+    User-agent: GPTBot        agent:gptbot:full:part      the class of its group, and that of *
     Disallow: /               named:purpose:ai-training, full:purpose:ai-training, ...
 """
 
@@ -53,19 +53,20 @@ _SCHEMES = frozenset({"http", "https", "ftp"})
 _USUAL_PORTS = {"http": 80, "https": 443, "ftp": 21}
 _STATUSES = range(100, 1000)
 _LONGEST_AGE_SECONDS = 10**9
-_REMEMBERED = 4096  # files; of the same one there are thousands in any survey
+_REMEMBERED = 4096  # files; in any survey, thousands are equal
 
 
 class Aggregate:
-    """What some captures say together.
+    """The counts over some captures.
 
     Attributes:
-        counts: how many there are of everything of which there are few kinds, by name.
-        distributions: numbers of files, by fact.
-        bodies: the different files.
-        hosts: the different hosts.
-        names: what user-agent lines name: files in which that is ``full``, ``part``, ``none``.
-        other_keys: keys of other records: files, records.
+        counts: numbers of captures and files by name, for everything with few kinds.
+        distributions: the distribution of each fact that is a number.
+        bodies: an estimate of the number of different files.
+        hosts: an estimate of the number of different hosts.
+        names: for each name in user-agent lines, the files that restrict it as ``full``, ``part``,
+            ``none``.
+        other_keys: for each key of other records, the number of files and of records.
         first_date: of the first capture, if any has one.
         last_date: of the last.
     """
@@ -88,11 +89,11 @@ class Aggregate:
         with_lint: bool = False,
         strata: Mapping[str, str] | None = None,
     ) -> Aggregate:
-        """Read some captures, and add them up."""
+        """Count captures."""
         return SurveyReader(with_lint=with_lint, strata=strata).part(captures).aggregate
 
     def add(self, capture: Capture, found: Facts | None, stratum: str = "") -> None:
-        """Count a capture, with the facts of its file if it has one."""
+        """Count a capture, and the facts of its file if it has one."""
         self.hosts.add(sha256(capture.host.encode("utf-8", "replace")).digest())
         self._add_answer(capture)
         keys = [] if found is None else self._add_file(capture, found)
@@ -127,7 +128,7 @@ class Aggregate:
             self.last_date = max(self.last_date, capture.date)
 
     def _add_file(self, capture: Capture, found: Facts) -> list[str]:
-        """Count a file; the names of the counts by which strata are told apart."""
+        """Count a file, and return the names of the counts that strata have too."""
         self.bodies.add(found.sha256)
         keys = ["files", f"star_class:{found.star_class}"]
         keys += ["with_rules"] if found.rules else []
@@ -155,7 +156,7 @@ class Aggregate:
                 self.counts[f"lint_sum:{code}"] += count
 
     def update(self, other: Aggregate) -> None:
-        """Add what another one has counted."""
+        """Add the counts of another aggregate."""
         self.counts.update(other.counts)
         for name, distribution in other.distributions.items():
             self.distributions[name].update(distribution)
@@ -166,7 +167,7 @@ class Aggregate:
         self.last_date = max(self.last_date, other.last_date)
 
     def __add__(self, other: Aggregate) -> Aggregate:
-        """Both together."""
+        """The sum of both."""
         both = Aggregate()
         both.update(self)
         both.update(other)
@@ -181,11 +182,11 @@ class Aggregate:
     __hash__ = None  # type: ignore[assignment]
 
     def to_json(self) -> str:
-        """As JSON, in one form only."""
+        """The aggregate as JSON; equal aggregates give equal text."""
         return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
 
     def to_dict(self) -> dict[str, Any]:
-        """As what JSON can hold."""
+        """The aggregate as values that JSON can hold."""
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -198,24 +199,24 @@ class Aggregate:
 
     @classmethod
     def from_json(cls, text: str) -> Aggregate:
-        """From JSON.
+        """Read an aggregate from JSON.
 
         Raises:
-            ValueError: it is no aggregate of this version.
+            ValueError: the text is not an aggregate of this version.
         """
         return cls.from_dict(json.loads(text))
 
     @classmethod
     def from_dict(cls, found: Any) -> Aggregate:
-        """From what JSON can hold.
+        """Read an aggregate from decoded JSON.
 
         Raises:
-            ValueError: it is no aggregate of this version.
+            ValueError: the value is not an aggregate of this version.
         """
         if not isinstance(found, dict) or found.get("format") != FORMAT:
-            raise ValueError("it holds no survey")
+            raise ValueError("it does not hold a survey")
         if found.get("version") != VERSION:
-            raise ValueError(f"it is of version {found.get('version')!r}, and not {VERSION}")
+            raise ValueError(f"its version is {found.get('version')!r}, not {VERSION}")
         try:
             made = cls()
             for name, one in found["distributions"].items():
@@ -231,11 +232,11 @@ class Aggregate:
 
 @dataclass(slots=True)
 class SurveyPart:
-    """What some captures say.
+    """The result for some captures.
 
     Attributes:
-        aggregate: all together.
-        rows: the facts of each, if they were wanted.
+        aggregate: the counts over all of them.
+        rows: the facts of each, if rows were requested.
     """
 
     aggregate: Aggregate = field(default_factory=Aggregate)
@@ -243,11 +244,11 @@ class SurveyPart:
 
 
 class SurveyReader:
-    """Reads captures; remembers the facts of files by digest, since many sites have the same one.
+    """Reads captures; caches the facts of files by digest, because many sites have the same file.
 
     Args:
         with_lint: whether to lint every file.
-        with_rows: whether the facts of each capture are wanted, too.
+        with_rows: whether to return the facts of each capture, too.
         strata: the stratum of each host that has one.
     """
 
@@ -264,7 +265,7 @@ class SurveyReader:
         self._known: dict[bytes, Facts] = {}
 
     def part(self, captures: Iterable[Capture | Bad]) -> SurveyPart:
-        """What some captures say."""
+        """Count some captures."""
         part = SurveyPart()
         for capture in captures:
             if isinstance(capture, Bad):
@@ -290,7 +291,7 @@ class SurveyReader:
 
 
 AI = "ai"
-"""Stands for all purposes that begin so."""
+"""The prefix of all AI purposes, counted as one."""
 
 
 def kinds_of(crawler: Crawler) -> tuple[str, ...]:
@@ -300,7 +301,7 @@ def kinds_of(crawler: Crawler) -> tuple[str, ...]:
 
 
 def _of_agents(found: Facts) -> Iterable[str]:
-    """The names of the counts that the known crawlers of a file add to."""
+    """Yield the names of the counts that a file adds to for the known crawlers."""
     effects: dict[str, str] = {}
     for name, effect in found.agents.items():
         crawler = _KNOWN.get(name)

@@ -1,6 +1,6 @@
-"""One answer for a robots.txt that a survey takes in, and its row: the facts of both.
+"""A capture: one answer for a robots.txt as a survey reads it, and the row of its facts.
 
-A capture is what an input says of one origin; its body, if it has one, is read by `facts`.
+Inputs yield captures; `facts` reads their bodies.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ from typing import Any
 from .facts import OWN_HOST, Facts
 
 BODY_FACTS = tuple(one.name for one in fields(Facts) if one.name != "sitemap_hosts")
-"""The facts that are those of octets."""
+"""The facts that depend on the octets of the file alone."""
 
 _OK = range(200, 300)
 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What an input says of one origin's robots.txt.
+    """An answer for the robots.txt of one origin, as an input holds it.
 
     Attributes:
         host: in lower case.
-        scheme: ``http`` or ``https``; empty if it is not told.
-        port: None if it is not told.
-        date: when it was fetched, as ``2026-11-22T05:00:00Z``; empty if it is not told.
-        status: of the last answer; None if there was none, or it is not told.
-        failure: what came instead of an answer; empty if one came.
-        hops: how many redirects were followed; None if that is not told.
-        cross_host: whether the last answer is another host's; None if that is not told.
+        scheme: ``http`` or ``https``; empty if unknown.
+        port: None if unknown.
+        date: of the fetch, as ``2026-11-22T05:00:00Z``; empty if unknown.
+        status: of the last answer; None without an answer, or if unknown.
+        failure: the failure, if no answer came; otherwise empty.
+        hops: the number of redirects that were followed; None if unknown.
+        cross_host: whether the last answer came from another host; None if unknown.
         media_type: of the answer, in lower case, without parameters.
-        max_age: seconds that the answer may be kept; None if it does not say.
-        body: the file, decompressed; None if there is none.
+        max_age: the seconds for which the answer may be kept; None if it does not say.
+        body: the file, decompressed; None without a file.
     """
 
     host: str
@@ -48,7 +48,7 @@ class Capture:
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a robots.txt: a body that came with 2xx, or by itself."""
+        """Whether it is a robots.txt: a body with a 2xx status, or a body without any status."""
         return self.body is not None and not self.failure and self.status in (None, *_OK)
 
 
@@ -57,24 +57,24 @@ ANSWER_FACTS = (
     "sitemaps_cross_host",
     "stratum",
 )
-"""The facts of the answer that brought a file, or none."""
+"""The facts of the answer. The facts of the octets are in `Facts`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bad:
-    """A record of an input that is no capture, and why; the reason is one of few."""
+    """A record of an input that is not a usable capture, and one of a few reasons."""
 
     reason: str
 
 
 def sitemaps_cross_host(capture: Capture, facts: Facts) -> int:
-    """How many sitemaps of a file are on other hosts."""
+    """The number of sitemaps in a file that are on other hosts."""
     own = (capture.host, OWN_HOST)
     return sum(count for host, count in facts.sitemap_hosts.items() if host not in own)
 
 
 def row_of(capture: Capture, facts: Facts | None, stratum: str = "") -> dict[str, Any]:
-    """The 50 facts of a capture by name; those of octets are None if there is no file."""
+    """The 50 facts of a capture by name; the facts of the octets are None without a file."""
     row: dict[str, Any] = {name: getattr(capture, name) for name in ANSWER_FACTS[:-2]}
     row["sitemaps_cross_host"] = None if facts is None else sitemaps_cross_host(capture, facts)
     row["stratum"] = stratum

@@ -1,9 +1,10 @@
-"""Two surveys compared: which shares changed, and by more than chance would have it.
+"""Comparison of two surveys: the shares that changed by more than chance explains.
 
-Compared is what both tell: a survey that linted nothing does not say that nothing is to be found.
+Only facts that both surveys contain are compared: a survey without lint says nothing about lint.
 
-A share has changed if the difference of both is farther from 0 than 99.9 % of those that chance
-makes: many shares are compared at once, and one in a thousand still says so wrongly.
+A change counts as clear if the difference of both shares is outside the range in which chance
+alone would keep it 99.9 % of the time. Many shares are compared at once, so one in a thousand is
+reported wrongly.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ _OUTCOMES = ("status", "failure")
 
 @dataclass(frozen=True, slots=True)
 class ShareChange:
-    """One share in two surveys.
+    """A share in two surveys.
 
     Attributes:
         name: of the statistic, with dots between its parts.
-        before: how many, and of how many.
-        after: the same in the other survey.
+        before: the count and the whole in the older survey.
+        after: the same in the newer survey.
     """
 
     name: str
@@ -36,12 +37,12 @@ class ShareChange:
 
     @property
     def points(self) -> float:
-        """By how much the share changed."""
+        """The change in percentage points, divided by 100."""
         return _share(self.after) - _share(self.before)
 
     @property
     def is_clear(self) -> bool:
-        """Whether chance alone would hardly do that."""
+        """Whether chance alone would hardly explain the change."""
         (before, of_before), (after, of_after) = self.before, self.after
         if not of_before or not of_after:
             return False
@@ -59,8 +60,8 @@ def changes_between(
 ) -> list[ShareChange]:
     """The shares of two surveys that differ, the largest changes first.
 
-    Of crawlers, those of some names; of all that one of the two reports names, if that is None. A
-    name or key that is rare in one of them is looked up there, and is not taken for absent.
+    `agents` are the crawlers to compare; None stands for all in either report. A name or key that
+    is rare in one survey is looked up there instead of being taken as absent.
     """
     both = [survey.report()["statistics"] for survey in (before, after)]
     names, keys = (
@@ -74,10 +75,10 @@ def changes_between(
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[ShareChange]:
-    """The shares of two reports' statistics, the largest changes first; equal ones left out.
+    """The shares of two reports' statistics that differ, the largest changes first.
 
-    A kind of which only one of them has any counts as none in the other, of as many as the whole
-    has there: if that survey tells of such kinds at all.
+    If only one report has any of a kind, the other counts as 0 of its whole, provided that it
+    contains such kinds at all.
     """
     old, new = dict(_shares(before)), dict(_shares(after))
     found = [
@@ -93,7 +94,7 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[ShareCh
 
 
 def _whole(name: str, statistics: Mapping[str, Any]) -> int:
-    """Of how many things a share of this name would be; 0 if the survey does not tell of such."""
+    """The denominator of a share of this name; 0 if the survey does not contain it."""
     kind = name.partition(".")[0]
     if kind in _TOLD_BY_SOME:
         return next((int(one.get("of", 0)) for one in statistics.get(kind, {}).values()), 0)
@@ -104,7 +105,7 @@ def _whole(name: str, statistics: Mapping[str, Any]) -> int:
 
 
 def _shares(found: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, tuple[int, int]]]:
-    """The shares in statistics by name, at any depth."""
+    """Yield the shares in statistics by name, at any depth."""
     if "files_with" in found and "of" in found and prefix:
         yield prefix, (int(found["files_with"]), int(found["of"]))
     for name, one in found.items():

@@ -1,13 +1,13 @@
-"""What groups do to the crawlers that obey them: everything closed, a part, or nothing.
+"""The effect of groups on the crawlers that obey them: everything is closed, a part, or nothing.
 
-Judged by effect, as a crawler would be: `/`, a path that no file names, and for each pattern that
-can match the paths that it names, ``*`` as nothing and as ``x``. A crawler that may fetch none of
-them is shut out; one that may fetch all is not restricted. Rules for ``/robots.txt`` itself play no
-part, since it is always allowed.
+The class is found by trying URLs as a crawler would: `/`, a path that no file names, and the paths
+that each pattern names, with ``*`` replaced by nothing and by ``x``. If the crawler may fetch none
+of them, the class is full; if it may fetch all, none; otherwise part. Rules for ``/robots.txt``
+itself play no part, since it is always allowed.
 
-Cost: what `ruleset.prepared` costs, and a verdict for each probe, which stop once one is allowed
-and one is not. All verdicts on one file together are bounded by `ProbeBudget`; what it leaves out
-is not probed, and the class is that of the probes before.
+Cost: that of `ruleset.prepared`, and one verdict for each probe, until one probe is allowed and
+one is not. `ProbeBudget` bounds the work for one file. Probes beyond the budget are skipped, and
+the class follows from those before.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _PROBE_STEPS = 100
 
 @dataclass(slots=True)
 class ProbeBudget:
-    """What may still be done for one file.
+    """The work that is still allowed for one file.
 
     Attributes:
-        rules: how many rules may still be made ready; a real file has 19,125.
-        steps: how many octets of paths and patterns may still be compared, roughly.
+        rules: the number of rules that may still be prepared; the largest real file has 19,125.
+        steps: the number of octets of paths and patterns that may still be compared, roughly.
     """
 
     rules: int = 100_000
@@ -41,9 +41,9 @@ class ProbeBudget:
 
 
 def class_of(disallow: Sequence[str], allow: Sequence[str], budget: ProbeBudget) -> str | None:
-    """The class of a merged group by the values of its rules, octets as characters.
+    """The class of a merged group, from the values of its rules (octets as characters).
 
-    None if the file has so many groups that to tell would take too long.
+    None if the file has too many groups for the budget.
     """
     if not any(value.lstrip(" \t\v\f")[:1] in ("/", "*") for value in disallow):
         return NONE  # no rule can match a path
@@ -77,7 +77,7 @@ def _allows(rules: RuleSet, path: str) -> bool:
 
 
 def _probes(patterns: list[str]) -> Iterator[str]:
-    """The paths that are judged, in normal form, each once for patterns that are equal."""
+    """Yield the paths to judge, in normal form; equal patterns give each path once."""
     yield "/" + END
     yield _UNNAMED
     for pattern in dict.fromkeys(patterns):

@@ -1,11 +1,11 @@
-"""The facts of one robots.txt: what its octets say, and nothing else.
+"""The facts of one robots.txt that depend on its octets alone.
 
-`facts` is a function of the octets alone, so that files that are the same are read once. Each of
-its fields is a fact; `definitions` says what each means. The facts of the answer that brought the
-file are those of `captures`.
+Equal files have equal facts, so `aggregate` reads each different file once. Each field of `Facts`
+is a fact, which `definitions` explains. `captures` adds the facts of the answer that brought the
+file.
 
-Cost: linear in the octets up to the parse limit, besides what `effect` says for the class of each
-set of groups; with lint, what `lint` costs.
+Cost: linear in the octets up to the parse limit, plus the cost of `effect` for each set of groups,
+and with lint, that of linting.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from .effect import NONE, ProbeBudget, class_of
 from .file_records import FileRecords, GroupNames, read, said_to_everyone
 
 OPEN_NAME = r"[a-z0-9_.-]{1,40}"
-"""GroupNames and keys that are counted; in pages of markup, everything before a colon is a key."""
+"""Longer names and keys are not counted: in HTML, all text before a colon reads like a key."""
 
 OWN_HOST = "own.invalid"
-"""Stands for the host of a file in `Facts.sitemap_hosts`, where a line names none."""
+"""The key in `Facts.sitemap_hosts` for Sitemap lines without a host: that of the file itself."""
 
 _NAME = re.compile(OPEN_NAME)
 _PORT = re.compile(r":\d*$")
 _MARKUP = re.compile(rb"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
 _KEY = re.compile(OPEN_NAME.encode())
-_NAMES_KEPT = 2000  # of a file; the most that a real file has names 900
+_NAMES_KEPT = 2000  # per file; real files have up to 900
 _KEYS_KEPT = 100
 _HOSTS_KEPT = 100
 _BOM = b"\xef\xbb\xbf"
-_LONGEST_DELAY_SECONDS = 1e9  # 30 years; longer ones are taken for that
+_LONGEST_DELAY_SECONDS = 1e9  # 30 years; longer delays count as this
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the octets of a robots.txt say. `definitions` tells what each field means."""
+    """The facts of the octets of a robots.txt; `definitions` explains each field."""
 
     sha256: bytes
     octets: int
@@ -90,7 +90,7 @@ class Facts:
 
     @property
     def is_small(self) -> bool:
-        """Whether its maps take little memory, as those of nearly all files do."""
+        """Whether its mappings take little memory, as those of nearly all files do."""
         return len(self.agents) + len(self.sitemap_hosts) + len(self.lint or ()) < 200  # noqa: PLR2004
 
 
@@ -177,7 +177,7 @@ def _rule_facts(values: list[str]) -> dict[str, int]:
 
 
 def _is_utf8(octets: bytes) -> bool:
-    is_cut = len(octets) == PARSE_LIMIT_OCTETS  # perhaps within a character, which is no fault
+    is_cut = len(octets) == PARSE_LIMIT_OCTETS  # a cut within a character is not an error
     try:
         getincrementaldecoder("utf-8")().decode(octets, final=not is_cut)
     except UnicodeDecodeError:
@@ -186,7 +186,7 @@ def _is_utf8(octets: bytes) -> bool:
 
 
 def _eol(body: bytes) -> str:
-    """How lines end: ``lf``, ``crlf``, ``cr``, ``mixed``, ``none``."""
+    """The line ends: ``lf``, ``crlf``, ``cr``, ``mixed``, ``none``."""
     feeds, returns = body.count(b"\n"), body.count(b"\r")
     if not returns:
         return "lf" if feeds else "none"
@@ -203,7 +203,7 @@ def _delay_of_everyone(octets: bytes) -> float | None:
 
 
 def _sitemap_hosts(values: list[bytes]) -> Counter[str]:
-    """How many sitemaps there are on each host; on the host of the file itself: ``OWN_HOST``."""
+    """The number of sitemaps on each host; `OWN_HOST` is the host of the file itself."""
     if not values:
         return Counter()
     uris = sitemap_uris(values, f"http://{OWN_HOST}/robots.txt")
@@ -217,7 +217,7 @@ def host_of(uri: str) -> str:
 
 
 def _agents(names: GroupNames, class_by: Callable[[tuple[int, ...]], str | None]) -> dict[str, str]:
-    """The class of each name, which is worked out once for each set of groups."""
+    """The class of each name, computed once for each set of groups."""
     usual = filter(_NAME.fullmatch, names.by_name)
     classes = ((name, class_by(names.obeyed_by(name))) for name in usual)
     told = ((name, effect) for name, effect in classes if effect is not None)

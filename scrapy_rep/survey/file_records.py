@@ -1,4 +1,4 @@
-"""One pass over the records of a file, for its facts: counts, groups as they stand, names.
+"""One pass over the records of a file: counts, unmerged groups and names.
 
 Cost: linear in the octets; memory is some 150 octets for each rule of a file.
 """
@@ -26,7 +26,7 @@ _KEYS = {
 
 @dataclass(slots=True)
 class FileGroup:
-    """A group as it stands in the file: the values of its lines, octets as characters."""
+    """A group as written in the file, not merged: the values of its lines, octets as characters."""
 
     agents: list[bytes] = field(default_factory=list)
     disallow: list[str] = field(default_factory=list)
@@ -38,8 +38,8 @@ class FileRecords:
     """The records of a file.
 
     Attributes:
-        counts: how many there are of each kind.
-        before: what stands before any group.
+        counts: the number of records of each kind.
+        before: the rules before any group.
         blocks: the groups, in file order, not merged.
         others: other records by key, in lower case.
         sitemaps: the values of the Sitemap lines.
@@ -53,7 +53,7 @@ class FileRecords:
 
     @property
     def has_preferences(self) -> bool:
-        """Whether a record says something about the use of content."""
+        """Whether a record states preferences about the use of content."""
         return any(key.startswith(b"content-") for key in self.others)
 
     def values(self) -> list[str]:
@@ -85,11 +85,11 @@ def read(octets: bytes) -> FileRecords:
 
 @dataclass(slots=True)
 class GroupNames:
-    """Which groups name whom, by their indices.
+    """The groups that name each crawler, by their indices.
 
     Attributes:
-        by_name: the groups whose user-agent lines name somebody so, as `name_of` reads them.
-        by_token: those whose lines begin with a product token, and go on with another character.
+        by_name: the groups by the names in their user-agent lines, as `name_of` reads them.
+        by_token: the groups with more text after the product token, by the token.
     """
 
     by_name: dict[str, list[int]] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class GroupNames:
 
     @classmethod
     def of(cls, blocks: list[FileGroup]) -> GroupNames:
-        """Those of some groups in file order."""
+        """Collect the names of groups in file order."""
         names = cls()
         for index, block in enumerate(blocks):
             for value in block.agents:
@@ -108,7 +108,7 @@ class GroupNames:
         return names
 
     def obeyed_by(self, name: str) -> tuple[int, ...]:
-        """The groups that a crawler obeys: with a product token, all that begin with it."""
+        """The groups that a crawler obeys: with its name, or its product token and more text."""
         groups = self.by_token if is_product_token(name) else self.by_name
         return tuple(groups.get(name, ()))
 
@@ -120,10 +120,10 @@ def _note(groups: dict[str, list[int]], name: str, index: int) -> None:
 
 
 def said_to_everyone(octets: bytes) -> tuple[str | None, str | None]:
-    """What a file says to everyone about the use of its content: two facts; linear in the octets.
+    """The preferences of a file for all crawlers: two facts; linear in the octets.
 
-    Each is None where the file holds no such record; empty where its records say nothing to
-    everyone about ``/``; otherwise ``search=y train-ai=n``, categories in alphabetical order.
+    Each is None without such a record, empty if the records say nothing to all crawlers about
+    ``/``, otherwise like ``search=y train-ai=n``, categories in alphabetical order.
     """
     keys = {key.lower() for _, kind, key, _ in records(octets) if kind is Kind.OTHER}
     text = Text(octets)

@@ -1,8 +1,8 @@
-"""A survey on one machine: tasks over processes, and what comes back, in the order of the input.
+"""A survey on one machine: tasks are spread over processes, and results come in input order.
 
-A process reads the captures of a task and adds them up; the sum goes back, and with it the rows of
-facts if they are wanted. Only a few tasks are under way at a time, so that memory does not grow
-with the input, however fast it is read.
+A process reads the captures of a task and adds them up. It returns the sum, and the rows of facts
+if they are wanted. Only a few tasks are under way at a time, so that memory does not grow with the
+input, however fast it is read.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _reader = SurveyReader()
 
 
 def _begin(reader: SurveyReader) -> None:
-    """Take the reader of this process; an interrupt is for the process that waits for it."""
-    global _reader  # noqa: PLW0603 - what a process of a pool remembers
+    """Set the reader of this process, and leave interrupts to the main process."""
+    global _reader  # noqa: PLW0603 - a process of a pool keeps it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _reader = reader
 
@@ -38,13 +38,13 @@ def _do(task: Task) -> SurveyPart:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Put an interrupt off until this is done.
+    """Delay an interrupt until this block ends.
 
-    Another thread may take the signal for this one, so that a mask alone puts nothing off; and what
-    begins meanwhile, threads and processes, inherits the mask alone.
+    Another thread may take the signal for this one, so a signal mask alone delays nothing; and new
+    threads and processes inherit only the mask.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # Python interrupts no other thread
+        yield  # Python interrupts the main thread only
         return
     came: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
@@ -61,10 +61,10 @@ def uninterrupted() -> Iterator[None]:
 
 
 def parts_of(tasks: Iterable[Task], reader: SurveyReader, jobs: int) -> Iterator[SurveyPart]:
-    """The parts of all tasks, in their order.
+    """Yield the parts of all tasks, in their order.
 
     Raises:
-        InputError: an input cannot be read; StoreError: nor can a store.
+        InputError: an input cannot be read; StoreError: a store cannot be read.
     """
     if jobs == 1:
         yield from (reader.part(task.captures()) for task in tasks)
@@ -75,7 +75,7 @@ def parts_of(tasks: Iterable[Task], reader: SurveyReader, jobs: int) -> Iterator
     under_way: deque[Future[SurveyPart]] = deque()
     try:
         for task in tasks:
-            with uninterrupted():  # a process that is half begun would be waited for, for ever
+            with uninterrupted():  # a half-started process would hang the pool
                 under_way.append(pool.submit(_do, task))
             if len(under_way) >= jobs * _UNDER_WAY:
                 yield under_way.popleft().result()

@@ -1,8 +1,8 @@
-"""What an aggregate is made of: values that add up to the same bits in any order and any split.
+"""The values in an aggregate, which add up to the same bits in any order and any split.
 
-`Distribution` counts whole numbers, `Distinct` estimates how many different ones there are,
-`OpenCounts` counts names of which nobody knows how many there are.
-Each has `add`, `update` (with another of its kind), `to_json` and `from_json`.
+`Distribution` counts whole numbers, `Distinct` estimates the number of different values,
+`OpenCounts` counts names from an open set. Each has `add`, `update` (with another of its kind),
+`to_json` and `from_json`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from typing import Any
 
-_EXACT = 1024  # numbers below have a bin each
+_EXACT = 1024  # smaller numbers have a bin each
 _EXACT_BITS = 11
 _BINS_AN_OCTAVE = 64
 
@@ -22,11 +22,11 @@ _NAMES_LEFT = 100_000
 
 
 class Distribution:
-    """Whole numbers from 0 on, in bins: exact up to 1,023, then 64 an octave.
+    """A distribution of whole numbers from 0 on: exact up to 1,023, then in 64 bins per octave.
 
     Attributes:
-        sum: of all.
-        count: how many.
+        sum: the sum of all numbers.
+        count: the number of numbers.
     """
 
     __slots__ = ("_bins", "count", "sum")
@@ -43,7 +43,7 @@ class Distribution:
         self._take(_bin_of(value), 1, value, value)
 
     def update(self, other: Distribution) -> None:
-        """Count what another one has counted."""
+        """Add the counts of another distribution."""
         self.sum += other.sum
         self.count += other.count
         for bin_, (count, least, greatest) in other._bins.items():
@@ -60,7 +60,7 @@ class Distribution:
 
     @property
     def positive(self) -> int:
-        """How many are more than 0."""
+        """The number of values above 0."""
         return self.count - (self._bins[0][0] if 0 in self._bins else 0)
 
     @property
@@ -69,7 +69,7 @@ class Distribution:
         return self.sum / self.count if self.count else 0.0
 
     def quantile(self, percent: int) -> int:
-        """The number at a nearest rank, within 1 %; exact for 0, 100 and numbers below 1,024."""
+        """The quantile by nearest rank, within 1 %; exact for 0, 100 and numbers below 1,024."""
         rank = max(1, -(-self.count * percent // 100))
         bins = sorted(self._bins)
         if not bins:
@@ -84,12 +84,12 @@ class Distribution:
         return self._bins[bins[-1]][2]
 
     def to_json(self) -> Any:
-        """As JSON."""
+        """The distribution as JSON."""
         return {"sum": self.sum, "bins": [[*self._bins[bin_]] for bin_ in sorted(self._bins)]}
 
     @classmethod
     def from_json(cls, found: Any) -> Distribution:
-        """From JSON."""
+        """Read a distribution from JSON."""
         made = cls()
         made.sum = found["sum"]
         for count, least, greatest in found["bins"]:
@@ -106,24 +106,24 @@ def _bin_of(value: int) -> int:
 
 
 class Distinct:
-    """How many different things there are, by those with the smallest digests.
+    """An estimate of the number of different values, from the smallest digests.
 
-    Exact below 4,096; beyond, the density of the smallest digests tells it within 1.6 % (one
-    standard error).
+    Exact below 4,096. Beyond, the density of the smallest digests gives the number within 1.6 %
+    (one standard error).
     """
 
     __slots__ = ("_heap", "_kept")
 
     def __init__(self) -> None:
         self._kept: set[int] = set()
-        self._heap: list[int] = []  # of what is kept, the greatest first
+        self._heap: list[int] = []  # the kept digests, the greatest first
 
     def add(self, digest: bytes) -> None:
-        """Count a thing by its digest."""
+        """Count a value by its digest."""
         self._take(int.from_bytes(digest[:_DIGEST_OCTETS], "big"))
 
     def update(self, other: Distinct) -> None:
-        """Count what another one has counted."""
+        """Add the values of another one."""
         for number in other._kept:
             self._take(number)
 
@@ -139,23 +139,23 @@ class Distinct:
 
     @property
     def is_exact(self) -> bool:
-        """Whether all were kept."""
+        """Whether all digests were kept."""
         return len(self._heap) < _DISTINCT_KEPT
 
     @property
     def estimate(self) -> int:
-        """How many there are."""
+        """The number of different values."""
         if self.is_exact:
             return len(self._heap)
         return int((_DISTINCT_KEPT - 1) * 2 ** (8 * _DIGEST_OCTETS) / -self._heap[0])
 
     def to_json(self) -> Any:
-        """As JSON."""
+        """The digests as JSON."""
         return [f"{number:016x}" for number in sorted(self._kept)]
 
     @classmethod
     def from_json(cls, found: Any) -> Distinct:
-        """From JSON."""
+        """Read the digests from JSON."""
         made = cls()
         for digest in found:
             made._take(int(digest, 16))
@@ -163,19 +163,19 @@ class Distinct:
 
 
 class OpenCounts:
-    """Counts by names of which sites may make up any number.
+    """Counts by names from an open set, because sites may make up any number of names.
 
-    At most 200,000 names are kept: beyond, the rarest half goes. Only then is the result not the
-    same for every order.
+    At most 200,000 names are kept; beyond, the rarest half is dropped. Only then does the result
+    depend on the order.
 
     Attributes:
-        error: by how much a count may be too low, at most.
+        error: the most by which a count may be too low.
     """
 
     __slots__ = ("_counts", "_width", "error")
 
     def __init__(self, width: int) -> None:
-        """Take how many counts a name has."""
+        """Set the number of counts of each name."""
         self._counts: dict[str, list[int]] = {}
         self._width = width
         self.error = 0
@@ -190,7 +190,7 @@ class OpenCounts:
         counts[column] += count
 
     def update(self, other: OpenCounts) -> None:
-        """Count what another one has counted."""
+        """Add the counts of another one."""
         self.error += other.error
         for name, counts in other._counts.items():
             for column, count in enumerate(counts):
@@ -206,7 +206,7 @@ class OpenCounts:
         self._counts[newest] = newest_counts
 
     def __len__(self) -> int:
-        """How many names are kept."""
+        """The number of names that are kept."""
         return len(self._counts)
 
     def get(self, name: str) -> tuple[int, ...]:
@@ -214,7 +214,7 @@ class OpenCounts:
         return tuple(self._counts.get(name, [0] * self._width))
 
     def most(self, number: int, by: int | None = None) -> list[tuple[str, tuple[int, ...]]]:
-        """The names that are counted most, in all columns or in one, and their counts."""
+        """The names with the highest counts, in all columns or in one, and their counts."""
         columns = slice(None) if by is None else slice(by, by + 1)
         found = heapq.nsmallest(
             number, self._counts.items(), key=lambda item: (-sum(item[1][columns]), item[0])
@@ -222,7 +222,7 @@ class OpenCounts:
         return [(name, tuple(counts)) for name, counts in found]
 
     def to_json(self) -> Any:
-        """As JSON."""
+        """The counts as JSON."""
         return {
             "error": self.error,
             "width": self._width,
@@ -231,7 +231,7 @@ class OpenCounts:
 
     @classmethod
     def from_json(cls, found: Any) -> OpenCounts:
-        """From JSON."""
+        """Read the counts from JSON."""
         made = cls(found["width"])
         made.error = found["error"]
         made._counts = found["counts"]

@@ -1,4 +1,4 @@
-"""Facts as a Parquet file, a row a capture; needs pyarrow, the extra ``survey``."""
+"""Facts as a Parquet file, one row per capture; needs pyarrow (the extra ``survey``)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 from .captures import ANSWER_FACTS, BODY_FACTS, Capture
 from .facts import Facts
 
-_ROWS = 20_000  # a group: some 2 MB
+_ROWS = 20_000  # per row group: some 2 MB
 
 
 class FactsFile:
-    """A Parquet file under way; a file of that name is replaced once it is whole."""
+    """A Parquet file being written; it replaces a file of the same name once it is complete."""
 
     def __init__(self, path: Path) -> None:
-        """Begin a file.
+        """Start a file.
 
         Raises:
             ImportError: pyarrow is not installed.
-            OSError: it cannot be written there.
+            OSError: the file cannot be written there.
         """
         import pyarrow as pa
         from pyarrow import parquet
@@ -34,7 +34,7 @@ class FactsFile:
         self._rows: list[dict[str, Any]] = []
 
     def add(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Write rows, sooner or later."""
+        """Write rows; they may be buffered."""
         self._rows += rows
         if len(self._rows) >= _ROWS:
             self._flush()
@@ -47,20 +47,20 @@ class FactsFile:
         self._rows = []
 
     def close(self) -> None:
-        """Put the file in place."""
+        """Finish the file, and move it into place."""
         if self._rows:
             self._flush()
         self._writer.close()
         self._made.replace(self._path)
 
     def drop(self) -> None:
-        """Throw it away."""
+        """Discard the file."""
         self._writer.close()
         self._made.unlink(missing_ok=True)
 
 
 def _schema(pyarrow: Any) -> Any:
-    """The columns, by the types of the facts."""
+    """The columns, typed like the facts."""
     types = {
         "bytes": pyarrow.binary(32),
         "bool": pyarrow.bool_(),

@@ -1,4 +1,4 @@
-"""A survey as a JSON document: what it says, and the sums by which it can be added to others."""
+"""A survey as a JSON document: its statistics, and the sums that allow adding it to others."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Survey:
 
     Attributes:
         aggregate: the sums.
-        inputs: what it is of, in words.
-        is_partial: whether it was interrupted, so that a part of the inputs is missing.
+        inputs: the names of the inputs.
+        is_partial: whether the survey was interrupted, so that a part of the inputs is missing.
     """
 
     aggregate: Aggregate = field(default_factory=Aggregate)
@@ -28,7 +28,7 @@ class Survey:
     is_partial: bool = False
 
     def __add__(self, other: Survey) -> Survey:
-        """Both together."""
+        """The sum of both."""
         return Survey(
             self.aggregate + other.aggregate,
             tuple(dict.fromkeys((*self.inputs, *other.inputs))),
@@ -38,14 +38,15 @@ class Survey:
     def report(
         self, agents: Sequence[str] | None = None, keys: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """All that it says: ``definitions`` and ``statistics``, by the same names.
+        """The report of the survey: ``definitions`` and ``statistics``, by the same names.
 
-        Of crawlers and of other records, those that are given, or the most usual ones.
+        `agents` and `keys` are the crawlers and the other records to report; None stands for the
+        most usual ones.
         """
         return report(self.aggregate, agents, keys)
 
     def to_json(self, agents: Sequence[str] | None = None) -> str:
-        """As a document; the same for equal sums."""
+        """The survey as a document; equal sums give equal text."""
         document = {
             "format": FORMAT,
             "version": VERSION,
@@ -58,14 +59,14 @@ class Survey:
 
     @classmethod
     def from_json(cls, text: str) -> Survey:
-        """From a document.
+        """Read a document.
 
         Raises:
-            ValueError: it is none of this version.
+            ValueError: the text is not a survey of this version.
         """
         try:
             found = json.loads(text)
             sums, inputs, is_partial = found["sums"], tuple(found["inputs"]), found["is_partial"]
         except (KeyError, RecursionError, TypeError, json.JSONDecodeError) as error:
-            raise ValueError("it holds no survey") from error
+            raise ValueError("it does not hold a survey") from error
         return cls(Aggregate.from_dict(sums), inputs, is_partial)

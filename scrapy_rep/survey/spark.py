@@ -9,11 +9,10 @@ For Spark, with files of JSON lines (`inputs.json_lines` says what a line holds)
     print(found.to_json())
 
 The result is the same, bit for bit, as that of one process. The workers need this package and no
-other: ``--py-files scrapy_rep.zip`` is enough. Set ``PYSPARK_PYTHON``, or they may take another
-Python.
-WARC files are read by `survey_warc`, as streams, and by `survey_warc_files`, by their names: paths
-that all workers can open, or URLs. A file that cannot be fetched after some tries fails its task:
-no survey leaves files out in silence.
+other: ``--py-files scrapy_rep.zip`` is enough. Set ``PYSPARK_PYTHON``, so that all use the same
+Python. `survey_warc` reads WARC files as streams, and `survey_warc_files` by their names: paths
+that all workers can open, or URLs. If a file cannot be fetched after some tries, its task fails, so
+that no file is left out in silence.
 
 `main` is a job for a crawl of Common Crawl, or for any archive with such a list of files::
 
@@ -21,9 +20,9 @@ no survey leaves files out in silence.
     PYSPARK_PYTHON=python3 spark-submit --py-files scrapy_rep.zip job.py \
         https://data.commoncrawl.org/crawl-data/CC-MAIN-2026-04/robotstxt.paths.gz -o survey.json
 
-PATHS is a list of WARC files, a path a line, gzipped or not: a file, or a URL. What the paths are
-relative to is `--base`: a folder that all workers see, or a URL. ``survey.json`` is as ``scrapy rep
-survey -o`` writes it, so that ``survey merge`` and ``survey diff`` read it.
+PATHS is a list of WARC files, one path per line, gzipped or not: a file, or a URL. The paths are
+relative to `--base`: a folder that all workers see, or a URL. ``scrapy rep survey merge`` and
+``diff`` can read ``survey.json``.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ from .saved import Survey
 
 BASE = "https://data.commoncrawl.org/"
 
-_FILES_AT_ONCE = 50  # of a task: some 15 s with files as Common Crawl has them
+_FILES_AT_ONCE = 50  # per task: some 15 s with the files of Common Crawl
 _PAUSES_SECONDS = (2.0, 4.0, 8.0, 16.0)
 _TIMEOUT_SECONDS = 60.0
 _GONE = (404, 410)
@@ -59,14 +58,14 @@ _GZIP = b"\x1f\x8b"
 
 
 class FetchError(Exception):
-    """A file cannot be read, in words for the user."""
+    """A file cannot be read; the message is for the user."""
 
 
 def opened(base: str, path: str, *, sleep: Callable[[float], object] = time.sleep) -> IO[bytes]:
-    """A file of the archive, whole: from the network, it is fetched into a temporary file first.
+    """Open a whole file of the archive; a remote one is fetched into a temporary file first.
 
     Raises:
-        FetchError: it cannot be read, or not to its end.
+        FetchError: the file cannot be read, or not to its end.
     """
     place = path if _is_url(path) or not base else f"{base.rstrip('/')}/{path.lstrip('/')}"
     if not _is_url(place):
@@ -78,7 +77,7 @@ def opened(base: str, path: str, *, sleep: Callable[[float], object] = time.slee
     while True:
         try:
             return _fetched(place)
-        except (OSError, HTTPException) as error:  # noqa: PERF203 - it is tried again
+        except (OSError, HTTPException) as error:  # noqa: PERF203 - try again
             pause = next(pauses, None)
             if pause is None or (isinstance(error, HTTPError) and error.code in _GONE):
                 raise FetchError(f"{place}: {error}") from error
@@ -96,17 +95,17 @@ def _fetched(uri: str) -> IO[bytes]:
             shutil.copyfileobj(answer, file)
             length = answer.headers.get("Content-Length")
         if length is not None and file.tell() != int(length):
-            raise OSError(f"{file.tell()} octets came of {length}")
+            raise OSError(f"only {file.tell()} of {length} octets came")
         file.seek(0)
         undo.pop_all()
     return file
 
 
 def paths_in(place: str) -> list[str]:
-    """The paths of a list.
+    """Read a list of paths.
 
     Raises:
-        FetchError: it cannot be read.
+        FetchError: the list cannot be read.
     """
     with opened("", place) as file:
         try:
@@ -114,18 +113,18 @@ def paths_in(place: str) -> list[str]:
             text = gzip.decompress(octets) if octets.startswith(_GZIP) else octets
             return list(filter(None, text.decode("utf-8").split()))
         except (OSError, EOFError, ValueError) as error:
-            raise FetchError(f"{place}: it is no list of paths ({error})") from error
+            raise FetchError(f"{place}: not a list of paths ({error})") from error
 
 
 def survey_partition(
     lines: Iterable[bytes | str], *, with_lint: bool = False
 ) -> Iterator[Aggregate]:
-    """What the JSON lines of a partition say, as one aggregate."""
+    """Yield one aggregate of the JSON lines of a partition."""
     yield Aggregate.of(captures_in(lines), with_lint=with_lint)
 
 
 def survey_warc(files: Iterable[BinaryIO], *, with_lint: bool = False) -> Iterator[Aggregate]:
-    """What the WARC files of a partition say, as one aggregate; each is read as a stream."""
+    """Yield one aggregate of the WARC files of a partition; each is read as a stream."""
     captures = chain.from_iterable(map(captures_of_stream, files))
     yield Aggregate.of(captures, with_lint=with_lint)
 
@@ -133,10 +132,10 @@ def survey_warc(files: Iterable[BinaryIO], *, with_lint: bool = False) -> Iterat
 def survey_warc_files(
     names: Iterable[str], base: str = "", *, with_lint: bool = False
 ) -> Iterator[Aggregate]:
-    """The same of the names of a partition's files; what these are relative to is `base`.
+    """Yield one aggregate of the WARC files with these names, which are relative to `base`.
 
     Raises:
-        FetchError: one cannot be read.
+        FetchError: a file cannot be read.
     """
     yield from survey_warc(_each_opened(names, base), with_lint=with_lint)
 
@@ -148,12 +147,12 @@ def _each_opened(names: Iterable[str], base: str) -> Iterator[BinaryIO]:
 
 
 def merge(one: Aggregate, other: Aggregate) -> Aggregate:
-    """Both together: associative, commutative, with `Aggregate()` as zero."""
+    """The sum of both: associative, commutative, with `Aggregate()` as zero."""
     return one + other
 
 
 def surveyed(context: Any, paths: list[str], base: str, *, with_lint: bool) -> Aggregate:
-    """The survey of some files by the workers of a SparkContext."""
+    """Survey files with the workers of a SparkContext."""
     tasks = -(-len(paths) // _FILES_AT_ONCE) or 1
     tasks = max(tasks, min(len(paths), context.defaultParallelism))
     read = partial(survey_warc_files, base=base, with_lint=with_lint)
@@ -174,7 +173,7 @@ def main(arguments: list[str] | None = None) -> None:
     except FetchError as error:
         parser.exit(2, f"{error}\n")
 
-    from pyspark.sql import SparkSession  # the driver alone needs it
+    from pyspark.sql import SparkSession  # only the driver needs it
 
     session = SparkSession.builder.appName("scrapy-rep survey").getOrCreate()
     found = surveyed(session.sparkContext, paths, options.base, with_lint=options.lint)

@@ -1,4 +1,4 @@
-"""What an aggregate says, as numbers with names: every share with its denominator and interval."""
+"""The statistics of an aggregate, by name: each share with its denominator and interval."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def interval(count: int, of: int) -> tuple[float, float]:
 
 
 def share(count: int, of: int, denominator: str) -> dict[str, Any]:
-    """A count as a share of something."""
+    """A count as a share of a whole."""
     low, high = interval(count, of)
     return {
         "files_with": count,
@@ -51,10 +51,10 @@ def share(count: int, of: int, denominator: str) -> dict[str, Any]:
 def report(
     found: Aggregate, names: Sequence[str] | None = None, keys: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """All that a survey says: ``definitions`` and ``statistics``, by the same names.
+    """The report of a survey: ``definitions`` and ``statistics``, by the same names.
 
-    Of crawlers, those of some names; of all, and of the names that files use most, if that is None.
-    Of other records, those of some keys; the most usual ones, if that is None.
+    `names` are the crawlers to report; None stands for all known ones, and the names that files use
+    most. `keys` are the other records to report; None stands for the most usual ones.
     """
     if names is None:
         spellings = known_names()
@@ -113,7 +113,7 @@ def _statistics(found: Aggregate, names: Sequence[str], keys: Sequence[str]) -> 
 
 
 def _of_prefix(found: Aggregate, prefix: str) -> list[tuple[str, int]]:
-    """Counts whose names begin so, without that, most first."""
+    """The counts with a prefix in their names, without the prefix, the highest first."""
     kinds = [
         (name.removeprefix(prefix), count)
         for name, count in found.counts.items()
@@ -123,7 +123,7 @@ def _of_prefix(found: Aggregate, prefix: str) -> list[tuple[str, int]]:
 
 
 def _number(found: Distribution | None, of: int, denominator: str) -> dict[str, Any]:
-    """The sum of a fact, how many have it, and how it is distributed."""
+    """The sum of a fact, the share of files that have it, and its quantiles."""
     found = found or Distribution()
     said = share(found.positive, of, denominator)
     quantiles = {name: found.quantile(percent) for name, percent in _PERCENTS.items()}
@@ -131,7 +131,7 @@ def _number(found: Distribution | None, of: int, denominator: str) -> dict[str, 
 
 
 def _delays(found: Distribution | None, files: int) -> dict[str, Any]:
-    """Crawl-delays in seconds; those who set none are no part of the distribution."""
+    """Crawl-delays in seconds; files without one are not part of the distribution."""
     found = found or Distribution()
     said = _number(found, files, FILES) | share(found.count, files, FILES)
     seconds = {name: said[name] / MILLI for name in ("sum", *_PERCENTS)}
@@ -148,16 +148,16 @@ def _usage(found: Aggregate, name: str) -> dict[str, Any]:
 
 
 def _agents(found: Aggregate, names: Sequence[str]) -> dict[str, Any]:
-    """What files say of some crawlers, those that most files name first."""
+    """The counts of some crawlers, those that most files name first."""
     said = {name: _agent(found, name) for name in names}
     return dict(sorted(said.items(), key=lambda item: (-item[1]["files_with"], item[0])))
 
 
 def _agent(found: Aggregate, name: str) -> dict[str, Any]:
-    """How many files name a crawler; what these leave it, by class; of a known one, what all do.
+    """The files that name a crawler, by class; for a known crawler, all files by class.
 
-    Files that do not name it leave it what they leave its fallback, if they name that, otherwise
-    what they leave to everyone else: nothing of that counts for one that obeys its own group only.
+    In a file that does not name it, the crawler gets the class of its fallback, if the file names
+    that, otherwise that of ``*``. A crawler that obeys only its own group is not restricted there.
     """
     files, crawler = found.counts["files"], _CRAWLERS.get(name)
     if crawler is None:

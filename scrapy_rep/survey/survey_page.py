@@ -1,4 +1,4 @@
-"""A survey as one page of HTML, and what changed since another one."""
+"""A survey as an HTML page, with the changes since another survey if one is given."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scrapy_rep.proof.html_page import Table, environment
 from .changes import ShareChange, changes_between
 from .saved import Survey
 from .statistics import interval
-from .survey_tables import percent, tables
+from .survey_tables import distributed, percent, tables
 
 _ROWS = 50
 _CHANGES = 100
@@ -22,7 +22,7 @@ _BOXED = ("p10", "p25", "p50", "p75", "p90")
 
 
 def page(survey: Survey, agents: Sequence[str] | None = None, before: Survey | None = None) -> str:
-    """The page of a survey; given one `before`, it begins with what changed.
+    """Render the page of a survey; with `before`, it begins with the changes since then.
 
     Raises:
         ImportError: Jinja is not installed.
@@ -42,7 +42,7 @@ def page(survey: Survey, agents: Sequence[str] | None = None, before: Survey | N
         inputs=_inputs(survey.inputs),
         tables=[_drawn(table, said) for table in shown],
         definitions=[*found["definitions"].items()],
-        software="Made by scrapy rep survey. Its counts add up in any order and any split.",
+        software="Made by scrapy rep survey. Surveys can be added: the order does not matter.",
     )
     return page
 
@@ -50,11 +50,11 @@ def page(survey: Survey, agents: Sequence[str] | None = None, before: Survey | N
 def _lead(said: Mapping[str, Any]) -> str:
     captures, hosts, distinct = said["captures"]["sum"], said["host"], said["sha256"]
     classes = said["star_class"]
-    full = percent(classes["full"]["share"]) if "full" in classes else "none"
+    full = percent(classes["full"]["share"]) if "full" in classes else "None"
     return (
         f"{captures:,} captures of {hosts['distinct']:,} hosts hold "
         f"{said['files']['files_with']:,} robots.txt files, {distinct['distinct']:,} of them "
-        f"different. {full} of the files shut everyone else out."
+        f"different. {full} of the files shut out all crawlers without a group of their own."
     )
 
 
@@ -64,15 +64,15 @@ def _inputs(inputs: Sequence[str]) -> str:
 
 
 def _drawn(table: Table, said: Mapping[str, Any]) -> Table:
-    """A table with what only pages show of it."""
+    """Add the charts of a table."""
     is_boxed = table.title == "Distributions"
-    boxes = [_box(said[row[0]]) for row in table.rows] if is_boxed else []
-    chart = "p10 to p90, logarithmic" if boxes else "named" if table.stacks else "share"
+    boxes = [_box(said[name]) for name in distributed(said)] if is_boxed else []
+    chart = "p10 to p90, logarithmic" if boxes else "of these files" if table.stacks else "share"
     return replace(table, boxes=boxes, chart=chart, long=_LONG)
 
 
 def _box(one: Mapping[str, Any]) -> tuple[float, ...]:
-    """The places of some quantiles on a logarithmic scale from 0 to the greatest number."""
+    """Place some quantiles on a logarithmic scale from 0 to the greatest number."""
     whole = math.log1p(one["max"]) or 1.0
     return tuple(math.log1p(one[name]) / whole for name in _BOXED)
 
@@ -88,8 +88,9 @@ def _changes(found: Sequence[ShareChange]) -> Table:
         for change in clear[:_CHANGES]
     )
     sentence = (
-        f"{len(clear):,} shares changed by more than chance, which one in a thousand would do "
-        f"wrongly; {len(found) - len(clear):,} others changed a little. The bar is the share now."
+        f"{len(clear):,} shares changed by more than chance explains (one in a thousand is "
+        f"reported wrongly); {len(found) - len(clear):,} others changed a little. The bar is the "
+        "share now."
     )
     bars = tuple(_share(change.after) for change in clear[:_CHANGES])
     table = Table("Changes", sentence, ("", "before", "after", "points"), rows, bars)

@@ -1,4 +1,4 @@
-"""What a survey says as tables, for terminals and pages: the words of the one, and of the other."""
+"""The tables of a survey, for terminals and pages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from scrapy_rep.proof.html_page import Table
 
-from .definitions import DEFINITIONS
+from .definitions import DEFINITIONS, LABELS
 from .effect import CLASSES
 
 _SHOWN = 20
@@ -26,9 +26,9 @@ _KINDS = ("status", "failure", "scheme", "port", "media_type", "eol")
 
 
 def tables(said: Mapping[str, Any], shown: int = _SHOWN) -> Iterator[Table]:
-    """The tables of the statistics of a survey; those with nothing in them are left out.
+    """Yield the tables of the statistics of a survey, without empty ones.
 
-    Of long ones, the first rows.
+    Long tables are cut to `shown` rows.
     """
     for table in _all(said, shown):
         if table.rows:
@@ -41,34 +41,37 @@ def _all(said: Mapping[str, Any], shown: int) -> Iterator[Table]:
         DEFINITIONS["star_class"],
         {c: said["star_class"][c] for c in CLASSES if c in said["star_class"]},
     )
-    held = {"with rules": said["files_with_rules"], **{name: said[name] for name in _SHARED}}
-    yield _of_shares("What files hold", "The share of files with at least one of each.", held)
+    held = {name: said[name] for name in ("files_with_rules", *_SHARED)}
+    yield _of_shares("Content of files", "The share of files with at least one of each.", held)
     yield _distributions(said)
-    named = [(n, one) for n, one in said["agents"].items() if one["files_with"]]
-    yield _agents(named[:shown] or [*said["agents"].items()][:shown])
+    yield _agents(said["agents"], shown)
     for kind in ("purpose", "operator"):
         yield _kinds(kind, said[f"{kind}s"], shown)
-    yield _of_shares("Use of content", "What files say about the use of content.", _usage(said))
+    yield _of_shares("Use of content", "The preferences about the use of content.", _usage(said))
     yield _of_shares(
         "Lint", DEFINITIONS["lint"], dict([*said["lint"].items()][:shown]), sums="findings"
     )
     keys = dict([*said["other_keys"].items()][:shown])
     yield _of_shares("Other records", DEFINITIONS["other_keys"], keys, sums="records")
     for name in _KINDS:
-        yield _of_shares(name.replace("_", " "), DEFINITIONS[name], said[name])
+        yield _of_shares(_label(name).capitalize(), DEFINITIONS[name], said[name])
     yield _strata(said["stratum"])
     rows = tuple((reason, f"{count:,}") for reason, count in said["bad_records"].items())
     yield Table("Bad records", DEFINITIONS["bad_records"], ("reason", "records"), rows)
 
 
 def percent(share: float | None) -> str:
-    """A share for people; ``-`` if nothing could have it."""
+    """A share for people; ``-`` without a denominator."""
     return "-" if share is None else f"{share:.2%}" if share < 0.1 else f"{share:.1%}"  # noqa: PLR2004
+
+
+def _label(name: str) -> str:
+    return LABELS.get(name, name)
 
 
 def _of_shares(title: str, sentence: str, shares: Mapping[str, Any], *, sums: str = "") -> Table:
     rows = tuple(
-        (name, *_share_cells(one), *([f"{one['sum']:,}"] if sums else []))
+        (_label(name), *_share_cells(one), *([f"{one['sum']:,}"] if sums else []))
         for name, one in shares.items()
     )
     head = ("", "files", "of", "share", "95 % interval", *([sums] if sums else []))
@@ -88,41 +91,50 @@ def _bar(one: Mapping[str, Any]) -> tuple[float, float, float]:
     return one["share"] or 0.0, one["low"], one["high"]
 
 
+def distributed(said: Mapping[str, Any]) -> list[str]:
+    """The facts of the table of distributions, in its order."""
+    return [name for name in _DISTRIBUTED if said[name]["of"]]
+
+
 def _distributions(said: Mapping[str, Any]) -> Table:
     rows = tuple(
-        (name, *(f"{said[name][quantile]:,.10g}" for quantile in _QUANTILES))
-        for name in _DISTRIBUTED
-        if said[name]["of"]
+        (_label(name), *(f"{said[name][quantile]:,.10g}" for quantile in _QUANTILES))
+        for name in distributed(said)
     )
-    sentence = (
-        "How the numbers are distributed: nearest ranks, within 1 %. Crawl-delays are in seconds."
-    )
+    sentence = "Quantiles by nearest rank, within 1 %. Crawl-delays are in seconds."
     return Table("Distributions", sentence, ("", *_QUANTILES), rows)
 
 
-def _agents(agents: list[tuple[str, Mapping[str, Any]]]) -> Table:
+def _agents(said: Mapping[str, Any], shown: int) -> Table:
+    named = [(name, one) for name, one in said.items() if one["files_with"]]
+    agents = named[:shown]
     rows = tuple(
         (
             name,
             one["operator"],
             one["purpose"],
-            *_share_cells(one),
+            f"{one['files_with']:,}",
+            percent(one["share"]),
             *(f"{one['named'][c]:,}" for c in CLASSES),
             *(f"{one['effective'][c]:,}" if "effective" in one else "" for c in CLASSES),
         )
         for name, one in agents
     )
-    head = ("", "operator", "purpose", "files", "of", "share", "95 % interval")
-    named = tuple(f"named {c}" for c in CLASSES)
+    head = ("", "operator", "purpose", "files", "share", *CLASSES)
     effective = tuple(f"effective {c}" for c in CLASSES)
     stacks = tuple(tuple(one["named"][c] for c in CLASSES) for _, one in agents)
+    notes = [
+        f"{len(named) - shown:,} more crawlers are named in files." if len(named) > shown else "",
+        f"{len(said) - len(named):,} crawlers are left out, because no file names them.",
+    ]
     return Table(
         "Crawlers",
         DEFINITIONS["agents"],
-        (*head, *named, *effective),
+        (*head, *effective),
         rows,
         stacks=stacks,
         classes=CLASSES,
+        note=" ".join(filter(None, notes)) if len(said) > len(agents) else "",
     )
 
 
@@ -134,7 +146,9 @@ def _kinds(kind: str, kinds: Mapping[str, Any], shown: int) -> Table:
     )
     head = ("", "files", "of", "share", "95 % interval", "shut out", "share shut out")
     bars = tuple(_bar(one) for _, one in named)
-    return Table(f"Crawlers by {kind}", DEFINITIONS[f"{kind}s"], head, rows, bars)
+    zeros = sum(not one["files_with"] for one in kinds.values())
+    note = f"{zeros:,} {kind}s are left out, because no file names their crawlers." if zeros else ""
+    return Table(f"Crawlers by {kind}", DEFINITIONS[f"{kind}s"], head, rows, bars, note=note)
 
 
 def _usage(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,7 +156,8 @@ def _usage(said: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("content_signal", "content_usage"):
         if said[name]["files_with"]:
             found[name] = said[name]
-            found.update({f"{name}: {word}": one for word, one in said[name]["says"].items()})
+            says = said[name]["says"].items()
+            found.update({f"{_label(name)}: {words}": one for words, one in says})
     return {**found, "licence": said["licence"]} if said["licence"]["files_with"] else found
 
 
@@ -156,4 +171,5 @@ def _strata(strata: Mapping[str, Any]) -> Table:
         )
         for name, one in strata.items()
     )
-    return Table("Strata", DEFINITIONS["stratum"], ("", "captures", *columns), rows)
+    head = ("", "captures", *map(_label, columns))
+    return Table("Strata", DEFINITIONS["stratum"], head, rows)

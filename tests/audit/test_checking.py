@@ -165,4 +165,4 @@ def test_an_end_that_tells_of_fewer_or_more(told: int, tmp_path: Path) -> None:
     held = {"n": 1, "at": 1.0, "url": "https://a.example/", "why": "scheme"}
     exempt: dict[str, object] = {"t": "exempt", **held}
     found = _written(tmp_path, [exempt, {"t": "end", "exempt": told}])
-    assert f"the end tells of {told} records of exempt, and 1 are there" in found.problems
+    assert f"the end counts {told} records of exempt, but 1 were found" in found.problems

@@ -49,7 +49,7 @@ def test_what_people_see(robots: Path) -> None:
     assert "  bingbot: line 1 (Bingbot) has no rules of its own, so it gets those of the" in lines
     assert "  line 9: anthropic-ai is out of use; Anthropic has ClaudeBot, Claude-User," in lines
     assert "no parser of RFC 9309 can match 'MJ12bot'" in done.out
-    assert f"by a list of {DATED}" in done.out
+    assert f"from a list of {DATED}" in done.out
 
 
 def test_all_that_is_known(robots: Path) -> None:
@@ -105,9 +105,9 @@ def test_many_urls(robots: Path) -> None:
 
 def test_what_many_urls_share_is_told_once(robots: Path) -> None:
     one, two = rep("agents", robots, "/q"), rep("agents", robots, "/q", "/r")
-    for words in ("who can train on it", "names in the file", "by a list of", "! no parser"):
+    for words in ("who can train on it", "names in the file", "from a list of", "! no parser"):
         assert (one.out.count(words), two.out.count(words)) == (1, 1)
-    assert "each crawler has the same verdict here as for /q\n" in two.out
+    assert "all verdicts are the same as for /q\n" in two.out
     assert two.status == one.status
 
 
@@ -117,7 +117,7 @@ def test_what_differs_is_told_for_each(tmp_path: Path) -> None:
     done = rep("agents", path, "/", "/x")
     assert done.out.count("who can train on it") == 2
     assert "same verdict" not in done.out
-    assert done.out.count("by a list of") == 1
+    assert done.out.count("from a list of") == 1
 
 
 def test_the_file_from_standard_input() -> None:
@@ -130,7 +130,7 @@ def test_the_file_from_standard_input() -> None:
         (["no/such"], "No such file"),
         (["pyproject.toml", "x"], "a path that begins with /"),
         (["pyproject.toml", "http://[bad/"], "names no origin"),
-        (["http://a.example/", "http://b.example/x"], "has a robots.txt of its own"),
+        (["http://a.example/", "http://b.example/x"], "has another robots.txt than"),
         (["pyproject.toml", "--json", "--csv"], "not allowed with"),
     ],
 )
@@ -165,13 +165,13 @@ def test_a_site(tmp_path: Path) -> None:
         done = rep_process("rep", "agents", site.url("/x/1"), "--json", *store)
         assert done.status == 1, done.err
         assert {row["url"] for row in rows(done.out)} == {site.url("/x/1")}
-        assert "asked now" in done.err
+        assert "fetched now" in done.err
         again = rep_process("rep", "agents", site.url("/robots.txt"), "--json", *store)
         assert {row["url"] for row in rows(again.out)} == {"/"}
         assert site.paths() == ["/robots.txt"] * 2
         none = rep_process("rep", "agents", bare.url("/"), *store)
         assert none.status == 0
-        assert "is not there (404): by RFC 9309, all may fetch everything" in none.err
+        assert "does not exist (404): by RFC 9309, crawlers may fetch everything" in none.err
     url = f"http://127.0.0.1:{free_port()}/"
     down = rep_process("rep", "agents", url, *store, "-s", "REP_QUICK_RETRY_SECONDS=")
     assert (down.status, down.out) == (3, "")

@@ -73,18 +73,18 @@ class TestDefault:
     def test_refresh(self, name: str, tmp_path: Path, site: Site) -> None:
         done = rep(*COMMANDS[name], "--refresh", settings=kept(tmp_path, 180))
         assert site.count == 1
-        assert "asked now" in done.out + done.err
+        assert "fetched now" in done.out + done.err
         assert "not asked" not in done.out
 
     def test_an_old_copy(self, name: str, tmp_path: Path, site: Site) -> None:
         done = rep(*COMMANDS[name], settings=kept(tmp_path, 90_000))
         assert site.count == 1
-        assert "asked now" in done.out + done.err
+        assert "fetched now" in done.out + done.err
 
     def test_no_store(self, name: str, site: Site) -> None:
         done = rep(*COMMANDS[name], settings={"REP_STORE": "memory"})
         assert site.count == 1
-        assert "asked now" in done.out + done.err
+        assert "fetched now" in done.out + done.err
 
 
 class TestCheck:
@@ -95,7 +95,7 @@ class TestCheck:
         assert (before.status, "3 min old" in before.out) == (0, True)
         done = rep("check", "--refresh", url, settings=settings)
         assert (done.status, site.count) == (1, 1)
-        assert "asked now" in done.out
+        assert "fetched now" in done.out
         after = rep("check", "--cached", "--json", url, settings=settings)
         assert after.status == 1
         assert json.loads(after.out)["access"]["source"] == "store"
@@ -109,8 +109,8 @@ class TestCheck:
         site.event = Failure.TIMEOUT
         settings = kept(tmp_path, 180)
         done = rep("check", "--refresh", URL, settings=settings)
-        assert "an old copy because it is unreachable now" in done.out
-        assert "asked now" in done.out
+        assert "a stale copy, because the site is unreachable now" in done.out
+        assert "fetched now" in done.out
 
 
 def test_an_outage_is_no_answer(tmp_path: Path, site: Site) -> None:
@@ -129,4 +129,4 @@ def test_ages(seconds: float, words: str) -> None:
     assert age_words(seconds) == words
     asked_at = time.time() - seconds - 0.2
     assert str(Freshness(asked_at, is_stored=True)) == f"from the store, {words} old"
-    assert str(Freshness(asked_at, is_stored=False)) == "asked now"
+    assert str(Freshness(asked_at, is_stored=False)) == "fetched now"

@@ -64,7 +64,7 @@ def test_explain(tmp_path: Path) -> None:
     assert "from https://a.example/robots.txt (200 at 2001-09-09 01:46:40 UTC)" in done.out
     assert rep("audit", "explain", tmp_path / "latest", URL).out == done.out
     exempt = rep("audit", "explain", tmp_path / "latest", "https://a.example/private/open")
-    assert "exempt (dont_obey): robots.txt was not asked" in exempt.out
+    assert "exempt (dont_obey): robots.txt was not consulted" in exempt.out
     assert rep("audit", "explain", tmp_path / "latest", "https://a.example/none").status == 1
     found = json.loads(rep("audit", "explain", tmp_path / "latest", URL, "--json").out)
     assert (found["line"], found["policy"]["event"]) == (3, "200")
@@ -73,7 +73,7 @@ def test_explain(tmp_path: Path) -> None:
 def test_verify(run: Run) -> None:
     done = rep("audit", "verify", run.path)
     assert done.status == 0
-    assert f"{run.name} is whole: " in done.out
+    assert f"{run.name} is complete: " in done.out
     assert " exempt, 0 dropped, 0 withheld\n" in done.out
     assert run.manifest_sha256 in done.out
     (path,) = run.path.glob("*.jsonl.gz")
@@ -251,7 +251,7 @@ class TestSecrets:
         os.mkfifo(run.path / "key")
         done = rep("audit", "explain", run.path, URL)
         assert done.status == 2
-        assert "its key cannot be read: [Errno 22] it is no regular file" in done.err
+        assert "its key cannot be read: [Errno 22] not a regular file" in done.err
 
     @pytest.mark.parametrize("query", ["hash", "drop"])
     def test_in_one_that_is_redacted_later(self, run: Run, tmp_path: Path, query: str) -> None:

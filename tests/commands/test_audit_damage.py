@@ -125,7 +125,7 @@ class TestOneRecord:
 
     def test_is_named(self, at: Path) -> None:
         found = check(Run(at))
-        assert any("kind decision cannot be so: url cannot be [" in one for one in found.problems)
+        assert any("invalid record of kind decision: url cannot be [" in one for one in found.problems)
 
     def test_is_no_success(self, at: Path) -> None:
         done = rep("audit", "replay", at)
@@ -159,4 +159,4 @@ def test_a_file_that_is_a_pipe(tmp_path: Path) -> None:
     at = _write(tmp_path / "changed", held, manifest)
     os.mkfifo(at / "1-00002.jsonl")
     found = check(Run(at))
-    assert any("it is no regular file" in problem for problem in found.problems)
+    assert any("not a regular file" in problem for problem in found.problems)

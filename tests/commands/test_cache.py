@@ -220,7 +220,7 @@ class TestAskers:
     def test_refresh_is_not_for_others(self, both: dict[str, Any]) -> None:
         done = rep("cache", "refresh", "--all", "--user-agent", "bad", settings=both)
         assert done.status == 2
-        assert "set USER_AGENT" in done.err
+        assert "USER_AGENT of this project" in done.err
 
 
 def test_export(settings: dict[str, Any]) -> None:
@@ -262,7 +262,7 @@ def test_a_store_of_the_user_s_that_can_only_do_what_crawls_need(
     for action in ("list", "export"):
         done = rep("cache", action, settings=settings)
         assert done.status == 2
-        assert "PlainStore cannot list or forget its entries" in done.err
+        assert "PlainStore cannot list or delete its entries" in done.err
     assert rep("cache", "purge", "example.com", settings=settings).status == 2
 
 

@@ -95,7 +95,7 @@ class TestByFile:
         done = rep("check", url, "--agent", "bar", "--robots", robots)
         assert done.status == 1
         assert "disallowed for bar: line 2" in done.out
-        assert "note: judged as written and as https://h/a" in done.out
+        assert "note: judged as written, and as https://h/a" in done.out
         (row,) = rows(rep("check", url, "--agent", "bar", "--robots", robots, "--json"))
         assert (row["allowed"], row["line"]) == (False, 2)
         assert row["without_dot_segments"] == "https://h/a"
@@ -137,7 +137,10 @@ class TestUsage:
             (["check", "/x", "--cached", "--robots", "f"], "give one of them"),
             (["check", "-", "--robots", "-"], "can be read only once"),
             (["check", "x", "--robots", "pyproject.toml"], "a path that begins with /"),
-            (["check", "/x", "--agent", "a b", "--robots", "pyproject.toml"], "names no crawler"),
+            (
+                ["check", "/x", "--agent", "a b", "--robots", "pyproject.toml"],
+                "does not name a crawler",
+            ),
             (["check", "/x", "--bogus"], "unrecognized arguments: --bogus"),
             (["check", "gopher://h/"], "robots.txt does not govern"),
             (["check", "http://h:99999/"], "names no origin"),
@@ -227,7 +230,7 @@ class TestByStore:
             "check", "--cached", "https://example.com/x", settings={"REP_STORE_PATH": str(path)}
         )
         assert done.status == 3
-        assert "the store holds nothing usable of https://example.com" in done.out
+        assert "the store has nothing usable for https://example.com" in done.out
 
     @pytest.mark.parametrize(
         ("body", "more", "is_allowed"),

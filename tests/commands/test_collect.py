@@ -80,7 +80,7 @@ class TestProgress:
         with pytest.raises(CommandError, match="another list"):
             Progress.load(tmp_path / "p", "y")
         (tmp_path / "p").write_text("{}")
-        with pytest.raises(CommandError, match="cannot be resumed"):
+        with pytest.raises(CommandError, match="cannot resume"):
             Progress.load(tmp_path / "p", "x")
         assert Progress.load(tmp_path / "none", "x").count == 0
 

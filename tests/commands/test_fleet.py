@@ -174,7 +174,7 @@ class TestOneCrawl:
     def test_workers_whose_lease_is_over(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         fleet.client.zadd(fleet.key("w"), {"box2:18:cdef": 1000 * (time.time() - 5)})
         done = shown("--spider", "x", *_QUICK, settings=settings)
-        assert re.search(r"workers +1  1 other not heard of: to be taken over", done.out)
+        assert re.search(r"workers +1  1 other not heard from: to be taken over", done.out)
         assert re.search(r"^box2:18:cdef +over ", done.out, re.MULTILINE)
         fleet.client.zadd(fleet.key("w"), {"box1:17:abcd": 1000 * (time.time() - 9)})
         fleet.now = time.time()
@@ -187,7 +187,7 @@ class TestOneCrawl:
     def test_nobody_crawls(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         fleet.client.delete(fleet.key("w"))
         done = shown("--spider", "x", *_QUICK, settings=settings)
-        assert re.search(r"workers +0  nobody crawls; what is queued is kept", done.out)
+        assert re.search(r"workers +0  no worker is running; queued requests are kept", done.out)
 
 
 @needs_redis
@@ -208,7 +208,7 @@ class TestDeadLetters:
 
     def test_they_are_shown(self, dead: None, fleet: Fleet, settings: dict[str, Any]) -> None:
         done = shown("--spider", "x", *_QUICK, settings=settings)
-        assert re.search(r"dead letters +7  shown by --dead$", done.out, re.MULTILINE)
+        assert re.search(r"dead letters +7  --dead shows them$", done.out, re.MULTILINE)
         done = shown("--spider", "x", "--dead", "100", *_QUICK, settings=settings)
         assert done.status == 0
         assert "\x1b" not in done.out
@@ -244,10 +244,10 @@ class TestOrigins:
     @pytest.mark.parametrize(
         ("origin", "place", "words"),
         [
-            (A, "unasked", "no worker was asked yet"),
+            (A, "unasked", "no worker has read"),
             (B, "due", "a request may be sent now"),
             (C, "closed", "with box1:17:abcd"),
-            (D, "held", "asked again in 9 minutes"),
+            (D, "held", "next try in 9 minutes"),
             (E, "shut", "begins in 1 hour"),
             (F, "full", "1, of 1 at most"),
         ],
@@ -297,7 +297,7 @@ class TestOrigins:
         done = shown(B, "other.example", "--spider", "x", settings=settings)
         assert done.status == 1
         assert done.out.startswith(f"{B} in x\n")
-        assert done.err == "nothing is queued or known of https://other.example\n"
+        assert done.err == "nothing is queued or known for https://other.example\n"
 
 
 @needs_redis
@@ -322,7 +322,7 @@ class TestHostile:
         assert max(map(width_of, done.out.splitlines())) <= 80
         assert json.loads(shown("--spider", "x", "--json", *_QUICK, settings=settings).out)
         done = shown(A, "--spider", "x", settings=settings)
-        assert (done.status, "nobody of ours" in done.out) == (0, True)
+        assert (done.status, "written by other software" in done.out) == (0, True)
 
     def test_a_key_of_another_type(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         fleet.client.delete(fleet.key("lines"))
@@ -436,7 +436,10 @@ class TestRedisIsNotThere:
     def test_it_is_not_named(self) -> None:
         done = rep("fleet", "--spider", "x")
         assert (done.status, done.out) == (2, "")
-        assert "REP_REDIS_URL is not set, so no crawl is in Redis; set it, such as with" in done.err
+        assert (
+            "REP_REDIS_URL is not set, so no crawl is in Redis; set it, for example with"
+            in done.err
+        )
 
     @needs_redis
     def test_the_crawl_is_not_there(self, redis_server: RedisServer) -> None:
@@ -456,7 +459,7 @@ class TestRedisIsNotThere:
         (["--dead", "-1"], "--dead -1: give a number up to 10000"),
         (["--dead", "x"], "invalid int value"),
         (["a b", "--spider", "x"], "names no origin"),
-        ([], "call this in the folder of a project, or name one with --spider"),
+        ([], "run this in the folder of a project, or use --spider"),
     ],
 )
 def test_wrong_usage(arguments: list[str], words: str) -> None:
@@ -469,7 +472,7 @@ def test_a_wrong_key() -> None:
     settings = {"REP_REDIS_URL": "redis://h", "SCHEDULER_QUEUE_KEY": "%(crawl)s"}
     done = rep("fleet", "--spider", "x", settings=settings)
     assert done.status == 2
-    assert "SCHEDULER_QUEUE_KEY = '%(crawl)s' can't be used" in done.err
+    assert "SCHEDULER_QUEUE_KEY = '%(crawl)s' cannot be used" in done.err
 
 
 _PROJECT = """

@@ -135,7 +135,7 @@ class TestSeveral:
     def test_they_are_not_written_one_after_the_other(self, files: list[Path]) -> None:
         done = rep("format", *files)
         assert (done.status, done.out) == (2, "")
-        assert "say --write, --check or --diff" in done.err
+        assert "give --write, --check or --diff" in done.err
 
 
 class TestDiff:
@@ -257,7 +257,7 @@ class TestDiff:
             (["-", "-"], "can be read only once"),
             (["none", "-"], "none: No such file"),
             (["-"], "required: NEW"),
-            (["-", "pyproject.toml", "--agent", "a b"], "names no crawler"),
+            (["-", "pyproject.toml", "--agent", "a b"], "does not name a crawler"),
         ],
     )
     def test_wrong_usage(self, arguments: list[str], words: str) -> None:

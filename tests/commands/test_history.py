@@ -120,10 +120,10 @@ class TestDate:
     @pytest.mark.parametrize(
         ("name", "status", "words"),
         [
-            ("example.com@2026-09-30", 3, "nothing is known of https://example.com before 2026-10"),
-            ("other.example@2026-09-30", 3, "nothing is stored of https://other.example"),
-            ("example.com@2026-13-30", 2, "there is no such date"),
-            ("example.com@2026-11-01T25:00", 2, "there is no such date"),
+            ("example.com@2026-09-30", 3, "no version for https://example.com before 2026-10"),
+            ("other.example@2026-09-30", 3, "nothing is stored for https://other.example"),
+            ("example.com@2026-13-30", 2, "not a date"),
+            ("example.com@2026-11-01T25:00", 2, "not a date"),
         ],
     )
     def test_what_is_not_known(

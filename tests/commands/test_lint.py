@@ -41,7 +41,7 @@ class TestText:
             "  = help: write %20\n"
             "\n"
             "1 file: 1 error, 1 warning, 0 notes\n"
-            "--fix mends 1 of them\n"
+            "--fix fixes 1 of them\n"
         )
 
     def test_a_line_for_each_code_and_file(self, robots: Path) -> None:
@@ -55,7 +55,7 @@ class TestText:
             f"{robots}:4:12: REP415 warning: the path contains a control character, which is "
             "invisible and must be escaped in a URL: \\x1b  and 2 more\n"
             "1 file: 4 errors, 4 warnings, 0 notes\n"
-            "--fix mends 1 of them; --all shows the other 5 too, with its line and what to do\n"
+            "--fix fixes 1 of them; --all shows the other 5 too, with its line and advice\n"
         )
 
     def test_lines_fit_the_terminal(self, robots: Path, monkeypatch: pytest.MonkeyPatch) -> None:

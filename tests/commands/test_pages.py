@@ -71,7 +71,7 @@ def test_rules_of_a_page(site: Site, loop: str) -> None:
     assert done.status == 1, done.err
     assert done.out.startswith(f"{site.url('/a')}\n")
     foo, other = done.out.partition("  for FooBot:")[2].split("  for OtherBot:")
-    assert "nofollow by meta 2, line 1: its links are not to be followed" in foo
+    assert "nofollow by meta 2, line 1: do not follow its links" in foo
     assert "unavailable_after: 2001-01-01 00:00:00 UTC by X-Robots-Tag 2" in foo
     assert "max-snippet: 0 by meta 1" in foo
     assert "noarchive" not in foo

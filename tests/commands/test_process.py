@@ -114,7 +114,7 @@ def test_other_subcommands_ask_too(site: Site, tmp_path: Path) -> None:
     assert lint.status == 1, lint.err
     assert re.findall(r"REP\d+ \w+", lint.out) == ["REP007 info", "REP206 error"]
     diff = rep_process("rep", "diff", site.url(), file)
-    asked = f"scrapy rep diff: {site.url('/robots.txt')}: asked now\n"
+    asked = f"scrapy rep diff: {site.url('/robots.txt')}: fetched now\n"
     assert (diff.status, diff.err) == (1, asked)
     assert "+ 2 | Disallow: /" in diff.out
     given = rep_process("rep", "check", "/a", "--agent", "x", "--robots", site.url(), "--json")

@@ -58,7 +58,7 @@ class TestRules:
             "    3 | Allow: /  (1 octet)\n"
             "    7 | Disallow: x  (1 octet; matches nothing)\n"
             "    5 | Disallow:   (0 octets; forbids nothing)\n"
-            "      | all else is allowed, and /robots.txt itself\n"
+            "      | all other URLs are allowed, and so is /robots.txt itself\n"
         )
 
     def test_merged_groups(self, robots: Path) -> None:
@@ -84,7 +84,9 @@ class TestRules:
     def test_without_a_group(self) -> None:
         file = b"User-agent: foo\nDisallow: /\n"
         done = rep("check", "--rules", "--robots", "-", "--agent", "bar", stdin=file)
-        assert done.out == ("  rules for bar: none, no group is for it: everything is allowed\n")
+        assert done.out == (
+            "  rules for bar: none, no group applies to it, so everything is allowed\n"
+        )
 
     def test_what_a_terminal_would_obey_is_not_written(self) -> None:
         file = b"User-agent: *\nDisallow: /\x1b[1m\nX\x1b[2m: \x1b[3m\nCrawl-delay: \x1b\n"
@@ -153,8 +155,8 @@ class TestLike:
         ("names", "words"),
         [
             ("reppy", "reppy is not installed here (pip install reppy)"),
-            ("", "--like '' names no parser"),
-            (" , ", "--like ' , ' names no parser"),
+            ("", "--like '' does not name a parser"),
+            (" , ", "--like ' , ' does not name a parser"),
             ("nobody", "give urllib, protego, rerp, robotspy, reppy, or the import path"),
             ("no.such.Parser", "or the import path of a class"),
         ],
@@ -175,7 +177,7 @@ class TestLike:
         done = rep("check", "/x", "--robots", robots, "--like", name, "--json")
         (row,) = map(json.loads, done.out.splitlines())
         assert row["like"] == {name: None}
-        assert "it fails: ValueError: no \x1b" in row["like_failures"][name]
+        assert "it failed: ValueError: no \x1b" in row["like_failures"][name]
         assert "\x1b" not in rep("check", "/x", "--robots", robots, "--like", name).out
 
     @pytest.mark.parametrize("package", ["robotexclusionrulesparser", "robots", "reppy"])

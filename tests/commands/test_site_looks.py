@@ -91,7 +91,10 @@ class TestSitemap:
         assert (by["why"], by["urls"]) == ("line 4, Disallow: /a", 4)
         problems = {row["sitemap"]: row["problem"] for row in summary["problems"]}
         assert problems[site.url("/gone.xml")] == "it answers 404"
-        assert "a crawl may not fetch it: disallowed by line 6" in problems[site.url("/secret.xml")]
+        assert (
+            "not fetched, because a crawl may not: disallowed by line 6"
+            in problems[site.url("/secret.xml")]
+        )
         assert sorted(site.paths()) == sorted(
             ["/robots.txt", "/i.xml", "/1.xml", "/moved.xml", "/2.txt", "/gone.xml"]
         ), "no page is fetched, and nothing that is disallowed"
@@ -102,13 +105,13 @@ class TestSitemap:
         assert lines[0] == "disallowed\tbar\t4\tline 4, Disallow: /a\t/a/0"
         assert "  disallowed for bar: 4 URLs" in lines
         assert "            4  line 4, Disallow: /a" in lines
-        assert "  not judged: 2 entries without a URL of the web" in lines
+        assert "  not judged: 2 entries without an http or https URL" in lines
         assert "/i.xml: 3 sitemaps (1 of them index files), 8 URLs" in lines
 
     def test_how_fresh_the_file_is_that_judges(self, site: Site, tmp_path: Path) -> None:
         store = ["-s", f"REP_STORE_PATH={tmp_path / 's.sqlite'}", "--agent", "x"]
         first = rep_process("rep", "check", "--sitemap", site.url("/1.xml"), *store)
-        assert first.err == f"scrapy rep check: {site.url('/robots.txt')}: asked now\n"
+        assert first.err == f"scrapy rep check: {site.url('/robots.txt')}: fetched now\n"
         again = rep_process("rep", "check", "--page", site.url("/page"), *store)
         assert f"{site.url('/robots.txt')}: from the store, " in again.err
         assert "--refresh fetches it now" in again.err
@@ -266,10 +269,10 @@ class TestPage:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["/x", "--sitemap", "http://h/"], "and not several of them"),
-        (["--page", "http://h/", "--sitemap", "http://h/"], "and not several of them"),
-        (["--page", "http://h/", "--rules"], "go with URLs"),
-        (["--sitemap", "http://h/", "--cached"], "go with URLs"),
+        (["/x", "--sitemap", "http://h/"], "give only one of"),
+        (["--page", "http://h/", "--sitemap", "http://h/"], "give only one of"),
+        (["--page", "http://h/", "--rules"], "cannot be combined with"),
+        (["--sitemap", "http://h/", "--cached"], "cannot be combined with"),
         (["--sitemap", "-", "--robots", "-"], "can be read only once"),
         (["--page", "gopher://h/"], "robots.txt does not govern"),
     ],

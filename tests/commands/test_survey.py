@@ -270,7 +270,7 @@ def _cpu_seconds(pid: int) -> float:
     ("arguments", "words"),
     [
         (["nowhere"], "nowhere: No such file"),
-        (["{folder}", "-o", "x.txt"], "has to end with .json or .html"),
+        (["{folder}", "-o", "x.txt"], "must end with .json or .html"),
         (["{folder}", "--jobs", "0"], "give 1 or more"),
         (["{folder}", "--agents", "a b"], "neither a crawler's name nor a purpose"),
         (["{folder}", "--strata", "nowhere"], "nowhere"),
@@ -278,9 +278,9 @@ def _cpu_seconds(pid: int) -> float:
         (["merge"], "merge what?"),
         (["merge", "nowhere"], "No such file"),
         (["merge", "{robots}"], "survey INPUT -o"),
-        (["merge", "{folder}", "--lint"], "--lint is for inputs"),
+        (["merge", "{folder}", "--lint"], "--lint cannot be combined with merge"),
         (["diff", "one"], "name two surveys"),
-        (["{robots}"], "it is no folder"),
+        (["{robots}"], "not a folder"),
     ],
 )
 def test_wrong_usage(arguments: list[str], words: str, folder: Path, tmp_path: Path) -> None:

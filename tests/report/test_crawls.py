@@ -59,7 +59,7 @@ def test_it_disturbs_nothing(tmp_path: Path) -> None:
         result, run = audited([site.url("/a")], tmp_path, settings=wanted)
     assert result.finish_reason == "finished"
     assert result.log.count("] ERROR: ") == 1
-    assert "The report of this crawl cannot be written" in result.log
+    assert "Cannot write the report of this crawl" in result.log
     assert rep("report", run.path).status == 0
 
 
@@ -88,9 +88,9 @@ class TestCommand:
         assert done.out.splitlines() == [
             (
                 "1 request was judged by robots.txt; 1 was disallowed. None of these was sent: no "
-                "request went out against a robots.txt."
+                "request was sent against a robots.txt."
             ),
-            "The trail is whole: every digest, number and total in it is right.",
+            "The trail is complete: every digest, number and total in it is right.",
         ]
 
     def test_a_page(self, run: Path, tmp_path: Path) -> None:

@@ -141,14 +141,14 @@ def test_verdicts(tmp_path: Path) -> None:
 
     made = Made(tmp_path, "fine")
     made.decide(f"{A}/1", made.policy(A))
-    assert said(made).startswith("good: 1 request was judged by robots.txt, and none was")
+    assert said(made).startswith("good: 1 request was judged by robots.txt and allowed")
     made = Made(tmp_path, "dry", REP_DRY_RUN=True)
     made.forbid(f"{A}/x", made.policy(A), outcome="would-drop")
     made.exempt(f"{A}/y")
     words = said(made)
     assert "bad: 1 request was judged by robots.txt; 1 was disallowed, and 1 of these" in words
     assert "a dry run (REP_DRY_RUN)" in words
-    assert "note: 1 request went out without being judged" in words
+    assert "note: 1 request was sent without being judged" in words
     made = Made(tmp_path, "off", ROBOTSTXT_OBEY=False)
     assert "note: No request was judged by robots.txt: the crawl was not told" in said(made)
 
@@ -184,7 +184,7 @@ def test_pace(tmp_path: Path) -> None:
         Paced(A, 2.0, 2.0, 3, 2.0, 0, "kept"),
         Paced(SLOW, 9.0, None, 0, None, 0, "no-visit"),
     )
-    assert any("1 of these had requests sooner" in words for _, words in verdict(found))
+    assert any("1 of them got requests before" in words for _, words in verdict(found))
 
 
 def test_pace_of_several_workers(tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ class TestMemory:
         assert times.seconds == 43_200
         assert all(one.at % times.seconds == 0 for one in times.moments)
         for instant in (-1.0, 1e12, float("nan"), float("inf")):
-            with pytest.raises(ValueError, match="no instant"):
+            with pytest.raises(ValueError, match="not an instant"):
                 line.at(instant)
         line.at(0.0)[0] += 1
         line.at(9e10)[0] += 1

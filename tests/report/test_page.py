@@ -77,11 +77,11 @@ def test_what_it_shows(tmp_path: Path) -> None:
     text = _page(made_of_all(tmp_path))
     for words in (
         *["Robots.txt report: a crawl of made", "Verdict", "Wrong:", "Note:"],
-        *["150 requests were judged by robots.txt; 100 were disallowed, and 50 of these went out"],
-        *["50 requests went out without being judged", "The trail is not complete"],
-        *["Who, and when", "MadeBot/1.0", "Decisions over time, as numbers"],
+        *["150 requests were judged by robots.txt; 100 were disallowed, and 50 of these were sent"],
+        *["50 requests were sent without being judged", "The trail is not complete"],
+        *["Runs and settings", "MadeBot/1.0", "Decisions over time, as numbers"],
         *["Redirects", "Rules that decided", "requests came too soon"],
-        *["What this cannot show", "the trail was closed"],
+        *["Limits", "the trail was closed"],
     ):
         assert words in text, words
     ids = re.findall(r'id="([^"]*)"', text)
@@ -93,11 +93,11 @@ def test_a_crawl_without_anything(tmp_path: Path) -> None:
     text = _page(report_of([Made(tmp_path).end()]))
     for words in (
         "No request was judged by robots.txt.",
-        "The trail is whole",
-        "There are none: robots.txt had the last word",
-        "No origin asked for a delay",
+        "The trail is complete",
+        "No exemptions: robots.txt decided",
+        "No origin set a delay",
         "Nothing was withheld",
-        "everything was written",
+        "all records were written",
     ):
         assert words in text, words
 
@@ -108,7 +108,7 @@ def test_tables_stop(tmp_path: Path) -> None:
         origin = f"https://h{number}.example"
         made.forbid(f"{origin}/x", made.policy(origin))
     text = _page(report_of([made.end()]))
-    assert text.count("200 of 250 rows. For all: scrapy rep report run-1 --json") == 2
+    assert text.count("200 of 250 rows. To see all: scrapy rep report run-1 --json") == 2
     assert text.count("https://h99.example") == 0
 
 

@@ -127,7 +127,7 @@ class TestFiles:
     def test_a_list_that_is_none(self, octets: bytes, tmp_path: Path) -> None:
         path = tmp_path / "paths"
         path.write_bytes(octets)
-        with pytest.raises(FetchError, match="no list of paths"):
+        with pytest.raises(FetchError, match="not a list of paths"):
             paths_in(str(path))
 
 

@@ -121,7 +121,7 @@ class TestWhatMayNeverEnd:
         os.mkfifo(tmp_path / "pipe")
         done = rep("survey", tmp_path / name, "--jobs", 1)
         assert done.status == 2
-        assert "it is no regular file" in done.err
+        assert "not a regular file" in done.err
 
     def test_in_a_trail(self, tmp_path: Path) -> None:
         (tmp_path / "manifest.json").write_text('{"segments": []}')
@@ -263,7 +263,7 @@ class TestSurveysThatNobodyWrote:
         done = rep("survey", "merge", tmp_path / "bad.json")
         assert done.status == 2
         assert "Expecting value" not in done.err
-        assert "bad.json: it holds no survey; " in done.err
+        assert "bad.json: it does not hold a survey; " in done.err
 
     def test_names_are_text_everywhere(self, tmp_path: Path) -> None:
         name = "\x1b[31m<img src=x>\ud800"

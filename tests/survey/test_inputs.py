@@ -459,7 +459,7 @@ class TestKinds:
     )
     def test_no_input(self, octets: bytes, tmp_path: Path) -> None:
         (tmp_path / "x").write_bytes(octets)
-        with pytest.raises(InputError, match=r"x: it is"):
+        with pytest.raises(InputError, match=r"x: (not a|the file is)"):
             _captures(tmp_path / "x")
 
     def test_an_empty_file_holds_no_lines(self, tmp_path: Path) -> None:

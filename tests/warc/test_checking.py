@@ -34,7 +34,7 @@ class TestWhatMayNeverEnd:
         self._replaced(path, kind)
         done = rep("audit", "verify", tmp_path / "run")
         assert done.status == 1
-        assert f"{path.name}: after 0 whole records: [Errno 22] it is no regular file" in done.out
+        assert f"{path.name}: after 0 whole records: [Errno 22] not a regular file" in done.out
 
     @pytest.mark.parametrize("is_open", [False, True])
     def test_as_a_file_that_it_does_not_name(self, is_open: bool, tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ class TestWhatMayNeverEnd:
         self._replaced(tmp_path / "run" / MANIFEST, kind)
         done = rep("audit", "verify", tmp_path / "run")
         assert done.status == 4
-        assert "manifest.json is missing, or is none" in done.out
+        assert "manifest.json is missing or invalid" in done.out
         assert "SHA-256" not in done.out
 
     def test_as_the_manifest_of_a_trail(self, tmp_path: Path) -> None:
@@ -74,4 +74,4 @@ def test_a_manifest_without_an_end(tmp_path: Path) -> None:
         assert tracemalloc.get_traced_memory()[1] < 1 << 26
     finally:
         tracemalloc.stop()
-    assert check(run).missing[-1] == "manifest.json is missing, or is none"
+    assert check(run).missing[-1] == "manifest.json is missing or invalid"

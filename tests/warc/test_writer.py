@@ -189,7 +189,7 @@ def test_a_disk_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         writer.put(exchange(number, body))
     assert time.monotonic() - began_at < 5
     assert 30 < writer.failed_count < 50
-    assert told == ["the disk is too slow: too much waits to be written"]
+    assert told == ["the disk is too slow: the queue is full"]
     goes_on.set()
     writer.close().result(timeout=60)
     found = checked(tmp_path / "run")
@@ -289,15 +289,11 @@ class TestVerify:
         archive(tmp_path / "run", 8, segment_octets=1 << 12)
         first, *rest = files_in(tmp_path / "run")
         first.rename(tmp_path / "aside")
-        assert checked(tmp_path / "run").problems == [
-            f"{first.name}: the manifest names it, and it is missing"
-        ]
+        assert checked(tmp_path / "run").problems == [f"{first.name}: in the manifest, but missing"]
         (tmp_path / "aside").rename(first)
         other = rest[-1].with_name(rest[-1].name.replace("-0000", "-0001"))
         other.write_bytes(first.read_bytes())
-        assert checked(tmp_path / "run").problems == [
-            f"{other.name}: the manifest does not name it"
-        ]
+        assert checked(tmp_path / "run").problems == [f"{other.name}: not in the manifest"]
 
     @pytest.mark.parametrize("extra", [1, 2])
     def test_the_file_that_was_finished_as_the_crawl_was_killed(
@@ -312,7 +308,7 @@ class TestVerify:
         path.write_text(json.dumps({**manifest, "end": None}))
         found = checked(tmp_path / "run")
         assert found.missing[0].startswith(f"{names[-1]}: it was not finished; it holds")
-        assert found.problems == [f"{name}: the manifest does not name it" for name in names[:-1]]
+        assert found.problems == [f"{name}: not in the manifest" for name in names[:-1]]
 
     def test_an_archive_without_an_end(self, tmp_path: Path) -> None:
         writer = begun(tmp_path / "run", [])
@@ -334,7 +330,9 @@ class TestVerify:
         archive(tmp_path / "run", 2)
         done = rep("audit", "verify", tmp_path / "latest")
         assert done.status == 0
-        assert "run is whole: 7 records; 1 warcinfo, 2 response, 2 request, 2 metadata" in done.out
+        assert (
+            "run is complete: 7 records; 1 warcinfo, 2 response, 2 request, 2 metadata" in done.out
+        )
         said = json.loads(rep("audit", "verify", tmp_path / "run", "--json").out)
         assert (said["problems"], said["missing"], said["records"]) == ([], [], 7)
         assert said["manifest_sha256"] in done.out

@@ -1,1 +1,1 @@
-"""The requests that pages make in a browser, which scrapy-playwright drives."""
+"""Requests that pages make in a browser, driven by scrapy-playwright."""

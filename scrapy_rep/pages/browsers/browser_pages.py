@@ -1,16 +1,16 @@
-"""The pages of browsers that scrapy-playwright drives, and the crawls that they belong to.
+"""Browser pages driven by scrapy-playwright, and the crawls that they belong to.
 
-scrapy-playwright calls its `PLAYWRIGHT_ABORT_REQUEST` hook for each request of a page, and passes
-nothing but the request. So each page is registered with its crawl before its first request, and the
-hook finds the crawl by the page: several crawls of a process do not mix.
+scrapy-playwright calls its `PLAYWRIGHT_ABORT_REQUEST` hook for each request of a page, with the
+request as the only argument. So each page is registered with its crawl before its first request,
+and the hook finds the crawl by the page. This keeps several crawls in one process apart.
 
 The hook does not see redirects that the browser follows, other pages that a page opens, and service
 workers. A route of the browser context watches pages and workers; the protocol of Chromium's
-developer tools watches the rest (`paused`). Redirects that cannot be stopped, in other browsers or
-in frames of other sites, are counted. A page of Chromium fetches nothing before it is watched, and
-nothing at all if it cannot be.
+developer tools watches redirects (`paused`). Redirects that cannot be stopped, in other browsers or
+in frames of other sites, are counted. A page of Chromium makes no request before it is watched, and
+none at all if watching fails.
 
-Nothing of Playwright is imported: its objects are passed in.
+This module imports nothing from Playwright: its objects are passed in.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ Value = TypeVar("Value")
 _PLAYWRIGHT = "playwright"
 _INIT = "playwright_page_init_callback"
 _BLANK = "about:blank"
-_WATCH_SECONDS = 10.0  # a browser that takes longer to set this up is broken
-_LOOK_SECONDS, _LOOKS = 0.05, 20  # for the page of a request
+_WATCH_SECONDS = 10.0  # a browser that takes longer is broken
+_LOOK_SECONDS, _LOOKS = 0.05, 20  # to find the page of a request
 _ABORTED = "blockedbyclient"
-_ELSEWHERE = "only available in Chromium"  # what Playwright says of sessions in other browsers
+_ELSEWHERE = "only available in Chromium"  # Playwright's error for other browsers
 
 
 @dataclass(eq=False, slots=True)
 class _Visit:
-    """One of the crawl's requests on its way through a page.
+    """A request of the crawl that is open in a page.
 
     Attributes:
-        judge: None where the crawl does not obey robots.txt.
+        judge: None if the crawl does not obey robots.txt.
         url: the URL of the request, which the middleware has allowed.
-        user_agent: the User-Agent of the request and of everything that its page fetches.
+        user_agent: the User-Agent of the request, and of all requests of its page.
         init: the user's own callback for new pages.
-        is_due: whether the page is about to fetch that URL.
+        is_due: whether the page is about to request that URL.
         is_fresh: whether the page was empty, so that its first request is that one.
         refusal: the verdict that stopped a redirect of the request.
     """
@@ -74,11 +74,11 @@ class _Visit:
     refusal: Verdict | None = None
 
     def expects(self, url: str) -> bool:
-        """Whether a page that goes to this URL fetches what the middleware has allowed."""
+        """Whether the request for this URL is the one that the middleware has allowed."""
         return self.is_due and (self.is_fresh or _place(self.url) == _place(url))
 
 
-# All keys go by identity, and none is kept alive here.
+# All keys compare by identity, and these mappings keep none of them alive.
 _VISITS: WeakKeyDictionary[Request, _Visit] = WeakKeyDictionary()
 _REFUSALS: WeakKeyDictionary[Request, Verdict] = WeakKeyDictionary()
 _PAGES: WeakKeyDictionary[Any, _Visit] = WeakKeyDictionary()
@@ -88,12 +88,12 @@ _TASKS: set[asyncio.Future[Any]] = set()
 
 
 class CrawlPages:
-    """Registers the pages of one crawl's requests with the crawl."""
+    """Registers the pages for a crawl's requests."""
 
     def __init__(self, crawler: Crawler, judge: BrowserJudge | None) -> None:
-        """Listen to the crawl's requests; without a judge, all is allowed."""
+        """Connect to the crawl's requests; without a judge, everything is allowed."""
         self._judge = judge
-        is_kept = judge is not None  # by the middleware; there is none where nothing is obeyed
+        is_kept = judge is not None  # a judge exists only if the crawl obeys robots.txt
         connect = crawler.signals.connect
         connect(self._reached, signals.request_reached_downloader, weak=is_kept)
         connect(_left, signals.request_left_downloader)
@@ -102,14 +102,14 @@ class CrawlPages:
         if not request.meta.get(_PLAYWRIGHT):
             return
         if is_own(request):
-            # A browser would wrap the file in a page of HTML, in which no rule can be read.
+            # A browser would wrap the file in an HTML page, and no rule could be read.
             request.meta[_PLAYWRIGHT] = False
             return
         if self._judge is not None:
             self._judge.stay_here()
         header = request.headers.get(b"User-Agent") or b""
         init = request.meta.get(_INIT)
-        if init is _prepare:  # copied from the meta of a request that was cancelled on its way
+        if init is _prepare:  # copied from the meta of a cancelled request
             init = None
         _REFUSALS.pop(request, None)
         user_agent = header.decode("utf-8", "replace")
@@ -135,15 +135,15 @@ def _left(request: Request) -> None:
 
 
 async def playwright_abort_request(request: Any) -> bool:
-    """Whether a request of a page must be aborted: the value of `PLAYWRIGHT_ABORT_REQUEST`.
+    """Whether to abort a request of a page: the value of `PLAYWRIGHT_ABORT_REQUEST`.
 
-    A request that cannot be judged is aborted. This function does not raise: a request without an
-    answer would hold its page until the navigation times out.
+    A request that cannot be judged is aborted. This function does not raise, because a request
+    without an answer would block its page until the navigation times out.
     """
     try:
         return await _is_refused(request)
     except Exception:
-        logger.exception("A request of a browser cannot be judged, and is aborted")
+        logger.exception("Cannot judge a browser's request, so it is aborted")
         return True
 
 
@@ -153,7 +153,7 @@ async def _is_refused(request: Any) -> bool:
     visit = _PAGES.get(page)
     if visit is None and page.context not in _JUDGES:
         logger.warning(
-            "%s is aborted: its page belongs to no crawl with RepMiddleware. Set "
+            "Aborted %s: its page does not belong to a crawl with RepMiddleware. Set "
             'ADDONS = {"scrapy_rep.Addon": 500}, or remove PLAYWRIGHT_ABORT_REQUEST',
             request.url,
         )
@@ -174,12 +174,12 @@ async def _is_refused(request: Any) -> bool:
 async def _prepare(page: Any, request: Request) -> None:
     """Register a page with its crawl; scrapy-playwright awaits this before it uses the page.
 
-    If this raises, scrapy-playwright goes on with the page: what is not done yet permits nothing.
+    If this raises, scrapy-playwright continues with the page, and its requests are aborted.
     """
     visit = _VISITS[request]
     judge = visit.judge
     if judge is not None:
-        # The user's own hook may or may not call ours: nothing is refused before it does.
+        # The user's own hook may not call ours; nothing is refused before it does.
         await asyncio.wait_for(_once(page.context, _watch_context, judge), _WATCH_SECONDS)
     _JUDGES.setdefault(page.context, judge)
     _PAGES[page] = visit
@@ -188,15 +188,15 @@ async def _prepare(page: Any, request: Request) -> None:
     try:
         if visit.init is not None:
             await load_object(visit.init)(page, request)
-    finally:  # where the user's callback went is none of what the middleware has allowed
+    finally:  # the middleware has not allowed the URLs that the user's callback opened
         visit.is_fresh = page.url == _BLANK
         visit.is_due = True
 
 
 async def _is_watched(page: Any, judge: BrowserJudge) -> bool:
-    """Whether the redirects of a page are judged, or its browser lets nobody stop them.
+    """Whether the redirects of a page are judged, or its browser cannot stop them.
 
-    Returns once that is known: a page that another one opens may be quicker than we are.
+    Waits until that is known: a page opened by another page may be faster than this code.
     """
     return not page.is_closed() and await _once(page, _watch_redirects, judge)
 
@@ -212,13 +212,13 @@ def _once(
 
 def _spawn(work: Coroutine[Any, Any, Value]) -> asyncio.Future[Value]:
     task = asyncio.ensure_future(work)
-    _TASKS.add(task)  # or it would be collected while it runs
+    _TASKS.add(task)  # keeps the task alive
     task.add_done_callback(_TASKS.discard)
     return task
 
 
 async def _watch_context(context: Any, judge: BrowserJudge) -> bool:
-    """Judge what no route of a page sees: other pages that pages open, and service workers."""
+    """Judge requests that no route of a page sees: from opened pages and from service workers."""
     context.on("page", lambda page: _once(page, _watch_redirects, judge))
     context.on("request", partial(_look_at, judge))
     await context.route("**", partial(_route, judge))
@@ -239,26 +239,26 @@ def _look_at(judge: BrowserJudge, request: Any) -> None:
     if request.redirected_from is None or not judge.is_asked:
         return
     user_agent = ""
-    with suppress(Exception):  # a worker's, or the page is just being made
+    with suppress(Exception):  # a worker has no page, or the page is being created
         user_agent = _user_agent(request.frame.page)
     _spawn(judge.note_slip(request.url, user_agent))
 
 
 async def _watch_redirects(page: Any, judge: BrowserJudge) -> bool:
-    """Judge the redirects of a page; other browsers than Chromium cannot stop them.
+    """Judge the redirects of a page; browsers other than Chromium cannot stop them.
 
-    Where Chromium should, and fails, the page is let fetch nothing: a redirect would pass unjudged.
+    If this fails in Chromium, all requests of the page are aborted, so that no redirect is
+    unjudged.
     """
     try:
         await asyncio.wait_for(_stop_at_redirects(page, judge), _WATCH_SECONDS)
-    except Exception as error:  # noqa: BLE001 - Playwright's, or that of a browser
+    except Exception as error:  # noqa: BLE001 - from Playwright or a browser
         is_elsewhere = _ELSEWHERE in str(error)
         if is_elsewhere or page.is_closed():
-            logger.debug("Redirects of a browser's page cannot be stopped: %r", error)
+            logger.debug("Cannot stop redirects of a browser's page: %r", error)
             return is_elsewhere
         logger.warning(
-            "Redirects of a browser's page cannot be judged, so all that it requests is aborted: "
-            "%r",
+            "Cannot judge redirects of a browser's page, so all its requests are aborted: %r",
             error,
         )
         return False
@@ -278,13 +278,13 @@ async def _stop_at_redirects(page: Any, judge: BrowserJudge) -> None:
 
 
 async def _is_of_watched_page(request: Any, judge: BrowserJudge) -> bool:
-    """The same of a request that only the route of the context sees."""
+    """The same for a request that only the route of the context sees."""
     if request.service_worker is not None:
         return True
     for _ in range(_LOOKS):
-        with suppress(Exception):  # the page is just being made
+        with suppress(Exception):  # the page is being created
             return await _is_watched(request.frame.page, judge)
-        if request.is_navigation_request():  # and its answer makes the page
+        if request.is_navigation_request():  # the answer creates the page
             return True
         await asyncio.sleep(_LOOK_SECONDS)
     return False
@@ -296,5 +296,5 @@ def _user_agent(page: Any) -> str:
 
 
 def _place(url: str) -> tuple[Origin | None, str]:
-    """What Scrapy's and a browser's spelling of a URL have in common."""
+    """The part that Scrapy's and a browser's spelling of a URL have in common."""
     return Origin.of(url), path_of(Request(url).url)

@@ -1,4 +1,4 @@
-"""Whether what pages request in a crawl's browser is judged: the hook of scrapy-playwright."""
+"""The hook of scrapy-playwright: whether the requests of pages in a crawl's browser are judged."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 def pages_of(
     crawler: Crawler, judge: Callable[[type[BrowserJudge]], BrowserJudge] | None
 ) -> CrawlPages | None:
-    """What registers the pages of a crawl's requests; None if it does not use the hook.
+    """The registry of pages for a crawl's requests; None if the crawl does not use the hook.
 
-    `judge` makes what judges; None where all is allowed.
+    `judge` creates the judge; None if everything is allowed.
     """
     if not crawler.settings.get("PLAYWRIGHT_ABORT_REQUEST"):
         return None
     from .browser_pages import CrawlPages
-    from .judge import BrowserJudge  # few crawls have a browser, and load what judges there
+    from .judge import BrowserJudge  # few crawls use a browser
 
     return CrawlPages(crawler, judge(BrowserJudge) if judge is not None else None)

@@ -1,9 +1,9 @@
 """Verdicts on the requests that pages make in a crawl's browser.
 
-Images, scripts, frames and what scripts fetch do not pass Scrapy's middlewares. The middleware
-gives the verdict. This module bounds the time for it, counts it, and turns it into an answer to the
+Images, scripts, frames and requests of scripts do not pass Scrapy's middlewares. The middleware
+gives the verdict. This module limits the time for it, counts it, and turns it into an answer to the
 browser. A request that cannot be judged in time is refused. A request that robots.txt does not
-govern passes.
+govern is allowed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 Value = TypeVar("Value")
 
 # A page may name thousands of hosts that never answer. Each takes a place of REP_CONCURRENT_FETCHES
-# for longer than the browser waits. So pages get few of the places, and the crawl keeps most.
+# for longer than the browser waits. So pages get only a part of the places.
 _SHARE = 8
 
 _NO_VERDICT = Verdict(allowed=False, reason=Reason.UNREACHABLE)
@@ -46,7 +46,7 @@ class BrowserJudge:
     """Judges the requests that pages make in the browser of one crawl.
 
     Attributes:
-        is_asked: whether the crawl's hook calls us; the user may have another hook.
+        is_asked: whether the crawl's hook calls this package; the user may have another hook.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class BrowserJudge:
         policies: Policies,
         judge: Callable[[Request], Coroutine[Any, Any, Verdict | None]],
     ) -> None:
-        """Take the crawl's policies, and how it judges its own requests."""
+        """Take the crawl's policies, and the function that judges its own requests."""
         self._crawler = crawler
         self._journal = Journal(crawler)
         self._decisions = Decisions.of(crawler, settings)
@@ -69,7 +69,7 @@ class BrowserJudge:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def stay_here(self) -> None:
-        """Note the event loop of the crawl; the browser's may be another, in a thread."""
+        """Remember the event loop of the crawl; the browser may have another one, in a thread."""
         self._loop = asyncio.get_running_loop()
 
     async def refusal(self, url: str, user_agent: str = "") -> Verdict | None:
@@ -80,7 +80,7 @@ class BrowserJudge:
         return await self._there(self._refusal(url, user_agent))
 
     async def _there(self, work: Coroutine[Any, Any, Value]) -> Value:
-        """Run some work in the loop of the crawl."""
+        """Run a coroutine in the loop of the crawl."""
         loop = self._loop
         if loop is None or loop is asyncio.get_running_loop():
             return await work
@@ -95,7 +95,7 @@ class BrowserJudge:
         return verdict
 
     async def _judged(self, url: str, user_agent: str) -> tuple[Request | None, Verdict | None]:
-        """A request of a page as one of Scrapy's, if it can be one, and the verdict on it."""
+        """Turn a URL into a Scrapy request, if possible, and judge it."""
         request = None
         with suppress(ValueError):
             request = Request(url, headers={"User-Agent": user_agent} if user_agent else None)
@@ -120,7 +120,7 @@ class BrowserJudge:
         return _NO_VERDICT
 
     async def _in_turn(self, origin: Origin, request: Request) -> Verdict | None:
-        """The verdict; pages have few robots.txt fetched at a time."""
+        """Judge in turn, so that pages fetch few robots.txt files at a time."""
         policies = self._policies
         if policies.peek(origin, renew=False) is not None or policies.is_asking(origin):
             return await self._judge(request)
@@ -128,7 +128,7 @@ class BrowserJudge:
             return await self._judge(request)
 
     async def note_slip(self, url: str, user_agent: str = "") -> None:
-        """Judge a request that a browser has sent already, and log it if it was not allowed."""
+        """Judge a request that a browser has already sent; log it if it was not allowed."""
         await self._there(self._note_slip(url, user_agent))
 
     async def _note_slip(self, url: str, user_agent: str) -> None:
@@ -139,7 +139,7 @@ class BrowserJudge:
         if not self._has_warned:
             self._has_warned = True
             logger.warning(
-                "The browser was redirected to %s, which could not be stopped: %s. Further such "
+                "Browser was redirected to %s, which could not be stopped: %s. Further such "
                 "redirects are only counted, as %s",
                 url,
                 verdict,

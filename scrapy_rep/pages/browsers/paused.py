@@ -1,10 +1,10 @@
-"""The requests of a page that Chromium pauses: those that no route has seen are judged.
+"""Judges the requests of a page that Chromium pauses, unless a route has seen them.
 
 Playwright's routes do not see redirects, nor requests that it does not know, such as links to
-downloads. Once a service worker serves a page, they do not see what it leaves to the network
-either. So the requests of pages bypass service workers.
+downloads, nor requests that a service worker passes to the network. So the requests of pages bypass
+service workers.
 
-A request that was on its way before is not paused: its redirect passes, and is counted.
+A request that started earlier is not paused: its redirect is only counted.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 
 from scrapy_rep.protocol.verdict import Verdict
 
-_BLOCKED = "BlockedByClient"  # "Aborted" would be taken for a download
-_REQUESTS_KEPT = 10_000  # of a page, for as long as it takes to redirect them
+_BLOCKED = "BlockedByClient"  # Playwright takes "Aborted" for a download
+_REQUESTS_KEPT = 10_000  # per page, until they are redirected
 _BYPASS_SECONDS = 10.0  # a browser that takes longer to answer is broken
 _NO_COPIES = {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}
 
@@ -26,19 +26,19 @@ Refusal = Callable[[str], Awaitable[Verdict | None]]
 
 
 async def pause_requests(page: Any, refusal: Refusal, stopped: Callable[[Verdict], None]) -> None:
-    """Have Chromium pause the requests of a page from now on.
+    """Let Chromium pause the requests of a page from now on.
 
     Args:
-        page: Playwright's.
-        refusal: the verdict that forbids a URL; None if it may be fetched.
-        stopped: called where a redirect of the page itself was stopped.
+        page: a page of Playwright.
+        refusal: gives the verdict that forbids a URL; None if it may be fetched.
+        stopped: called if a redirect of the page itself was stopped.
 
     Raises:
-        Exception: Playwright's, if the browser is another or fails.
+        Exception: from Playwright, if the browser is not Chromium or fails.
     """
     session = await page.context.new_cdp_session(page)
     info = await session.send("Target.getTargetInfo")
-    # A page that is going somewhere answers this when it is there. Its documents wait for it.
+    # A page that is loading answers only once it has loaded, so its documents wait for the answer.
     bypassing = asyncio.gather(
         session.send("Network.enable", _NO_COPIES),
         session.send("Network.setBypassServiceWorker", {"bypass": True}),
@@ -61,13 +61,13 @@ class _Paused:
     _tasks: set[asyncio.Future[None]] = field(default_factory=set)
 
     def take(self, event: dict[str, Any]) -> None:
-        """Take a request that is paused."""
+        """Take a paused request."""
         task = asyncio.ensure_future(self._let_on(event))
-        self._tasks.add(task)  # or it would be collected while it runs
+        self._tasks.add(task)  # keeps the task alive
         task.add_done_callback(self._tasks.discard)
 
     async def _let_on(self, event: dict[str, Any]) -> None:
-        """Continue a request, unless no route has judged it, and its URL is forbidden."""
+        """Continue a request, unless no route has judged it and its URL is forbidden."""
         is_stopped = not (self._is_of_page(event) or await self._bypasses_workers())
         if not self._has_route(event):
             refusal = await self._refusal(event["request"]["url"])
@@ -82,21 +82,21 @@ class _Paused:
                 await self._session.send("Fetch.continueRequest", answer)
 
     async def _bypasses_workers(self) -> bool:
-        """Whether the requests of the page bypass service workers; once that is known."""
+        """Whether the requests of the page bypass service workers; waits for the answer."""
         if not self._bypassing.done():
             await asyncio.wait({self._bypassing}, timeout=_BYPASS_SECONDS)
         done = self._bypassing.done() and not self._bypassing.cancelled()
         return done and self._bypassing.exception() is None
 
     def _is_of_page(self, event: dict[str, Any]) -> bool:
-        """Whether the page itself goes somewhere."""
+        """Whether this is a navigation of the page itself."""
         return event.get("resourceType") == "Document" and event.get("frameId") == self._main_frame
 
     def _has_route(self, event: dict[str, Any]) -> bool:
         """Whether a route sees this request, or has seen it.
 
-        What Playwright does not know has no `networkId`. That of a worker's script is the same
-        after a redirect, of which nothing else tells.
+        Requests that Playwright does not know have no `networkId`. A worker's script keeps its id
+        after a redirect, which is the only sign of one.
         """
         number = event.get("networkId")
         if event.get("redirectedRequestId") or not number or number in self._routed:

@@ -1,1 +1,1 @@
-"""What crawls did, from their audit trails: first as numbers, then as a page for people."""
+"""Reports of crawls from their audit trails: first as numbers, then as a page."""

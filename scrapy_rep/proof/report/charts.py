@@ -1,4 +1,4 @@
-"""The charts of a report: places and paths, for the templates."""
+"""The charts of a report: coordinates and paths for the templates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .verdict_words import when
 _HEIGHT = 100
 _COLOURS = ("one", "two", "alarm", "three")
 _DAY_SECONDS = 86_400
-_MOST_SECONDS = 1e9  # a site may ask for 300 digits of them
+_MOST_SECONDS = 1e9  # a site's delay may have 300 digits
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 380, 10, 250
 
 
@@ -59,7 +59,7 @@ def _span_words(seconds: float) -> str:
 
 
 def plot(paces: Sequence[Paced]) -> dict[str, Any] | None:
-    """The delay asked for against the least one kept, a dot an origin; None without a dot."""
+    """A plot of the requested delay against the shortest gap, one dot per origin; None if empty."""
     dots = [
         (min(asked, _MOST_SECONDS), min(row.least_seconds, _MOST_SECONDS), row.word)
         for row in paces
@@ -89,6 +89,6 @@ def plot(paces: Sequence[Paced]) -> dict[str, Any] | None:
             {"x": x_of(asked), "y": y_of(kept), "colour": "alarm" if word == "not-kept" else "one"}
             for asked, kept, word in dots
         ],
-        "across": "delay that the site asks for",
-        "up": "least gap",
+        "across": "delay in robots.txt",
+        "up": "shortest gap",
     }

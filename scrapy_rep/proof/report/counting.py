@@ -1,7 +1,7 @@
-"""The numbers of trails, counted while they are read: once, and in bounded memory.
+"""The numbers of a report, counted while the trails are read once, in bounded memory.
 
-A record may be damaged or made up. What cannot be counted is told as a problem of its trail, which
-proves nothing then.
+A record may be damaged or forged. If it cannot be counted, that is reported as a problem of its
+trail, which then proves nothing.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ from .tallies import OTHERS, Counts, Tally, Timeline
 
 Record = Mapping[str, Any]
 
-_TEXT_CHARACTERS = 200  # of what sites wrote, or spiders asked for
+_TEXT_CHARACTERS = 200  # of a text from sites or spiders
 _URI_CHARACTERS = 160
-_KINDS = 1000  # of decisions; those of a crawl are some dozens
+_KINDS = 1000  # of decisions; a crawl has some dozens
 _GAPS = 10_000
 _LETS_OUT = frozenset({"passed", "would-drop", "slipped"})
 _OUTCOMES = _LETS_OUT | {"dropped", "aborted"}
 _WENT_ON = {"would-drop": "dry-run", "slipped": "slipped", "passed": "passed"}
 _OVERRIDDEN = "OVERRIDDEN"
 _NETWORK = "network"
-_HOPS = 8  # of a chain: no fetch follows more
+_HOPS = 8  # of a chain; no fetch follows more redirects
 _ORIGIN = re.compile(r"[^:]*://[^/?#]*")
 _QUANTILES = {"least": 0, "half": 50, "nine in ten": 90, "most": 100}
 
 AGAIN = "user-agent"
-"""The occasion (`by`) of a decision on a request that was allowed before, as another crawler."""
+"""The occasion (`by`) of a second decision on an allowed request, for another User-Agent."""
 
 MOST_SECONDS = 300.0
-"""The default of REP_CRAWL_DELAY_MAX_SECONDS: trails tell of settings that are none."""
+"""The default of REP_CRAWL_DELAY_MAX_SECONDS: trails contain only settings that differ."""
 
 ALLOWED, HELD_BACK, WENT_ON, EXEMPT, STALE = range(5)
-"""The places of a moment's counts."""
+"""The places of the counts in a moment."""
 
 
 class Known(NamedTuple):
-    """What a report keeps of a policy."""
+    """The part of a policy that a report keeps."""
 
     origin: str
     is_stale: bool
@@ -63,11 +63,11 @@ class Known(NamedTuple):
 
 @dataclass
 class RunCounts:
-    """What is known of one run while it is read.
+    """The state of one run while it is read.
 
     Attributes:
-        last_p: the greatest number of its policies; segments repeat those that they need.
-        uncounted: records that say nothing, by kind.
+        last_p: the greatest number of its policies; segments repeat the policies that they need.
+        uncounted: records that could not be read, by kind.
     """
 
     name: str = ""
@@ -82,7 +82,7 @@ class RunCounts:
 
 
 class Counting:
-    """The numbers of one report while they grow."""
+    """The numbers of one report while the trails are read."""
 
     def __init__(self) -> None:
         self.decided: Counter[tuple[str, bool, str, str]] = Counter()
@@ -111,7 +111,7 @@ class Counting:
 
     def _hear_run(self, run: RunCounts, record: Record) -> None:
         run.name = _text(record.get("run", ""))
-        run.policies.clear()  # each segment repeats those that it needs
+        run.policies.clear()  # each segment repeats the policies that it needs
         settings = record.get("settings") or {}
         run.ignores_excess = settings.get("REP_CRAWL_DELAY_EXCESS") == "ignore"
         run.most_seconds = float(settings.get("REP_CRAWL_DELAY_MAX_SECONDS", MOST_SECONDS))
@@ -149,8 +149,8 @@ class Counting:
         allowed, reason = record["allowed"], _text(record["reason"])
         outcome = str(record.get("outcome", "passed"))
         if outcome not in _OUTCOMES:
-            raise ValueError("it is not known what came of it")
-        is_again = record.get("by") == AGAIN  # it was counted before, as allowed
+            raise ValueError("its outcome is unknown")
+        is_again = record.get("by") == AGAIN  # counted before, as allowed
         place = ALLOWED if allowed else WENT_ON if outcome in _LETS_OUT else HELD_BACK
         moment = self.timeline.at(at)
         moment[place] += not (is_again and allowed)
@@ -230,7 +230,7 @@ class Fetching:
     """The numbers of all requests for robots.txt files.
 
     Attributes:
-        in_vain: how many requests brought nothing that was learnt.
+        in_vain: the number of requests with no result.
     """
 
     def __init__(self) -> None:
@@ -246,14 +246,14 @@ class Fetching:
     def learnt(
         self, origin: str, source: str, hops: Sequence[Record], since: float
     ) -> Sequence[Record]:
-        """Count a policy; the requests that were sent for it.
+        """Count a policy, and return the requests that were sent for it.
 
-        A renewed policy tells the way to the copy that it rests on, too: `since` is when the last
-        request was sent that is counted already.
+        A renewed policy also lists the requests for its older copy: `since` is the time of the last
+        request that has been counted.
         """
         self._policies.add(source or "unknown")
         if source != _NETWORK:
-            return ()  # what stands there was asked by another crawl, or by none
+            return ()  # no request of this crawl
         hops = [hop for hop in hops if float(hop.get("at", 0.0)) > since]
         asked = self.count(hops)
         if asked:
@@ -264,7 +264,7 @@ class Fetching:
         return asked
 
     def count(self, hops: Sequence[Record]) -> Sequence[Record]:
-        """Count requests; those that were sent."""
+        """Count requests, and return those that were sent."""
         asked = [hop for hop in hops if _was_asked(hop)]
         for hop in asked:
             self._requests += 1
@@ -302,7 +302,7 @@ class Fetching:
 
 
 def _was_asked(hop: Record) -> bool:
-    """Whether a request was sent: not if a copy stood for the hop, or a middleware answered."""
+    """Whether a request was sent, and not answered from a copy or by a middleware."""
     return hop.get("source") == _NETWORK and "at" in hop
 
 
@@ -311,12 +311,12 @@ def _is_redirect(hop: Record) -> bool:
 
 
 def _text(value: Any) -> str:
-    """What a trail holds, cut: a report shows the beginning."""
+    """A text from a trail, cut to its beginning."""
     text = str(value)
     return text if len(text) <= _TEXT_CHARACTERS else text[: _TEXT_CHARACTERS - 1] + "…"
 
 
 def origin_of(url: str) -> str:
-    """The beginning of a URL, up to its path; of one without a host, its scheme."""
+    """The beginning of a URL, up to its path; without a host, its scheme."""
     found = _ORIGIN.match(url)
     return found[0] if found else f"{url.partition(':')[0]}:"

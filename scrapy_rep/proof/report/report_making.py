@@ -1,4 +1,4 @@
-"""From the trails of crawls to their report."""
+"""Makes the report of the trails of crawls."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from .report_values import (
 )
 
 _SCRAPYS_PARSER = "scrapy.robotstxt.ProtegoRobotParser"  # the default, which ours replaces
-_PATHS = ("_DIR", "_PATH")  # a report is given away, and tells nothing of the machine
-_TOLD = 20  # problems of a run
-_ORDER = {"robots-txt-itself": 2, "scheme": 1}  # what needs a look comes first
+_PATHS = ("_DIR", "_PATH")  # reports go to other people, so they leave out paths
+_TOLD = 20  # problems shown per run
+_ORDER = {"robots-txt-itself": 2, "scheme": 1}  # harmless exemptions come last
 _SUMS = ("allowed", "disallowed", "held_back", "went_on", "redirected")
 _NOT_SENT = frozenset({"dropped", "aborted"})
 
 
 def trails_at(paths: Sequence[Path]) -> list[Trail]:
-    """The trails in some folders, each once: of runs, or of folders that hold runs.
+    """The trails in some folders, each once; a folder may be a run, or contain runs.
 
     Raises:
-        TrailError: one of them holds none.
+        TrailError: a folder has no trail.
     """
     found: dict[Path, Trail] = {}
     for path in paths:
@@ -55,14 +55,14 @@ def trails_at(paths: Sequence[Path]) -> list[Trail]:
 
 
 def report_of(trails: Sequence[Trail]) -> CrawlReport:
-    """The report of some trails: reads each once, all of them side by side.
+    """Make the report of some trails, reading each once, all of them side by side.
 
-    Memory is bounded: that of the origins, rules and exemptions that matter most, and for each
-    trail what its check needs. Open at a time are the files of trails that were written at the same
+    Memory is bounded: the most important origins, rules and exemptions, and for each trail the
+    needs of its check. The files of trails that were written at the same time are open at the same
     time.
 
     Raises:
-        TrailError: these are too many.
+        TrailError: too many files would be open.
     """
     whole = Counting()
     checks = [Checking(trail) for trail in trails]
@@ -83,7 +83,7 @@ def report_of(trails: Sequence[Trail]) -> CrawlReport:
 def _timed(
     number: int, began_at: float, checking: Checking, runs: list[RunCounts]
 ) -> Iterator[tuple[float, int, Record | None]]:
-    """The records of a run with a time that never goes back; nothing is open before the first."""
+    """Yield the records of a run with times in ascending order; opens no file before the first."""
     latest = began_at
     yield latest, number, None
     for record in checking.records():
@@ -127,9 +127,9 @@ def _run_facts(trail: Trail, run: RunCounts, check: TrailCheck) -> RunFacts:
 
 
 def _uncounted(run: RunCounts) -> Iterator[str]:
-    """What is in no number of the report: a sum of the rest would look like one of all."""
+    """Describe records that are in no number of the report, so that its sums are not misread."""
     for kind, count in sorted(run.uncounted.items()):
-        yield f"{count:,} records of kind {kind} cannot be read, and are in no number here"
+        yield f"{count:,} records of kind {kind} cannot be read, and are not counted here"
 
 
 def _made(whole: Counting, runs: tuple[RunFacts, ...]) -> CrawlReport:
@@ -158,7 +158,7 @@ def _made(whole: Counting, runs: tuple[RunFacts, ...]) -> CrawlReport:
 def _totals(whole: Counting) -> CrawlTotals:
     counts: Counter[str] = Counter()
     for (outcome, is_allowed, _, occasion), count in whole.decided.items():
-        counts["allowed"] -= count * (occasion == AGAIN)  # it was counted before, as allowed
+        counts["allowed"] -= count * (occasion == AGAIN)  # counted before, as allowed
         counts["allowed" if is_allowed else "disallowed"] += count
         if not is_allowed:
             counts["held_back" if outcome in _NOT_SENT else "went_on"] += count

@@ -1,4 +1,4 @@
-"""A report as one page of HTML. The template has its sections, tables and sentences."""
+"""The HTML page of a report; the template has its sections, tables and sentences."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .verdict_words import span, verdict, when
 
 _DOTS = 200
 _CHARTED = 20
-_OCTETS = 290_000  # that a mail takes without a thought; if it has to be, with fewer rows
+_OCTETS = 290_000  # small enough for a mail; longer pages show fewer rows
 _ROWS = (200, 150, 100, 50, 20)
 _NAMED = 3
 _URL_CHARACTERS = 96
 _VALUE_CHARACTERS = 110
 _SOURCES = {
     "network": "the network",
-    "store": "the store: an earlier crawl, or another worker, had asked",
+    "store": "the store: fetched by an earlier crawl or another worker",
     "override": "the operator's settings",
     "gave-up": "nothing: no answer came in time",
 }
@@ -32,10 +32,10 @@ _REASONS = {name: reason.value for name, reason in Reason.__members__.items()}
 
 
 def write_report(folder: Path, path: Path) -> str:
-    """Write the report of a trail; what went wrong, empty if nothing did. Never raises."""
+    """Write the report of a trail; returns an error message, or an empty text. Never raises."""
     try:
         write(path, page(report_of(trails_at([folder]))))
-    except Exception as error:  # noqa: BLE001 - whatever it is, the crawl ends as it would have
+    except Exception as error:  # noqa: BLE001 - no error may change the end of the crawl
         return f"{path}: {type(error).__name__}: {error}"
     return ""
 
@@ -91,14 +91,14 @@ def _subtitle(report: CrawlReport) -> str:
     began = min((run.began_at for run in report.runs if run.began_at is not None), default=None)
     ended = max((run.ended_at for run in report.runs if run.ended_at is not None), default=None)
     tokens = sorted({token for run in report.runs for token in run.tokens})
-    who = "They asked" if len(report.runs) > 1 else "It asked"
+    who = "They sent requests" if len(report.runs) > 1 else "It sent requests"
     asked = f" {who} as {', '.join(tokens)}." if tokens else ""
     return f"{when(began)} to {when(ended)} UTC.{asked}"
 
 
 @dataclass(frozen=True)
 class _Grids:
-    """Makes the tables of the template, each of at most so many rows."""
+    """Makes the tables of the template, with a limited number of rows."""
 
     report: CrawlReport
     most: int
@@ -113,7 +113,7 @@ class _Grids:
         is_turned: bool = False,
         **more: Any,
     ) -> Table:
-        """A table; if it is turned, one row as a row for each column."""
+        """Make a table; with `is_turned`, one row becomes a row for each column."""
         shown = (rows.rows if isinstance(rows, Rows) else rows)[: self.most]
         cells: Sequence[Sequence[str]] = [
             [self._cell(row, *column[1:]) for column in columns] for row in shown
@@ -131,7 +131,7 @@ class _Grids:
     def _cell(
         self, row: Any, field: str | int, kind: str = "", words: Mapping[Any, str] | None = None
     ) -> str:
-        """The text of a cell; a kind tells how its column looks, and last what it holds."""
+        """The text of a cell; `kind` has the look of its column, then the type of content."""
         value = row[field] if isinstance(field, int) else getattr(row, field) if field else row
         if words and value in words:
             return words[value]
@@ -141,17 +141,17 @@ class _Grids:
         return _CELLS.get(what, lambda text: str(text) or "-")(value)
 
     def _note(self, rows: Rows[Any]) -> str:
-        """How many rows there are, if not all are shown, and where the others are."""
+        """The number of rows, if some are not shown, and the command that shows the others."""
         shown = min(self.most, len(rows.rows))
         if not rows.missing and rows.of <= shown:
             return ""
         runs = self.report.runs
         names = " ".join(run.run for run in runs[:_NAMED]) + (" ..." if len(runs) > _NAMED else "")
         if not rows.missing:
-            return f"{shown:,} of {rows.of:,} rows. For all: scrapy rep report {names} --json"
+            return f"{shown:,} of {rows.of:,} rows. To see all: scrapy rep report {names} --json"
         return (
-            f"{shown:,} of at least {rows.of:,} rows. Those of {rows.missing:,} records were "
-            "dropped to bound memory, the rarest first. For each decision: "
+            f"{shown:,} of at least {rows.of:,} rows. To bound memory, the rarest rows, with "
+            f"{rows.missing:,} records, were dropped. To see each decision: "
             f"scrapy rep audit export {names}"
         )
 
@@ -161,7 +161,7 @@ def _judged(report: CrawlReport) -> int:
 
 
 def _short(url: str) -> str:
-    """A URL that is not too long, with its beginning and its end."""
+    """A URL of limited length, with its beginning and its end."""
     if len(url) <= _URL_CHARACTERS:
         return url or "-"
     half = _URL_CHARACTERS // 2
@@ -170,12 +170,12 @@ def _short(url: str) -> str:
 
 def _answer(one: OriginFacts) -> str:
     result = f" ({one.access_result})" if one.access_result else ""
-    return f"{one.event}{result}" if one.event else "not asked"
+    return f"{one.event}{result}" if one.event else "not fetched"
 
 
 def _way(chain: Chain) -> str:
     return " → ".join(
-        f"{_short(uri)} ({came or 'not known'}{'' if asked else '; known, not asked again'})"
+        f"{_short(uri)} ({came or 'unknown'}{'' if asked else '; from a copy'})"
         for uri, came, asked in zip(chain.uris, chain.came, chain.asked, strict=True)
     )
 
@@ -195,7 +195,7 @@ _CELLS: dict[str, Callable[[Any], str]] = {
 
 
 def _settings(report: CrawlReport) -> Iterable[tuple[str, str, str]]:
-    """The settings that are not defaults; of several runs, those that agree once."""
+    """Yield the settings that are not defaults; settings equal in several runs come once."""
     held: dict[tuple[str, str], int] = {}
     for run in report.runs:
         for name, value in run.settings.items():
@@ -220,10 +220,10 @@ def _fetched(report: CrawlReport) -> Iterator[tuple[str, str]]:
     for name, of in found.redirects.items():
         if name != "0":
             yield f"files behind {name} redirect{'' if name == '1' else 's'}", f"{of:,}"
-    yield "octets of the answers", f"{found.octets:,}"
+    yield "total size of the answers in octets", f"{found.octets:,}"
     for name, of in found.milliseconds.items():
         yield f"time to an answer: {name}", f"{of:,} ms"
-    yield "requests of which nothing was learnt: the crawl closed", f"{found.in_vain:,}"
+    yield "requests without a result, because the crawl closed", f"{found.in_vain:,}"
     for name, of in found.policies.items():
         yield f"policies from {_SOURCES.get(name, name)}", f"{of:,}"
     yield "decisions by a stale copy", f"{report.totals.stale:,}"

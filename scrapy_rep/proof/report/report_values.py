@@ -1,4 +1,4 @@
-"""The numbers of a report, as values. Instants are POSIX seconds; ages and spans are seconds."""
+"""The numbers of a report. Instants are POSIX seconds; ages and spans are seconds."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from .tallies import Gaps, Held, Tally, Times
 Row = TypeVar("Row")
 
 WHOLE, INCOMPLETE, CHANGED = "whole", "incomplete", "changed"
-"""What a trail is: every digest and number is right; it tells that it lacks something, or has no
-end; it contradicts itself, so that it proves nothing."""
+"""The state of a trail: every digest and number is right; or it lacks some records or an end, as it
+says itself; or it contradicts itself, so that it proves nothing."""
 
 _WORST_FIRST = (CHANGED, INCOMPLETE, WHOLE)
 
 
 @dataclass(frozen=True)
 class Rows(Generic[Row]):
-    """Rows of a table, in the order in which people want them.
+    """Rows of a table, in the order for display.
 
     Attributes:
-        rows: those that were kept.
-        of: how many there are; if some were dropped to bound memory, at least so many.
-        missing: how many records those stand for that were dropped.
+        rows: the rows that were kept.
+        of: the number of all rows; at least this number, if some were dropped to bound memory.
+        missing: the number of records behind the dropped rows.
     """
 
     rows: tuple[Row, ...]
@@ -46,8 +46,8 @@ class RunFacts:
         ended: the reason of its end; None without an end.
         state: `WHOLE`, `INCOMPLETE` or `CHANGED`.
         last_n: the number of its last decision.
-        problems: what contradicts itself, and `missing`: what it tells that it lacks; the first.
-        redacted_from: the manifest of the trail that this one was made of, without queries.
+        problems: the first contradictions; `missing`: the first gaps that it reports.
+        redacted_from: the manifest of the trail with queries, from which this one was made.
     """
 
     run: str
@@ -72,17 +72,17 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class CrawlTotals:
-    """How many of what.
+    """The totals of a report.
 
     Attributes:
         judged: the decisions: `allowed` and `disallowed`.
-        held_back: the disallowed ones that were not sent.
-        went_on: the disallowed ones that were sent all the same.
-        dropped_later: those that had passed, and were dropped when their browser was redirected.
-        exempt: the requests that were not judged, by why.
+        held_back: the disallowed requests that were dropped.
+        went_on: the disallowed requests that were sent all the same.
+        dropped_later: requests that were allowed, and dropped when their browser was redirected.
+        exempt: the requests that were not judged, by reason.
         withheld: requests and items that pages withheld.
         lost: records that could not be written.
-        stale: decisions by a copy past its time.
+        stale: decisions by a stale copy.
         redirected: decisions on the target of a redirect.
     """
 
@@ -101,7 +101,7 @@ class CrawlTotals:
 
 @dataclass(frozen=True)
 class Decided:
-    """So many decisions that came out alike: `outcome` and `by` as in the trail."""
+    """The number of decisions with the same result; `outcome` and `by` are as in the trail."""
 
     outcome: str
     allowed: bool
@@ -111,23 +111,23 @@ class Decided:
 
 
 class Counted:
-    """A row that counts records: the more, the more it matters."""
+    """A row that counts records; rows with a greater weight are kept."""
 
     count: int
 
     @property
     def weight(self) -> int:
-        """How much it matters."""
+        """The importance of the row."""
         return self.count
 
 
 class Sampled(Counted):
-    """One with a URL of these records: the first in the order of the alphabet."""
+    """A row with a sample URL of its records: the alphabetically first."""
 
-    sample = "url"  # the name of the field
+    sample = "url"  # the name of the field with it
 
     def add(self, url: str) -> None:
-        """Count one more."""
+        """Count one more record."""
         self.count += 1
         held = getattr(self, self.sample)
         if url and (not held or url < held):
@@ -136,7 +136,7 @@ class Sampled(Counted):
 
 @dataclass
 class Exemption(Sampled):
-    """Requests that robots.txt had no say on, or not the last word.
+    """Requests that robots.txt did not decide on, or not finally.
 
     Attributes:
         why: as in the trail; or `overridden`, `dry-run`, `slipped`, `delay-ignored`.
@@ -152,13 +152,14 @@ class Exemption(Sampled):
 
 @dataclass
 class OriginFacts:
-    """One origin, and its robots.txt as it was last.
+    """One origin, and the last state of its robots.txt.
 
     Attributes:
-        age_seconds: how old its copy was at most when it decided.
-        requests: how many were sent for its file.
-        redirects: how many of the last way to it were followed.
-        gaps: those between its visits; no field, nor is `asked_at`, when its file was asked last.
+        age_seconds: the greatest age of its copy at a decision.
+        requests: the number of requests for its file.
+        redirects: the number of redirects on the last way to it.
+        gaps: the gaps between its visits; like `asked_at`, the time of the last request for its
+            file, this is not a field.
     """
 
     origin: str
@@ -182,13 +183,13 @@ class OriginFacts:
 
     @property
     def weight(self) -> int:
-        """How much it matters: what was not simply allowed matters most."""
+        """The importance: decisions other than plain allows count most."""
         special = self.held_back + self.went_on + self.exempt + bool(self.gaps.visits)
         return self.judged + 1000 * special + 1_000_000 * self.gaps.too_soon
 
     @property
     def count(self) -> int:
-        """How many decisions and exemptions it stands for."""
+        """The number of decisions and exemptions."""
         return self.judged + self.exempt
 
 
@@ -197,7 +198,7 @@ class Chain(Counted):
     """A way to a robots.txt over redirects.
 
     Attributes:
-        uris: each hop; `came`: what came of it; `asked`: whether it was asked, or known already.
+        uris: each hop; `came`: its result; `asked`: whether it was requested, or known before.
     """
 
     origin: str
@@ -212,10 +213,10 @@ class Fetches:
     """The requests for robots.txt files.
 
     Attributes:
-        policies: how often a policy came into memory, by its source.
+        policies: the number of policies that came into memory, by source.
         requests: all that were sent; each hop is one.
-        in_vain: those of them of which nothing was learnt, since the crawl closed.
-        statuses: what came, by status; `failures`: by failure.
+        in_vain: the requests among them without a result, because the crawl closed.
+        statuses: answers by status; `failures`: by failure.
         redirects: files that were fetched, by the number of redirects that were followed.
         octets: of all answers.
         milliseconds: quantiles of the time to an answer or a failure; empty without requests.
@@ -237,8 +238,8 @@ class Ruled(Sampled):
     """A rule that decided.
 
     Attributes:
-        line: where it stands in the file of the origin.
-        url: one that it decided on.
+        line: its line number in the file of the origin.
+        url: one of the URLs that it decided on.
     """
 
     origin: str
@@ -252,15 +253,15 @@ class Ruled(Sampled):
 
 @dataclass(frozen=True)
 class Paced:
-    """The pace of an origin that asks for a delay.
+    """The pace of an origin with a delay.
 
     Attributes:
-        asked_seconds: the delay of its robots.txt that was asked last; None if it asks otherwise.
-        kept_seconds: what the crawl meant to keep.
-        visits: how many requests are known to have left for it.
-        least_seconds: the least time that can have passed between two of them; None under two.
-        too_soon: how many came sooner than was asked.
-        word: `kept`, `not-kept`, or why there is nothing to compare.
+        asked_seconds: the last delay in its robots.txt; None if the delay has another source.
+        kept_seconds: the delay that the crawl meant to keep.
+        visits: the number of requests that were sent to it, as far as known.
+        least_seconds: the shortest time that can have passed between two requests; None under two.
+        too_soon: the number of requests sent before the delay was over.
+        word: `kept`, `not-kept`, or the reason why nothing can be compared.
     """
 
     origin: str
@@ -301,7 +302,7 @@ class Lost:
 
 @dataclass(frozen=True)
 class CrawlReport:
-    """What one or several crawls did, as their trails tell."""
+    """The facts about one or several crawls, from their trails."""
 
     runs: tuple[RunFacts, ...]
     totals: CrawlTotals
@@ -318,10 +319,10 @@ class CrawlReport:
 
     @property
     def state(self) -> str:
-        """That of the worst trail."""
+        """The state of the worst trail."""
         states = {run.state for run in self.runs}
         return next((state for state in _WORST_FIRST if state in states), WHOLE)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, as JSON takes it."""
+        """The whole report as JSON values."""
         return {"v": 1, "state": self.state, **asdict(self)}

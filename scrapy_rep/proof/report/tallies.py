@@ -9,34 +9,34 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 OTHERS = "others"
-"""The name under which what comes too late is counted."""
+"""The name under which additional names are counted."""
 
 Held = TypeVar("Held", bound="Weighed")
 
 
 class Weighed(Protocol):
-    """A row that tells how much it matters, and how many records it stands for."""
+    """A row with a weight and a number of records."""
 
     @property
     def weight(self) -> int:
-        """How much it matters."""
+        """The importance of the row."""
 
     @property
     def count(self) -> int:
-        """How many records it stands for."""
+        """The number of records in the row."""
 
 
 _KEYS = 50_000
 _MOMENTS = 120
 # Each is a multiple of the one before.
 _SPANS = (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 14_400, 43_200, 86_400, 604_800)
-_LATEST = 1e11  # later than any clock; what is beyond is damage
-_BUFFERED = 8  # visits of an origin, which are told in the order of their answers
+_LATEST = 1e11  # later than any clock; later times are damage
+_BUFFERED = 8  # visits of an origin; trails list them in the order of their answers
 
 
 @dataclass(frozen=True)
 class Moment:
-    """What was decided from an instant on, for as long as `Times` says."""
+    """The decisions in a span of time that begins here; `Times` has its length."""
 
     at: float
     allowed: int
@@ -48,19 +48,18 @@ class Moment:
 
 @dataclass(frozen=True)
 class Times:
-    """Decisions over time: a moment for each span of `seconds` in which there were any."""
+    """Decisions over time: a moment for each span of `seconds` with decisions."""
 
     seconds: float
     moments: tuple[Moment, ...]
 
 
 class Tally(Generic[Held]):
-    """Rows by the values of their first fields; of too many, the lighter half is dropped.
+    """Rows by the values of their first fields; if there are too many, the lighter half is dropped.
 
     Attributes:
-        held: by key.
-        dropped_records: how many records the dropped ones stood for; one that came back counts
-            again.
+        held: the rows by key.
+        dropped_records: the number of records in dropped rows; a row that comes back starts again.
     """
 
     def __init__(self, make: Callable[..., Held], limit: int = _KEYS) -> None:
@@ -88,15 +87,15 @@ class Tally(Generic[Held]):
 
     @property
     def key_count(self) -> int:
-        """How many keys there were, at least."""
+        """The number of keys, at least."""
         return max(len(self.held), self._limit if self._is_full else 0)
 
 
 class Counts:
-    """Counts by name; of too many names, those that come late are counted as one.
+    """Counts by name; after too many names, further names are counted as one.
 
     Attributes:
-        of: by name.
+        of: the counts by name.
     """
 
     def __init__(self, limit: int = 200) -> None:
@@ -111,7 +110,7 @@ class Counts:
 
 
 class Timeline:
-    """Counts over time, in at most 120 moments: these grow longer as time goes on."""
+    """Counts over time, in at most 120 moments, which become longer as time passes."""
 
     def __init__(self) -> None:
         self._width = 0
@@ -119,13 +118,13 @@ class Timeline:
         self._counts: dict[int, list[int]] = {}
 
     def at(self, instant: float) -> list[int]:
-        """The counts of the moment of an instant: five, in the order of `Moment`; to be changed.
+        """The five counts of the moment of an instant, in the order of `Moment`; to be changed.
 
         Raises:
-            ValueError: it is no instant.
+            ValueError: the number is not an instant.
         """
         if not 0 <= instant < _LATEST:
-            raise ValueError(f"{instant} is no instant")
+            raise ValueError(f"{instant} is not an instant")
         number = int(instant // self._seconds)
         if number not in self._counts:
             self._counts[number] = [0, 0, 0, 0, 0]
@@ -147,7 +146,7 @@ class Timeline:
             self._widen()
 
     def times(self) -> Times:
-        """The moments in which there was anything."""
+        """The moments that are not empty."""
         moments = tuple(
             Moment(number * self._seconds, *counts)
             for number, counts in sorted(self._counts.items())
@@ -157,13 +156,13 @@ class Timeline:
 
 
 class Gaps:
-    """The gaps between the visits of one origin, of all runs together.
+    """The gaps between the visits of one origin, over all runs.
 
     Attributes:
-        visits: how many there were.
-        least: the least time that can have passed between two; None under two.
-        kept_seconds: the least delay that a crawl meant to keep; None if it is not known.
-        too_soon: how many visits came sooner after the one before than was asked.
+        visits: the number of visits.
+        least: the shortest time that can have passed between two visits; None under two.
+        kept_seconds: the shortest delay that a crawl meant to keep; None if unknown.
+        too_soon: the number of visits that came before the delay was over.
     """
 
     __slots__ = ("_buffer", "_left_by", "kept_seconds", "least", "too_soon", "visits")
@@ -177,9 +176,9 @@ class Gaps:
         self._left_by = -math.inf
 
     def add(self, at: float, left_by: float, kept: float, asked: float) -> None:
-        """A visit left not before `at` and not after `left_by`; `asked` is the delay it was owed.
+        """Add a visit that left between `at` and `left_by`; `asked` is the delay before it.
 
-        Visits are told when they end, so perhaps not in the order in which they began.
+        Trails list visits when they end, so perhaps not in the order in which they began.
         """
         self.visits += 1
         known = self.kept_seconds
@@ -196,9 +195,9 @@ class Gaps:
         self._left_by = max(self._left_by, left_by)
 
     def finish(self) -> None:
-        """Count what still waits for its order."""
+        """Count the visits that are still in the buffer."""
         while self._buffer:
             self._take(*self._buffer.pop(0))
 
 
-_ROUNDING_SECONDS = 0.0021  # both ends are told in whole milliseconds
+_ROUNDING_SECONDS = 0.0021  # both ends are in whole milliseconds

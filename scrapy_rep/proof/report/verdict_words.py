@@ -11,20 +11,22 @@ GOOD, NOTE, BAD = "good", "note", "bad"
 
 
 def verdict(report: CrawlReport) -> Iterator[tuple[str, str]]:
-    """What was asked for and what came of it, with how it looks: `GOOD`, `NOTE` or `BAD`."""
+    """Yield sentences on decisions, pace and trail, each with `GOOD`, `NOTE` or `BAD`."""
     yield _judged(report)
     later, exempt = report.totals.dropped_later, report.totals.exempt.get("dont_obey", 0)
     if later:
-        told = "that had passed came to nothing: a browser was redirected to a URL"
+        told = f"{_were(later)} allowed first, and then dropped: a browser was redirected to a URL"
         yield NOTE, f"{_counted(later, 'request')} {told} that is not allowed."
     if exempt:
         them = "it" if exempt == 1 else "them"
-        told = f"went out without being judged: the crawl exempted {them} (dont_obey_robotstxt)."
-        yield NOTE, f"{_counted(exempt, 'request')} {told}"
+        told = f"sent without being judged: the crawl exempted {them} (dont_obey_robotstxt)."
+        yield NOTE, f"{_counted(exempt, 'request')} {_were(exempt)} {told}"
     overridden = sum(row.count for row in report.exemptions.rows if row.why == "overridden")
     least = "At least " if report.exemptions.missing else ""
     if overridden:
-        told = "went out because the operator's settings say so, and not the site"
+        told = (
+            f"{_were(overridden)} sent because of the operator's settings, not by the site's rules"
+        )
         settings = "(REP_OVERRIDES or REP_POLICY_OVERRIDES)"
         yield NOTE, f"{least}{_counted(overridden, 'request')} {told} {settings}."
     yield from _paces(report)
@@ -34,20 +36,20 @@ def verdict(report: CrawlReport) -> Iterator[tuple[str, str]]:
 def _judged(report: CrawlReport) -> tuple[str, str]:
     totals = report.totals
     if not totals.judged:
-        why = ": the crawl was not told to obey it" if _is_off(report) else ""
+        why = ": the crawl did not obey it" if _is_off(report) else ""
         return NOTE, f"No request was judged by robots.txt{why}."
     judged = f"{_counted(totals.judged, 'request')} {_were(totals.judged)} judged by robots.txt"
     good = GOOD if report.state == WHOLE else NOTE  # what a trail lacks may be what is bad
     if not totals.disallowed:
-        return good, f"{judged}, and none was disallowed."
+        return good, f"{judged} and allowed."
     told = f"{judged}; {totals.disallowed:,} {_were(totals.disallowed)} disallowed"
     if not totals.went_on:
         is_all = good == GOOD and not totals.exempt.get("dont_obey") and not _is_off(report)
-        more = ": no request went out against a robots.txt" if is_all else ""
+        more = ": no request was sent against a robots.txt" if is_all else ""
         return good, f"{told}. None of these was sent{more}."
     is_dry = any(row.why == "dry-run" for row in report.exemptions.rows)
     dry = " The crawl was a dry run (REP_DRY_RUN)." if is_dry else ""
-    return BAD, f"{told}, and {totals.went_on:,} of these went out all the same.{dry}"
+    return BAD, f"{told}, and {totals.went_on:,} of these were sent all the same.{dry}"
 
 
 def _is_off(report: CrawlReport) -> bool:
@@ -60,13 +62,13 @@ def _paces(report: CrawlReport) -> Iterator[tuple[str, str]]:
     asking = sum(row.asked_seconds is not None for row in report.paces.rows) or len(words)
     too_fast, origins = words.count("not-kept"), _counted(asking, "origin")
     if too_fast:
-        told = f"asked for a delay; {too_fast:,} of these had requests sooner than that."
+        told = f"set a delay; {too_fast:,} of them got requests before it was over."
         yield BAD, f"{origins} {told}"
     elif words.count("kept") and report.paces.missing:
-        told = "No request is known to have come sooner, but there were more origins than this"
-        yield NOTE, f"{origins} or more asked for a delay. {told} report could hold."
+        told = "No request is known to have come too soon, but there were more origins than this"
+        yield NOTE, f"{origins} or more set a delay. {told} report could hold."
     elif words.count("kept"):
-        yield GOOD, f"{origins} asked for a delay between requests, and no request came sooner."
+        yield GOOD, f"{origins} set a delay between requests, and no request came too soon."
 
 
 def _standing(report: CrawlReport) -> tuple[str, str]:
@@ -74,13 +76,13 @@ def _standing(report: CrawlReport) -> tuple[str, str]:
     if len(states) == 1:
         (run,) = report.runs
         if run.state == WHOLE:
-            return GOOD, "The trail is whole: every digest, number and total in it is right."
+            return GOOD, "The trail is complete: every digest, number and total in it is right."
         if run.state == CHANGED:
             return BAD, f"The trail was changed or damaged, so it proves nothing: {_first(run)}"
         return NOTE, f"The trail is not complete: {_first(run)}"
     changed, incomplete = states.count(CHANGED), states.count(INCOMPLETE)
     if not changed and not incomplete:
-        return GOOD, f"Each of the {len(states):,} trails is whole: every digest in it is right."
+        return GOOD, f"Each of the {len(states):,} trails is complete: every digest in it is right."
     parts = [f"{changed:,} were changed or damaged and prove nothing"] if changed else []
     parts += [f"{incomplete:,} are not complete"] if incomplete else []
     return BAD if changed else NOTE, f"Of {len(states):,} trails, {' and '.join(parts)}."
@@ -101,7 +103,7 @@ def _were(count: int) -> str:
 
 
 def when(instant: float | None, *, is_short: bool = False) -> str:
-    """An instant in UTC; a dash if it is not known."""
+    """An instant in UTC; a dash if unknown."""
     if instant is None:
         return "-"
     try:
@@ -112,7 +114,7 @@ def when(instant: float | None, *, is_short: bool = False) -> str:
 
 
 def span(seconds: float | None) -> str:
-    """A length of time; a dash if it is not known."""
+    """A length of time; a dash if unknown."""
     if seconds is None:
         return "-"
     for unit, name in ((86_400.0, "d"), (3600.0, "h"), (60.0, "min")):

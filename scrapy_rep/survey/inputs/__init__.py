@@ -1,1 +1,1 @@
-"""Where surveys take files from: folders, JSON Lines, WARC, the store of crawls."""
+"""The inputs of surveys: folders, JSON Lines, WARC files, audit trails and the store of crawls."""

@@ -1,4 +1,4 @@
-"""What an answer's header fields and instants say, as facts; what cannot be read says nothing."""
+"""The facts of an answer's header fields and times; unreadable values count as absent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scrapy_rep.survey.captures import Capture
 from scrapy_rep.survey.facts import host_of
 
 BODY_OCTETS = 1 << 24
-"""So much of a body is kept at most: many times the parse limit, so that no fact but size minds."""
+"""The most octets of a body that are kept: many times the parse limit, so only the size is cut."""
 
 _OK = 200
 _MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}")
@@ -25,9 +25,9 @@ _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[^\n]{0,1000}\n")
 
 
 def text_of(found: object) -> str:
-    """A text as rows and pages can hold it: without lone surrogates, and bounded.
+    """A text without lone surrogates and of limited length, as rows and pages can hold it.
 
-    JSON may hold these, and so do the names of files that are not UTF-8. Empty if it is no text.
+    JSON and names of files that are not UTF-8 may contain surrogates. Empty if it is not a text.
     """
     if not isinstance(found, str):
         return ""
@@ -35,14 +35,14 @@ def text_of(found: object) -> str:
 
 
 def number_of(found: object) -> int | None:
-    """A whole number that a row can hold; None for what is none."""
+    """A whole number that a row can hold; None for any other value."""
     if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 1 << 63:
         return found
     return None
 
 
 def outcome_of(event: object) -> tuple[int | None, str]:
-    """The status that the name of an event is, or the failure that it names."""
+    """The status or the failure that an event's name stands for."""
     name = text_of(str(event))
     if name == Failure.HTML.value:  # a page that came as the file
         return _OK, ""
@@ -58,7 +58,7 @@ def capture_of(
     *,
     body: bytes | None = None,
 ) -> Capture:
-    """What an answer says of an origin: when it came, and after which requests."""
+    """The capture of an answer that came at `at`, after the requests for `hops`."""
     status, failure = outcome_of(event)
     return Capture(
         origin.host,
@@ -82,20 +82,20 @@ def media_type_of(content_type: str) -> str:
 
 
 def max_age_of(cache_control: str) -> int | None:
-    """The max-age of a Cache-Control field; of several the least."""
+    """The max-age of a Cache-Control field; the least if there are several."""
     return min(map(int, _MAX_AGE.findall(cache_control)), default=None)
 
 
 def date_of(text: str) -> str:
-    """An instant as ``2026-11-22T05:00:00Z``; empty if the text is none."""
+    """An instant as ``2026-11-22T05:00:00Z``; empty if the text is not a date."""
     found = _INSTANT.fullmatch(text)
     return f"{found[1]}Z" if found else ""
 
 
 def date_at(seconds: float) -> str:
-    """The same of POSIX seconds; empty where there are none, or a wrong clock recorded them.
+    """POSIX seconds as such a date; empty without any, or if a wrong clock recorded them.
 
-    Trails hold three decimals, so that more would make two instants of one.
+    Trails hold three decimals. More decimals would turn one instant into two.
     """
     if not seconds:
         return ""
@@ -106,9 +106,9 @@ def date_at(seconds: float) -> str:
 
 
 def unchunked(body: bytes) -> bytes:
-    """A body without its chunks (RFC 9112, 7.1); the body itself if it holds none.
+    """A body without its chunks (RFC 9112, 7.1); the body itself if it is not chunked.
 
-    Archives keep the field also where they have joined the chunks. Linear in the octets.
+    Archives keep the field even if they have joined the chunks. Linear in the octets.
     """
     pieces, at = [], 0
     while found := _CHUNK.match(body, at):
@@ -129,15 +129,15 @@ def decoded(body: bytes, content_encoding: str) -> bytes | None:
 
     None if it is damaged, or coded in a way that this Python cannot read.
 
-    Archives keep the field also where they have decoded the body: what does not begin as its coding
-    says is taken as it is.
+    Archives keep the field even if they have decoded the body. So a body that does not begin like
+    its coding is returned unchanged.
     """
     for coding in reversed(content_encoding.lower().split(",")[:4]):
         is_coded, decode = _CODINGS.get(coding.strip(), (lambda _: False, bytes))
         if is_coded(body):
             try:
                 body = decode(body)
-            except Exception:  # noqa: BLE001 - each library has its own
+            except Exception:  # noqa: BLE001 - each library raises its own
                 return None
     return body
 
@@ -147,7 +147,7 @@ def _inflated(body: bytes, wbits: int) -> bytes:
 
 
 def _is_text(body: bytes) -> bool:
-    """Whether octets are no compressed ones: text holds no control characters."""
+    """Whether octets look like text, not like compressed data: text has no control characters."""
     return not any(octet < 9 or 13 < octet < 32 for octet in body[:64])  # noqa: PLR2004
 
 
@@ -172,7 +172,7 @@ def _unzstded(body: bytes) -> bytes:
     decompressor = zstd.ZstdDecompressor()
     found: bytes = decompressor.decompress(body, BODY_OCTETS)
     if not found and not decompressor.eof:
-        raise ValueError("it ends before anything of it can be read")
+        raise ValueError("it ends before any of it can be read")
     return found
 
 
@@ -187,4 +187,4 @@ _CODINGS: dict[str, tuple[Callable[[bytes], bool], Callable[[bytes], bytes]]] = 
     "br": (lambda body: not _is_text(body), _unbrotlied),
     "zstd": (lambda body: body.startswith(b"\x28\xb5\x2f\xfd"), _unzstded),
 }
-"""By the name of a coding: whether a body begins as it, and how it is read."""
+"""By the name of a coding: the test for the first octets, and the decoder."""

@@ -1,8 +1,8 @@
-"""Lines with an object each: ``host`` and a body, or what ``scrapy rep cache export`` writes.
+"""JSON Lines: objects with ``host`` and a body, or the output of ``scrapy rep cache export``.
 
-The body is ``body`` (text), or ``body_b64`` or ``body_base64``. Beside these may stand the facts of
-the answer: ``scheme``, ``port``, ``date``, ``status``, ``failure``, ``hops``, ``cross_host``,
-``media_type``, ``max_age``. A field of another type than its own is not read.
+The body is ``body`` (text), ``body_b64`` or ``body_base64``. Facts of the answer are optional:
+``scheme``, ``port``, ``date``, ``status``, ``failure``, ``hops``, ``cross_host``, ``media_type``,
+``max_age``. A field of another type is ignored.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from .answer_facts import (
 )
 
 LINE_OCTETS = 3 * BODY_OCTETS
-"""A longer line is not read: base64 and escapes need more octets than the body."""
+"""The length limit of a line: base64 and escapes need more octets than the body."""
 
 _IN_BASE64 = ("body_b64", "body_base64")
 _HOST_CHARACTERS = 260
 
 
 def captures_in(lines: Iterable[bytes | str]) -> Iterator[Capture | Bad]:
-    """What some lines say; blank ones say nothing."""
+    """Yield the captures in some lines; blank lines are skipped."""
     for line in lines:
         if len(line) > LINE_OCTETS:
             yield Bad("too-long")
@@ -91,7 +91,7 @@ def _body(found: dict[str, Any]) -> bytes | None:
 
 
 def _exported(found: dict[str, Any]) -> Capture | Bad:
-    """An entry of the store, as ``cache export`` writes it."""
+    """Read an entry of the store, as ``cache export`` writes it."""
     origin = Origin.of(found["origin"])
     copy, outage = found["copy"], found["outage"]
     if origin is None or (copy is None and outage is None):

@@ -1,6 +1,6 @@
-"""Inputs as tasks: pieces of work that a process can do by itself, each of bounded size.
+"""Inputs divided into tasks: pieces of bounded size, each for one process.
 
-The kind of an input is told by what it is, not by its name.
+The kind of an input is recognised by its content, not by its name.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ from .answer_facts import BODY_OCTETS, capture_of, outcome_of, text_of
 
 Item = TypeVar("Item")
 
-_AT_ONCE = 500  # files or lines a task
-_PIECE_OCTETS = 1 << 23  # of lines a task, roughly
+_AT_ONCE = 500  # files or lines per task
+_PIECE_OCTETS = 1 << 23  # of lines per task, roughly
 _SQLITE = b"SQLite format 3\0"
 _GZIP = b"\x1f\x8b"
 _HEAD_OCTETS = 64
 
 
 class InputError(Exception):
-    """An input cannot be read at all, in words for the user."""
+    """An input cannot be read at all; the message is for the user."""
 
 
 class Task(NamedTuple):
-    """A piece of an input: what reads it, and what that is given."""
+    """A piece of an input: a reader function and its arguments."""
 
     read: Callable[..., Iterable[Capture | Bad]]
     arguments: tuple[Any, ...]
 
     def captures(self) -> Iterable[Capture | Bad]:
-        """What it says."""
+        """Read the captures of this piece."""
         return self.read(*self.arguments)
 
 
 def tasks_of(path: Path) -> Iterator[Task]:
-    """The tasks of an input.
+    """Divide an input into tasks.
 
     Raises:
-        InputError: there is no such input, or it is of no kind that is known.
-        StoreError: it is a store, and cannot be read.
+        InputError: the input does not exist, or its kind is unknown.
+        StoreError: the input is a store, and cannot be read.
     """
     try:
         yield from _divided(path)
@@ -67,8 +67,8 @@ def _divided(path: Path) -> Iterator[Task]:
         return _of_trail(runs) if runs else _of_folder(path)
     if not stat.S_ISREG(path.stat().st_mode):
         raise InputError(
-            f"{path}: it is no regular file, and a pipe can be read only once: write what comes "
-            "from it into a file"
+            f"{path}: not a regular file, and a pipe can be read only once: write its output "
+            "to a file first"
         )
     with path.open("rb") as file:
         head = file.read(_HEAD_OCTETS)
@@ -79,14 +79,14 @@ def _divided(path: Path) -> Iterator[Task]:
             with gzip.open(path) as unpacked:
                 head = unpacked.read(_HEAD_OCTETS)
         except (EOFError, OSError, zlib.error) as error:
-            raise InputError(f"{path}: it is damaged ({error})") from error
+            raise InputError(f"{path}: the file is damaged ({error})") from error
     if warc.is_warc(head):
         return iter([Task(warc.captures_in, (str(path),))])
     if not head or head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
         return _of_lines(path)
     raise InputError(
-        f"{path}: it is no folder, trail, WARC file, store, or file of JSON lines; single files "
-        "belong into a folder, each named by its host"
+        f"{path}: not a folder, trail, WARC file, store or file of JSON lines; put single files "
+        "into a folder, each named by its host"
     )
 
 
@@ -98,7 +98,7 @@ def _runs_at(path: Path) -> list[Run]:
 
 
 def _in_pieces(items: Iterable[Item], octets_of: Callable[[Item], int]) -> Iterator[list[Item]]:
-    """Lists of so many items, or of so many octets."""
+    """Yield lists with a limited number of items, or of octets."""
     some: list[Item] = []
     octets = 0
     for item in items:
@@ -112,7 +112,7 @@ def _in_pieces(items: Iterable[Item], octets_of: Callable[[Item], int]) -> Itera
 
 
 def _of_trail(runs: list[Run]) -> Iterator[Task]:
-    """What counts of a trail is known once it has been read here, by one process."""
+    """One task: only a process that has read the whole trail knows the captures that count."""
 
     def octets_of(found: Capture | Bad) -> int:
         return 0 if isinstance(found, Bad) else len(found.body or b"")
@@ -122,7 +122,7 @@ def _of_trail(runs: list[Run]) -> Iterator[Task]:
 
 
 def _of_folder(path: Path) -> Iterator[Task]:
-    """The names of what is in a folder, hidden files apart, in the order of the folder."""
+    """List the files of a folder, without hidden ones, in the order of the folder."""
     with os.scandir(path) as entries:
         names = (entry.name for entry in entries if not entry.name.startswith("."))
         for some in _in_pieces(names, len):
@@ -130,7 +130,7 @@ def _of_folder(path: Path) -> Iterator[Task]:
 
 
 def _of_lines(path: Path) -> Iterator[Task]:
-    """Lines in pieces; the file is decompressed here, for only one process can do that."""
+    """Divide lines into pieces; one process, this one, decompresses the file."""
     damage: list[Bad] = []
 
     def lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
@@ -149,7 +149,7 @@ def _of_lines(path: Path) -> Iterator[Task]:
 
 
 def _bounded_lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
-    """Lines; of one that is too long, just enough to tell that it is."""
+    """Yield lines; a line that is too long is cut just beyond the limit."""
     limit = json_lines.LINE_OCTETS
     while line := stream.readline(limit + 1):
         yield line
@@ -165,7 +165,7 @@ def _of_store(path: Path) -> Iterator[Task]:
 
 
 def _entries(path: Path, rows: tuple[int, int]) -> Iterator[Capture | Bad]:
-    """The entries of some rows: the last answer where there is one, else the outage."""
+    """Read the entries of some rows: the last answer if there is one, otherwise the outage."""
     for entry in read_entries(path, *rows):
         yield Bad("damaged") if entry is None else _of_entry(entry)
 
@@ -182,7 +182,7 @@ def _of_entry(entry: Entry) -> Capture | Bad:
 
 
 def _files(folder: Path, names: list[str]) -> Iterator[Capture | Bad]:
-    """The files of some names: the host is the name, in lower case."""
+    """Read the files with these names; the host is the name, in lower case."""
     for name in names:
         path = folder / name
         try:

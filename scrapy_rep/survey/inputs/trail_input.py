@@ -1,12 +1,12 @@
 """Audit trails: the last answer of each origin that a crawl judged by, with the octets judged.
 
-A trail has a record for every policy, so that an origin may be told of many times, by many runs.
-As in the store, what counts of an origin is the last answer that settled whether it has a file,
-and where there is none, the last failure. What no site said is passed over: the policies of the
-user, those of requests that could wait no longer, and failures of our own.
+A trail has a record for every policy, so the same origin may appear many times, in many runs. As in
+the store, the last answer that settled whether the origin has a file counts, and without one, the
+last failure. Policies that did not come from a site are skipped: those set by the user, those of
+requests that stopped waiting, and local failures.
 
-Two passes over the trail: the first finds what counts, the second the octets of it. Memory is about
-800 octets an origin.
+The trail is read twice: the first pass finds the records that count, the second their octets.
+Memory is about 800 octets per origin.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from scrapy_rep.survey.captures import Bad, Capture
 
 from .answer_facts import BODY_OCTETS, capture_of
 
-_LOOKED_AT = 16  # of what is in a folder: one of runs holds nothing else
+_LOOKED_AT = 16  # names in a folder: a folder of runs holds nothing else
 _OF_SITES = ("network", "store")
 _OWN_FAILURES = (Failure.LOCAL.value, Failure.GUARD.value)  # no store keeps these
 _SHA256 = "sha256:"
@@ -37,14 +37,14 @@ _FIELDS = ("content-type", "cache-control")
 
 _Origin = tuple[str, str, int | None]
 _Told = tuple[bool, float, Capture, bytes]
-"""Whether it settles that there is a file or none, when it came, what it says, and the digest."""
+"""Whether the record settles the question of a file, its time, the capture, and the digest."""
 
 
 def runs_at(folder: Path) -> list[Run]:
-    """The run in a folder, or the runs in a folder of them; none if it is neither.
+    """The run in a folder, or all runs in a folder of runs; empty if it is neither.
 
     Raises:
-        OSError: it cannot be read; TrailError: nor can a run.
+        OSError: it cannot be read; TrailError: a run cannot be read.
     """
     if is_run(folder):
         return [Run(folder)]
@@ -54,7 +54,7 @@ def runs_at(folder: Path) -> list[Run]:
 
 
 def captures_in(runs: list[Run]) -> Iterator[Capture | Bad]:
-    """What the runs say of each origin; of several that hold the same octets one after another."""
+    """Yield the captures of the runs; origins with the same octets follow one another."""
     told, bad_count = _told_by(runs)
     by_digest: dict[bytes, list[_Origin]] = {}
     for origin, (_, _, capture, digest) in told.items():
@@ -67,13 +67,13 @@ def captures_in(runs: list[Run]) -> Iterator[Capture | Bad]:
         if body is not None:
             for origin in by_digest.pop(sha256(body).digest(), ()):
                 yield replace(told.pop(origin)[2], body=body[:BODY_OCTETS])
-    # What is left are files whose octets are in no run, or are others than their digest says.
+    # Captures are left over if no run has their octets, or if the octets do not match the digest.
     for _ in range(bad_count + sum(map(len, by_digest.values()))):
         yield Bad("damaged")
 
 
 def _told_by(runs: list[Run]) -> tuple[dict[_Origin, _Told], int]:
-    """What counts of each origin, and how many records and files of the trail are damaged."""
+    """Find the record that counts for each origin; also count damaged records and files."""
     told: dict[_Origin, _Told] = {}
     bad_count = 0
     for _, record in chain.from_iterable(run.records() for run in runs):
@@ -95,7 +95,7 @@ def _is_of_a_site(record: Mapping[str, Any]) -> bool:
 
 
 def _body(record: Mapping[str, Any], wanted: Container[bytes]) -> bytes | None:
-    """The octets of a body, if they are wanted; None too if they cannot be read."""
+    """The octets of a body, if they are wanted and can be read; otherwise None."""
     if record["t"] != records.BODY:
         return None
     try:
@@ -106,7 +106,7 @@ def _body(record: Mapping[str, Any], wanted: Container[bytes]) -> bytes | None:
 
 
 def _told(record: Mapping[str, Any]) -> _Told | None:
-    """What a policy's record says; None if it cannot be one."""
+    """The facts in the record of a policy; None if the record is invalid."""
     try:
         origin = Origin.of(record["origin"])
         if origin is None:
@@ -122,7 +122,7 @@ def _told(record: Mapping[str, Any]) -> _Told | None:
 
 
 def _steps(record: Mapping[str, Any]) -> list[Any]:
-    """The requests for what a policy rests on; of a stale one not those that failed since."""
+    """The requests behind a policy; for a stale policy, without those that failed since."""
     steps = [*record.get("hops", ())]
     if not record.get("is_stale"):
         return steps
@@ -131,10 +131,10 @@ def _steps(record: Mapping[str, Any]) -> list[Any]:
 
 
 def _way(start: str, steps: list[Any]) -> list[str]:
-    """The URIs by which redirects led from the first request to the last.
+    """The URIs from the first request to the last, as redirects led.
 
-    A record tells of all requests in order, retries too: one that no redirect led to is sent again,
-    or the first of another attempt.
+    A record lists all requests in order, with retries. A request that no redirect led to is a
+    retry, or the first of another attempt.
     """
     way, is_led = [start], False
     for step in steps:

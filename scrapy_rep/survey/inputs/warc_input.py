@@ -1,11 +1,11 @@
-"""WARC files (ISO 28500), whole or a gzip member a record, as crawlers and Common Crawl write them.
+"""WARC files (ISO 28500), plain or with one gzip member per record, as Common Crawl writes them.
 
-Of the records, responses and resources count whose target is exactly ``/robots.txt`` of an origin:
-the archives of crawls hold the targets of redirects too, which are often no robots.txt at all, and
-answers to requests that were led elsewhere. Requests, metadata and information are passed over;
-what else is left out has a reason.
+Only responses and resources count, and only if their target is exactly ``/robots.txt`` of an
+origin: the archives of crawls also hold the targets of redirects, which are often not a robots.txt,
+and answers to requests that were redirected. Requests, metadata and warcinfo records are skipped.
+Any other record that is left out is reported with a reason.
 
-Nothing in a file raises. Linear in its octets; memory is one record, of at most `_RECORD_OCTETS`.
+No content of a file raises. Linear in its octets; memory is one record, at most `_RECORD_OCTETS`.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 Stream = BinaryIO | gzip.GzipFile
 Fields = dict[str, str]
-"""Header fields, names in lower case; of several with the same name the first."""
+"""Header fields, names in lower case; if a name occurs more than once, the first."""
 Place = tuple[str, str, int, str]
-"""Host, scheme, port and date of a capture."""
+"""The host, scheme, port and date of a capture."""
 
 
 def is_warc(head: bytes) -> bool:
-    """Whether the first octets of a file, decompressed, are those of a WARC file."""
+    """Whether the first octets of a decompressed file are those of a WARC file."""
     return head.startswith(b"WARC/")
 
 
 def captures_in(path: str) -> Iterator[Capture | Bad]:
-    """What the records of a file say."""
+    """Yield the captures in a file."""
     try:
         with Path(path).open("rb") as raw:
             yield from captures_of_stream(raw)
@@ -70,7 +70,7 @@ def captures_in(path: str) -> Iterator[Capture | Bad]:
 
 
 def captures_of_stream(raw: BinaryIO) -> Iterator[Capture | Bad]:
-    """The same of an open file, compressed or not; what follows damage is not read."""
+    """Yield the captures of an open file, compressed or not; reading ends at the first damage."""
     buffered: Any = BufferedReader(raw)
     try:
         is_packed = buffered.peek(2)[:2] == _GZIP
@@ -80,7 +80,7 @@ def captures_of_stream(raw: BinaryIO) -> Iterator[Capture | Bad]:
 
 
 def _captures(stream: Stream) -> Iterator[Capture | Bad]:
-    """What records say; in our own archives, an answer counts as its metadata tells."""
+    """Yield captures; in our own archives, the metadata records tell which answers count."""
     held: tuple[Fields, bytes] | None = None
     for fields, block in _records_and_damage(stream):
         told = _told_by(fields, block)
@@ -111,10 +111,10 @@ def _records_and_damage(stream: Stream) -> Iterator[tuple[Fields, bytes]]:
 
 
 def _records(stream: Stream) -> Iterator[tuple[Fields, bytes]]:
-    """Header fields and blocks.
+    """Yield header fields and blocks.
 
     Raises:
-        ValueError: this is no WARC file, or is one no longer.
+        ValueError: the stream is not a WARC file, or stops being one.
         EOFError: it ends within a record.
     """
     while line := stream.readline(_HEAD_OCTETS):
@@ -152,7 +152,7 @@ def _skip(stream: Stream, octets: int) -> None:
 
 
 def _fields(head: bytes) -> Fields:
-    """Header fields; a line that begins with a blank goes on with the one before."""
+    """Parse header fields; a line that begins with a blank continues the one before."""
     found: Fields = {}
     text = re.sub(r"\r?\n[ \t]+", " ", head.decode("utf-8", "replace"))
     for line in text.splitlines():
@@ -163,7 +163,7 @@ def _fields(head: bytes) -> Fields:
 
 
 def _capture(fields: Fields, block: bytes) -> Capture | Bad:
-    """What a record says that is not passed over."""
+    """Read the capture in a record, unless its kind is skipped."""
     kind = _kind_of(fields)
     if kind not in ("response", "resource"):
         return Bad(kind if kind in ("revisit", "damaged") else "other-record")
@@ -181,7 +181,7 @@ def _capture(fields: Fields, block: bytes) -> Capture | Bad:
 
 
 def _answer(place: Place, fields: Fields, block: bytes) -> Capture | Bad:
-    """The answer in a record, whatever its target."""
+    """Read the answer in a record, whatever its target."""
     if _kind_of(fields) == "response":
         return _response(place, block)
     media_type = media_type_of(fields.get("content-type", ""))
@@ -209,13 +209,13 @@ def _response(place: Place, block: bytes) -> Capture | Bad:
     )
 
 
-# In our own archives, each request has a metadata record beside its answer. The last one for a file
-# tells the outcome; the others were on the way to it, or tried in vain. So an archive says of an
-# origin what the store of the same crawl says.
+# In our own archives, each request has a metadata record next to its answer. The last one for a
+# file has the outcome; the others are redirects or failed tries. So the capture of an origin is
+# what the store of the same crawl holds.
 
 
 def _told_by(fields: Fields, block: bytes) -> Fields | None:
-    """What a record of ours tells of an exchange; None if it is another one."""
+    """The fields of one of our metadata records; None for any other record."""
     if fields.get("warc-type", "").lower() != "metadata" or b"rep-origin:" not in block:
         return None
     told: Fields = {}
@@ -226,7 +226,7 @@ def _told_by(fields: Fields, block: bytes) -> Fields | None:
 
 
 def _exchange(told: Fields, answer: tuple[Fields, bytes] | None) -> Iterator[Capture | Bad]:
-    """What an exchange says, if it was the last for a robots.txt."""
+    """Read the capture of an exchange, if it was the last one for a robots.txt."""
     if told.get("rep-file") != ROBOTS_TXT_PATH or "rep-outcome" not in told:
         return
     status, failure = outcome_of(told["rep-outcome"])
@@ -252,13 +252,13 @@ def _exchange(told: Fields, answer: tuple[Fields, bytes] | None) -> Iterator[Cap
             failure=failure,
             hops=_number(told.get("rep-outcome-hops", "")),
             cross_host=host_of(told.get("rep-outcome-uri", "")) != found.host,
-            # An archive holds what came after the octets that were judged, too.
+            # An archive also holds the octets after those that were judged.
             body=found.body and found.body[: _number(told.get("rep-body-octets", ""))],
         )
         if failure:
             found = replace(found, body=None)
         elif "rep-source" in told and result is not AccessResult.UNREACHABLE:
-            # The octets were not fetched: what was known of them is told here.
+            # The octets were not fetched: the metadata describes what was known of them.
             kind, control = told.get("rep-content-type", ""), told.get("rep-cache-control", "")
             found = replace(found, media_type=media_type_of(kind), max_age=max_age_of(control))
     yield found
