@@ -55,13 +55,13 @@ action list|explain|verify|replay|redact|export  list: the runs in a folder; exp
  on a URL, with the lines that decided; verify: check that a trail or a WARC archive is complete
  and unchanged; replay: judge again, from the trail alone; redact: write a new trail without the
  queries of URLs; export: write decisions as JSON lines or CSV
-run [RUN]  the folder of a run; for list, that of all runs
-url [URL]  with explain
+run [RUN]  the folder of a run; with list, the folder of all runs
+url [URL]  with explain: the URL
 --policy NAME  with replay: another REP_POLICY
 --agent TOKEN  with replay: another product token
---query hash|drop=drop  with redact (default: drop)
---format jsonl|csv=jsonl  with export (default: jsonl)
--o --output PATH  with redact and export
+--query hash|drop=drop  with redact: hash or drop the queries of URLs (default: drop)
+--format jsonl|csv=jsonl  with export: the output format (default: jsonl)
+-o --output PATH  with redact: the folder of the new trail; with export: the file
 --json  write JSON lines
 """
 

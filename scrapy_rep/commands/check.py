@@ -59,7 +59,7 @@ from .sitemap_check import show_sitemaps
 from .terminal import count_of, safe
 
 OPTIONS = f"""
-urls [URL...]  URLs, or - for one URL per line of standard input; optional with --rules --robots
+urls [URL...]  URLs, or - for one URL per line of standard input; not needed for --rules --robots
 {AGENT} the agent of this project's crawls
 --robots FILE|URL|-  judge by this file, not by the file of the URL's origin
 --cached  read the store only, and fetch nothing

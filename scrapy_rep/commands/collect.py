@@ -2,7 +2,7 @@
 
 Fetch the robots.txt of each site in a list, and store the answers as a crawl of this project would,
 with its settings, its store and its policies. No page is fetched. Each line of the list has a host,
-a domain or a URL; in CSV, such as a top list, the first column that is not a number counts. A run
+a domain or a URL; in CSV, such as a top list, the first column that is not a number is used. A run
 that is stopped continues at the next call.
 
 Examples:
@@ -51,12 +51,12 @@ from .terminal import span
 
 OPTIONS = """
 list LIST  a file, or - for standard input
---scheme https|http|both=https  of hosts (default: https)
+--scheme https|http|both=https  the scheme for hosts without one (default: https)
 --www no|yes|both=no  whether to add www. to hosts (default: no)
 --column N=0  the column of the host in CSV, from 1
---at-once N=64  origins at a time (default: 64)
---per-address N=2  origins of one IP address at a time (default: 2); 0: any number, and names are
- not resolved for that
+--at-once N=64  the most origins at a time (default: 64)
+--per-address N=2  the most origins of one IP address at a time (default: 2); 0: no limit, and names
+ are not resolved
 --resume FILE  the progress file (default: LIST.collect; none for standard input)
 --warc FOLDER  also write every exchange as WARC; each run gets its own folder in this one
  (default: REP_WARC_DIR)

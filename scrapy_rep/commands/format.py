@@ -40,7 +40,7 @@ from .terminal import safe
 OPTIONS = f"""
 sources FILE|URL|-...  a file, a URL, or - for standard input; several with --write, --check or
  --diff
---mode normal|compact|compatible=normal  default: normal
+--mode normal|compact|compatible=normal  the form to write (default: normal)
 --check  write nothing; report whether the file would change
 | --diff  show the differences only
 | --write  write the new file over the old one

@@ -1,7 +1,7 @@
 """Find errors in a file.
 
 Report errors and unusual lines in robots.txt files: the place, the meaning, and the fix. An error
-is not used as written. A warning is used, but crawlers differ. An info is good to know. By default,
+is not used as written. A warning is used, but crawlers differ. Infos are good to know. By default,
 each code gets one line per file; --all shows every finding, with its line and advice. --fix fixes
 findings marked [fix]; 'scrapy rep format' fixes those marked [format].
 
@@ -24,8 +24,8 @@ Examples:
 
 exit status: 0 no errors; 1 errors, or with --strict warnings, or with --diff something to write; 2
 wrong usage, or a file cannot be read; 3 the robots.txt of a URL is unreachable; 4 not settled: with
---fix or --diff, could not prove that the new file means the same, and nothing is written; 70 it
-would not mean the same: please report that
+--fix or --diff, could not prove that the new file means the same, and nothing is written; 70
+the new file would not mean the same: please report that
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ OPTIONS = """
 inputs INPUT...  the inputs; or 'merge' or 'diff' and files written with -o
 -o --output FILE  write to a .json or .html file
 --json  write JSON to standard output
---jobs N  processes (default: one for each core)
+--jobs N  the number of processes (default: one for each core)
 --facts FILE  write the facts of each capture to a Parquet file
 --lint  also lint every file, which is several times slower
 --agents LIST  show only these crawlers: names, purposes such as ai-training, or ai

@@ -51,9 +51,7 @@ class SitemapKind(Enum):
 
 
 _ENTRIES = ("sitemap", "url")  # allowed in both kinds, because sites confuse them, as in Scrapy
-_KINDS: dict[
-    str, tuple[SitemapKind, tuple[str, ...]]
-] = {  # by root; with entries
+_KINDS: dict[str, tuple[SitemapKind, tuple[str, ...]]] = {  # by root; with entries
     "sitemapindex": (SitemapKind.INDEX, _ENTRIES),
     "urlset": (SitemapKind.URLSET, _ENTRIES),
     "rss": (SitemapKind.FEED, ("item",)),

@@ -17,7 +17,6 @@ from .survey_tables import distributed, percent, tables
 _ROWS = 50
 _CHANGES = 100
 _INPUTS = 20
-_LONG = ("operator",)
 _BOXED = ("p10", "p25", "p50", "p75", "p90")
 
 
@@ -68,7 +67,7 @@ def _drawn(table: Table, said: Mapping[str, Any]) -> Table:
     is_boxed = table.title == "Distributions"
     boxes = [_box(said[name]) for name in distributed(said)] if is_boxed else []
     chart = "p10 to p90, logarithmic" if boxes else "of these files" if table.stacks else "share"
-    return replace(table, boxes=boxes, chart=chart, long=_LONG)
+    return replace(table, boxes=boxes, chart=chart, wordy=("purpose",), long=("operator",))
 
 
 def _box(one: Mapping[str, Any]) -> tuple[float, ...]:

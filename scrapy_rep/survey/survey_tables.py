@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from scrapy_rep.proof.html_page import Table
@@ -42,7 +43,10 @@ def _all(said: Mapping[str, Any], shown: int) -> Iterator[Table]:
         {c: said["star_class"][c] for c in CLASSES if c in said["star_class"]},
     )
     held = {name: said[name] for name in ("files_with_rules", *_SHARED)}
-    yield _of_shares("Content of files", "The share of files with at least one of each.", held)
+    zeros = [_label(name) for name, one in held.items() if not one["files_with"]]
+    found = {name: one for name, one in held.items() if one["files_with"]}
+    shares = _of_shares("Content of files", "The share of files with at least one of each.", found)
+    yield replace(shares, note=f"No file has: {', '.join(zeros)}." if zeros else "")
     yield _distributions(said)
     yield _agents(said["agents"], shown)
     for kind in ("purpose", "operator"):

@@ -51,14 +51,14 @@ def test_an_untouched_one_is_whole(run: Run) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        (b"Disallow: /private", b"Disallow: /privatf", "do not have the digest 8d5c"),
-        (b"https://a.example/private/y", b"https://a.example/private/x", "they were changed"),
-        (b'"line":3', b'"line":4', "they were changed"),
-        (b'"allowed":false', b'"allowed":true', "they were changed"),
-        (b'"sha256":"', b'"sha256":"0', "they do not have the digest"),
+        (b"Disallow: /private", b"Disallow: /privatf", "the digest of the octets is not 8d5c"),
+        (b"https://a.example/private/y", b"https://a.example/private/x", "changed: their digest"),
+        (b'"line":3', b'"line":4', "changed: their digest"),
+        (b'"allowed":false', b'"allowed":true', "changed: their digest"),
+        (b'"sha256":"', b'"sha256":"0', "their digest is not that"),
         (b'"n":2', b'"n":3', "the numbers 2 to 2 are missing"),
         (b'"p":1,"origin"', b'"p":9,"origin"', "policy 1 is missing"),
-        (b'"t":"end"', b'"t":"fin"', "no record is of the kind"),
+        (b'"t":"end"', b'"t":"fin"', "unknown kind of record"),
     ],
 )
 def test_what_was_changed_is_named(run: Run, before: bytes, after: bytes, said: str) -> None:
@@ -98,7 +98,7 @@ def test_a_file_that_was_removed_or_added(run: Run) -> None:
     copy.unlink()
     assert not again(run).problems
     path.unlink()
-    assert any("it is missing" in problem for problem in again(run).problems)
+    assert any("but missing" in problem for problem in again(run).problems)
 
 
 def test_a_manifest_that_was_changed(run: Run) -> None:
@@ -106,7 +106,7 @@ def test_a_manifest_that_was_changed(run: Run) -> None:
     held = json.loads(path.read_bytes())
     held["segments"][0]["records"] += 1
     path.write_text(json.dumps(held))
-    assert any("by the manifest" in problem for problem in again(run).problems)
+    assert any("in the manifest" in problem for problem in again(run).problems)
     path.unlink()
     assert any("manifest.json is missing" in problem for problem in again(run).problems)
 

@@ -56,7 +56,7 @@ class TestWhileItIsWritten:
         (path / MANIFEST).write_text(json.dumps({**held, "end": None, "segments": []}))
         found = check(Run(path))
         assert found.problems == []
-        assert "killed as it ended" in " ".join(found.missing)
+        assert "killed while it ended" in " ".join(found.missing)
         assert report_of([Run(path)]).state == INCOMPLETE
 
     @pytest.mark.slow

@@ -125,7 +125,9 @@ class TestOneRecord:
 
     def test_is_named(self, at: Path) -> None:
         found = check(Run(at))
-        assert any("invalid record of kind decision: url cannot be [" in one for one in found.problems)
+        assert any(
+            "invalid record of kind decision: url cannot be [" in one for one in found.problems
+        )
 
     def test_is_no_success(self, at: Path) -> None:
         done = rep("audit", "replay", at)

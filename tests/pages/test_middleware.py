@@ -134,7 +134,7 @@ def test_an_item_that_refuses_the_value_is_kept(caplog: pytest.LogCaptureFixture
     assert [*made.process_spider_output(response_of(_PAGE), items)] == items
     assert items[0].robots == ""
     assert "robots" in items[2]
-    assert caplog.text.count("CheckedItem do not take this field") == 1
+    assert caplog.text.count("CheckedItem do not have this field") == 1
 
 
 def test_what_is_no_item_carries_nothing() -> None:

@@ -307,7 +307,7 @@ class TestVerify:
         del manifest["segments"][-extra:]
         path.write_text(json.dumps({**manifest, "end": None}))
         found = checked(tmp_path / "run")
-        assert found.missing[0].startswith(f"{names[-1]}: it was not finished; it holds")
+        assert found.missing[0].startswith(f"{names[-1]}: not finished; it has")
         assert found.problems == [f"{name}: not in the manifest" for name in names[:-1]]
 
     def test_an_archive_without_an_end(self, tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ class TestVerify:
         settled(writer, 1)
         found = checked(tmp_path / "run")
         assert found.problems == []
-        assert any("it was not finished; it holds 4 whole records" in one for one in found.missing)
+        assert any("not finished; it has 4 whole records" in one for one in found.missing)
         assert any("no end" in one for one in found.missing)
         (path,) = files_in(tmp_path / "run")
         path.write_bytes(path.read_bytes()[:-40])
