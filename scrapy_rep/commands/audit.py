@@ -84,10 +84,10 @@ def run(call: Call) -> int:
         if action == "list":
             root = options.run or call.settings.get("REP_AUDIT_DIR")
             if not root:
-                raise CommandError("list what? Give the folder of the runs, or set REP_AUDIT_DIR")
+                raise CommandError("list needs the folder of the runs, or REP_AUDIT_DIR")
             return _list(Path(root).expanduser(), call)
         if options.run is None:
-            raise CommandError(f"{action} what? Give the folder of a run, such as audit/latest")
+            raise CommandError(f"{action} needs the folder of a run, such as audit/latest")
         path = Path(options.run)
         if action == "verify":
             archive = archive_at(path)
@@ -103,7 +103,7 @@ def _check(options: argparse.Namespace) -> None:
     if options.url is not None and options.action != "explain":
         raise CommandError(f"{options.action} takes no URL")
     if options.action == "explain" and options.url is None:
-        raise CommandError("explain what? Give a run and a URL")
+        raise CommandError("explain needs a run and a URL")
     if (options.policy or options.agent) and options.action != "replay":
         raise CommandError("--policy and --agent go with replay")
     if options.action == "redact" and options.output is None:

@@ -59,7 +59,7 @@ def run(call: Call) -> int:
     if named and options.all:
         raise CommandError("give origins or --all, not both")
     if action in ("show", "log", "purge", "refresh") and not named and not options.all:
-        raise CommandError(f"{action} what? Name origins, or give --all")
+        raise CommandError(f"{action} needs origins, or --all")
     if action == "refresh":
         if options.user_agent is not None:
             raise CommandError(

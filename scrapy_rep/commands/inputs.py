@@ -103,7 +103,7 @@ class Input:
         """The parsed file.
 
         Raises:
-            CommandError: the file is unreachable, or there is none.
+            CommandError: the file is unreachable or missing.
         """
         self.refuse_absent()
         return parse(self.body, self.uri)
@@ -112,7 +112,7 @@ class Input:
         """Refuse an answer without a file.
 
         Raises:
-            CommandError: the file is unreachable, or there is none.
+            CommandError: the file is unreachable or missing.
         """
         if self.answer is not None and self.access_result is not AccessResult.SUCCESSFUL:
             is_down = self.access_result is AccessResult.UNREACHABLE

@@ -131,7 +131,7 @@ def _fix(file: Input, choice: Choice, form: str, call: Call) -> Input | None:
     # In other formats, standard output is only for the report.
     tell = call.line if form == "text" else call.terminal.complain
     tell(write(file, new))
-    tell(f"{file.name}: {count_of(len(done), 'finding')} settled")
+    tell(f"{file.name}: {count_of(len(done), 'finding')} fixed")
     return replace(file, body=new)
 
 

@@ -215,7 +215,7 @@ def _read(name: str) -> Survey:
 
 def _merged(names: list[str]) -> Survey:
     if not names:
-        raise CommandError("merge what? Name surveys that were written with -o")
+        raise CommandError("merge needs surveys that were written with -o")
     whole = Survey()
     for name in names:
         whole += _read(name)
@@ -225,7 +225,7 @@ def _merged(names: list[str]) -> Survey:
 def _diff(names: list[str], agents: list[str] | None, call: Call) -> None:
     """Show the clear changes of shares, the largest first; with --json, all."""
     if len(names) != 2:  # noqa: PLR2004
-        raise CommandError("diff: name two surveys, the older one first")
+        raise CommandError("diff needs two surveys, the older one first")
     before, after = map(_read, names)
     output = call.options.output
     if output:

@@ -38,7 +38,7 @@ def tables(said: Mapping[str, Any], shown: int = _SHOWN) -> Iterator[Table]:
 
 def _all(said: Mapping[str, Any], shown: int) -> Iterator[Table]:
     yield _of_shares(
-        "Everyone else",
+        "All other crawlers",
         DEFINITIONS["star_class"],
         {c: said["star_class"][c] for c in CLASSES if c in said["star_class"]},
     )

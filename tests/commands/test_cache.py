@@ -269,8 +269,8 @@ def test_a_store_of_the_user_s_that_can_only_do_what_crawls_need(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["show"], "show what? Name origins, or give --all"),
-        (["purge"], "purge what?"),
+        (["show"], "show needs origins, or --all"),
+        (["purge"], "purge needs"),
         (["purge", "h", "--all"], "not both"),
         (["list", "--user-agent"], "expected one argument"),
         (["burn"], "invalid choice: 'burn'"),

@@ -253,7 +253,7 @@ class TestFix:
         done = rep("lint", robots, "--fix", "--select", "REP4")
         assert robots.read_bytes() == self.NEW
         assert done.status == 1
-        assert "settled" in done.out
+        assert "fixed" in done.out
         assert "REP401 error" in done.out
         assert "REP403" not in done.out
         again = rep("lint", robots, "--fix", "--select", "REP4")

@@ -143,7 +143,7 @@ class TestFixForPrograms:
             (here / name).write_bytes(BODY)
         done = rep("lint", "a", "b", "--fix", *options)
         assert done.status == 1
-        assert done.err.count("rewritten") == done.err.count("1 finding settled") == 2
+        assert done.err.count("rewritten") == done.err.count("1 finding fixed") == 2
         if "sarif" in options:
             assert len(json.loads(done.out)["runs"][0]["results"]) == 2
         else:

@@ -51,7 +51,7 @@ class TestText:
         lines = done.out.splitlines()
         assert any(line.split()[:4] == ["full", "2", "9", "22.2%"] for line in lines)
         assert any(line.startswith("gptbot") and "OpenAI" in line for line in lines)
-        for title in ("Everyone else", "Distributions", "Use of content", "Lint"):
+        for title in ("All other crawlers", "Distributions", "Use of content", "Lint"):
             assert title in lines
 
     def test_hostile_names_obey_no_terminal(self, tmp_path: Path) -> None:
@@ -275,11 +275,11 @@ def _cpu_seconds(pid: int) -> float:
         (["{folder}", "--agents", "a b"], "neither a crawler's name nor a purpose"),
         (["{folder}", "--strata", "nowhere"], "nowhere"),
         (["{folder}", "-o", "/nowhere/x.json"], "No such file"),
-        (["merge"], "merge what?"),
+        (["merge"], "merge needs"),
         (["merge", "nowhere"], "No such file"),
         (["merge", "{robots}"], "survey INPUT -o"),
         (["merge", "{folder}", "--lint"], "--lint cannot be combined with merge"),
-        (["diff", "one"], "name two surveys"),
+        (["diff", "one"], "needs two surveys"),
         (["{robots}"], "not a folder"),
     ],
 )

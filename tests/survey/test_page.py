@@ -67,7 +67,7 @@ def test_nothing_in_it_runs_or_is_loaded() -> None:
 def test_what_it_shows() -> None:
     text = _page()
     for words in (
-        *["What 10 robots.txt files say", "interrupted", "Crawlers by purpose", "GPTBot".lower()],
+        *["Survey of 10 robots.txt files", "interrupted", "Crawlers by purpose", "GPTBot".lower()],
         *["Distributions", "95&nbsp;%", "no-json"],
     ):
         assert words in text
@@ -86,7 +86,7 @@ def test_the_command_writes_it(tmp_path: Path) -> None:
     one, page = tmp_path / "one.json", tmp_path / "page.html"
     assert rep("survey", folder, "--jobs", 1, "-o", one).status == 0
     assert rep("survey", folder, "--jobs", 1, "-o", page).status == 0
-    assert "What 9 robots.txt files say" in page.read_text()
+    assert "Survey of 9 robots.txt files" in page.read_text()
     assert rep("survey", "diff", one, one, "-o", page).status == 0
     assert "Changes" in page.read_text()
 

@@ -214,7 +214,7 @@ class Fetches:
 
     Attributes:
         policies: the number of policies that came into memory, by source.
-        requests: all that were sent; each hop is one.
+        requests: the requests sent; each hop is one.
         in_vain: the requests among them without a result, because the crawl closed.
         statuses: answers by status; `failures`: by failure.
         redirects: files that were fetched, by the number of redirects that were followed.

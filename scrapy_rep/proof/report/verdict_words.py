@@ -39,7 +39,7 @@ def _judged(report: CrawlReport) -> tuple[str, str]:
         why = ": the crawl did not obey it" if _is_off(report) else ""
         return NOTE, f"No request was judged by robots.txt{why}."
     judged = f"{_counted(totals.judged, 'request')} {_were(totals.judged)} judged by robots.txt"
-    good = GOOD if report.state == WHOLE else NOTE  # what a trail lacks may be what is bad
+    good = GOOD if report.state == WHOLE else NOTE  # missing records may be bad ones
     if not totals.disallowed:
         return good, f"{judged} and allowed."
     told = f"{judged}; {totals.disallowed:,} {_were(totals.disallowed)} disallowed"
