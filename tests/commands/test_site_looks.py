@@ -90,7 +90,7 @@ class TestSitemap:
         (by,) = summary["disallowed"]["bar"]["by"]
         assert (by["why"], by["urls"]) == ("line 4, Disallow: /a", 4)
         problems = {row["sitemap"]: row["problem"] for row in summary["problems"]}
-        assert problems[site.url("/gone.xml")] == "it answers 404"
+        assert problems[site.url("/gone.xml")] == "the answer is 404"
         assert (
             "not fetched, because a crawl may not: disallowed by line 6"
             in problems[site.url("/secret.xml")]
@@ -166,7 +166,7 @@ class TestSitemap:
         done = check("--sitemap", site.url("/i.xml"), "--json", "-s", "REP_SITEMAP_MAX=2")
         summary = rows(done)[-1]
         assert summary["problem_count"] == 2
-        assert summary["problems"][0]["problem"] == "it is left out (too-many)"
+        assert summary["problems"][0]["problem"] == "not fetched (too-many)"
 
     def test_pages_of_too_many_sites(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A hostile sitemap cannot make us ask thousands of hosts."""

@@ -554,8 +554,8 @@ def test_damaged_sitemaps(loop: Loop) -> None:
     assert sorted(pages) == sorted([*whole, "/1?a=1&b%C2%A0=2", "/caf%E9"]), result.log
     assert result.stats["rep/sitemap/damaged"] == 2
     assert result.stats["rep/sitemap/cut"] == 1
-    assert "bad.xml> is damaged ('&' is no XML)" in result.log
-    assert "Only the beginning of <200" in result.log
+    assert "bad.xml> is damaged ('&' is not XML)" in result.log
+    assert "Read only the beginning of <200" in result.log
 
 
 def test_a_slow_site_delays_no_other_and_a_lost_one_is_told_of() -> None:
@@ -673,7 +673,9 @@ def test_what_is_no_site_stops_the_crawl(wrong: str) -> None:
 @pytest.mark.parametrize("wrong", ["example.com/a.xml", "file:///a.xml", "/robots.txt"])
 def test_what_is_no_sitemap_url_stops_the_crawl(wrong: str) -> None:
     for urls in ([wrong], ["https://example.com/a.xml", wrong]):
-        with pytest.raises(ConfigurationError, match=r"sitemap_urls: .* is not a URL of the web"):
+        with pytest.raises(
+            ConfigurationError, match=r"sitemap_urls: .* is not an http or https URL"
+        ):
             SitesSpider.from_crawler(get_crawler(), sitemap_urls=urls)
 
 

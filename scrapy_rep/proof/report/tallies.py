@@ -59,7 +59,7 @@ class Tally(Generic[Held]):
 
     Attributes:
         held: the rows by key.
-        dropped_records: the number of records in dropped rows; a key that comes back gets a new row.
+        dropped_records: the number of records in dropped rows; a key that returns gets a new row.
     """
 
     def __init__(self, make: Callable[..., Held], limit: int = _KEYS) -> None:
