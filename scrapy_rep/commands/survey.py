@@ -283,8 +283,8 @@ def _write_survey(survey: Survey, agents: Sequence[str] | None, call: Call) -> N
         for line in textwrap.wrap(table.sentence, width):
             call.line(call.paint(line, "dim"))
         call.table([[cut(safe(cell), _CELLS) for cell in row] for row in (table.head, *table.rows)])
-        if table.note:
-            call.line(call.paint(table.note, "dim"))
+        for line in textwrap.wrap(table.note, width):
+            call.line(call.paint(line, "dim"))
     error = survey.aggregate.names.error
     if error:
         call.line(f"There were too many names: counts may be too low by up to {error:,}.")

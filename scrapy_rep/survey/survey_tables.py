@@ -127,10 +127,10 @@ def _agents(said: Mapping[str, Any], shown: int) -> Table:
     head = ("", "operator", "purpose", "files", "share", *CLASSES)
     effective = tuple(f"effective {c}" for c in CLASSES)
     stacks = tuple(tuple(one["named"][c] for c in CLASSES) for _, one in agents)
-    notes = [
-        f"{len(named) - shown:,} more crawlers are named in files." if len(named) > shown else "",
-        f"{len(said) - len(named):,} crawlers are left out, because no file names them.",
-    ]
+    rarer, unnamed = len(named) - len(agents), len(said) - len(named)
+    rest = (
+        f"Not shown: {rarer:,} crawlers that fewer files name, and {unnamed:,} that no file names."
+    )
     return Table(
         "Crawlers",
         DEFINITIONS["agents"],
@@ -138,7 +138,7 @@ def _agents(said: Mapping[str, Any], shown: int) -> Table:
         rows,
         stacks=stacks,
         classes=CLASSES,
-        note=" ".join(filter(None, notes)) if len(said) > len(agents) else "",
+        note=rest if rarer or unnamed else "",
     )
 
 
@@ -151,7 +151,7 @@ def _kinds(kind: str, kinds: Mapping[str, Any], shown: int) -> Table:
     head = ("", "files", "of", "share", "95 % interval", "shut out", "share shut out")
     bars = tuple(_bar(one) for _, one in named)
     zeros = sum(not one["files_with"] for one in kinds.values())
-    note = f"{zeros:,} {kind}s are left out, because no file names their crawlers." if zeros else ""
+    note = f"Not shown: {zeros:,} {kind}s with crawlers that no file names." if zeros else ""
     return Table(f"Crawlers by {kind}", DEFINITIONS[f"{kind}s"], head, rows, bars, note=note)
 
 

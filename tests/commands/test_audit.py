@@ -285,14 +285,14 @@ def test_export(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("verify",), "Give the folder of a run"),
+        (("verify",), "needs the folder of a run"),
         (("verify", "/nowhere/at/all"), "all: No such file or directory\n"),
         (("list", "/nowhere/at/all"), "all: No such file or directory\n"),
-        (("explain", "x"), "Give a run and a URL"),
+        (("explain", "x"), "needs a run and a URL"),
         (("verify", "x", "https://a.example/"), "takes no URL"),
         (("list", "x", "--policy", "strict"), "go with replay"),
         (("redact", "x"), "give its folder with -o"),
-        (("list",), "set REP_AUDIT_DIR"),
+        (("list",), "or REP_AUDIT_DIR"),
     ],
 )
 def test_wrong_usage(arguments: tuple[str, ...], said: str) -> None:

@@ -150,7 +150,7 @@ def test_verdicts(tmp_path: Path) -> None:
     assert "a dry run (REP_DRY_RUN)" in words
     assert "note: 1 request was sent without being judged" in words
     made = Made(tmp_path, "off", ROBOTSTXT_OBEY=False)
-    assert "note: No request was judged by robots.txt: the crawl was not told" in said(made)
+    assert "note: No request was judged by robots.txt: the crawl did not obey" in said(made)
 
 
 def test_what_was_exempted_by_the_settings(tmp_path: Path) -> None:

@@ -321,7 +321,7 @@ class TestVerify:
         (path,) = files_in(tmp_path / "run")
         path.write_bytes(path.read_bytes()[:-40])
         found = checked(tmp_path / "run")
-        assert any("after 3 whole records: it is cut" in one for one in found.missing)
+        assert any("after 3 whole records: the file is cut" in one for one in found.missing)
         assert manifest_of(tmp_path / "run")["end"] is None
         writer.close().result(timeout=60)
 
