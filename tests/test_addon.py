@@ -54,7 +54,7 @@ def test_two_judges_are_refused(rival: Any) -> None:
             "DOWNLOADER_MIDDLEWARES": {rival: 100, "scrapy_rep.RepMiddleware": 101},
         }
     )
-    with pytest.raises(ConfigurationError, match="is enabled besides RepMiddleware"):
+    with pytest.raises(ConfigurationError, match="is enabled next to RepMiddleware"):
         RepMiddleware.from_crawler(crawler)
 
 

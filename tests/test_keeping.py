@@ -314,5 +314,5 @@ def test_the_log_says_that_a_copy_from_before_is_obeyed(tmp_path: Path) -> None:
         store.close()
         result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a"), site.url("/private")])
         assert site.paths() == ["/a"]
-    assert "a copy from before is obeyed" in result.log
+    assert "an earlier copy is obeyed" in result.log
     assert "rulesed" not in result.log

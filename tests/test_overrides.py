@@ -218,12 +218,12 @@ class TestCrawls:
         told = [
             line
             for line in result.log.splitlines()
-            if "Would be dropped, but for REP_DRY_RUN" in line
+            if "Would be dropped without REP_DRY_RUN" in line
         ]
         assert len(told) == 20
         assert all("INFO: " in line and "/no/" in line and "Disallow: /no" in line for line in told)
         assert len({line.split("/no/")[1].split(">")[0] for line in told}) == 20
-        assert result.log.count("More of these are only counted: rep/dry_run/would_drop") == 1
+        assert result.log.count("No more are logged, see the stat rep/dry_run/would_drop") == 1
         assert result.stats["rep/dry_run/would_drop"] == 25
 
 

@@ -204,7 +204,7 @@ class TestFailing:
         with caplog.at_level(logging.ERROR):
             in_a_crawl(work, {"REP_POLICY": "lenient"})
         (record,) = caplog.records
-        assert "every URL of it is disallowed" in record.getMessage()
+        assert "all its URLs are disallowed" in record.getMessage()
 
     @pytest.mark.parametrize(
         ("outcome", "is_vain"),

@@ -65,10 +65,10 @@ def test_dicts_and_lists_may_come_as_json(name: str, text: str, value: Any) -> N
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("REP_OVERRIDES", "{'example.com': 'ignore'}", "begins as JSON does, and is not JSON"),
+        ("REP_OVERRIDES", "{'example.com': 'ignore'}", "begins like JSON, but is not valid JSON"),
         ("REP_OVERRIDES", '{"example.com": "allow"}', "'example.com' cannot be 'allow'"),
         ("REP_OVERRIDES", '["example.com"]', "must be a dict"),
-        ("REP_FETCH_META_KEYS", '["proxy",', "begins as JSON does, and is not JSON"),
+        ("REP_FETCH_META_KEYS", '["proxy",', "begins like JSON, but is not valid JSON"),
         ("REP_FETCH_META_KEYS", '{"proxy": 1}', "must be a list of strings"),
         ("REP_QUICK_RETRY_SECONDS", '["soon"]', "must be a number"),
         ("REP_POLICY", "rfc", "must be one of 'rfc9309'"),
@@ -133,7 +133,7 @@ def test_dicts_and_lists_may_come_as_json(name: str, text: str, value: Any) -> N
         ("REP_WARC_DIR", "a\0b", "holds a NUL character"),
         ("REP_AUDIT_DIR", "a\0b", "holds a NUL character"),
         ("REP_REPORT", "a\0b", "holds a NUL character"),
-        ("REP_STORE_PATH", "~nobody-of-this-name/a.sqlite", "home folder of a user who has none"),
+        ("REP_STORE_PATH", "~nobody-of-this-name/a.sqlite", "the home folder is not known"),
         ("REP_POLICY_OVERIDES", {}, "did you mean REP_POLICY_OVERRIDES"),
     ],
 )

@@ -34,7 +34,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
             "ADDONS": {},
             "DOWNLOADER_MIDDLEWARES": {"scrapy_rep.RepMiddleware": 99},
         },
-        "RobotsTxtMiddleware is enabled besides RepMiddleware",
+        "RobotsTxtMiddleware is enabled next to RepMiddleware",
     ),
     "a name nearly right": ({"REP_POLICIES": "strict"}, "did you mean REP_POLICY?"),
 }

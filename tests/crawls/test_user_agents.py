@@ -30,7 +30,7 @@ User-agent: *
 Disallow: /none
 """
 AGENTS = ["GoodBot/1.0", "BadBot/1.0", "SlowBot/1.0"]
-WARNING = "behind RepMiddleware"
+WARNING = "middleware after RepMiddleware"
 
 
 def rotated(
