@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 _MIDDLEWARES = "DOWNLOADER_MIDDLEWARES"
 _QUEUE = "SCHEDULER_PRIORITY_QUEUE"
 _SPIDER_MIDDLEWARES = "SPIDER_MIDDLEWARES"
-_PAGES_ORDER = 950  # next to the spider: what others add to its requests is not judged
-_ORDER = 100  # that of Scrapy's own robots.txt middleware
+_PAGES_ORDER = 950  # next to the spider: requests that other middlewares add are not judged
+_ORDER = 100  # the order of Scrapy's own robots.txt middleware
 
 
 class Addon:
     """Replaces Scrapy's middleware and queue with `RepMiddleware` and `RepPriorityQueue`.
 
-    It adds `RepPageMiddleware`, which does nothing unless a setting asks for it. It keeps the order
+    It adds `RepPageMiddleware`, which does nothing unless a setting enables it. It keeps the order
     that the user gave to a middleware, and a queue or a scheduler that the user chose. It changes
     nothing else: `ROBOTSTXT_OBEY` still decides whether robots.txt is obeyed.
     """

@@ -1,7 +1,7 @@
-"""The checks of settings: each returns the value for use, or raises.
+"""The checks of settings: each check returns the value for use, or raises `ValueError`.
 
-The text of a `ValueError` here follows the setting's name and value in the error that the user
-sees. Values that are more than a word or a number have a class here.
+The user sees the setting's name and value, followed by the text of the `ValueError`. Values that
+are more than a word or a number have a class here.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 
 def of_json(value: Any) -> Any:
-    """What a string with a dict or a list in JSON holds, as the command line passes these."""
+    """Decode a string with a dict or a list in JSON, as the command line passes them."""
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
         return value
     try:
         return json.loads(value)
     except ValueError as error:
-        raise ValueError(f"begins as JSON does, and is not JSON ({error})") from None
+        raise ValueError(f"begins like JSON, but is not valid JSON ({error})") from None
 
 
 def number(minimum: float, *, whole: bool = False) -> Callable[[Any], Any]:
-    """A check for numbers from a minimum on, also written as strings."""
+    """A check for numbers of at least a minimum; strings with a number are accepted."""
     kind = "a whole number" if whole else "a number"
 
     def check(value: Any) -> Any:
@@ -80,7 +80,7 @@ def names(value: Any) -> tuple[str, ...]:
 
 
 def some_of(*choices: str) -> Callable[[Any], Any]:
-    """A check for a list of these words, in any letter case."""
+    """A check for a list with only these words, in any letter case."""
 
     def check(value: Any) -> tuple[str, ...]:
         chosen = tuple(word.lower() for word in names(value))
@@ -92,7 +92,7 @@ def some_of(*choices: str) -> Callable[[Any], Any]:
 
 
 def names_by(*choices: str) -> Callable[[Any], Any]:
-    """A check for a dict of product tokens by these words."""
+    """A check for a dict with these words as keys and lists of product tokens as values."""
 
     def check(value: Any) -> dict[str, tuple[str, ...]]:
         found = {key: names(tokens) for key, tokens in mapping(value).items()}
@@ -106,7 +106,7 @@ def names_by(*choices: str) -> Callable[[Any], Any]:
 
 
 def text(value: Any) -> str:
-    """Text."""
+    """A string, without blanks around it."""
     if not isinstance(value, str):
         raise ValueError("must be a string")  # noqa: TRY004 - what the reader of settings expects
     return value.strip()
@@ -158,14 +158,14 @@ def path(value: Any) -> str:
     expanded = os.path.expanduser(text)
     if text.startswith("~") and expanded == text:
         raise ValueError(
-            "must be a path, and begins with the home folder of a user who has none; write ./~ for "
+            "must be a path, but begins with ~ and the home folder is not known; write ./~ for "
             "a folder of that name"
         )
     return expanded
 
 
 def redis_url(value: Any) -> str:
-    """Where a Redis is, as redis-py reads it; empty for none."""
+    """The URL of a Redis server, as redis-py reads it; empty for no Redis."""
     url = value.strip() if isinstance(value, str) else None
     if url is None:
         raise ValueError("must be a URL such as 'redis://localhost:6379/0', or '' for none")
@@ -185,23 +185,23 @@ def mapping(value: Any) -> dict[str, Any]:
 
 
 def event_meanings(value: Any) -> dict[str, str]:
-    """A dict of meanings by class of events; a redirect that is followed has none."""
+    """A dict of meanings by class of events, which may not be a redirect that is followed."""
     meanings = mapping(value)
     for name in meanings:
         if name in FOLLOWED:
             raise ValueError(
-                f"{name!r} would never act, because redirects are followed to their end: use "
-                "'redirect' for those that lead to no file, or the status at their end"
+                f"{name!r} would have no effect, because redirects are followed to their end: use "
+                "'redirect' for redirects that lead to no file, or the status at their end"
             )
     return dict(AccessPolicy(overrides=meanings).overrides)
 
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What holds for the hosts of one pattern: exactly one of these.
+    """The policy that the user sets for the hosts of one pattern: exactly one of these.
 
     Attributes:
-        ignore: everything is allowed, and no robots.txt is fetched.
+        ignore: whether everything is allowed and no robots.txt is fetched.
         text: a file to obey instead of the host's own, which is not fetched.
         preset: the policy for errors of these hosts.
     """
@@ -255,7 +255,7 @@ class Overrides:
 
 
 class HostScope(Enum):
-    """Which other hosts are near enough to a host: all, those of the same site, none."""
+    """The other hosts that count as near enough to a host: all, the same site, or none."""
 
     ANY = "any"
     SAME_SITE = "same-site"
@@ -269,7 +269,7 @@ class HostScope(Enum):
 
 
 def site_of(host: str) -> str:
-    """The registrable domain of a host, by the installed list: nothing is downloaded."""
+    """The registrable domain of a host, by the installed list; nothing is downloaded."""
     return _extract()(host).top_domain_under_public_suffix or host
 
 

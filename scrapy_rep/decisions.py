@@ -1,11 +1,11 @@
-"""The one exit of every decision of a crawl: stats, signals, the log, `rep_verdict` and the trail.
+"""Records every decision of a crawl: in stats, signals, the log, `rep_verdict` and the audit trail.
 
 Rules for the next author:
 
-1. Whatever lets a request go on, drops it or exempts it does so here, and nowhere else.
-2. The witness, if there is one, hears of a decision before anything else happens: what a crash
-   interrupts was told already.
-3. Without a witness, a decision costs what it cost before: no value is built for it.
+1. All code that lets a request go on, drops it or exempts it does so here.
+2. The witness (the audit trail), if there is one, gets a decision before anything else happens, so
+   that a crash cannot interrupt an unrecorded decision.
+3. Without a witness, no `Decision` is built.
 """
 
 from __future__ import annotations
@@ -43,39 +43,39 @@ if TYPE_CHECKING:
 
 REQUEST, REDIRECT, FILTER, BROWSER = "request", "redirect", "queue-filter", "browser"
 AGAIN = "user-agent"
-"""What a decision was made on: a request on its way, the target of a redirect, a request before it
-was queued, or a request of a page in a browser; or once more on a request that was allowed, and has
-another User-Agent since."""
+"""The occasion of a decision: a request on its way, the target of a redirect, a request before it
+was queued, a request of a page in a browser, or a request that was allowed and then got another
+User-Agent."""
 
 PASSED, DROPPED, WOULD_DROP = "passed", "dropped", "would-drop"
 ABORTED, SLIPPED = "aborted", "slipped"
-"""What came of it. What is disallowed in a dry run would be dropped. A browser aborts, or was sent
-on by a redirect that could not be stopped."""
+"""The outcome of a decision. In a dry run, a disallowed request would be dropped. A browser aborts
+a disallowed request, or has already followed a redirect to it that could not be stopped."""
 
 DONT_OBEY, SCHEME, ITSELF = "dont_obey", "scheme", "robots-txt-itself"
-"""Why robots.txt has no say: the request is exempt, its scheme is not judged, or it is for a
+"""Why robots.txt does not apply: the request is exempt, its scheme is not judged, or it is for a
 robots.txt itself."""
 
 _DRY_RUN_LINES = 20
 _OUTAGE_WORDS = {
-    Meaning.RULES: "a copy from before is obeyed",
+    Meaning.RULES: "an earlier copy is obeyed",
     Meaning.ALLOW: "every URL of this origin is allowed",
     Meaning.DISALLOW: "every URL of this origin is disallowed",
 }
-_KEPT_OCTETS = 1 << 24  # for some 80,000 origins; those that are forgotten are announced again
+_KEPT_OCTETS = 1 << 24  # for about 80,000 origins; forgotten origins are announced again
 _ORIGIN_OCTETS = 200
 
 
 class Decision(NamedTuple):
-    """One decision, and what came of it: a tuple, for one is made for every request.
+    """One decision and its outcome; a tuple, because every request gets one.
 
     Attributes:
-        url: what it was made on.
+        url: the URL that was judged.
         verdict: the verdict.
-        by: on what occasion.
-        outcome: what came of it.
-        policy: the policy that decided; None if none was needed, or none came.
-        tokens: as whom the request was judged.
+        by: the occasion, such as `REQUEST` or `REDIRECT`.
+        outcome: the outcome, such as `PASSED` or `DROPPED`.
+        policy: the policy that decided; None if no policy was needed or available.
+        tokens: the product tokens by which the request was judged.
         waited_seconds: how long the request waited for its policy.
     """
 
@@ -89,7 +89,7 @@ class Decision(NamedTuple):
 
 
 class Witness(Protocol):
-    """What sees every decision of a crawl as it is made: the audit trail."""
+    """The interface of the audit trail, which gets every decision of a crawl as it is made."""
 
     def decided(self, decision: Decision) -> None:
         """A request was judged."""
@@ -101,10 +101,10 @@ class Witness(Protocol):
         """A request that had passed was dropped: its browser was redirected to another URL."""
 
     def withheld(self, page: str, what: str, because: Any, *, is_dry_run: bool) -> None:
-        """What a page yields was withheld; `what` is the URL of a request, or empty for an item."""
+        """A request or an item of a page was dropped; `what` is the request's URL, or empty."""
 
     def learnt(self, policy: Policy) -> None:
-        """A policy came into memory, perhaps again."""
+        """A policy came into memory, possibly again."""
 
     def read(self, body: bytes, sha256: str) -> None:
         """A file was read."""
@@ -116,21 +116,21 @@ class Witness(Protocol):
         """The spider is closed, and no decision follows."""
 
     def sent_in_vain(self, origin: Origin, steps: Iterable[Step]) -> None:
-        """Requests were sent for a robots.txt, and nothing was learnt from them."""
+        """Requests for a robots.txt were sent, but brought no usable result."""
 
     def visited(self, origin: Hashable, sent_at: float, left_by: float, seconds: float) -> None:
-        """An origin that is owed a delay was visited between these times; monotonic seconds."""
+        """An origin with a delay was visited between these times, in monotonic seconds."""
 
 
 class Decisions:
-    """The exit of one crawl.
+    """Records the decisions of one crawl, and drops the requests that are not allowed.
 
     Attributes:
-        witness: what sees the decisions; None for nobody.
+        witness: the audit trail; None without one.
         is_dry_run: whether nothing is dropped.
-        notices: the signals that are sent.
-        judged_by: the policy by which each request was judged, and as whom; None where robots.txt
-            has no say.
+        notices: sends the signals.
+        judged_by: the policy and the product tokens by which each request was judged; None where
+            robots.txt does not apply.
     """
 
     def __init__(self, crawler: Crawler, *, is_dry_run: bool = False) -> None:
@@ -147,16 +147,16 @@ class Decisions:
 
     @classmethod
     def of(cls, crawler: Crawler, settings: RepSettings) -> Decisions:
-        """The exit of a crawl, which its components share."""
+        """The `Decisions` of a crawl, which its components share."""
         found = _EXITS.get(id(crawler))
         if found is None:
             found = _EXITS[id(crawler)] = cls(crawler, is_dry_run=settings.dry_run)
         return found
 
-    # The components that decide each enter, and leave when they decide no more.
+    # Each component that decides calls `enter` first, and `leave` when it stops deciding.
 
     def enter(self, witness: Callable[[], Witness] | None) -> None:
-        """One more component decides; `witness` makes the witness, if there is to be one."""
+        """Register a component that decides; `witness` builds the audit trail, if one is wanted."""
         self._user_count += 1
         if witness is not None and self.witness is None:
             self.witness = witness()
@@ -167,7 +167,7 @@ class Decisions:
             self.witness.open()
 
     async def leave(self, reason: str) -> None:
-        """A component decides no more; with the last of them the witness closes."""
+        """Unregister a component; the last one closes the witness."""
         self._user_count -= 1
         if self.witness is not None and self._user_count == 0:
             await self.witness.close(reason)
@@ -180,14 +180,14 @@ class Decisions:
     def visited(
         self, origin: Origin | None, began_at: float, ended_at: float, delay_seconds: float
     ) -> None:
-        """An origin that is owed a delay was visited; monotonic seconds."""
+        """Note that an origin with a delay was visited, in monotonic seconds."""
         if self.witness is not None:
             self.witness.visited(origin, began_at, ended_at, delay_seconds)
 
     # Requests of the crawl
 
     def exempt(self, request: Request) -> None:
-        """A request carries `dont_obey_robotstxt`."""
+        """Record a request that carries `dont_obey_robotstxt`."""
         if self.witness is not None:
             self.witness.exempted(request.url, DONT_OBEY, _occasion(request))
         self.judged_by[request] = None
@@ -201,9 +201,9 @@ class Decisions:
         *,
         is_again: bool = False,
     ) -> None:
-        """Let a request pass with its verdict in its meta, or drop it; None is not judged.
+        """Let a request pass with its verdict in its meta, or drop it; None means not judged.
 
-        Of a request that was allowed and is judged again, only the last verdict counts.
+        If a request that was allowed is judged again, only the last verdict counts.
 
         Raises:
             RobotsTxtDisallowed: it is dropped.
@@ -248,9 +248,9 @@ class Decisions:
     def judged_in_browser(
         self, url: str, request: Request | None, verdict: Verdict | None, stat: str
     ) -> bool:
-        """Whether a request of a page is to be aborted; `stat` counts those that are.
+        """Whether to abort a request of a page; `stat` counts the aborted requests.
 
-        `request` is the same as one of Scrapy's; None if it cannot be one.
+        `request` is the same request as a `scrapy.Request`; None if it cannot be converted.
         """
         is_refused = verdict is not None and not verdict.allowed
         self._tell(url, request, verdict, BROWSER)
@@ -265,7 +265,7 @@ class Decisions:
         return is_refused and not self.is_dry_run
 
     def slipped(self, url: str, request: Request | None, verdict: Verdict) -> None:
-        """A browser has sent a request that is not allowed."""
+        """Record that a browser has sent a request that is not allowed."""
         if self.witness is not None:
             self.witness.decided(self._decision(url, request, verdict, BROWSER, SLIPPED))
         self._journal.count(stats.BROWSER_SLIPPED)
@@ -273,7 +273,7 @@ class Decisions:
     # Policies
 
     def discovered(self, policy: Policy) -> None:
-        """Send the signal for sitemaps, if they differ from those that were announced last."""
+        """Send the signal for sitemaps, unless the same sitemaps were announced before."""
         if not self.notices.has_listeners(sitemaps_discovered):
             return
         origin, sitemaps = policy.origin, policy.sitemaps
@@ -283,7 +283,7 @@ class Decisions:
             self.notices.send(sitemaps_discovered, origin=origin, sitemaps=sitemaps, policy=policy)
 
     def outage(self, policy: Policy, outage: Outage) -> None:
-        """Log that a file is unreachable, each time that a fetch has found it so."""
+        """Log that a file is unreachable, after each fetch that failed."""
         if policy.is_stale:
             self._journal.count(stats.STALE)
         self._journal.warning(
@@ -297,7 +297,7 @@ class Decisions:
     # What callbacks yield
 
     def withheld(self, response: Response, what: Any, because: Any, stat: str) -> bool:
-        """Whether something is not yielded, because of what its page says; not so in a dry run."""
+        """Record that a rule of the page drops a request or an item; False in a dry run."""
         is_request = isinstance(what, Request)
         name = f"{what if is_request else 'an item'} of {response}"
         if self.witness is not None:
@@ -336,17 +336,17 @@ class Decisions:
         return Decision(request.url, verdict, by, outcome, policy, tokens, waited_seconds)
 
     def _would_drop(self, stat: str, what: Any, because: Any) -> None:
-        """Count what passes because of a dry run, and log the first twenty of each kind."""
+        """Count requests and items that pass only in a dry run, and log the first 20 of a kind."""
         self._journal.count(stat)
         self._would_counts[stat] += 1
         if self._would_counts[stat] > _DRY_RUN_LINES:
             return
         self._journal.info(
-            "Would be dropped, but for REP_DRY_RUN: %(what)s (%(because)s)",
+            "Would be dropped without REP_DRY_RUN: %(what)s (%(because)s)",
             {"what": what, "because": because},
         )
         if self._would_counts[stat] == _DRY_RUN_LINES:
-            self._journal.info("More of these are only counted: %s", stat)
+            self._journal.info("No more are logged, see the stat %s", stat)
 
     def _drop(self, request: Request, verdict: Verdict) -> NoReturn:
         self._journal.count(stats.FORBIDDEN)
@@ -360,7 +360,7 @@ class Decisions:
         raise RobotsTxtDisallowed(verdict)
 
 
-# By the identity of the crawler, which each exit keeps alive: no other can have it meanwhile.
+# By the id of the crawler. Each value keeps its crawler alive, so no other crawler gets that id.
 _EXITS: WeakValueDictionary[int, Decisions] = WeakValueDictionary()
 
 

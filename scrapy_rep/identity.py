@@ -1,4 +1,4 @@
-"""Who this crawl is: the product tokens that it is judged by, and the header that it sends."""
+"""The identity of a crawl: the product tokens that it obeys, and the User-Agent that it sends."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Identity:
-    """The crawl's product tokens: those of `ROBOTSTXT_USER_AGENT`, or of the header that it sends.
+    """The product tokens of a crawl, from `ROBOTSTXT_USER_AGENT` or from its User-Agent header.
 
     Attributes:
-        tokens: the tokens of a request without a header of its own.
+        tokens: the tokens for a request without a User-Agent of its own.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -37,16 +37,16 @@ class Identity:
         self._setting = chosen = crawler.settings.get("ROBOTSTXT_USER_AGENT")
         self._chosen = None if chosen in (None, "") else _chosen_tokens(chosen)
         self.tokens: tuple[str, ...] = self._chosen or ()
-        if crawler.spider is not None:  # others may ask for pages before we hear that it is open
+        if crawler.spider is not None:  # other components may send requests before `spider_opened`
             self.settle()
 
     def settle(self) -> None:
-        """Settle the tokens; a spider may name itself anew until it is open."""
+        """Determine the tokens; a spider may change its settings until it is open."""
         if self._chosen is None:
             self.tokens = tokens_of(self.header)
 
     def open(self) -> None:
-        """Settle the tokens once the spider exists, and log them."""
+        """Determine the tokens once the spider exists, and log them."""
         self.settle()
         self._journal.info(
             "robots.txt files are obeyed as %s",
@@ -67,16 +67,16 @@ class Identity:
             )
         elif self.fetch_header is not None:
             self._journal.warning(
-                "The User-Agent %r does not hold the product token %r, so sites cannot know for "
-                "whom their robots.txt is read. Requests for robots.txt add it. Put it into "
-                "USER_AGENT (RFC 9309, 2.2.1)",
+                "The User-Agent %r does not contain the product token %r, so sites cannot tell "
+                "which crawler reads their robots.txt. Requests for robots.txt add the token. Put "
+                "it into USER_AGENT (RFC 9309, 2.2.1)",
                 self.header,
                 self.tokens[0],
             )
 
     @property
     def is_chosen(self) -> bool:
-        """Whether `ROBOTSTXT_USER_AGENT` says who we are, so that no header does."""
+        """Whether `ROBOTSTXT_USER_AGENT` sets the tokens, so that headers do not matter."""
         return self._chosen is not None
 
     @property
@@ -89,16 +89,16 @@ class Identity:
 
     @cached_property
     def _usual_header(self) -> bytes | None:
-        """That of the default headers, which the settings fix once a crawl runs."""
+        """The User-Agent of the default headers, which cannot change once a crawl runs."""
         headers = Headers(self._crawler.settings.getdict("DEFAULT_REQUEST_HEADERS"))
         found: bytes | None = headers.get(b"User-Agent")
         return found
 
     @property
     def fetch_header(self) -> str | None:
-        """The User-Agent for robots.txt requests; None where the usual one holds our token already.
+        """The User-Agent for robots.txt requests; None if the usual one contains our token already.
 
-        So the token that we match is always a token that we send.
+        This way we always send the token that we match.
         """
         header = self.header
         if not self.tokens or self.tokens[0].lower() in header.lower():
@@ -109,7 +109,7 @@ class Identity:
         """The tokens that a request is judged by."""
         if self._chosen is not None:
             return self._chosen
-        values = dict.get(request.headers, b"User-Agent")  # their own `get` reads the name anew
+        values = dict.get(request.headers, b"User-Agent")  # `Headers.get` would be slower
         return _tokens_in(values[-1]) if values and values[-1] else self.tokens
 
 
@@ -119,7 +119,7 @@ def _tokens_in(header: bytes) -> tuple[str, ...]:
 
 
 def _chosen_tokens(chosen: Any) -> tuple[str, ...]:
-    """The tokens of the setting; a header in it is read as one that is sent."""
+    """The tokens in the setting, which may also be a whole User-Agent header."""
     try:
         names = _names_in(chosen)
         tokens = [token for name in names for token in (tokens_of(name) if "/" in name else [name])]

@@ -43,19 +43,19 @@ if TYPE_CHECKING:
     from scrapy_rep.pages.reservations import Reservations
     from scrapy_rep.proof.trail import Trail
 
-# The end of the crawl may be why a request got such a verdict: the answer was not awaited.
+# When the crawl closes, requests may get these verdicts because the answer was not awaited.
 _UNDECIDED = (Reason.UNREACHABLE, Reason.VISIT_TIME)
-# What the meta of few requests holds.
+# Meta keys that need attention, and that few requests carry.
 _SAYS_MORE = frozenset({MARK, VERDICT, SLOT, PUT_BACK, EXEMPT})
-# Who waited for a turn uses the policy that it waited with for so long after its end: a robots.txt
-# takes a turn as well, and of one that holds for a second each page would ask anew.
+# A request that waited for its turn may use its policy up to 30 s past expiry. A robots.txt request
+# takes a turn as well, so a short-lived policy would otherwise be fetched again for each page.
 _WAITED_SECONDS = 30.0
 
 
 class RepMiddleware:
     """Judges requests, and drops those that are not allowed with `RobotsTxtDisallowed`.
 
-    Spiders get policies by `policy_for`.
+    Spiders get policies with `policy_for`.
     """
 
     # The queue and `policy_for` read `policies` (of this crawl, by origin), `settings` (checked)
@@ -82,7 +82,7 @@ class RepMiddleware:
         self._decisions = exits = Decisions.of(crawler, settings)
         exits.enter(witness_of(crawler, settings))
         self._judged_by = exits.judged_by
-        self._looks_last = False  # at each request, behind all middlewares
+        self._looks_last = False  # whether `_last_look` sees each request after all middlewares
         self._has_warned = False
         self._waits_in_queue = waits_in_queue(crawler.settings)
         # Requests that were put back, and whether the crawl was closing when they came again.
@@ -96,7 +96,7 @@ class RepMiddleware:
             self.pacing.gate = RedisGate(crawler, link)
         self._reservations: Reservations | None = None
         if settings.tdmrep:
-            from scrapy_rep.pages.reservations import Reservations  # few crawls ask for the file
+            from scrapy_rep.pages.reservations import Reservations  # few crawls need it
 
             self._reservations = Reservations(crawler, settings, self.policies, self.pacing)
         self._pages = pages_of(
@@ -122,8 +122,8 @@ class RepMiddleware:
         call_first(self.crawler, self._answered)
         if not self._looks_last and not self._identity.is_chosen:
             self._journal.warning(
-                "This DOWNLOADER does not show its middlewares: a User-Agent that one of them sets "
-                "behind RepMiddleware is not judged. Set ROBOTSTXT_USER_AGENT"
+                "This DOWNLOADER hides its middlewares, so a User-Agent that a middleware sets "
+                "after RepMiddleware is not judged. Set ROBOTSTXT_USER_AGENT"
             )
 
     async def _spider_closed(self, reason: str = "") -> None:
@@ -153,7 +153,7 @@ class RepMiddleware:
         self._decisions.filtered(request, verdict)
 
     def _known_verdict(self, request: Request) -> Verdict | None:
-        """The verdict of a policy in memory; None if there is none, or if it takes a while."""
+        """The verdict of a policy in memory; None without a policy, or if it takes a while."""
         try:
             origin = origin_of(request.url)
         except InvalidUri:
@@ -174,7 +174,7 @@ class RepMiddleware:
     ) -> Request | None:
         """Let a request pass with its verdict in meta, or drop it.
 
-        Returns the request for the queue if it waited when the crawl began to close.
+        If the crawl began to close while the request waited, it is returned for the queue.
 
         Raises:
             RobotsTxtDisallowed: the policy of its origin does not allow it.
@@ -203,13 +203,13 @@ class RepMiddleware:
         return await self._go_on(request)
 
     async def _reserve(self, request: Request, reservations: Reservations) -> None:
-        """Learn what the tdmrep.json of an origin says, before a page of it is asked for."""
+        """Read the tdmrep.json of an origin before one of its pages is fetched."""
         policy = self.policy_of(request)
         if policy is not None:
             await reservations.add_to(policy, request)
 
     async def _take_own_turn(self, request: Request) -> None:
-        """Have a file of ours keep the pace of its origin; it goes before pages that wait."""
+        """Delay a robots.txt request as its origin requires; it goes before waiting pages."""
         origin = origin_of(request.url)
         policy = None if origin is None else self.policies.known(origin)
         if origin is None or (policy is None and self.pacing.is_idle):
@@ -220,7 +220,7 @@ class RepMiddleware:
             await self.pacing.turn(request, ask, is_urgent=True, is_awaited=is_awaited)
 
     async def _go_on(self, request: Request) -> Request | None:
-        """Let a request pass; at once, unless there is no last look at it."""
+        """Let a request pass; take the last look now if no later one is possible."""
         looking = None if self._looks_last else self._last_look(request)
         return None if looking is None else await looking
 
@@ -231,14 +231,14 @@ class RepMiddleware:
         return is_reserving or self.policies.is_awaited(origin)
 
     async def policy_for(self, origin: Origin) -> Policy:
-        """The policy of an origin, with what its tdmrep.json says if the user wants that."""
+        """The policy of an origin, with the content of its tdmrep.json if `REP_TDMREP` is set."""
         policy = await self.policies.get(origin)
         if self._reservations is not None:
             await self._reservations.add_to(policy)
         return policy
 
     def _last_look(self, request: Request) -> Awaitable[Request | None] | None:
-        """Judge a request again that would leave as another crawler, and have it wait its turn."""
+        """Wait for the turn of a request; judge it again if its User-Agent changed since."""
         if MARK in request.meta and is_own(request):
             return self._take_own_turn(request)
         self.pacing.backoff.sends(request)
@@ -262,8 +262,8 @@ class RepMiddleware:
     async def _in_turn(self, request: Request) -> Request | None:
         """Have a request wait for its turn.
 
-        If that took longer than its policy holds, a newer one judges it again: once, for else a
-        request could wait for ever.
+        If its policy expired during the wait, a newer policy judges the request again. This happens
+        once only, otherwise a request could wait forever.
         """
         ask = self._ask(request)
         if ask is None:
@@ -273,20 +273,20 @@ class RepMiddleware:
         is_old = policy is not None and time.time() >= policy.usable_until + _WAITED_SECONDS
         if back is not None or not is_old:
             return back
-        self.pacing.give_up(request, ask.origin)  # else its robots.txt would wait for it
+        self.pacing.give_up(request, ask.origin)  # otherwise its robots.txt would wait for it
         back = await self._judged_again(request)
         ask = self._ask(request)
         return await self._turn(request, ask) if ask is not None and back is None else back
 
     async def _turn(self, request: Request, ask: Ask) -> Request | None:
-        """Have the turn of a request; returns it for the queue if its origin rests.
+        """Wait for the turn of a request; return it for the queue if its origin rests.
 
         Raises:
             RateLimited: its origin was given up, or rests while the crawl closes.
         """
         backoff, origin = self.pacing.backoff, ask.origin
         self._drop_if_given_up(origin)
-        # A request that came back at once was not in the queue: it is one of `download_async`.
+        # A request that came back at once was not in the queue: it is from `download_async`.
         goes_back = self._waits_in_queue and request not in self._came_back
         if goes_back and not backoff.go(origin, request):
             return self._put_back(request, stats.BACKOFF_PUT_BACK)
@@ -308,7 +308,7 @@ class RepMiddleware:
             raise RateLimited(origin)
 
     def _answered(self, request: Request, response: Response) -> Request | None:
-        """The request of an answer that is not for callbacks, for the queue: its origin rests."""
+        """The request to queue again because its answer makes the origin rest, or None."""
         if not self.pacing.backoff.goes_again(request, response):
             return None
         # No middleware sees the answer: Scrapy's stats would not count it.
@@ -317,7 +317,7 @@ class RepMiddleware:
         return self._put_back(request, stats.BACKOFF_PUT_BACK)
 
     async def _judged_again(self, request: Request) -> Request | None:
-        """Judge a request once more; returns it for the queue if that is undecided."""
+        """Judge a request again; return it for the queue if the verdict is undecided."""
         verdict = await self.judge(request)
         if verdict is not None and not verdict.allowed and self._is_undecided(request, verdict):
             return self._put_back(request)
@@ -337,29 +337,30 @@ class RepMiddleware:
             if order is not None and order > own and not one.__module__.startswith("scrapy.")
         ]
         self._journal.warning(
-            "A middleware behind RepMiddleware (order %s) sets the User-Agent %r, so requests are "
-            "judged a second time before they leave. Give RepMiddleware a greater order than that "
-            "one, or set ROBOTSTXT_USER_AGENT if all of them are one crawler. Behind it: %s",
+            "A middleware after RepMiddleware (order %s) sets the User-Agent %r, so requests are "
+            "judged a second time before they are sent. Give RepMiddleware a greater order than "
+            "that middleware, or set ROBOTSTXT_USER_AGENT if all User-Agents are one crawler. "
+            "Middlewares after it: %s",
             own,
             (request.headers.get(b"User-Agent") or b"").decode("utf-8", "replace"),
             ", ".join(behind) or "Scrapy's own",
         )
 
     def _is_undecided(self, request: Request, verdict: Verdict) -> bool:
-        """Whether a refused request is so because the crawl closes, which a resume may undo."""
+        """Whether a request was refused only because the crawl closes; a resume may allow it."""
         is_kept = verdict.reason not in _UNDECIDED or self._decisions.is_dry_run
         return not is_kept and self._may_return(request) and is_closing(self.crawler)
 
     def _may_return(self, request: Request) -> bool:
         """Whether a request may be put back into the JOBDIR when the crawl closes.
 
-        Only once: a request of the engine's `download_async` does not go to the queue, but comes
-        here again.
+        Only once, because a request of the engine's `download_async` does not go to the queue, but
+        comes here again.
         """
         return self._has_job and not self._came_back.get(request, False)
 
     def _put_back(self, request: Request, stat: str = stats.PUT_BACK) -> Request:
-        """The request for the queue, past the duplicate filter, which has seen it."""
+        """The request for the queue; the duplicate filter, which has seen it, must not drop it."""
         self._journal.count(stat)
         meta = {**request.meta, PUT_BACK: request.dont_filter}
         return request.replace(meta=meta, dont_filter=True)
@@ -414,7 +415,7 @@ class RepMiddleware:
         return verdict
 
     def _judged_at_once(self, request: Request) -> Verdict | None:
-        """The verdict on most requests; None where that may take a while."""
+        """The verdict on a request, if no waiting is needed for it; otherwise None."""
         policy = self.policies.at_once(request)
         if policy is None:
             return None
@@ -424,9 +425,9 @@ class RepMiddleware:
         return verdict
 
     def _ask(self, request: Request) -> Ask | None:
-        """The delay that a request is to keep; that of the crawl's tokens holds for all."""
+        """The delay before a request; the delay for the crawl's own tokens always applies."""
         policy = self.policy_of(request)
-        if policy is None:  # of an exempt request, or of one for robots.txt itself
+        if policy is None:  # an exempt request, or a request for robots.txt itself
             with suppress(InvalidUri):
                 origin = origin_of(request.url)
                 return None if origin is None else Ask(origin, 0.0)
@@ -436,7 +437,7 @@ class RepMiddleware:
         return self.pacing.note(policy) if is_own else self.pacing.ask_of(policy, tokens)
 
     def policy_of(self, request: Request) -> Policy | None:
-        """The policy by which a request was judged; None if it was not."""
+        """The policy by which a request was judged; None if it was not judged."""
         judged = self._judged_by.get(request)
         return None if judged is None else judged[0]
 
@@ -447,7 +448,7 @@ def _refuse_a_second_judge(crawler: Crawler) -> None:
             continue
         if issubclass(loaded, RobotsTxtMiddleware):
             raise ConfigurationError(
-                f"DOWNLOADER_MIDDLEWARES: {loaded.__name__} is enabled besides RepMiddleware, and "
+                f"DOWNLOADER_MIDDLEWARES: {loaded.__name__} is enabled next to RepMiddleware, and "
                 "would fetch every robots.txt again. Disable it with "
                 f'{{"{loaded.__module__}.{loaded.__qualname__}": None}}, or set '
                 'ADDONS = {"scrapy_rep.Addon": 500}, which does that'
@@ -455,10 +456,10 @@ def _refuse_a_second_judge(crawler: Crawler) -> None:
 
 
 def witness_of(crawler: Crawler, settings: RepSettings) -> Callable[[], Trail] | None:
-    """What makes the witness of a crawl; None for none."""
+    """A function that builds the audit trail of a crawl; None without `REP_AUDIT_DIR`."""
     if not settings.audit_dir:
         return None
-    from scrapy_rep.proof.trail import Trail  # most crawls keep none, and need not load it
+    from scrapy_rep.proof.trail import Trail  # few crawls need it
 
     return lambda: Trail(crawler, settings)
 
@@ -466,8 +467,9 @@ def witness_of(crawler: Crawler, settings: RepSettings) -> Callable[[], Trail] |
 async def policy_for(crawler: Crawler, url: str) -> Policy:
     """The policy of a URL's origin, from the crawl's cache or from one fetch.
 
-    Await it in callbacks, in `start` and in pipelines. Do not await it where the fetch itself would
-    wait for you: in handlers of `robots_parsed`, and in `process_request` of middlewares.
+    Await it in callbacks, in `start` and in pipelines. Do not await it in handlers of
+    `robots_parsed` or in `process_request` of middlewares: the fetch would wait for your code, and
+    your code for the fetch.
 
     Raises:
         ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.

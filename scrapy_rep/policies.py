@@ -1,17 +1,17 @@
-"""The policies of a crawl's origins: from memory, from the store, or from one shared exchange.
+"""The policies of a crawl's origins: from memory, from the store, or from one shared fetch.
 
-The protocol's `exchange` decides what to do with what is known, and what is known after an answer.
-This module does what takes time: it fetches, waits and keeps.
+`protocol.access.exchange` decides, without I/O, whether to fetch and what an answer means. This
+module does the part that takes time: it fetches, waits and keeps policies.
 
 Rules for the next author:
 
-1. `Policies.get` always returns a policy. An exchange that fails, takes too long or raises anything
-   counts as a failure, and means what the access policy says of failures.
-2. A file that we fail to read ourselves permits nothing, whatever the access policy says. Neither
-   does one that is not fetched because the crawl ends: that is no event of the site's.
-3. The work on a policy belongs to none of those who wait for it. Cancelling one of them ends
-   neither the work nor the waiting of the others.
-4. All who wait hear of the end: `_settle` hands out its policy in a `finally`.
+1. `Policies.get` always returns a policy. A fetch that fails, takes too long or raises an exception
+   counts as a failure, and the access policy says what a failure means.
+2. A file that we fail to read permits nothing, whatever the access policy says. A file that is not
+   fetched because the crawl ends permits nothing either, because the site did not cause that.
+3. The work on a policy does not belong to any request that waits for it. Cancelling a request
+   stops neither the work nor the other requests.
+4. Every waiting request gets a result: `_settle` hands out its policy in a `finally`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from scrapy_rep.identity import Identity
     from scrapy_rep.settings import RepSettings
 
-_SKEW_SECONDS = 300.0  # a clock that is set back by no more than this changes nothing
+_SKEW_SECONDS = 300.0  # setting the clock back by up to this much has no effect
 _FINISH_SECONDS = 2.0  # time to release leases when the crawl ends
 
 
@@ -67,7 +67,7 @@ class Policies:
     """The policies of one crawl.
 
     Attributes:
-        fetching: what its fetches share.
+        fetching: the objects that the fetches share, such as the store.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Policies:
         self._listeners: list[Callable[[Origin], None]] = []
         self._decisions = decisions
         self._notices = decisions.notices
-        self._thread = Places(1)  # more would take the processor from the loop
+        self._thread = Places(1)  # more threads would take processor time from the event loop
 
     async def close(self) -> None:
         """End the fetches that are under way, and close the store."""
@@ -132,37 +132,37 @@ class Policies:
         return policy if self._identity.tokens_for(request) == policy.tokens else None
 
     def known(self, origin: Origin) -> Policy | None:
-        """The newest policy that is in memory, though it may have ended."""
+        """The newest policy in memory, which may have expired."""
         return self._kept.get(origin)
 
     async def get(self, origin: Origin, request: Request | None = None) -> Policy:
-        """The policy: from memory, or from one fetch that all requests meanwhile share.
+        """The policy, from memory or from one fetch that all waiting requests share.
 
-        `request` is the one on whose behalf the file is fetched, if there is one.
+        `request` is the request on whose behalf the file is fetched, if there is one.
         """
         policy = self.peek(origin, request) or self._unasked(origin)
         if policy is not None:
             return policy
         is_under_way = self._work.is_under_way(origin)
         self._journal.count(stats.CACHE_WAITED if is_under_way else stats.CACHE_MISS)
-        # A request that serves the exchange itself, the log-in of a middleware say, would wait for
-        # ever. It cannot be told from others, so every exchange ends.
+        # A request that serves the fetch itself, such as the login of a middleware, would wait
+        # forever. It looks like any other request, so every fetch has a time limit.
         try:
             work = partial(self._settle, origin, request, is_refresh=False)
             return await self._work.result(origin, work)
         except CancelledError:
-            # Twisted's, which Scrapy takes for an error. Without a policy here, a spider's `start`
-            # would break off when the crawl closes, and not go on to its end.
+            # Scrapy takes Twisted's CancelledError for an error. Without a policy here, a spider's
+            # `start` would be interrupted when the crawl closes, instead of running to its end.
             if is_running(self._crawler):
                 raise
             return self._refused(origin)
 
     async def make_ready(self, policy: Policy, tokens: tuple[str, ...]) -> None:
-        """Read a large file for other tokens than the crawl's, in a thread.
+        """Read a large file in a thread, for other tokens than the crawl's.
 
-        One at a time: requests may bring a thousand User-Agents to a hostile file. It is read again
-        if it was forgotten meanwhile, for few of them are remembered. The next verdict and pace in
-        this turn of the loop are ready.
+        One file is read at a time, because requests may bring a thousand User-Agents to a hostile
+        file. Only a few sets of tokens are kept, so the file is read again if its tokens were
+        dropped during the wait. Afterwards, a verdict in the same turn of the event loop is ready.
         """
         async with self._thread.one():
             if not policy.is_ready_for(tokens):
@@ -171,15 +171,15 @@ class Policies:
                 self._recount(policy)
 
     def forget(self, origin: Origin) -> None:
-        """Keep the policy of an origin no longer in memory; the store still has its answer."""
+        """Remove the policy of an origin from memory; the store still has its answer."""
         self._kept.drop(origin)
 
     def listen(self, listener: Callable[[Origin], None]) -> None:
-        """Call a function with each origin whose policy has just come into memory."""
+        """Call a function with each origin that has just got a policy in memory."""
         self._listeners.append(listener)
 
     def is_asking(self, origin: Origin) -> bool:
-        """Whether a fetch for the origin is under way; listeners hear of its end."""
+        """Whether a fetch for the origin is under way; listeners are called when it ends."""
         return self._work.is_under_way(origin)
 
     def is_awaited(self, origin: Origin) -> bool:
@@ -187,11 +187,11 @@ class Policies:
         return self._work.count_of(origin) > 0
 
     def is_queued(self, origin: Origin) -> bool:
-        """Whether the fetch of an origin's robots.txt only waits."""
+        """Whether the fetch of an origin's robots.txt waits to be sent."""
         return self.fetching.is_queued(origin)
 
     def ask(self, origin: Origin, request: Request | None) -> None:
-        """Fetch a policy into memory for requests that wait elsewhere; listeners hear of its end.
+        """Fetch a policy into memory for queued requests; listeners are called when it ends.
 
         `request` is one of those requests.
         """
@@ -220,9 +220,9 @@ class Policies:
             self._work.start(origin, self._settle(origin, request, is_refresh=True))
 
     def _refused(self, origin: Origin) -> Policy:
-        """The policy where we did not read a file: disallow, whatever the policy of errors.
+        """The policy if we did not read a file: disallow, whatever `REP_POLICY` says.
 
-        It holds for as long as that of a failure of our own.
+        It is usable for as long as the policy after a failure of our own.
         """
         self._journal.count(stats.CACHE_GAVE_UP)
         rules = self._rules_for(origin)
@@ -241,7 +241,7 @@ class Policies:
         )
 
     async def _settle(self, origin: Origin, request: Request | None, *, is_refresh: bool) -> None:
-        """Get a policy, keep it, and give it to all who wait. Does not raise."""
+        """Get a policy, keep it, and give it to all waiting requests. Does not raise."""
         policy: Policy | None = None
         fetch: FileFetch | None = None
         try:
@@ -263,23 +263,23 @@ class Policies:
             self._journal.debug("%s is not fetched: %s", origin, error)
         except Exception:  # noqa: BLE001 - it is logged, and nothing is allowed
             self._journal.exception(
-                "Reading the robots.txt of %s failed, so every URL of it is disallowed", origin
+                "Reading the robots.txt of %s failed, so all its URLs are disallowed", origin
             )
         finally:
-            # This runs when the work is cancelled too, at the end of the loop: nobody is left
-            # waiting.
+            # This also runs when the work is cancelled at the end of the loop, so that no request
+            # is left waiting.
             witness = self._decisions.witness
             if policy is None and witness is not None and fetch is not None and fetch.steps:
                 witness.sent_in_vain(origin, fetch.steps)
             policy = policy or self._still_usable(origin) or self._refused(origin)
-            # Otherwise a queue would fetch a file that holds for no time again and again, and never
+            # Otherwise a queue would fetch a file with a lifetime of 0 again and again, and never
             # hand out a request.
             policy.usable_until = max(policy.usable_until, time.time() + LEAST_SECONDS)
             self._hand_out(policy)
         self._decisions.discovered(policy)
 
     def _hand_out(self, policy: Policy) -> None:
-        """Keep a policy, and give it to all who wait, even if something else fails here."""
+        """Keep a policy, and give it to all waiting requests even if keeping it fails."""
         try:
             self._keep(policy)
             self._tell(policy)
@@ -301,7 +301,7 @@ class Policies:
             listener(origin)
 
     def _still_usable(self, origin: Origin) -> Policy | None:
-        """The policy from before while it is usable; due again after the first retry time."""
+        """The previous policy while it is usable; due again after the first retry time."""
         policy = self._kept.get(origin)
         now = time.time()
         if policy is None or now >= policy.usable_until:
@@ -320,7 +320,7 @@ class Policies:
         """The policy that follows from what is known; its file is read."""
         stands = self.fetching.standing(origin, known, rules)
         if stands.meaning is None and known.copy is not None:
-            # It expired while it was being stored. Those who waited for it use it all the same.
+            # It expired while it was being stored. The requests that waited for it still use it.
             stands = standing(known, known.copy.confirmed_at, rules)
         if known.copy is None or stands.meaning is not Meaning.RULES:
             reading = Reading.of_nothing(origin)
@@ -391,7 +391,7 @@ class Policies:
         )
 
     def _forget_all(self) -> None:
-        """Forget what is in memory: the clock was set back, and nothing would expire in time."""
+        """Drop all policies: the clock was set back, and they would expire too late."""
         self._kept = Lru(self._settings.memory_octets)
         self._kept_at = 0.0
 

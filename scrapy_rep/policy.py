@@ -1,6 +1,6 @@
-"""What the robots.txt of one origin means to this crawl, for a while.
+"""The policy of one origin: what its robots.txt means to this crawl, until it expires.
 
-What few crawls ask for, findings and the use of content, is loaded once somebody asks.
+The modules for findings and usage preferences are loaded on first use, because few crawls use them.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ def _ignore(policy: Policy) -> None:
 
 @dataclass(eq=False, repr=False, slots=True)
 class Policy:
-    """What the robots.txt of one origin means to this crawl, for a while.
+    """What the robots.txt of one origin means to this crawl, until it expires.
 
     Attributes:
-        origin: whose policy it is.
+        origin: the origin.
         meaning: whether the rules decide, or everything is allowed or disallowed.
         robots_txt: the file as a value, with sitemaps, groups and other records; an
             empty file where there is none.
@@ -75,30 +75,31 @@ class Policy:
         is_unreachable: whether the last fetch failed.
         is_large: whether its rules are made ready in a thread; see `is_ready_for`.
         tokens: the product tokens of this crawl.
-        asks_nothing: whether it is known that the file asks this crawl for no pace.
-        content_type: the Content-Type of the answer; empty if it has none.
+        asks_nothing: whether the file is known to set no pace for this crawl.
+        content_type: the Content-Type of the answer; empty without one.
         remark: what was unusual in the encoding of the answer's body; empty if nothing was.
         hops: the URLs on the way to the file, in order.
-        steps: the requests on that way, in order, with what is known of each; retries and the
-            last confirmation count. Those that were taken from another origin's copy say so.
+        steps: the requests on that way, in order, with their outcomes; they include retries and
+            the last confirmation. Steps that were taken from another origin's copy are marked.
             Empty if an older version stored the answer.
-        source: where it comes from: ``network`` (this crawl fetched the file), ``store``,
-            ``override`` (of the user's) or ``gave-up`` (nothing came in time).
+        source: the source of the policy: ``network`` (this crawl fetched the file), ``store``,
+            ``override`` (``REP_OVERRIDES``) or ``gave-up`` (no answer came in time).
         fetched_at: when the octets of the file came, or the failure; POSIX seconds.
-        confirmed_at: when the site last said that the file holds; POSIX seconds, 0 if never.
-        headers: some header fields of the answer, by name in lower case: validators, and those that
-            say how long it holds.
-        outage: that the file has been unreachable since; None if it is not.
-        asked_at: when the site last answered, or failed to; POSIX seconds, 0 if it was not asked.
+        confirmed_at: when the site last confirmed the file; POSIX seconds, 0 if never.
+        headers: some header fields of the answer, by name in lower case: validators and cache
+            lifetimes.
+        outage: the failures since the file became unreachable; None if it is reachable.
+        asked_at: when the site last answered, or failed to; POSIX seconds, 0 if no request was
+            sent.
         due_at: when the file should be fetched again; POSIX seconds.
         usable_until: when the policy expires; POSIX seconds.
-        grown: called with this policy after it has read, and keeps, more of its file.
-        tdmrep: what is known of the origin's tdmrep.json, once a page of it is fetched or a spider
-            has the policy; None without `REP_TDMREP`.
+        grown: called with this policy after it has read more of its file and takes more memory.
+        tdmrep: the content of the origin's tdmrep.json, once a page of the origin is fetched or a
+            spider has the policy; None without `REP_TDMREP`.
     """
 
     origin: Origin
-    _event: Event | None  # None where an override of the user's stands for a fetch
+    _event: Event | None  # None if the user's override replaces the fetch
     meaning: Meaning
     _reading: Reading
     tokens: tuple[str, ...]
@@ -118,7 +119,7 @@ class Policy:
     usable_until: float = float("inf")
     grown: Callable[[Policy], None] = _ignore
     tdmrep: Tdmrep | None = field(default=None, init=False)
-    audit: Any = field(default=None, init=False)  # what the audit trail keeps with the policy
+    audit: Any = field(default=None, init=False)  # used by the audit trail
     asks_nothing: bool = field(default=False, init=False)
     is_large: bool = field(init=False)
     is_unreachable: bool = field(init=False)
@@ -153,7 +154,7 @@ class Policy:
         source: str = STORE,
         grown: Callable[[Policy], None] = _ignore,
     ) -> Policy:
-        """The policy that follows from what is known of an origin."""
+        """Build the policy that follows from the stored knowledge of an origin."""
         rests_on_copy = known.copy is not None and (known.outage is None or stands.is_stale)
         basis: Copy | None = known.copy if rests_on_copy else None
         outage = known.outage
@@ -203,7 +204,7 @@ class Policy:
 
     @property
     def access_result(self) -> AccessResult | None:
-        """What RFC 9309, 2.3.1 calls the outcome; None where nothing was fetched."""
+        """The access result (RFC 9309, 2.3.1); None if nothing was fetched."""
         return None if self._event is None else access_result(self._event)
 
     @property
@@ -213,7 +214,7 @@ class Policy:
 
     @property
     def status(self) -> int | None:
-        """The status of the last answer; None if the last fetch failed, or brought a page."""
+        """The status of the last answer; None if the last fetch failed or got an HTML page."""
         return self._event if isinstance(self._event, int) else None
 
     @property
@@ -223,13 +224,13 @@ class Policy:
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """The absolute http(s) URLs of the file's Sitemap lines, in order, each once."""
+        """The absolute http(s) URLs of the file's Sitemap lines, in order, without duplicates."""
         found: tuple[str, ...] = self._view("sitemaps")
         return found
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is unusual in the answer and in the file."""
+        """The unusual things in the answer and in the file."""
         from scrapy_rep.analysis.checks.codes import Code
         from scrapy_rep.analysis.findings import Finding
 
@@ -242,18 +243,18 @@ class Policy:
 
     @property
     def other_records(self) -> tuple[OtherRecord, ...]:
-        """Every record of the file that is no user-agent line, rule or Sitemap, in file order."""
+        """Every record of the file except user-agent lines, rules and Sitemaps, in file order."""
         found: tuple[OtherRecord, ...] = self._view("other_records")
         return found
 
     @property
     def crawl_delay(self) -> float | None:
-        """Seconds between requests that the site asks this crawl for."""
+        """The Crawl-delay that the site sets for this crawl, in seconds."""
         return self._rules.crawl_delay(self.tokens)
 
     @property
     def is_read_by_us(self) -> bool:
-        """Whether our own parser decides, and not that of `ROBOTSTXT_PARSER`."""
+        """Whether our own parser decides, and not the parser in `ROBOTSTXT_PARSER`."""
         return self._rules is self.robots_txt
 
     def usage(
@@ -262,20 +263,20 @@ class Policy:
         product_tokens: ProductTokens | None = None,
         usage_tokens: UsageTokens = NO_TOKENS,
     ) -> UsagePreferences:
-        """What the file says about the use of the content at a URL of this origin.
+        """The preferences of the file for the use of the content at a URL of this origin.
 
-        Without rules in force there is no file to ask: nothing is said. That is complete only if
-        the file is unavailable, and neither unreachable nor overridden.
+        Without rules in force, the preferences are empty. They are complete only if the file is
+        unavailable, and neither unreachable nor overridden.
 
         Args:
             url: as `RobotsTxt.usage` takes it.
-            product_tokens: as `RobotsTxt.usage` takes them; None for those of this crawl.
+            product_tokens: as `RobotsTxt.usage` takes them; None for the tokens of this crawl.
             usage_tokens: as `RobotsTxt.usage` takes them.
 
         Raises:
             InvalidProductToken: a token holds what no user-agent line could name.
             TypeError: the tokens are a URL.
-            ValueError: a key of `usage_tokens` is no category.
+            ValueError: a key of `usage_tokens` is not a category.
         """
         from scrapy_rep.protocol.usage.preference import UsagePreferences
 
@@ -296,7 +297,7 @@ class Policy:
         )
 
     def _file_usage(self, tokens: tuple[str, ...], usage_tokens: UsageTokens) -> FileUsage:
-        """What the file says, read once for each crawler."""
+        """The usage preferences of the file, read once for each crawler."""
         from scrapy_rep.protocol.usage.robots import FileUsage
 
         others = tuple((category, tuple(names)) for category, names in usage_tokens.items())
@@ -312,9 +313,9 @@ class Policy:
         return found
 
     def asked_of(self, product_tokens: tuple[str, ...] | None = None) -> Asked:
-        """How fast and when the site wants to be visited by this crawl, or by other tokens.
+        """The pace and the visit time that the site sets for this crawl, or for other tokens.
 
-        Another parser that knows no Crawl-delay does not change ours.
+        If `ROBOTSTXT_PARSER` does not know Crawl-delay, the delay that our parser reads applies.
         """
         if product_tokens is not None and product_tokens != self.tokens:
             return self._reading.asked_of(product_tokens)
@@ -324,17 +325,17 @@ class Policy:
         return self._asked
 
     def is_ready_for(self, product_tokens: tuple[str, ...]) -> bool:
-        """Whether a verdict for some tokens takes a moment; a large file has to be read first."""
+        """Whether a verdict for some tokens is quick; a large file must be read first."""
         return not self.is_large or self._reading.is_ready_for(product_tokens)
 
     @property
     def host(self) -> str | None:
-        """The main mirror by the file's first valid Host record (Yandex), in lower case."""
+        """The main mirror in the file's first valid Host record (Yandex), in lower case."""
         values = (one.value for one in self.other_records if one.key.lower() == b"host")
         return next(filter(None, map(host, values)), None)
 
     def clean_params(self, url: str) -> frozenset[str]:
-        """The query parameters that do not change the page of a URL: Clean-param (Yandex)."""
+        """The query parameters that do not change the page of a URL, by Clean-param (Yandex)."""
         found: CleanParams = self._view("clean_params")
         return found.parameters(url)
 
@@ -345,9 +346,9 @@ class Policy:
 
     @property
     def sha256(self) -> str:
-        """The SHA-256 of the octets judged: the body, decoded, and cut to the limit; in hex.
+        """The SHA-256 of the body, decoded and cut to the parse limit, in hex.
 
-        Empty where there is no file.
+        Empty if there is no file.
         """
         return self._reading.sha256
 
@@ -369,17 +370,17 @@ class Policy:
 
 
 def _steps_of(known: Knowledge, basis: Copy | None) -> tuple[Step, ...]:
-    """The steps to what a policy rests on, and those of the outage since."""
+    """The requests for the copy that a policy uses, and the failed requests since."""
     of_copy = () if basis is None else (*basis.steps, *basis.confirmed_by)
     return of_copy if known.outage is None else (*of_copy, *known.outage.steps)
 
 
 def reading_of(policy: Policy) -> Reading:
-    """The reading behind a policy, which users need not see."""
+    """The reading behind a policy, which is not public."""
     return policy._reading  # noqa: SLF001
 
 
 def reading_if_of(policy: Policy, copy: Copy) -> Reading | None:
-    """The reading of a policy, if its file is that of a copy: it need not be parsed again."""
+    """The reading of a policy if it read the same copy, so that the copy is not parsed again."""
     is_same = policy.meaning is Meaning.RULES and policy.fetched_at == copy.fetched_at
     return reading_of(policy) if is_same else None

@@ -1,4 +1,4 @@
-"""Scrapy's `RobotParser` interface, both ways round.
+"""Adapters for Scrapy's `RobotParser` interface, in both directions.
 
 `RepRobotParser` makes our parser a `ROBOTSTXT_PARSER`. `ParserRules` lets any other class of that
 interface replace our parser in the middleware.
@@ -31,7 +31,7 @@ Value = TypeVar("Value")
 
 
 class RepRobotParser(RobotParser):
-    """The parser of this package behind Scrapy's interface; works without a crawler too.
+    """The parser of this package with Scrapy's interface; also works without a crawler.
 
     Attributes:
         robots_txt: the file as a value, with groups, sitemaps and other records.
@@ -50,11 +50,11 @@ class RepRobotParser(RobotParser):
         return self.verdict(url, user_agent).allowed
 
     def verdict(self, url: str | bytes, user_agent: str | bytes) -> Verdict:
-        """The same with its reason, rule and line."""
+        """Like `allowed`, with the reason, the rule and its line."""
         return self.robots_txt.verdict(_text(url), tokens_of(_text(user_agent)))
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
-        """Seconds between requests that the group for a token or header asks for."""
+        """The Crawl-delay in the group for a token or header, in seconds."""
         return self.robots_txt.crawl_delay(tokens_of(_text(user_agent)))
 
 
@@ -64,19 +64,19 @@ def _text(value: str | bytes) -> str:
 
 @lru_cache(maxsize=256)
 def tokens_of(user_agent: str) -> tuple[str, ...]:
-    """The product tokens in a token or a User-Agent header: one, or none."""
+    """The product token in a token or a User-Agent header, as a tuple; empty without one."""
     token = token_from_user_agent(user_agent)
     return () if token is None else (token,)
 
 
 class Decider(Protocol):
-    """What decides by a file: `RobotsTxt`, or a parser that replaces it."""
+    """The interface that decides by a file: `RobotsTxt`, or a parser that replaces it."""
 
     def verdict(self, url: str, product_tokens: ProductTokens) -> Verdict:
         """Whether the crawler with these tokens may fetch a URL."""
 
     def crawl_delay(self, product_tokens: ProductTokens) -> float | None:
-        """Seconds between requests that the site asks the crawler for."""
+        """The Crawl-delay that the site sets for the crawler, in seconds."""
 
 
 class ParserRules:
@@ -88,9 +88,9 @@ class ParserRules:
         self._journal = Journal(crawler, __name__)
 
     def verdict(self, url: str, product_tokens: ProductTokens) -> Verdict:
-        """The parser's answer; a parser that raises permits nothing.
+        """The parser's answer; if the parser raises, the URL is disallowed.
 
-        It judges a URL with dot segments twice, as written and without them. Both must be allowed.
+        A URL with dot segments is judged twice, as written and without them. Both must be allowed.
         """
         if is_robots_txt(url):
             return implicit_verdict(self._uri)
@@ -100,7 +100,7 @@ class ParserRules:
         return Verdict(allowed=bool(allowed), reason=reason, robots_txt=self._uri)
 
     def crawl_delay(self, product_tokens: ProductTokens) -> float | None:
-        """The parser's answer; None if it knows no delays, raises, or returns no number."""
+        """The parser's answer; None if it does not know delays, raises, or returns no number."""
         ask = getattr(self._parser, "crawl_delay", lambda _: None)
 
         def seconds() -> float | None:
@@ -111,7 +111,7 @@ class ParserRules:
         return found if found is not None and 0 <= found < math.inf else None
 
     def _answer(self, what: str, ask: Callable[[], Value]) -> Value | None:
-        """What the parser says of something; None if it raises."""
+        """The result of `ask`; None if the parser raises."""
         try:
             return ask()
         except Exception:  # noqa: BLE001 - of a user's class; it is logged

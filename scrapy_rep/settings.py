@@ -1,7 +1,7 @@
-"""Every REP_ setting: its name, type, default and check, and what users are told of it.
+"""Every REP_ setting: its name, type, default, check and description.
 
-A wrong value stops the crawl, with an error that names the setting and says how to fix it: a
-crawler that goes on with half of its manners is worse than one that does not start.
+A wrong value stops the crawl with an error that names the setting and says how to fix it. It is
+better not to crawl than to ignore a part of the settings for polite crawling.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from scrapy_rep.protocol.usage.categories import CATEGORIES
 _SHOWN_CHARACTERS = 500
 _USERINFO = re.compile(r"//[^/@]*@")
 _GOOGLE = "google"
-_GOOGLE_SECONDS = 30 * DAY_SECONDS  # Google's documentation lets max-age lengthen, without a limit
-_LINE_FACTOR = 3  # the delays of a slot are the user's own, so a queue in it may take longer
+_GOOGLE_SECONDS = 30 * DAY_SECONDS  # Google's documentation sets no limit for max-age
+_LINE_FACTOR = 3  # requests may be queued longer in a slot, because the user set its delay
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its default, the check of its value, and what users are told of it."""
+    """One setting: its default, the check of its value, and its description."""
 
     default: Any
     check: Callable[[Any], Any]
@@ -81,15 +81,15 @@ class RepSettings:
     fetch_timeout_seconds: float = _setting(
         10.0,
         checks.number(0.001),
-        "How long each answer on the way to a robots.txt may take, with its connection; and how "
-        "long a request of a page in a browser waits for its verdict before it is aborted.",
+        "The longest time for each answer on the way to a robots.txt, connecting included; also "
+        "how long a request of a page in a browser waits for its verdict before it is aborted.",
     )
     unreachable_wait_seconds: float = _setting(
         90.0,
         checks.number(0.001),
-        "How long a robots.txt may take in all, with redirects and retries but without the "
-        "time it is queued in a slot, which may be three times as long; after that it counts as "
-        "unreachable.",
+        "The longest total time for a robots.txt, with redirects and retries; after that it "
+        "counts as unreachable. The time that it is queued in a slot is not included, and may be "
+        "three times as long.",
     )
     parse_limit_octets: int = _setting(
         PARSE_LIMIT_OCTETS,
@@ -99,20 +99,20 @@ class RepSettings:
     memory_octets: int = _setting(
         64 * 1024 * 1024,
         checks.number(1, whole=True),
-        "How much memory policies may take, roughly, in octets; those of large files take at "
-        "most half of it from others. With REP_STORE = 'memory', the fetched files may take as "
-        "much again.",
+        "How much memory policies may take, roughly, in octets; policies of large files use at "
+        "most half of it. With REP_STORE = 'memory', the fetched files may take the same amount "
+        "in addition.",
     )
     cache_min_seconds: float = _setting(
         60.0,
         checks.number(0),
-        "How long an answer is fresh at least, whatever its Cache-Control or Expires says.",
+        "The shortest time that an answer is fresh, whatever its Cache-Control or Expires says.",
     )
     cache_max_seconds: float = _setting(
         DAY_SECONDS,
         checks.number(1),
-        "How long an answer is fresh at most, and by default; RFC 9309 says 24 hours. Under "
-        "the policy google, an answer may ask for up to 30 days.",
+        "The longest and default time that an answer is fresh; RFC 9309 says 24 hours. With the "
+        "policy google, an answer may set up to 30 days.",
     )
     unreachable_after_30_days: str = _setting(
         "disallow",
@@ -147,8 +147,8 @@ class RepSettings:
         "",
         checks.path,
         "The SQLite file; by default rep/robots.sqlite in the project's .scrapy folder, or "
-        "outside of a project in the user's cache folder for scrapy-rep. ':memory:' is for no "
-        "file: memory takes its place, in front of Redis too.",
+        "outside of a project in the user's cache folder for scrapy-rep. ':memory:' uses memory "
+        "instead of a file, also in front of Redis.",
     )
     store_versions: int = _setting(
         0,
@@ -167,39 +167,40 @@ class RepSettings:
         "fleet",
         checks.one_of("fleet", "process"),
         "Over which workers RepRedisScheduler keeps the delays of an origin, DOWNLOAD_DELAY "
-        "included: fleet (all of the crawl) or process (each for itself).",
+        "included: fleet (all workers of the crawl) or process (each worker separately).",
     )
     fleet_lease_seconds: float = _setting(
         60.0,
         checks.number(1),
-        "How long a worker of RepRedisScheduler that is not heard of counts as alive; then "
-        "others get its requests. A callback that blocks for longer counts as dead.",
+        "How long a worker of RepRedisScheduler that sends nothing to Redis counts as alive; then "
+        "other workers get its requests. A worker with a callback that blocks for longer counts "
+        "as dead.",
     )
     crawl_delay_max_seconds: float = _setting(
-        300.0, checks.number(0), "The longest delay between requests that a site may ask for."
+        300.0, checks.number(0), "The longest delay between requests that a site may set."
     )
     crawl_delay_excess: Excess = _setting(
         "skip",
         checks.member_of(Excess),
-        "What a longer delay leads to: skip (the requests are dropped), cap (the longest delay "
-        "holds) or ignore (only your own delay holds).",
+        "The effect of a longer delay: skip (the requests are dropped), cap (the longest delay "
+        "is used) or ignore (only your own delay is used).",
     )
     backoff: bool = _setting(
         True,
         checks.flag,
-        "Whether an origin rests whose pages answer 429, or 503 with Retry-After or twice in a "
-        "row: their requests go back to the queue, and one of them is sent after the rest.",
+        "Whether an origin rests after its pages answer 429, 503 with Retry-After, or 503 twice in "
+        "a row: requests go back to the queue, and one of them is sent after the rest.",
     )
     backoff_max_seconds: float = _setting(
         600.0,
         checks.number(0.001),
-        "How far a Retry-After of a page is obeyed; after that one request is sent.",
+        "The longest Retry-After of a page that is obeyed; after that one request is sent.",
     )
     backoff_give_up_seconds: float = _setting(
         3600.0,
         checks.number(0.001),
-        "How long an origin may answer so, without any other answer, until its requests are "
-        "dropped with RateLimited; and for how long they are.",
+        "How long an origin may give only such answers before its requests are dropped with "
+        "RateLimited; they are dropped for the same time.",
     )
     visit_time_obey: bool = _setting(
         False,
@@ -209,14 +210,14 @@ class RepSettings:
     concurrent_fetches: int = _setting(
         64,
         checks.number(1, whole=True),
-        "How many robots.txt are fetched at a time, besides CONCURRENT_REQUESTS. Those that "
-        "are queued in a slot do not count.",
+        "How many robots.txt are fetched at a time, in addition to CONCURRENT_REQUESTS. Fetches "
+        "that are queued in a slot do not count.",
     )
     unreachable_hold_seconds: float = _setting(
         60.0,
         checks.number(0),
         "How long RepPriorityQueue keeps the requests of an origin whose robots.txt is "
-        "unreachable, if a retry is due by then; otherwise they are dropped.",
+        "unreachable, if a retry is due in that time; otherwise they are dropped.",
     )
     overrides: Overrides = _setting(
         {},
@@ -251,20 +252,20 @@ class RepSettings:
     page_obey: tuple[str, ...] = _setting(
         (),
         checks.some_of(*OBEYED),
-        "Which rules of pages are obeyed: nofollow and rel-nofollow drop requests, every other "
-        "word drops items: noindex, unavailable_after, noai, ...",
+        "Which rules of pages are obeyed: nofollow and rel-nofollow drop requests; every other "
+        "rule drops items: noindex, unavailable_after, noai, ...",
     )
     uses: tuple[str, ...] = _setting(
         (),
         checks.some_of(*CATEGORIES),
-        "What the content is for: train-ai, search, ai-input, tdm. Items of pages that say n "
-        "to one of these are dropped.",
+        "The uses that you intend for the content: train-ai, search, ai-input, tdm. Items of pages "
+        "that say n to one of them are dropped.",
     )
     uses_unknown: str = _setting(
         "keep",
         checks.one_of("keep", "drop"),
-        "What happens to items of pages that say neither y nor n to one of REP_USES, or whose "
-        "robots.txt was not asked or is unreachable.",
+        "Whether to keep or drop items of pages that say neither y nor n to one of REP_USES, or "
+        "that have a robots.txt that was not fetched or is unreachable.",
     )
     usage_tokens: dict[str, tuple[str, ...]] = _setting(
         {},
@@ -275,47 +276,47 @@ class RepSettings:
     item_field: str = _setting(
         "",
         checks.text,
-        "The field of items that takes the rules and preferences of their page, as a dict; "
-        "empty for none.",
+        "The item field in which to store the rules and preferences of the page, as a dict; "
+        "empty to store nothing.",
     )
     audit_dir: str = _setting(
         "",
         checks.path,
-        "The folder for audit trails: each crawl writes every decision into a folder of its "
-        "own in it; empty for none. URLs are personal data.",
+        "The folder for audit trails: each crawl writes every decision into a new subfolder; "
+        "empty for no audit trail. URLs are personal data.",
     )
     audit_query: str = _setting(
         "keep",
         checks.one_of("keep", "hash", "drop"),
-        "What becomes of the queries of URLs in the trail: hash replaces them by an "
-        "HMAC-SHA-256 with a key of the run, so that equal ones can be told.",
+        "How URL queries are written to the trail: keep, drop, or hash, which replaces each query "
+        "with an HMAC-SHA-256 with a key of the run, so that equal queries stay equal.",
     )
     warc_dir: str = _setting(
         "",
         checks.path,
-        "The folder for archives: each crawl writes every exchange about robots.txt into a "
-        "folder of its own in it, as WARC; empty for none. Needs the extra [warc].",
+        "The folder for archives: each crawl writes all robots.txt requests and answers as WARC "
+        "into a new subfolder; empty for no archive. Needs the extra [warc].",
     )
     report: str = _setting(
         "",
         checks.path,
-        "The HTML file with a report of the crawl, which is written at its end from the trail "
-        "in REP_AUDIT_DIR; %(run)s in it stands for the name of the run, so that workers write "
-        "one each; empty for none.",
+        "The HTML file for a report of the crawl, which is written at its end from the trail in "
+        "REP_AUDIT_DIR; %(run)s stands for the name of the run, so that each worker writes its own "
+        "file; empty for no report.",
     )
     tdmrep: bool = _setting(
         False,
         checks.flag,
-        "Whether each origin is asked for /.well-known/tdmrep.json too, before its first page: "
-        "through the same exchange and store as robots.txt, which governs it.",
+        "Whether to fetch /.well-known/tdmrep.json of each origin too, before its first page; it "
+        "is fetched and stored like robots.txt, and only if robots.txt allows it.",
     )
     rules: PolicyOptions = field(init=False)
 
     def __post_init__(self) -> None:
-        """Check what several settings say together.
+        """Check the settings that depend on each other.
 
         Raises:
-            ConfigurationError: two of them do not go together.
+            ConfigurationError: two settings contradict each other.
         """
         if self.store == "redis" and not self.redis_url:
             raise ConfigurationError(
@@ -323,7 +324,7 @@ class RepSettings:
             )
         if self.report and not self.audit_dir:
             raise ConfigurationError(
-                "REP_REPORT needs REP_AUDIT_DIR, such as 'audit': a report is made of the audit "
+                "REP_REPORT needs REP_AUDIT_DIR, such as 'audit': a report is made from the audit "
                 "trail"
             )
         if self.report and find_spec("jinja2") is None:
@@ -357,7 +358,7 @@ class RepSettings:
         return cls(**values)
 
     def rules_under(self, preset: str) -> PolicyOptions:
-        """The rules for hosts with a preset of their own; no override of events changes it."""
+        """The rules for hosts with their own preset, which ignore `REP_POLICY_OVERRIDES`."""
         asked_max_seconds = self._asked_max_seconds(preset)
         return replace(
             self.rules,
@@ -376,7 +377,7 @@ class RepSettings:
 
     @property
     def needs_page_answers(self) -> bool:
-        """Whether any policy in use asks whether pages of an origin answer: Google's does."""
+        """Whether a policy in use depends on the answers of pages, as google does."""
         presets = {override.preset for *_, override in self.overrides.patterns}
         return _GOOGLE in presets | {self.policy}
 
@@ -412,20 +413,19 @@ def _checked(name: str, settings: BaseSettings) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """A value as its owner will recognise it, without passwords; the beginning of a long one."""
+    """The repr of a value without passwords, cut if it is long."""
     try:
         text = repr(value)
     except Exception as error:  # noqa: BLE001 - ValueError, for one: int of 5,000 digits
-        return f"a {type(value).__name__} that cannot be shown ({type(error).__name__})"
+        return f"{type(value).__name__} that cannot be shown ({type(error).__name__})"
     text = _USERINFO.sub("//***@", text)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
 def log_refusals_in_one_line() -> None:
-    """See that a wrong setting, which stops the crawl, is one line of the log.
+    """Log a wrong setting, which stops the crawl, in one line.
 
-    Scrapy lets the error pass. So asyncio or Twisted log it, below the traceback of all that was
-    being built.
+    Scrapy does not catch the error, so asyncio or Twisted would log it with a long traceback.
     """
     for name in ("asyncio", "twisted"):
         logging.getLogger(name).addFilter(_in_one_line)  # once: a filter is not added again
@@ -435,6 +435,6 @@ def _in_one_line(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
     if isinstance(error, ConfigurationError):
         record.msg, record.args = str(error), ()
-        cause = error.__cause__  # of code that is not ours, such as a class that the user names
+        cause = error.__cause__  # raised by foreign code, such as a class that the user names
         record.exc_info = None if cause is None else (type(cause), cause, cause.__traceback__)
     return True

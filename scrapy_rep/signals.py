@@ -1,7 +1,7 @@
-"""What spiders see of our work: signals, exceptions, and keys in the meta of requests.
+"""The signals, exceptions and request meta keys for spiders.
 
-Connect to the signals as to Scrapy's own. Handlers may be coroutines. Only the end of the crawl
-waits for handlers; verdicts do not.
+Connect to the signals as to Scrapy's own. Handlers may be coroutines. Verdicts do not wait for
+handlers; only the end of the crawl does.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ when the sitemaps change. `sitemaps` is a tuple of absolute URLs; `policy` is a 
 withheld = object()
 """`withheld(response, what, because)`: page rules or preferences dropped what a callback yielded.
 
-`what` is the request or the item. `because` is the `PageRule` or the `Statement` that decided; as
-text, it says everything. Not sent in a dry run.
+`what` is the request or the item. `because` is the `PageRule` or the `Statement` that decided;
+`str(because)` describes it. Not sent in a dry run.
 """
 
 request_disallowed = object()
-"""`request_disallowed(request, verdict)`: a request was dropped; `verdict` says by what."""
+"""`request_disallowed(request, verdict)`: a request was dropped; `verdict` says why."""
 
 origin_rests = object()
 """`origin_rests(origin, seconds, response)`: a page answered 429 or 503, and its origin rests.
@@ -67,7 +67,7 @@ PUT_BACK = "rep_put_back"
 """Written: the `dont_filter` of a request that was put back into the queue."""
 
 STARTED = "rep_started"
-"""Written: a fleet's queue has handed out this start request; what is made of it is none."""
+"""Written: a fleet's queue has handed out this start request; its retry is not a start request."""
 
 DONT_OBEY_PAGE_RULES = "dont_obey_page_rules"
 """Read: a request that carries it is not dropped because of the page that links to it."""
@@ -90,7 +90,7 @@ class RobotsTxtDisallowed(IgnoreRequest):
     """The request was dropped because the robots.txt of its origin does not allow it.
 
     Attributes:
-        verdict: what decided: the rule, its line and file, or the access result.
+        verdict: the verdict, with the rule, its line and file, or the access result.
     """
 
     def __init__(self, verdict: Verdict) -> None:
@@ -98,7 +98,7 @@ class RobotsTxtDisallowed(IgnoreRequest):
         self.verdict = verdict
 
     def __reduce__(self) -> tuple[type[RobotsTxtDisallowed], tuple[Verdict], dict[str, Any]]:
-        """Copies and pickles are made of the verdict, not of the message."""
+        """Copy and pickle the exception by its verdict, not by its message."""
         return type(self), (self.verdict,), self.__dict__
 
 
@@ -113,7 +113,7 @@ class RateLimited(IgnoreRequest):
     """The request was dropped because its origin answers only 429 or 503.
 
     Attributes:
-        origin: the origin that was given up, or rests when the crawl ends.
+        origin: the origin that was given up, or that rests when the crawl ends.
     """
 
     def __init__(self, origin: Origin) -> None:
@@ -121,12 +121,12 @@ class RateLimited(IgnoreRequest):
         self.origin = origin
 
     def __reduce__(self) -> tuple[type[RateLimited], tuple[Origin], dict[str, Any]]:
-        """Copies and pickles are made of the origin, not of the message."""
+        """Copy and pickle the exception by its origin, not by its message."""
         return type(self), (self.origin,), self.__dict__
 
 
 class Notices:
-    """Sends the signals of one crawl; those without listeners cost next to nothing."""
+    """Sends the signals of one crawl; signals without listeners cost almost nothing."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -142,7 +142,7 @@ class Notices:
             return
         sending = self._crawler.signals.send_catch_log_async(signal=signal, **values)
         task: Deferred[Any] = deferred_from_coro(sending)
-        self._tasks.add(task)  # or it would be collected while it runs
+        self._tasks.add(task)  # otherwise it might be garbage-collected while it runs
         task.addBoth(lambda _: self._tasks.discard(task))
 
     async def deliver(self, signal: object, limit_seconds: float, **values: Any) -> None:
@@ -166,7 +166,7 @@ class Notices:
             await within(seconds, handling)
         except TimeoutError:
             logger.warning(
-                "Handlers of signals about robots.txt did not end in %g seconds and are cancelled",
+                "Handlers of scrapy-rep signals did not finish in %g seconds and are cancelled",
                 seconds,
                 extra={"spider": self._crawler.spider},
             )

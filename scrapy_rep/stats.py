@@ -1,4 +1,4 @@
-"""The stats of a crawl, each with its meaning, and what counts them. Values are integers."""
+"""The stats of a crawl with their meanings, and the `Journal` that counts them as integers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 MEANINGS: dict[str, str] = {}
-"""What the documentation says of each."""
+"""The meanings by name, for the documentation."""
 
 
 def _stat(name: str, meaning: str) -> str:
@@ -26,23 +26,23 @@ VERDICT_ALLOWED = _stat("rep/verdict/allowed", "requests judged as allowed")
 VERDICT_DISALLOWED = _stat("rep/verdict/disallowed", "requests judged as disallowed")
 NOT_JUDGED = _stat("rep/not_judged", "requests of schemes that robots.txt does not govern")
 EXEMPT = _stat("rep/exempt", "requests that carried dont_obey_robotstxt")
-CACHE_HIT = _stat("rep/cache/hit", "requests whose policy was in memory")
+CACHE_HIT = _stat("rep/cache/hit", "requests that found their policy in memory")
 CACHE_MISS = _stat("rep/cache/miss", "requests that started a fetch: no policy was in memory")
 CACHE_WAITED = _stat("rep/cache/waited", "requests that waited for a fetch that was under way")
-CACHE_GAVE_UP = _stat("rep/cache/gave_up", "requests whose wait for a policy was in vain")
+CACHE_GAVE_UP = _stat("rep/cache/gave_up", "requests that waited for a policy that did not come")
 CACHE_EVICTED = _stat("rep/cache/evicted", "policies evicted from memory to make room")
 CACHE_REFRESHED = _stat("rep/cache/refreshed", "policies that were fetched again while in use")
-DELAYED_ORIGINS = _stat("rep/pace/delayed_origins", "origins that ask for a delay between requests")
-CAPPED = _stat("rep/pace/capped", "origins whose delay REP_CRAWL_DELAY_EXCESS = 'cap' cuts")
-IGNORED = _stat("rep/pace/ignored", "origins whose delay REP_CRAWL_DELAY_EXCESS = 'ignore' drops")
+DELAYED_ORIGINS = _stat("rep/pace/delayed_origins", "origins that set a delay between requests")
+CAPPED = _stat("rep/pace/capped", "origin delays cut by REP_CRAWL_DELAY_EXCESS = 'cap'")
+IGNORED = _stat("rep/pace/ignored", "origin delays ignored by REP_CRAWL_DELAY_EXCESS = 'ignore'")
 SKIPPED = _stat("rep/pace/skipped", "requests dropped by REP_CRAWL_DELAY_EXCESS = 'skip'")
-BACKOFF_RESTS = _stat("rep/backoff/rests", "rests of origins whose pages answered 429 or 503")
+BACKOFF_RESTS = _stat("rep/backoff/rests", "rests of origins after pages answered 429 or 503")
 BACKOFF_ORIGINS = _stat("rep/backoff/origins", "times that an origin began to rest")
 BACKOFF_PUT_BACK = _stat("rep/backoff/put_back", "requests that went back to wait for such a rest")
 BACKOFF_GIVEN_UP = _stat("rep/backoff/given_up", "origins given up: REP_BACKOFF_GIVE_UP_SECONDS")
 BACKOFF_DROPPED = _stat("rep/backoff/dropped", "requests dropped because their origin was given up")
 PREFETCHED = _stat("rep/queue/asked", "policies fetched by the queue ahead of need")
-HELD = _stat("rep/queue/held", "origins whose requests the queue kept while unreachable")
+HELD = _stat("rep/queue/held", "unreachable origins for which the queue kept requests")
 DAMAGED = _stat("rep/queue/damaged", "queue files in the JOBDIR that could not be used")
 LOST = _stat("rep/queue/lost", "requests lost in those files, by the count in the file")
 PUT_BACK = _stat("rep/queue/put_back", "requests put back into the JOBDIR at the end of a crawl")
@@ -50,13 +50,15 @@ FLEET_EXCHANGES = _stat("rep/fleet/exchanges", "exchanges with the queue in Redi
 FLEET_FAILED = _stat("rep/fleet/failed", "exchanges without a reply")
 FLEET_REFUSED = _stat("rep/fleet/refused", "requests that can't be queued in Redis (see the log)")
 FLEET_ASIDE = _stat("rep/fleet/aside", "entries of the queue that break a rule, set aside")
-FLEET_DEAD = _stat("rep/fleet/dead_letters", "requests with which three workers in a row were lost")
+FLEET_DEAD = _stat(
+    "rep/fleet/dead_letters", "requests during which three workers in a row were lost"
+)
 FLEET_AGAIN = _stat("rep/fleet/again", "requests that another worker had before and did not finish")
 FLEET_SUCCEEDED = _stat("rep/fleet/succeeded", "times that this worker counted as dead")
 FLEET_EMPTIED = _stat("rep/fleet/emptied", "times that Redis was emptied, or older than before")
 FLEET_SEEDS = _stat("rep/fleet/start_urls", "start URLs taken from Redis, of a RedisSpider")
 FLEET_ODD = _stat("rep/fleet/odd_keys", "keys of an unexpected type in Redis, set aside")
-FLEET_MENDED = _stat("rep/fleet/mended", "times that the crawl in Redis was counted anew")
+FLEET_MENDED = _stat("rep/fleet/mended", "times that the crawl in Redis was counted again")
 STORE_HIT = _stat("rep/store/hit", "robots.txt files found in the store, so not fetched")
 STORE_FAILED = _stat("rep/store/failed", "times that memory, or the local tier, replaced the store")
 STORE_BACK = _stat("rep/store/back", "times that a failed store was used again")
@@ -70,7 +72,7 @@ CONFIRMED = _stat("rep/asked_twice", "files fetched twice: the first ended with 
 STALE = _stat("rep/stale", "times that a stale copy was used because the file was unreachable")
 WOULD_DROP = _stat("rep/dry_run/would_drop", "requests that passed because of REP_DRY_RUN")
 FILTERED = _stat("rep/filtered_links", "requests that REP_FILTER_LINKS dropped, not queued")
-BROWSER_ALLOWED = _stat("rep/browser/allowed", "requests of pages in browsers that were allowed")
+BROWSER_ALLOWED = _stat("rep/browser/allowed", "allowed requests of pages in browsers")
 BROWSER_ABORTED = _stat("rep/browser/aborted", "requests of pages that were disallowed")
 BROWSER_UNJUDGED = _stat("rep/browser/unjudged", "requests of pages without a verdict in time")
 BROWSER_SLIPPED = _stat("rep/browser/slipped", "redirects to disallowed URLs, already followed")
@@ -85,7 +87,7 @@ SITEMAP_LEFT_OUT = _stat(
 )
 SITEMAP_PAGES = _stat("rep/sitemap/pages", "pages requested because a sitemap lists them")
 PAGE_READ = _stat("rep/page/read", "responses whose page rules were read")
-PAGE_REMARKS = _stat("rep/page/finding", "what was unusual in them")
+PAGE_REMARKS = _stat("rep/page/finding", "unusual things found in page rules")
 PAGE_RULE = _stat("rep/page/rule/{}", "responses by rule: noindex, nofollow, max-snippet, ...")
 PAGE_REQUESTS = _stat("rep/page/dropped_requests", "requests that REP_PAGE_OBEY dropped")
 PAGE_ITEMS = _stat("rep/page/dropped_items", "items that REP_PAGE_OBEY dropped")
@@ -99,7 +101,7 @@ WOULD_WITHHOLD_ITEMS = _stat(
 )
 UNANNOTATED = _stat("rep/page/unannotated_items", "items without the field REP_ITEM_FIELD")
 TDMREP_DISALLOWED = _stat("rep/tdmrep/disallowed", "tdmrep.json files that a robots.txt disallows")
-TDMREP_FAILED = _stat("rep/tdmrep/failed", "times that it is not known what a tdmrep.json says")
+TDMREP_FAILED = _stat("rep/tdmrep/failed", "times that a tdmrep.json could not be read")
 ACCESS = _stat("rep/access/{}", "fetches by access result: successful, unavailable, unreachable")
 EVENT = _stat("rep/event/{}", "fetches by status, or html, dns, timeout, ...")
 
@@ -123,7 +125,7 @@ WARC_FAILED = _stat("rep/warc/failed", "exchanges that could not be archived")
 
 
 class Journal:
-    """What a crawl records of our work: stats, and log records that bear its spider."""
+    """Counts stats of a crawl, and provides the `extra` of log records with its spider."""
 
     def __init__(self, crawler: Crawler, name: str = "scrapy_rep") -> None:
         """Take the crawl, and the name of the logger: that of the module."""
@@ -131,7 +133,7 @@ class Journal:
         self._logger = logging.getLogger(name)
 
     def count(self, name: str, count: int = 1) -> None:
-        """Count so many more; 0 leaves no stat."""
+        """Increase a stat; a count of 0 creates no stat."""
         if count:
             self._crawler.stats.inc_value(name, count)
 

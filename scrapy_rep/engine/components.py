@@ -1,4 +1,4 @@
-"""Which middlewares a crawl has, whichever way the user named them."""
+"""The downloader middlewares of a crawl, and hooks before and after all of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def middleware_orders(settings: BaseSettings) -> dict[Any, int | None]:
-    """The downloader middlewares with their orders; None for those that are disabled.
+    """The downloader middlewares with their orders; None for disabled middlewares.
 
     The user's setting overrides Scrapy's, and either may name a class by its import path. Scrapy
     2.15.1 and newer have a method for this.
@@ -29,10 +29,10 @@ def middleware_orders(settings: BaseSettings) -> dict[Any, int | None]:
 
 
 def call_last(crawler: Crawler, look: Callable[[Request], Awaitable[Any] | None]) -> bool:
-    """Call a function with each request that all middlewares let pass; whether that is possible.
+    """Call a function with each request that all middlewares let pass; False if not possible.
 
-    The function may do what `process_request` of a middleware may. It is called with the last of
-    these methods, and is no method more: a request may be on its way through them just now.
+    The function may return the same as `process_request` of a middleware. The last method is
+    wrapped, because adding a method could disturb requests that are passing through the list.
     """
     methods = _methods(crawler, "process_request")
     if not methods:
@@ -75,12 +75,12 @@ def call_first(crawler: Crawler, look: Callable[[Request, Response], Request | N
 
 
 def _methods(crawler: Crawler, name: str) -> Any:
-    """The methods of all downloader middlewares with a name; none if the downloader hides them."""
+    """The methods with a name of all downloader middlewares; empty if the downloader hides them."""
     downloader: Any = getattr(crawler.engine, "downloader", None)
     return getattr(getattr(downloader, "middleware", None), "methods", {}).get(name)
 
 
 def _without_spider(method: Any, crawler: Crawler) -> Callable[..., Any]:
-    """A method of a middleware, which may still require the argument `spider`."""
+    """Bind the argument `spider` of a middleware's method, if it still requires one."""
     needs_spider = argument_is_required(method, "spider")
     return partial(method, spider=crawler.spider) if needs_spider else method

@@ -25,10 +25,10 @@ Value = TypeVar("Value")
 
 
 class Promise(Generic[Value]):
-    """A result that comes later, for one who awaits it, in whichever event loop there is.
+    """A result that comes later, for one waiter, in any of the event loops.
 
-    In asyncio's, a `Deferred` has to be made a future to be awaited, and a task to be made a
-    `Deferred`: that is saved here, twice for each origin and twice more with a store in a thread.
+    In asyncio, awaiting a `Deferred` takes a conversion to a future, and a task must be converted
+    to a `Deferred`. This class saves up to four conversions for each origin.
     """
 
     __slots__ = ("_deferred", "_future")
@@ -43,13 +43,13 @@ class Promise(Generic[Value]):
 
     @property
     def is_kept(self) -> bool:
-        """Whether there is a result, or nobody awaits it any more."""
+        """Whether there is a result, or the waiter was cancelled."""
         if self._future is not None:
             return self._future.done()
         return self._deferred is None or bool(self._deferred.called)
 
     def keep(self, value: Value) -> None:
-        """Give the result, unless there is one."""
+        """Set the result, unless there is one."""
         if self._future is not None:
             if not self._future.done():
                 self._future.set_result(value)
@@ -57,7 +57,7 @@ class Promise(Generic[Value]):
             self._deferred.callback(value)
 
     def fail(self, error: BaseException) -> None:
-        """Give an error as the result, unless there is one."""
+        """Set an error as the result, unless there is a result."""
         if self._future is not None:
             if not self._future.done():
                 self._future.set_exception(error)
@@ -65,14 +65,14 @@ class Promise(Generic[Value]):
             self._deferred.errback(error)
 
     def __await__(self) -> Generator[Any, None, Value]:
-        """The result; to be awaited once."""
+        """The result; may be awaited once."""
         awaited: Any = self._deferred if self._future is None else self._future
         result: Generator[Any, None, Value] = awaited.__await__()
         return result
 
 
 async def sleep(seconds: float) -> None:
-    """Return after so many seconds."""
+    """Return after `seconds`."""
     waiter: Promise[None] = Promise()
     alarm = call_later(seconds, waiter.keep, None)
     try:
@@ -82,7 +82,7 @@ async def sleep(seconds: float) -> None:
 
 
 class CancelledElsewhereError(Exception):
-    """Work was cancelled by code that has no part in it: a failure for those who wait for it."""
+    """Foreign code cancelled the work, so it failed for everything that waits for it."""
 
 
 class Running(Generic[Value]):
@@ -107,7 +107,7 @@ class Running(Generic[Value]):
 
     def _failed(self, error: BaseException) -> None:
         if isinstance(error, (asyncio.CancelledError, CancelledError)):
-            # We did not cancel it. As a cancellation it would pass silently through all that wait.
+            # We did not cancel it. A cancellation would silently end everything that waits.
             error = CancelledElsewhereError("other code cancelled it")
         self._outcome.fail(error)
 
@@ -118,10 +118,10 @@ class Running(Generic[Value]):
             self._work.cancel()
 
     async def result(self) -> Value:
-        """The result; to be awaited once. Cancelling the one who waits cancels the work.
+        """The result; may be awaited once. Cancelling the waiter cancels the work.
 
         Raises:
-            Exception: the error of the work, or the one that it was ended with.
+            Exception: the error of the work, or the error passed to `end`.
         """
         try:
             return await self._outcome
@@ -131,7 +131,7 @@ class Running(Generic[Value]):
 
 
 async def within(seconds: float, work: Coroutine[Any, Any, Value]) -> Value:
-    """The result of some work, which is cancelled if it takes longer.
+    """The result of some work, which is cancelled if it takes longer than `seconds`.
 
     Raises:
         TimeoutError: it took longer.
@@ -146,7 +146,7 @@ async def within(seconds: float, work: Coroutine[Any, Any, Value]) -> Value:
 
 
 class Ticks:
-    """Functions that are called at intervals, while there are any."""
+    """Calls functions at intervals while any are registered."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -154,7 +154,7 @@ class Ticks:
         self._timer: CallLaterResult | None = None
 
     def add(self, look: Callable[[], None]) -> None:
-        """Call a function from now on."""
+        """Start calling a function."""
         self._looks.add(look)
         self._set()
 
@@ -163,7 +163,7 @@ class Ticks:
         self._looks.discard(look)
 
     def stop(self) -> None:
-        """Call none of them any more."""
+        """Stop calling all functions."""
         self._looks.clear()
         timer, self._timer = self._timer, None
         if timer is not None:
@@ -175,18 +175,18 @@ class Ticks:
 
     def _tick(self) -> None:
         self._timer = None
-        with ExitStack() as looks:  # it calls all of them, though one may raise
+        with ExitStack() as looks:  # calls all of them even if one raises
             looks.callback(self._set)
             for look in self._looks:
                 looks.callback(self._call, look)
 
     def _call(self, look: Callable[[], None]) -> None:
-        if look in self._looks:  # another one may have dropped it
+        if look in self._looks:  # another function may have dropped it
             look()
 
 
 class Stopwatch:
-    """The time that something took, without the time for which it was stopped."""
+    """Measures a time, without the periods in which it was stopped."""
 
     def __init__(self) -> None:
         self._seconds = 0.0
@@ -194,12 +194,12 @@ class Stopwatch:
 
     @property
     def seconds(self) -> float:
-        """How long it has run in all."""
+        """The total time that it has run."""
         since = self._since
         return self._seconds + (0.0 if since is None else time.monotonic() - since)
 
     def start(self) -> None:
-        """Run from now on."""
+        """Start or continue to measure."""
         if self._since is None:
             self._since = time.monotonic()
 
@@ -210,11 +210,11 @@ class Stopwatch:
 
 
 class Places:
-    """A semaphore: so many hold a place at a time, and others get one in order of arrival.
+    """A semaphore with `count` places; waiters get a free place in order of arrival.
 
-    Twisted's `DeferredSemaphore` is nearly this. But here a place that was lent can be taken back
-    at once, though all are taken: there is one too many then, until one is given back. Twisted's
-    would hand out that one as well.
+    Unlike a place of Twisted's `DeferredSemaphore`, a place that was lent can be taken back at once
+    even if all places are taken. One place too many is then in use, until one is given back, which
+    `DeferredSemaphore` would hand out again.
     """
 
     def __init__(self, count: int) -> None:
@@ -222,11 +222,11 @@ class Places:
         self._queue: deque[Promise[None]] = deque()
 
     def one(self) -> Place:
-        """A place, to be held by `async with`, which waits for it."""
+        """A place for `async with`, which waits until it is free."""
         return Place(self)
 
     async def _wait(self) -> None:
-        """Take a place once there is one."""
+        """Take a place as soon as one is free."""
         if self._free > 0:
             self._free -= 1
             return
@@ -242,19 +242,19 @@ class Places:
             raise
 
     def _leave(self) -> None:
-        """Give the place to the first that waits."""
+        """Give the place to the first waiter."""
         self._free += 1
         if self._queue and self._free > 0:
             self._free -= 1
             self._queue.popleft().keep(None)
 
     def _take(self) -> None:
-        """Take a place even if there is none: the next one waits for two to be given back."""
+        """Take a place even if none is free; the next waiter then waits for two places."""
         self._free -= 1
 
 
 class Place:
-    """A place that is held, and that can be lent."""
+    """A place of `Places`, which its holder can lend."""
 
     __slots__ = ("_is_lent", "_places")
 
@@ -276,7 +276,7 @@ class Place:
             self._places._leave()  # noqa: SLF001
 
     def take_back(self) -> None:
-        """Hold it again at once, even if another holds it: there is one too many then."""
+        """Hold it again at once, even if that exceeds the number of places for a while."""
         if self._is_lent:
             self._is_lent = False
             self._places._take()  # noqa: SLF001
@@ -285,10 +285,10 @@ class Place:
 async def as_they_come(
     works: Iterable[Coroutine[Any, Any, Value]], limit: int
 ) -> AsyncIterator[Value]:
-    """The results in the order in which they arrive; so many works are under way at a time.
+    """The results in the order in which they arrive, with a limit on concurrent coroutines.
 
     Raises:
-        Exception: the error of a work. The others go on, and their results are lost.
+        Exception: the error of a coroutine. The others go on, and their results are lost.
     """
     results: DeferredQueue[Value | Failure] = DeferredQueue()
     waiting = 0
@@ -310,7 +310,7 @@ def _value(result: Value | Failure) -> Value:
 
 
 class _Arrivals:
-    """Those who wait in an event loop for threads: it is woken once for many, as that takes long.
+    """Wakes an event loop for results from threads: once for many results, because it is slow.
 
     Attributes:
         loop: an event loop of asyncio's, or the reactor.
@@ -323,14 +323,14 @@ class _Arrivals:
         self._is_called = False
 
     def put(self, waiter: Promise[None]) -> None:
-        """What somebody waits for is there; called in any thread."""
+        """Wake a waiter soon; may be called in any thread."""
         self._came.append(waiter)
         if not self._is_called:
             self._is_called = True
             self._call(self._give)
 
     def _give(self) -> None:
-        self._is_called = False  # before the look: what comes later calls again
+        self._is_called = False  # reset first, so that a later `put` calls again
         while self._came:
             self._came.popleft().keep(None)
 
@@ -339,7 +339,7 @@ _HERE = threading.local()
 
 
 def _arrivals() -> _Arrivals:
-    """Those of the event loop of this thread."""
+    """The `_Arrivals` of this thread's event loop."""
     loop: Any
     if is_asyncio_available():
         loop = asyncio.get_running_loop()

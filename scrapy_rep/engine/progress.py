@@ -1,9 +1,10 @@
-"""When a request is done: when it leaves the engine's set of requests in progress.
+"""Tells when a request is done: when it leaves the engine's set of requests in progress.
 
-Nothing else tells of every request, and late enough. Of 28 kinds of ending, spider middlewares miss
-those in downloader middlewares, and signals those of drops; both tell of a callback that is an
-asynchronous generator before all that it yields was enqueued. The engine's set is left after that,
-and after item pipelines; by what is retried or redirected, after its successor was enqueued.
+No documented hook covers every request late enough. Spider middlewares do not see requests that end
+in downloader middlewares, and signals do not cover dropped requests. For a callback that is an
+asynchronous generator, both come before all requests that it yields are enqueued. A request leaves
+the engine's set after that, and after item pipelines. A request that is retried or redirected
+leaves the set after its successor was enqueued.
 """
 
 from __future__ import annotations
@@ -20,47 +21,47 @@ if TYPE_CHECKING:
 
 
 class _Telling(set[Request]):
-    """The engine's set, which tells of each request that leaves it."""
+    """Replaces the engine's set, and calls a function with each request that leaves it."""
 
     def __init__(self, requests: Iterable[Request], tell: Callable[[Request], None]) -> None:
         super().__init__(requests)
         self._tell = tell
 
     def remove(self, request: Request) -> None:
-        """Take a request out, as of any set."""
+        """Remove a request, like `set.remove`."""
         super().remove(request)
         self._tell(request)
 
     def discard(self, request: object) -> None:
-        """The same for one that may not be there."""
+        """Remove a request if it is in the set."""
         if isinstance(request, Request) and request in self:
             self.remove(request)
 
 
 def tell_of_ends(crawler: Crawler, tell: Callable[[Request], None]) -> None:
-    """Have a function called with each request that is done.
+    """Call a function with each request that is done.
 
     Raises:
-        ConfigurationError: this release of Scrapy has no such set.
+        ConfigurationError: the engine of this release of Scrapy has no such set.
     """
     slot: Any = getattr(crawler.engine, "_slot", None)
     requests = getattr(slot, "inprogress", None)
     if not isinstance(requests, set):
         raise ConfigurationError(
-            "RepRedisScheduler can't be told by this release of Scrapy which requests are done, "
-            "and would lose them: use Scrapy 2.15 to 2.19, or a newer scrapy-rep"
+            "This release of Scrapy does not tell RepRedisScheduler which requests are done, so "
+            "requests would be lost: use Scrapy 2.15 to 2.19, or a newer scrapy-rep"
         )
     slot.inprogress = _Telling(requests, tell)
 
 
 def is_starting(crawler: Crawler) -> bool:
-    """Whether the spider's `start` has more to yield; where Scrapy keeps it to itself, not."""
+    """Whether the spider's `start` has more to yield; False if Scrapy does not tell."""
     return getattr(crawler.engine, "_start", None) is not None
 
 
 def can_take_more(crawler: Crawler) -> bool:
     """Whether the engine would take another request now."""
     engine: Any = crawler.engine
-    # Before the spider is open there is no slot, and the engine does not expect to be asked.
+    # Before the spider is open there is no slot, and `needs_backout` would fail.
     is_open = engine is not None and getattr(engine.scraper, "slot", None) is not None
     return is_open and not engine.needs_backout()

@@ -1,7 +1,7 @@
-"""What a spider starts with, behind `SitemapSpider`, in each release of Scrapy.
+"""Finds the start requests of a spider class that is combined with `SitemapSpider`.
 
-Up to Scrapy 2.15, `start` calls `start_requests`, and spiders may override either. A spider that
-is named behind `SitemapSpider` would find that class's `start_requests` there, and lose its own.
+Up to Scrapy 2.15, `start` calls `start_requests`, and spiders may override either. If a class is
+listed after `SitemapSpider` in the bases, `SitemapSpider.start_requests` would hide its own.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _OLD_NAME = "start_requests"
 
 
 class Starts(SitemapSpider):
-    """Finds what the spider behind `SitemapSpider` starts with."""
+    """Finds the start requests of the class after `SitemapSpider` in the bases."""
 
     def start_of_the_other(self) -> AsyncIterator[Any]:
-        """The other spider's `start`; Scrapy's own for sitemaps requests nothing but these."""
+        """The other class's `start`; `SitemapSpider.start` would yield only sitemaps."""
         start = super().start
         if is_function(start, SitemapSpider.start):
             start = super(SitemapSpider, self).start
@@ -28,15 +28,15 @@ class Starts(SitemapSpider):
     if hasattr(Spider, _OLD_NAME):
 
         def start_requests(self) -> Any:  # the types of those that override it differ
-            """What the other spider's `start` calls, up to Scrapy 2.15."""
+            """The method that the other class's `start` calls up to Scrapy 2.15."""
             found: Callable[[], Any] = getattr(super(), _OLD_NAME)
             if is_function(found, getattr(SitemapSpider, _OLD_NAME)):
                 found = getattr(super(SitemapSpider, self), _OLD_NAME)
-            if is_function(found, getattr(Spider, _OLD_NAME)):  # warns of whoever calls it
+            if is_function(found, getattr(Spider, _OLD_NAME)):  # calling it logs a warning
                 return (Request(url, dont_filter=True) for url in self.start_urls)
             return found()
 
 
 def is_function(method: Any, function: Any) -> bool:
-    """Whether a method is this function, and not one that overrides it."""
+    """Whether a method is this function, not an override."""
     return getattr(method, "__func__", None) is function

@@ -1,4 +1,4 @@
-"""The state of Scrapy's engine that its documented interface does not tell."""
+"""Reads the state of Scrapy's engine where the documented interface does not provide it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RUNS: WeakKeyDictionary[Crawler, str] = WeakKeyDictionary()
 def is_closing(crawler: Crawler) -> bool:
     """Whether the crawl is ending, so that nothing new should be fetched.
 
-    A download that begins after the engine's last one fails inside the engine.
+    A download that begins after the engine has closed the downloader fails.
     """
     return _is_closing(crawler.engine)
 
@@ -33,14 +33,14 @@ def _is_closing(engine: Any) -> bool:
 
 
 def is_running(crawler: Crawler) -> bool:
-    """Whether the engine is to go on; it stops before the crawl is closing."""
+    """Whether the engine runs; it stops before `is_closing` becomes true."""
     return bool(getattr(crawler.engine, "running", True))
 
 
 def would_end_but_for(crawler: Crawler, own: Callable[[Request], bool]) -> bool:
-    """Whether a crawl has nothing left to do but downloads of ours, by `own`.
+    """Whether only downloads for which `own` is true keep a crawl from ending.
 
-    False where the engine lacks the attributes that would tell.
+    False if the engine lacks the attributes for this.
     """
     engine: Any = crawler.engine
     try:
@@ -55,7 +55,7 @@ def would_end_but_for(crawler: Crawler, own: Callable[[Request], bool]) -> bool:
 
 
 def is_by_hand(crawler: Crawler) -> bool:
-    """Whether a person waits for single answers: `scrapy shell`, `fetch`, `view`, `parse`."""
+    """Whether a user waits for single responses: `scrapy shell`, `fetch`, `view`, `parse`."""
     engine: Any = crawler.engine
     start = getattr(type(crawler.spider), "start", None)
     if getattr(start, "__module__", "").startswith("scrapy.commands."):
@@ -64,11 +64,11 @@ def is_by_hand(crawler: Crawler) -> bool:
 
 
 def wake(crawler: Crawler) -> None:
-    """Let the engine ask the scheduler for requests again, soon.
+    """Make the engine soon request more from the scheduler.
 
-    Where the private attribute for this is missing, the engine's own timer does so every 5 seconds.
+    Without the private attribute for this, the engine's own timer does so every 5 seconds.
     """
-    engine: Any = crawler.engine  # looked up once: it is a descriptor's code
+    engine: Any = crawler.engine  # a descriptor, so look it up once
     nextcall = getattr(getattr(engine, "_slot", None), "nextcall", None)
     if nextcall is not None and not _is_closing(engine):
         nextcall.schedule()

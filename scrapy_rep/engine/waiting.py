@@ -1,4 +1,4 @@
-"""Work that several wait for, and that belongs to none of them."""
+"""Work whose result several coroutines await."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Value = TypeVar("Value")
 
 
 class SharedWork(Generic[Key, Value]):
-    """The work that is under way, by key, and those who wait for its results.
+    """The work that is under way, by key, and the coroutines that wait for its results.
 
-    Cancelling one who waits ends neither the work nor the waiting of others.
+    Cancelling a waiter stops neither the work nor the other waiters.
     """
 
     def __init__(self) -> None:
@@ -30,30 +30,30 @@ class SharedWork(Generic[Key, Value]):
         return key in self._waiters
 
     def count_of(self, key: Key) -> int:
-        """How many wait for the result of a key."""
+        """The number of waiters for the result of a key."""
         return len(self._waiters.get(key, ()))
 
     def start(self, key: Key, work: Coroutine[Any, Any, None]) -> None:
-        """Begin work on a key, which calls `end` with its result."""
+        """Begin work on a key; the work must call `end` with its result."""
         self._waiters.setdefault(key, [])
         task = deferred_from_coro(work)
-        self._tasks.add(task)  # or it would be collected while it runs
+        self._tasks.add(task)  # otherwise it might be garbage-collected while it runs
         task.addBoth(lambda _: self._tasks.discard(task))
 
     def end(self, key: Key, value: Value) -> None:
-        """The work on a key has a result: give it to all who wait, unless they have one."""
+        """Give the result of the work on a key to all its waiters."""
         for waiter in self._waiters.pop(key, ()):
             if not waiter.called:
                 waiter.callback(value)
 
     async def result(self, key: Key, work: Callable[[], Coroutine[Any, Any, None]]) -> Value:
-        """The result of the work on a key; `work` makes that work if it is not under way.
+        """The result of the work on a key; `work` creates the work if it is not under way.
 
         Raises:
-            CancelledError: the one who waits was cancelled.
+            CancelledError: the waiter was cancelled.
         """
-        # Each has a Deferred of its own: one Deferred gives its result to the first coroutine that
-        # awaits it, and None to the others.
+        # Each waiter has its own Deferred: a shared one would give its result to the first
+        # coroutine that awaits it, and None to the others.
         waiter: Deferred[Value] = Deferred()
         is_new = key not in self._waiters
         self._waiters.setdefault(key, []).append(waiter)  # the work may end within its start
@@ -67,7 +67,7 @@ class SharedWork(Generic[Key, Value]):
                 waiters.remove(waiter)
 
     async def cancel(self, limit_seconds: float) -> list[Key]:
-        """Cancel all work, and wait for its end; returns the keys that have no result even then.
+        """Cancel all work and wait for its end; return the keys that still have no result.
 
         Work that is cancelled before its turn never runs.
         """

@@ -1,9 +1,10 @@
-"""The archive of a crawl's exchanges: what was sent and what came, as values for its writer.
+"""The archive of a crawl's exchanges: the requests sent and the answers, as values for its writer.
 
-An exchange is archived when the next one of its course begins, or when the course ends: only then
-is it known whether it was the last, and what was learnt. So a course holds one answer more.
+An exchange is a request with its answer, and a course is one fetch with all its exchanges. An
+exchange is archived when the next one of its course begins or when the course ends, because only
+then its outcome is known. So a course holds one answer in memory.
 
-Nothing that fails in here reaches the fetch: it counts as an exchange that could not be archived.
+Errors in this module do not reach the fetch: they count as exchanges that could not be archived.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_CLOSE_SECONDS = 30.0  # for what waits to be written when the crawl ends
+_CLOSE_SECONDS = 30.0  # to write the remaining records when the crawl ends
 _KNOWN_OCTETS = 1 << 22
 SEGMENT_OCTETS = 1_000_000_000  # as the WARC guidelines recommend
 _KNOWN_COST = 200
@@ -67,7 +68,7 @@ class Archive:
     """The archive of one crawl."""
 
     def __init__(self, crawler: Crawler, settings: RepSettings, identity: Identity) -> None:
-        """Take the settings; the archive begins with the spider.
+        """Take the settings; the archive is opened with the spider.
 
         Raises:
             ConfigurationError: warcio is not installed.
@@ -86,7 +87,7 @@ class Archive:
         self._lost_count = 0  # without a writer
         # Absolute: the working directory may change while the crawl runs.
         self._folder = Path(settings.warc_dir).absolute() / run_of(crawler)
-        # What is archived in this run, so that it is not told again whenever the store is read.
+        # The answers archived in this run, so that reading them from the store adds no record.
         self._known: Lru[tuple[Origin, str], float] = Lru(_KNOWN_OCTETS)
         crawler.signals.connect(self._open, signal=signals.spider_opened)
 
@@ -106,7 +107,7 @@ class Archive:
             self._opened.put(archived, outcome)
 
     def _facts(self) -> dict[str, str]:
-        self._identity.settle()  # a spider may name itself anew until it is open
+        self._identity.settle()  # a spider may change its name until it is open
         header = self._identity.fetch_header or self._identity.header
         policy = f"obey ({self._settings.rules.access.preset})"
         return {
@@ -126,8 +127,8 @@ class Archive:
 
     def _failed(self, error: str) -> None:
         self._journal.warning(
-            "The archive in %s cannot be written: %s. The crawl goes on; the manifest of the "
-            "archive and the stat %s tell how many exchanges it lacks",
+            "The archive in %s cannot be written: %s. The crawl goes on. The manifest of the "
+            "archive and the stat %s count the missing exchanges",
             self._folder,
             error,
             stats.WARC_FAILED,
@@ -149,21 +150,21 @@ class Archive:
 
     @contextmanager
     def _counting_failures(self) -> Iterator[None]:
-        """Count what is raised as a failure."""
+        """Count an exception as a failure."""
         try:
             yield
         except Exception as error:
             logger.debug("The archive failed", exc_info=True)  # the warning has no traceback
             self._lose(f"{type(error).__name__}: {error}")
 
-    # What exchanges tell
+    # Called by fetches
 
     def saw(
         self, course: FetchState, step: Step, transfer: Transfer, response: Response | None
     ) -> str:
-        """Archive a request that is done, and return the id of its record; empty for none.
+        """Archive a request that is done, and return the id of its record; empty without one.
 
-        `response` is the answer to it, if one came, with the octets judged in `transfer.body`.
+        `response` is its answer, if one came; the octets that we parse are in `transfer.body`.
         """
         record = ""
         with self._counting_failures():
@@ -198,7 +199,7 @@ class Archive:
         return self._hold(course, exchange)
 
     def repeats(self, course: FetchState, copy: Copy) -> None:
-        """Archive what an exchange took from the copy of another origin, to which it was led."""
+        """Archive the copy of another origin, which was used for a redirect to its file."""
         with self._counting_failures():
             if course.way is not None:
                 origin, hops = course.way.origin, (*course.way.hops, *copy.hops)
@@ -209,7 +210,7 @@ class Archive:
     ) -> None:
         """Archive the last request of a course.
 
-        `answer` is what its exchange came to, and `known` what was learnt, if that counts.
+        `answer` is its outcome, and `known` the resulting knowledge, if the outcome counts.
         """
         with self._counting_failures():
             held, course.held = course.held, None
@@ -222,12 +223,12 @@ class Archive:
         before, course.held = course.held, archived
         if before is not None:
             self._put(before)
-        if course.is_over:  # it was cancelled, and ends after its course
+        if course.is_over:  # the request was cancelled, and ends after its course
             self.end(course)
         return archived.id
 
     def knows(self, origin: Origin, path: str, known: Knowledge, *, is_fetched: bool) -> None:
-        """Archive what the store knows of a file, unless this run fetched or archived it."""
+        """Archive the stored answer for a file, unless this run fetched or archived it."""
         with self._counting_failures():
             told = known.copy or known.outage
             if told is None:
@@ -241,7 +242,7 @@ class Archive:
                 self._put(stored, FileOutcome(stored.event, at, told.hops))
 
     def overridden(self, origin: Origin, path: str, body: bytes | None) -> None:
-        """Archive the file that the user sets for an origin; None if there is none."""
+        """Archive the file that the user sets for an origin; None without a file."""
         with self._counting_failures():
             now = time.time()
             purpose = Purpose(str(origin), path, (f"{origin}{path}",))
@@ -250,7 +251,7 @@ class Archive:
 
 
 def _outcome(answer: Answer, known: Knowledge | None) -> FileOutcome:
-    """What an exchange came to; octets of another origin's copy are as old as that."""
+    """The outcome of an exchange; octets from another origin's copy keep their time."""
     at = time.time()
     if known is not None and known.outage is not None:
         at = known.outage.failed_at
@@ -306,7 +307,7 @@ def _answered(came: Response, transfer: Transfer) -> ReceivedAnswer:
 
 
 def _original(copy: Copy | None, step: Step, transfer: Transfer) -> Original | None:
-    """The answer that a 304 confirms; None if this is none."""
+    """The answer that a 304 confirms; None for other statuses."""
     came, request = transfer.response, transfer.sent
     if copy is None or came is None or request is None or came.status != NOT_MODIFIED:
         return None
@@ -322,6 +323,6 @@ def _original(copy: Copy | None, step: Step, transfer: Transfer) -> Original | N
 
 
 def _pairs(headers: Any) -> Headers:
-    """The fields of Scrapy's headers, whose own `items` are read anew."""
+    """The fields of Scrapy's headers; `Headers.items` would be slower."""
     items: Iterable[tuple[bytes, list[bytes]]] = dict.items(headers)
     return tuple((name, value) for name, values in items for value in values)

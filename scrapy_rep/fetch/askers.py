@@ -1,4 +1,4 @@
-"""As whom a crawl fetches robots.txt: everything that a site may base its answer on."""
+"""The identity with which a crawl fetches robots.txt: everything that may change the answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BLANKS = (None, "")
 
 
 class Asker:
-    """The asker of one crawl."""
+    """Builds the store's keys for one crawl: the origin plus the identity that fetches the file."""
 
     def __init__(self, crawler: Crawler, settings: RepSettings, identity: Identity) -> None:
         self._crawler = crawler
@@ -55,10 +55,10 @@ class Asker:
         return Key.under(origin, sent, self._variant(origin, meta or {}), path)
 
     def key_as_sent(self, key: Key, user_agent: str | None) -> Key:
-        """The key of a file by the User-Agent that was really sent; None where nothing was sent.
+        """The key of a file by the User-Agent that was really sent; None if nothing was sent.
 
-        A middleware of the user's may send another one than the settings say. The next key expects
-        the one that was sent last.
+        A middleware may send another User-Agent than the settings say. The next key expects the
+        User-Agent that was sent last.
         """
         if user_agent is None:
             return key
@@ -87,13 +87,13 @@ def _digest(facts: Mapping[str, Mapping[str, Any]]) -> str:
     told = {name: found for name, fact in facts.items() if (found := _without_blanks(fact))}
     if not told:
         return ""
-    # The same in every process: `pformat` sorts each dict and set that is no line by itself.
+    # Stable over processes: `pformat` sorts each dict and set that does not fit on one line.
     text = _ADDRESS.sub("", pformat(told, width=1))
     return blake2b(text.encode("utf-8", "backslashreplace"), digest_size=_DIGEST_OCTETS).hexdigest()
 
 
 def _unusual_headers(headers: Mapping[str, Any]) -> dict[str, Any]:
-    """The default headers that are not Scrapy's own and that robots.txt requests do not replace."""
+    """The default headers that differ from Scrapy's and that robots.txt requests keep."""
     ours, usual = Headers(headers), Headers(DEFAULT_REQUEST_HEADERS)
     names = {*ours, *usual} - {*map(ours.normkey, _SET_BY_FETCHER)}
     return {

@@ -1,4 +1,4 @@
-"""The store that a crawl uses, by its settings."""
+"""Builds the store of a crawl from its settings."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 IN_MEMORY = ":memory:"
-"""The `REP_STORE_PATH` that stands for no file, as in SQLite."""
+"""The `REP_STORE_PATH` that means memory instead of a file, as in SQLite."""
 
 STORE_OCTETS = 4 << 30
-"""How large the file may grow: room for about a million robots.txt."""
+"""The largest size of the file: room for about a million robots.txt."""
 
 _NAME = "scrapy-rep"
 _FILE = Path("rep", "robots.sqlite")
 
-# The link of each crawl; weak both ways, since a link knows the spider, which knows its crawler.
+# The link of each crawl. Both references are weak, because a link refers back to its crawler.
 _links: WeakKeyDictionary[Crawler, ReferenceType[Link]] = WeakKeyDictionary()
 
 
@@ -61,7 +61,7 @@ def opener_of(crawler: Crawler, settings: RepSettings) -> Callable[[], Store]:
 
 
 def kind_of(settings: RepSettings) -> str:
-    """Which store the settings come to: memory, sqlite, redis, or own for a class of the user's."""
+    """The kind of store that the settings select: memory, sqlite, redis, or own (custom class)."""
     kind = settings.store if isinstance(settings.store, str) else "own"
     if kind == "auto":
         kind = "redis" if settings.redis_url else "sqlite"
@@ -87,7 +87,7 @@ def _redis_store(crawler: Crawler, settings: RepSettings) -> Store:
 
 
 def link_of(crawler: Crawler, url: str) -> Link:
-    """A crawl's connection to Redis, for its store and its queue; each opens it, and closes it.
+    """A crawl's connection to Redis, shared by its store and its queue; each opens and closes it.
 
     Raises:
         ConfigurationError: Scrapy does not run on asyncio, redis-py is not installed, or the URL
@@ -109,20 +109,20 @@ def link_of(crawler: Crawler, url: str) -> Link:
 
 
 def keep_seconds(settings: RepSettings) -> float:
-    """How long Redis keeps an entry that ran out: for as long as it may be used as stale."""
+    """How long Redis keeps an expired entry: as long as it may be used as a stale copy."""
     return settings.rules.limits.stale_seconds + DAY_SECONDS
 
 
 def _local_tier(settings: RepSettings) -> Store:
-    """What is in front of Redis: a file, if one can be written."""
+    """The store in front of Redis: a file if it can be written, otherwise memory."""
     if settings.store_path == IN_MEMORY:
         return MemoryStore(settings.memory_octets)
     try:
         return sqlite_store(settings)
     except StoreError as error:
         logger.warning(
-            "The file in front of Redis cannot be opened (%s); memory takes its place. Set "
-            "REP_STORE_PATH to a file that can be written, or to ':memory:'",
+            "The SQLite file in front of Redis cannot be opened (%s), so memory is used instead. "
+            "Set REP_STORE_PATH to a file that can be written, or to ':memory:'",
             error,
         )
         return MemoryStore(settings.memory_octets)
@@ -144,7 +144,7 @@ def sqlite_path(settings: RepSettings) -> Path:
     """The file that `REP_STORE_PATH` names, or the default one.
 
     Raises:
-        StoreError: there is no folder for the default one.
+        StoreError: there is no folder for the default file.
     """
     return Path(settings.store_path) if settings.store_path else default_path()
 
@@ -165,8 +165,8 @@ def default_path() -> Path:
 
 
 def _project_folder() -> Path | None:
-    # Scrapy raises NotConfigured where settings come without a scrapy.cfg, as under scrapyd. If it
-    # left the middleware, Scrapy would go on without the middleware.
+    # Scrapy raises NotConfigured if settings come without a scrapy.cfg, as under scrapyd. It must
+    # not leave our middleware, because Scrapy would then disable the middleware.
     try:
         return Path(project_data_dir()) if inside_project() else None
     except NotConfigured:
@@ -174,9 +174,9 @@ def _project_folder() -> Path | None:
 
 
 def _cache_folder() -> Path:
-    """The user's cache folder for this package, where each system has it.
+    """The user's cache folder for this package, on each operating system.
 
-    Not by platformdirs: Scrapy up to 2.18 does not bring it.
+    It does not use platformdirs, which Scrapy up to 2.18 does not install.
 
     Raises:
         RuntimeError: the user has no home folder, as in some containers.
@@ -185,16 +185,16 @@ def _cache_folder() -> Path:
     if sys.platform == "win32":
         local = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
         return Path(local, _NAME, _NAME, "Cache")
-    if named.is_absolute():  # the XDG specification: others have to be ignored
+    if named.is_absolute():  # the XDG specification says to ignore relative paths
         return named / _NAME
     return Path.home() / (".cache" if sys.platform != "darwin" else "Library/Caches") / _NAME
 
 
 def own_store(crawler: Crawler, name: Any) -> Store:
-    """The store of a class that the user names.
+    """A store of the class that the user names.
 
     Raises:
-        ConfigurationError: it cannot be loaded or built, or lacks a method of the interface.
+        ConfigurationError: the class cannot be loaded or built, or lacks a method.
     """
     try:
         store: Store = build_from_crawler(load_object(name), crawler)
@@ -216,7 +216,7 @@ def own_store(crawler: Crawler, name: Any) -> Store:
 
 
 def _takes(method: Any, parameters: list[inspect.Parameter]) -> bool:
-    """Whether a method can be called with these; one that tells no signature, as of C, may be."""
+    """Whether a method accepts these parameters; True if it has no readable signature."""
     named = {one.name: None for one in parameters if one.kind is one.KEYWORD_ONLY}
     try:
         inspect.signature(method).bind(*parameters[: len(parameters) - len(named)], **named)

@@ -1,4 +1,4 @@
-"""What the fetches of a crawl share: its store, its archive, its sender, and places to fetch in."""
+"""The objects that the fetches of a crawl share: store, archive, sender and fetch limit."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ _DATED_OCTETS = 1 << 22  # for some 10,000 files
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FetchContext:
-    """What the fetches of one crawl share.
+    """The objects that the fetches of one crawl share.
 
     Attributes:
-        crawler: the crawl.
+        crawler: the crawler.
         settings: the checked values of our settings.
-        asker: as whom it fetches.
-        keeper: keeps what is learnt.
+        asker: builds the store's keys with the identity of the crawl.
+        keeper: keeps answers in the store.
         sender: sends requests.
-        archive: archives what is sent and what comes; None if the user wants no archive.
-        places: those of `REP_CONCURRENT_FETCHES`.
-        looks: look after each fetch that is under way.
+        archive: archives requests and answers; None without `REP_WARC_DIR`.
+        places: the semaphore of `REP_CONCURRENT_FETCHES`.
+        looks: the regular checks of the fetches that are under way.
         heartbeat: renews each lease in time.
         under_way: the fetches that are under way, by origin and path.
-        dated: the files whose age in the store the log has told.
-        began_at: when the crawl began, by the clock that nobody sets (`time.monotonic`).
+        dated: the files for which the log has the age of the stored copy.
+        began_at: when the crawl began, in seconds of `time.monotonic`.
     """
 
     crawler: Crawler
@@ -69,14 +69,14 @@ class FetchContext:
 
     @classmethod
     def of(cls, crawler: Crawler, settings: RepSettings, identity: Identity) -> FetchContext:
-        """That of a crawl.
+        """Build the context of a crawl.
 
         Raises:
             ConfigurationError: the store cannot be made, or warcio is not installed.
         """
         archive = None
         if settings.warc_dir:
-            from .archive import Archive  # most crawls keep none, and need not load it
+            from .archive import Archive  # few crawls need it
 
             archive = Archive(crawler, settings, identity)
         return cls(
@@ -90,14 +90,14 @@ class FetchContext:
         )
 
     async def close(self) -> None:
-        """Close the store; what is still under way goes on without it."""
+        """Close the store; operations that are still under way go on without it."""
         self.heartbeat.stop()
         await self.keeper.close()
         if self.archive is not None:
             await self.archive.close()
 
     def is_queued(self, origin: Origin) -> bool:
-        """Whether the fetch of an origin's robots.txt only waits, for its turn above all."""
+        """Whether the fetch of an origin's robots.txt waits to be sent, usually in a slot."""
         fetch = self.under_way.get((origin, ROBOTS_TXT.path))
         return fetch is not None and fetch.is_idle
 
@@ -112,7 +112,7 @@ class FetchContext:
             self._up.put(origin, time.time(), 200)
 
     def standing(self, origin: Origin, known: Knowledge, rules: PolicyOptions) -> Standing:
-        """What follows now from what is known."""
+        """The standing (meaning and lifetime) that follows now from the stored knowledge."""
         now = time.time()
         seen_at = self._up.get(origin)
         is_answering = seen_at is not None and now - seen_at < _UP_SECONDS

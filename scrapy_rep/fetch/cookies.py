@@ -1,7 +1,7 @@
-"""The cookies of one fetch (RFC 6265): its hops bring back what its hops set, and nobody else does.
+"""The cookies of one fetch (RFC 6265), which only the hops of that fetch set and send.
 
-Cookie walls answer every URL with a redirect to itself. Scrapy's own cookies let pages pass, so the
-robots.txt behind such a wall is there, and holds.
+Cookie walls answer every URL with a redirect to itself and a cookie. Scrapy's own cookies get pages
+past such a wall, so the robots.txt behind it applies and must be fetched as well.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _SET_COOKIE = "Set-Cookie"
 
 
 class _Policy(DefaultCookiePolicy):
-    """What RFC 6265 asks for beyond Python's default."""
+    """The rules of RFC 6265 that Python's default policy lacks."""
 
     def __init__(self) -> None:
-        # A cookie without a domain goes back to its host alone (5.3, 6).
+        # A cookie without a domain is only sent to its host (5.3, 6).
         super().__init__(strict_ns_domain=DefaultCookiePolicy.DomainStrictNonDomain)
 
     def set_ok_domain(self, cookie: Cookie, request: Any) -> bool:
-        """Whether a cookie may be for its domain: not if that is a public suffix (5.3, 5)."""
+        """Whether a cookie may have its domain, which must not be a public suffix (5.3, 5)."""
         is_ok: bool = super().set_ok_domain(cookie, request)
         site = site_of(request.origin_req_host)
         return is_ok and (not cookie.domain_specified or site_of(cookie.domain.strip(".")) == site)
@@ -42,14 +42,14 @@ class Cookies:
         self._jar = CookieJar(_Policy())
 
     def keep(self, response: Response, request: Request) -> bool:
-        """Keep those of an answer; whether it sets any."""
+        """Keep the cookies of an answer; return whether it sets any."""
         if not response.headers.getlist(_SET_COOKIE):
             return False
         self._jar.extract_cookies(response, request)
         return True
 
     def add_to(self, request: Request) -> None:
-        """Add those that are for a request, behind the others that it carries already."""
+        """Add the matching cookies to a request, after the cookies that it already carries."""
         bare = Request(request.url)
         self._jar.add_cookie_header(bare)
         kept = _pairs_in(bare)

@@ -1,10 +1,10 @@
-"""Exceptions as events: one table for all event loops and download handlers.
+"""Maps exceptions to failures: one table for all event loops and download handlers.
 
-Each handler wraps the errors of its library in its own way. A connection that was refused, reset or
-closed amid the TLS handshake is one class in one handler, and three in another. So an exception is
-looked up together with its causes. Classes are named, not imported, because few of the libraries
-are installed. The table names each by its top-level package and its class (or its module, where two
-classes share a name), or by an error number.
+Each handler wraps the errors of its library in its own way. A connection that is refused, reset or
+closed during the TLS handshake is one class in one handler, and three classes in another. So an
+exception is looked up together with its causes. The table holds names of classes, because few of
+the libraries are installed: the top-level package and the class (or the module, if two classes
+share a name), or an error number.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scrapy_rep.protocol.access.events import Failure
 _MOST_CAUSES = 100  # of one exception; only a hostile chain is longer
 _STREAM_RESET = "a-reset-of-a-stream"
 _STREAM_RESETS = ("RST_STREAM", "StreamReset")  # only the text tells, in Scrapy and in httpx
-# Raised and caught in every handshake, so they are the context of every failure in one.
+# Raised and caught in every handshake, so every failure in a handshake has them as context.
 _NO_FAILURES = frozenset(
     f"{library}Want{end}Error" for library in ("ssl.SSL", "OpenSSL.") for end in ("Read", "Write")
 )
@@ -82,9 +82,9 @@ def _failure_in(table: _Table, found: set[str]) -> Failure | None:
 
 
 def failure_of(error: BaseException) -> Failure:
-    """The event that an exception of Scrapy or of a download handler stands for.
+    """The failure for an exception of Scrapy or of a download handler.
 
-    An exception that no row names is a network failure.
+    An exception that is not in the table is a network failure.
     """
     own = _failure_in(_OUTERMOST, _names(error))
     return _on_the_wire(_all_names(error)) if own is None else own
@@ -93,8 +93,8 @@ def failure_of(error: BaseException) -> Failure:
 def is_loss(error: BaseException) -> bool:
     """Whether a download failed because its connection was lost or stopped speaking HTTP.
 
-    If a body had begun, it is cut short then. A reset of an HTTP/2 stream is no loss: the other
-    side says that it resets.
+    If a body had begun, it is cut short then. A reset of an HTTP/2 stream is not a loss, because
+    the other side announces it.
     """
     names = _all_names(error)
     is_failed = "scrapy.DownloadFailedError" in names and _STREAM_RESET not in names
@@ -136,7 +136,7 @@ def _direct_causes(cause: BaseException) -> Iterator[BaseException]:
 
 
 def _names(cause: BaseException) -> set[str]:
-    """The names by which the table may know a cause."""
+    """The names of a cause that the table may hold."""
     if isinstance(cause, TwistedFailure):  # Scrapy's HTTP/2: a class, with text as its value
         kind: type | None = cause.type
     else:

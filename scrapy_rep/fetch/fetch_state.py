@@ -1,8 +1,8 @@
-"""One fetch under way: the part that it is in, the time that it has taken, what it sent.
+"""The state of one fetch: its current part, the time that it has taken, and its requests.
 
 In two parts a fetch waits for us and not for the site: for a place of `REP_CONCURRENT_FETCHES`, and
-for its turn at a host. Our own queueing does not count as the site being slow, so that time is
-measured apart.
+for its turn at a host. That time is measured separately, so that our own queueing does not make the
+site look slow.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PROXY_AUTHORIZATION = "Proxy-Authorization"
 
 
 class FetchPart(Enum):
-    """The part that a fetch is in; the value is for people, after "it waited for"."""
+    """The part that a fetch is in; the log shows the value after "it waited for"."""
 
     STORE = "the store"
     LEASE = "another process, which fetches it"
@@ -41,8 +41,8 @@ class FetchPart(Enum):
     MIDDLEWARES = "the downloader middlewares, or a look-up of a redirect's target"
     SLOT = "its turn in the slot of the host"
     HANDLER = "the download handler"
-    JUDGE = "the robots.txt of what it is redirected to"
-    ANSWER = "the downloader middlewares, which have its answer"
+    JUDGE = "the robots.txt of the redirect's target"
+    ANSWER = "the downloader middlewares, which process its answer"
     PAUSE = "the pause before a retry"
 
     __hash__ = object.__hash__  # each is one object, and Enum's own is Python code
@@ -50,17 +50,17 @@ class FetchPart(Enum):
 
 # Our own queues; in all other parts the fetch makes progress.
 _QUEUES = {FetchPart.PLACE, FetchPart.SLOT}
-# These take nothing but a little memory.
+# These parts take only a little memory.
 _IDLE = {FetchPart.LEASE, FetchPart.SLOT, FetchPart.PAUSE}
-# Others can use the place meanwhile, and in the latter they have to.
+# Other fetches can use the place in these parts; in JUDGE, another fetch may even need it.
 _LENDING = {FetchPart.SLOT, FetchPart.JUDGE}
 
 
 class Carried(NamedTuple):
-    """What a request of ours copies from the one on whose behalf it is sent: meta and headers.
+    """The meta and headers that a robots.txt request copies from the page request behind it.
 
-    A user who needs a proxy for a page needs it for the robots.txt too. So the request copies the
-    proxy, the local address and what else `REP_FETCH_META_KEYS` names.
+    If a page needs a proxy, its robots.txt needs the proxy too. So the request copies the proxy,
+    the local address and the other keys in `REP_FETCH_META_KEYS`.
     """
 
     meta: Mapping[str, Any] = {}
@@ -70,8 +70,8 @@ class Carried(NamedTuple):
     def of(cls, request: Request | None, keys: Collection[str]) -> Carried:
         """Copy some of a request's meta, and the credentials for its proxy.
 
-        Scrapy's proxy middleware moves the credentials into a header. Retries and the targets of
-        redirects have passed it already.
+        The credentials may be in a header already: Scrapy's proxy middleware moves them there, and
+        retries and the targets of redirects have passed it before.
         """
         if request is None:
             return cls()
@@ -81,19 +81,19 @@ class Carried(NamedTuple):
         return cls(meta, {_PROXY_AUTHORIZATION: credentials} if credentials else {})
 
     def headers_for(self, meta: Mapping[str, Any]) -> Mapping[str, bytes]:
-        """The copied headers, if the meta names the same proxy: others get no credentials."""
+        """The copied headers if the meta names the same proxy; other proxies get no credentials."""
         return self.headers if meta.get(PROXY) == self.meta.get(PROXY) else {}
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The way of one attempt to a file.
+    """The redirects of one attempt to fetch a file.
 
     Attributes:
-        origin: whose file.
+        origin: the origin of the file.
         hops: the URIs so far, in order.
         copy: the stored copy, if there is one.
-        cookies: those that its hops have set.
+        cookies: the cookies that its hops have set.
     """
 
     origin: Origin
@@ -107,21 +107,21 @@ class FetchState:
     """The state of one fetch.
 
     Attributes:
-        crawler: the crawl.
-        origin: whose file is fetched.
-        resource: which file.
-        carried: what its requests copy from the one on whose behalf they are sent.
+        crawler: the crawler.
+        origin: the origin of the file.
+        resource: the kind of file, such as robots.txt.
+        carried: the meta and headers that its requests copy from a page request.
         is_awaited: tells whether a request in the downloader waits for its result.
-        uses_store: whether it looks at the store, and its requests are archived.
+        uses_store: whether the store is used and its requests are archived.
         part: the part that it is in; None before its start and after its end.
         place: its place of `REP_CONCURRENT_FETCHES`, if it has one.
-        asked: runs in all parts but our own queues.
-        queued: runs while it waits for its turn at a host.
-        user_agent: the User-Agent of its last request; None where nothing was sent.
-        steps: its requests so far, those of attempts that failed too.
-        way: of its last attempt.
+        asked: measures the time in all parts except our own queues.
+        queued: measures the time that it waits for its turn at a host.
+        user_agent: the User-Agent of its last request; None if nothing was sent.
+        steps: its requests so far, including failed attempts.
+        way: the redirects of its last attempt.
         held: its last request, until it is archived.
-        is_over: whether nothing waits for its archiving any more.
+        is_over: whether its last request was archived.
     """
 
     crawler: Crawler
@@ -142,15 +142,15 @@ class FetchState:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it only waits, and takes no place that others could use."""
+        """Whether it only waits, without taking a place that others could use."""
         return self.part in _IDLE
 
     def enter(self, part: FetchPart | None) -> None:
         """Go on to another part; None at the end.
 
-        While it waits for its turn, or for another fetch, it lends its place to others. It takes
-        the place back once its request is sent, even if there is one too many then: nothing can
-        stop the request.
+        While it waits for its turn or for another fetch, it lends its place to others. It takes
+        the place back once its request is sent, even if that exceeds the limit, because the request
+        cannot be stopped.
         """
         before, self.part = self.part, part
         if before is part:
@@ -169,4 +169,4 @@ class FetchState:
             elif before in _LENDING:
                 self.place.take_back()
         if part in _IDLE:
-            wake(self.crawler)  # the queue may start another fetch meanwhile
+            wake(self.crawler)  # the queue may start another fetch
