@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.usage.tdmrep import Tdmrep
     from scrapy_rep.robotparser import Decider
 
-_POLICY_OCTETS = 2500  # what a policy takes besides its file, roughly
+_POLICY_OCTETS = 2500  # the memory of a policy without its file, roughly
 
-_USAGE_COUNT = 16  # crawlers for which what the file says of usage is kept
+_USAGE_COUNT = 16  # the number of crawlers for which usage preferences are kept
 
-_STEP_OCTETS = 200  # what a step takes besides its addresses, roughly
+_STEP_OCTETS = 200  # the memory of a step without its addresses, roughly
 
 _KEPT = ("cache-control", "expires", "etag", "last-modified", "retry-after")
-_HEADER_CHARACTERS = 1000  # of a field that a site may make as long as it likes
+_HEADER_CHARACTERS = 1000  # longer header fields are cut to this
 
 _OK = 200
 

@@ -310,4 +310,4 @@ class TestAnswers:
 
         run(work)
         (record,) = caplog.records
-        assert "Directed returns entries under plain origins" in record.getMessage()
+        assert "Directed returns entries with a plain origin" in record.getMessage()

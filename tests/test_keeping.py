@@ -258,7 +258,7 @@ def test_stores_that_users_wrote_before(loop: Loop, name: str, warnings: int) ->
         assert sorted(site.paths()) == ["/a", "/a", "/robots.txt", "/robots.txt"], result.log
     told = _WARNINGS.findall(result.log)
     assert len(told) == warnings
-    assert all("returns entries under plain origins" in words for words in told)
+    assert all("returns entries with a plain origin" in words for words in told)
     assert result.exit_code == 0, result.error
 
 

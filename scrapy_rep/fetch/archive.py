@@ -101,9 +101,9 @@ class Archive:
             )
 
     def _put(self, archived: Archived, outcome: FileOutcome | None = None) -> None:
-        """Have something written; an exchange may come before the spider is told to be open."""
+        """Queue a record for writing; an exchange may come before the signal `spider_opened`."""
         self._open()
-        if self._opened is not None:  # what ends after the crawl has no place to go
+        if self._opened is not None:  # after the crawl nothing is written
             self._opened.put(archived, outcome)
 
     def _facts(self) -> dict[str, str]:

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from .archive import Archive
     from .fetch_state import FetchState
 
-_LOOK_SECONDS = 0.1  # how soon a fetch ends that is late or not needed any more
-_UP_SECONDS = DAY_SECONDS  # how long a page's answer shows that its origin is up
+_LOOK_SECONDS = 0.1  # how often to check for fetches that are late or not needed any more
+_UP_SECONDS = DAY_SECONDS  # how long a page's answer counts as proof that its origin is up
 _UP_OCTETS = 1 << 20
-_DATED_OCTETS = 1 << 22  # for some 10,000 files
+_DATED_OCTETS = 1 << 22  # for about 10,000 files
 
 
 @dataclass(frozen=True, slots=True, eq=False)

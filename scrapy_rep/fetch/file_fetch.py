@@ -1,16 +1,17 @@
-"""One fetch of one file of an origin, robots.txt above all: from the store, or from the site.
+"""One fetch of one file of an origin, usually robots.txt, from the store or from the site.
 
-A fetch looks at what the store has at hand. If that is not usable, it claims: the store returns
-what another process has learnt, or a lease, or when to look again. With the lease it asks the site,
-with quick retries, and stores the outcome. Processes that share a store fetch once.
+A fetch first reads the entry in the store. If the entry is not usable, the fetch makes a claim. The
+store then returns a newer entry of another process, or a lease (the exclusive right to fetch), or
+the time to look again. With the lease, the fetch sends requests to the site, with quick retries,
+and stores the outcome. So processes that share a store fetch each file once.
 
-Every response and every exception becomes an event of the protocol; what the event means is decided
-elsewhere. Redirects are followed here, each hop with a fresh request: Scrapy's own redirects depend
-on settings and spiders, follow HTML, and carry meta from hop to hop.
+Every response and every exception becomes an event of the protocol; `protocol.access` decides what
+it means. Redirects are followed here, each hop with a new request, because Scrapy's own redirects
+depend on settings and spiders, follow HTML, and carry meta from hop to hop.
 
 A fetch that takes longer than `REP_UNREACHABLE_WAIT_SECONDS` ends as a failure of our own. Our own
-queueing does not count there: it has a limit of its own (`sender`). When the crawl closes, a fetch
-ends at once if nothing waits for it or its request was not sent yet.
+queueing does not count and has a separate limit (see `sender`). When the crawl closes, a fetch ends
+at once if nothing waits for it or if its request was not sent yet.
 """
 
 from __future__ import annotations
@@ -66,15 +67,15 @@ if TYPE_CHECKING:
 
     from .context import FetchContext
 
-_POLL_SECONDS = (0.02, 0.5)  # between tries for a lease that another holds: at first, at last
-_GRACE_SECONDS = 1.0  # beyond a handler's time limit, for one that keeps it itself
-_NEWER_SECONDS = 1.0  # a newer copy than ours is fresh for longer than ours, by this at least
-_SLOW_SECONDS = 5.0  # after which the log tells of a fetch
+_POLL_SECONDS = (0.02, 0.5)  # pauses between tries for a lease: first, longest
+_GRACE_SECONDS = 1.0  # added to a handler's time limit, so that the handler raises first
+_NEWER_SECONDS = 1.0  # a newer copy stays fresh for at least this much longer than ours
+_SLOW_SECONDS = 5.0  # slower fetches are logged
 _DATED_COST = 400
 
 
 class NotNeededError(Exception):
-    """A fetch was ended because the crawl ends: nothing was learnt."""
+    """A fetch was stopped without a result because the crawl ends."""
 
 
 class _LateError(Exception):
@@ -82,7 +83,7 @@ class _LateError(Exception):
 
 
 class FileFetch(FetchState):
-    """One fetch, to be awaited once.
+    """One fetch; its result may be awaited once.
 
     Attributes:
         is_late: whether it took too long.
@@ -101,16 +102,16 @@ class FileFetch(FetchState):
         permits: Callable[[str], Awaitable[bool]] | None = None,
         uses_store: bool = True,
     ) -> None:
-        """Take what it is for.
+        """Prepare the fetch of a file.
 
         Args:
-            context: what it shares with others.
-            origin: whose file is fetched.
+            context: the objects that all fetches share.
+            origin: the origin of the file.
             rules: decide whether the stored copy is usable without fetching.
             request: the request on whose behalf the file is fetched, if there is one.
-            is_refresh: fetch also if the copy is still usable, but is to be confirmed.
+            is_refresh: fetch even if the copy is still usable, to confirm it.
             is_awaited: tells whether a request in the downloader waits for the result.
-            resource: which file.
+            resource: the kind of file, such as robots.txt.
             permits: tells whether a redirect may be followed to a URL; None if robots.txt does not
                 govern the file.
             uses_store: whether other origins' copies are used, and its requests are archived.
@@ -132,7 +133,7 @@ class FileFetch(FetchState):
     # Under way
 
     async def result(self) -> Knowledge:
-        """What is known of the file, after a fetch where one is needed.
+        """The knowledge about the file, after a fetch if one is needed.
 
         Raises:
             NotNeededError: the crawl is closing, or only this fetch keeps it from its end.
@@ -184,8 +185,8 @@ class FileFetch(FetchState):
         answer = Answer(Failure.LOCAL, hops=(self._key.uri,), steps=tuple(self.steps))
         self._count_outcome(answer)
         self._journal.warning(
-            "The %s of %s did not come in the %g seconds of REP_UNREACHABLE_WAIT_SECONDS; at last "
-            "it waited for %s",
+            "The %s of %s did not come in the %g seconds of REP_UNREACHABLE_WAIT_SECONDS; it was "
+            "waiting for %s",
             self._key.file_name,
             self.origin,
             self._context.settings.unreachable_wait_seconds,
@@ -194,7 +195,7 @@ class FileFetch(FetchState):
         return self._learnt(self._context.keeper.peek(self._key), answer)
 
     async def _run(self) -> Knowledge:
-        """Look at the store; with a lease ask the site, and store what is learnt."""
+        """Read the store; with a lease, fetch from the site and store the outcome."""
         context = self._context
         claimed = await self._claimed()
         known, held = claimed.known, claimed.held
@@ -221,7 +222,7 @@ class FileFetch(FetchState):
             if answer.event is Failure.LOCAL and is_closing(context.crawler):
                 raise NotNeededError("the crawl is closing")
             self._count_outcome(answer)
-            # A failure of our own says nothing about the site, so others must not see it.
+            # A failure of our own says nothing about the site, so it is not shared.
             is_kept = answer.event not in (Failure.LOCAL, Failure.GUARD)
             if not is_kept:
                 return self._learnt(known, answer)
@@ -237,7 +238,7 @@ class FileFetch(FetchState):
     # The store
 
     async def _claimed(self) -> Claimed:
-        """What the store knows, if that is enough; otherwise the lease to fetch with."""
+        """The stored knowledge if it is usable; otherwise the lease to fetch with."""
         keeper, key = self._context.keeper, self._key
         pause, longest = _POLL_SECONDS
         is_said, is_refused = False, False
@@ -247,7 +248,7 @@ class FileFetch(FetchState):
             if self._is_enough(known):
                 self._tell_of_hit(known)
                 return Claimed(known)
-            # What the store takes as fresh may not be so by this crawl's settings.
+            # An entry that the store takes as fresh may be too old by this crawl's settings.
             wanted = math.inf if is_refused else self._wanted_seconds(known)
             claimed = await keeper.claim(key, wanted)
             known = self._of_this_run(claimed.known)
@@ -266,7 +267,7 @@ class FileFetch(FetchState):
             if self.asked.seconds > _SLOW_SECONDS and not is_said:
                 is_said = True
                 self._journal.info(
-                    "Waiting for another process, which fetches the %s of %s",
+                    "Waiting for another process that fetches the %s of %s",
                     key.file_name,
                     self.origin,
                 )
@@ -275,17 +276,17 @@ class FileFetch(FetchState):
             pause = min(2 * pause, longest)
 
     def _wanted_seconds(self, known: Knowledge) -> float:
-        """How long what another process has learnt must hold: to refresh, longer than ours."""
+        """How long another process's entry must stay fresh: for a refresh, longer than ours."""
         if not self._is_refresh or known.copy is None:
             return 0.0
         return max(known.copy.fresh_until - time.time(), 0.0) + _NEWER_SECONDS
 
     def _of_this_run(self, known: Knowledge) -> Knowledge:
-        """What is known, with what an earlier run found unreachable due at once."""
+        """The stored knowledge; a file that was unreachable in an earlier run is due at once."""
         return as_left(known, time.time() - (time.monotonic() - self._context.began_at))
 
     def _is_enough(self, known: Knowledge, *, is_refresh: bool | None = None) -> bool:
-        """Whether what is stored is usable without fetching; for a refresh, it must be fresh."""
+        """Whether the stored entry is usable without fetching; for a refresh, it must be fresh."""
         if known.copy is None and known.outage is None:
             return False
         is_refresh = self._is_refresh if is_refresh is None else is_refresh
@@ -293,13 +294,13 @@ class FileFetch(FetchState):
         return act is Act.USE or (act is Act.REFRESH and not is_refresh)
 
     def _tell_of_hit(self, known: Knowledge) -> None:
-        """Count what the store had; log once for each file how old it is."""
+        """Count a hit in the store; log the age of each file once."""
         self._count(self.resource.stat(stats.STORE_HIT))
         dated = self._context.dated
         if dated.get(self._key) is None:
             dated.put(self._key, value=True, octets=_DATED_COST)
             age = age_words(time.time() - known.changed_at)
-            self._journal.debug("rules of %s from the store, %s old", self._key.uri, age)
+            self._journal.debug("The rules of %s are from the store, %s old", self._key.uri, age)
 
     def _count_outcome(self, answer: Answer) -> None:
         self._count(self.resource.stat(stats.ACCESS).format(answer.access_result.value))
@@ -310,11 +311,11 @@ class FileFetch(FetchState):
         return learn(known, answer, time.time(), self._rules.limits, chance=chance)
 
     async def _keep(self, known: Knowledge, answer: Answer, held: Held) -> Knowledge:
-        """Store what is known after an answer, unless another process has taken over."""
+        """Store the knowledge after an answer, unless another process has taken over."""
         keeper, key = self._context.keeper, self._key
         sent_key = self._context.asker.key_as_sent(key, answer.user_agent)
         if sent_key != key:
-            # Sent with another User-Agent than that of the lease and of the copy.
+            # It was sent with another User-Agent than the lease and the copy are for.
             await keeper.release(held)
             if not answer.is_confirmation:
                 known = keeper.peek(sent_key)
@@ -329,10 +330,10 @@ class FileFetch(FetchState):
         return theirs.known if self._is_enough(theirs.known, is_refresh=True) else known
 
     async def _keep_for_targets(self, key: Key, answer: Answer) -> None:
-        """Store an answer for the targets of redirects too, where it is their own file.
+        """Store an answer also for the targets of redirects, if it is their own file.
 
-        Only a hop to exactly its path, `/robots.txt`, counts: a file at another path does not speak
-        for the origin that serves it.
+        Only a hop to exactly the path `/robots.txt` counts: a file at another path is not the
+        robots.txt of the origin that serves it.
         """
         is_answer = isinstance(answer.event, int) or answer.event is Failure.HTML
         if not is_answer or answer.confirms or answer.repeats is not None:
@@ -340,7 +341,7 @@ class FileFetch(FetchState):
         keeper = self._context.keeper
         for number, uri in enumerate(answer.hops[1:], start=1):
             target = origin_at(uri, key.path)
-            is_first = uri not in answer.hops[:number]  # of several for a wall of cookies
+            is_first = uri not in answer.hops[:number]  # cookie walls repeat a URI
             if target is None or target == key.origin or not is_first:
                 continue
             target_key = Key.under(target, key.user_agent, key.variant, key.path)
@@ -357,9 +358,9 @@ class FileFetch(FetchState):
     # The site
 
     async def attempt(self, copy: Copy | None) -> Answer:
-        """Ask the site once, follow its redirects, and log it if that takes long. Does not raise.
+        """Fetch once, follow redirects, and log a slow fetch. Does not raise.
 
-        The request to the URI that the stored copy came from is conditional.
+        The request to the URI from which the stored copy came is conditional.
         """
         file, began = self.resource, self.asked.seconds
         self.enter(FetchPart.MIDDLEWARES)
@@ -414,10 +415,10 @@ class FileFetch(FetchState):
         return answer
 
     async def _hop(self, uri: str, way: Way) -> tuple[Response, bytes, bool]:
-        """The answer of one hop, its body, and whether it was asked for with conditions.
+        """The answer of one hop, its body, and whether the request was conditional.
 
-        It is asked for again as a whole if it confirms another version than our copy, and again if
-        its body may be cut short.
+        If the answer confirms another version than our copy, the request is sent again without
+        conditions. If the body may be cut short, the request is sent again too.
 
         Raises:
             ResponseDataLossError: the body is cut short, or may be.
@@ -442,13 +443,13 @@ class FileFetch(FetchState):
         return response, body, bool(conditions)
 
     def _answer(self, event: Event, further: tuple[str, ...] = (), **facts: Any) -> Answer:
-        """An answer to what was sent so far."""
+        """The answer after the requests that were sent so far."""
         assert self.way is not None  # noqa: S101 - for mypy
         hops, steps = (*self.way.hops, *further), tuple(self.steps)
         return Answer(event, hops=hops, user_agent=self.user_agent, steps=steps, **facts)
 
     def _failure(self, uri: str, error: Exception) -> Failure:
-        """The event that an exception stands for, counted and logged."""
+        """The failure for an exception, counted and logged."""
         self._count(self.resource.stat(stats.EXCEPTIONS).format(type(error)))
         failure = failure_of(error)
         self._journal.debug("No file from %s (%s): %r", uri, failure.value, error)
@@ -457,7 +458,7 @@ class FileFetch(FetchState):
         return failure
 
     async def _refusal(self, uri: str) -> Failure | None:
-        """Why a redirect to a URI is not followed; None if it may be."""
+        """The reason not to follow a redirect to a URI; None if it may be followed."""
         refusal = await _refusal_of(self._context.settings, self.origin, uri)
         if refusal is not None or self._permits is None:
             return refusal
@@ -469,7 +470,7 @@ class FileFetch(FetchState):
             self.enter(before)
 
     def _fresh_copy(self, uri: str) -> Copy | None:
-        """The fresh copy of another origin, if a redirect leads to exactly its file."""
+        """The fresh stored copy of another origin, if a redirect leads to exactly its file."""
         origin = origin_at(uri, self.resource.path)
         if origin is None or not self.uses_store:
             return None
@@ -494,18 +495,18 @@ def _is_of_another_version(response: Response, copy: Copy) -> bool:
 
 
 def _copied(copy: Copy) -> list[Step]:
-    """The steps of another origin's copy: nothing is fetched for them."""
+    """The steps of another origin's copy, marked as not fetched by us."""
     steps = copy.steps or [Step(hop) for hop in copy.hops]
     return [replace(step, is_copied=True) for step in steps]
 
 
-# Where redirects of our files may lead: `REP_REDIRECT_GUARD`.
+# `REP_REDIRECT_GUARD`: the hosts that redirects may lead to
 
 
 def _as_requested(uri: str) -> str:
-    """A URI as Scrapy requests it, which is what guards have to judge.
+    """A URI as Scrapy requests it, which is the URI that guards must judge.
 
-    Empty if Scrapy would send it to another origin than the URI names, or to none.
+    Empty if Scrapy would send it to another origin than the URI names, or could not send it.
     """
     try:
         requested = Request(uri).url
@@ -515,7 +516,7 @@ def _as_requested(uri: str) -> str:
 
 
 async def _refusal_of(settings: RepSettings, origin: Origin, uri: str) -> Failure | None:
-    """Why a file of an origin is not fetched from where a redirect leads; None if it may be."""
+    """The reason not to fetch a file from a redirect's target; None if it may be fetched."""
     target = Origin.of(uri)  # None for an empty one
     guard = settings.redirect_guard
     if target is None:
@@ -538,7 +539,7 @@ def _is_led_astray(settings: RepSettings, origin: Origin, uri: str, response: Re
     """Whether an answer came from an address that the guard refuses.
 
     A name may resolve to another address by the time of the request. Through a proxy, the address
-    is the proxy's, which may be any.
+    is the proxy's, which is not checked.
     """
     if settings.redirect_guard is not Guard.PUBLIC or response.ip_address is None:
         return False

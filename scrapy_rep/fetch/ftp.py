@@ -1,7 +1,7 @@
 """robots.txt files over FTP, with bounds on size and time.
 
-Scrapy's own handler for FTP has neither bound, and does not notice how a transfer ends. This module
-replaces it for robots.txt files only.
+Scrapy's own handler for FTP has no such limits, and does not notice how a transfer ends. This
+module replaces it, for robots.txt files only.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def is_built_in(handler: Any) -> bool:
 
 
 async def retrieve(request: Request, settings: BaseSettings, limit_octets: int) -> Response:
-    """The beginning of a file: at most one octet more than the limit.
+    """Download the beginning of a file, at most one octet more than the limit.
 
     Raises:
         TimeoutError: it took longer than the request's `download_timeout`.
@@ -65,7 +65,7 @@ class _File(Protocol):
 
     @property
     def is_full(self) -> bool:
-        """Whether more came than we read."""
+        """Whether more octets came than the limit."""
         return len(self.octets) > self._limit_octets
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802 - the name is Twisted's
@@ -123,7 +123,7 @@ class _Retrieval:
         return Response(request.url, body=bytes(self._file.octets))
 
     def abort(self) -> None:
-        """Abort both connections, in whatever state they are."""
+        """Abort both connections in any state."""
         self._file.abort()
         if self._client is not None and self._client.transport is not None:
             self._client.transport.abortConnection()
@@ -162,6 +162,6 @@ def _client_class() -> Any:
             if self._came_octets <= _REPLIES_OCTETS:
                 super().dataReceived(data)
             else:
-                self.transport.abortConnection()  # every command that waits fails then
+                self.transport.abortConnection()  # makes all waiting commands fail
 
     return Client

@@ -1,12 +1,12 @@
 """Keeps the answers of a crawl in its store, and in memory while the store fails.
 
-This is a circuit breaker. A failure opens it: the crawl goes on from memory, and nothing waits for
-the store. After some seconds it is half open: it tries the store once, in the background. If that
-succeeds, the entries in memory are copied to the store, and the store is in use again. Otherwise
-the next try comes later.
+This is a circuit breaker. A failure opens it: the crawl goes on with answers in memory, and nothing
+waits for the store. After some seconds it tries the store once, in the background. If that
+succeeds, the entries in memory are copied to the store, and the store is in use again. Otherwise it
+waits longer before the next try.
 
-The store may be the user's: it also fails if it raises, takes too long, or returns a wrong type. A
-failure of a store is a miss, never an answer.
+The store may be a class of the user, so an exception, a late result or a wrong type also count as
+failures. A failure of a store is a miss, never an answer.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-LEASE_SECONDS = 15.0  # after which a holder that died is succeeded; renewed while it lives
-_ANSWER_SECONDS = 20.0  # for a store to do one thing; SQLite waits for a lock for 5
-_TRY_AGAIN_SECONDS = (5.0, 60.0)  # until a store that failed is tried again: at first, at last
-_CLOSE_SECONDS = 5.0  # for a store to write what is to be written
+LEASE_SECONDS = 15.0  # renewed while the holder lives; then another process may take over
+_ANSWER_SECONDS = 20.0  # the time limit of one operation; SQLite waits 5 s for a lock
+_TRY_AGAIN_SECONDS = (5.0, 60.0)  # pauses before a failed store is tried again: first, longest
+_CLOSE_SECONDS = 5.0  # the time limit for a store to write its remaining entries
 
 
 @dataclass(slots=True)
@@ -56,10 +56,10 @@ class Held:
     """A lease, and the store that gave it.
 
     Attributes:
-        lease: as it was last renewed.
-        store: where it counts.
-        ends_at: when it may have ended, by our own clock that nobody sets (`time.monotonic`).
-        is_lost: whether it could not be renewed: it gives no right any more.
+        lease: the lease, as it was last renewed.
+        store: the store that gave it.
+        ends_at: the earliest time that it may end, in seconds of `time.monotonic`.
+        is_lost: whether it could not be renewed, so that it is not valid any more.
     """
 
     lease: Lease
@@ -73,9 +73,9 @@ class Claimed:
     """The answer to a claim.
 
     Attributes:
-        known: what is known, whether or not it is usable.
-        held: the lease, if the caller has to fetch.
-        wait_seconds: until when to look again, if another process fetches.
+        known: the stored knowledge, whether or not it is usable.
+        held: the lease, if the caller must fetch.
+        wait_seconds: how long to wait before looking again, if another process fetches.
     """
 
     known: Knowledge
@@ -107,13 +107,13 @@ class Keeper:
             self._store = self._own = self._opener()
         except StoreError as error:
             self._go_away(
-                "The store of robots.txt answers cannot be opened (%s); they are kept in memory. "
-                "Set REP_STORE_PATH to a file that can be written, or REP_STORE = 'memory'",
+                "The store of robots.txt answers cannot be opened (%s), so answers are kept in "
+                "memory. Set REP_STORE_PATH to a file that can be written, or REP_STORE = 'memory'",
                 error,
             )
 
     async def close(self) -> None:
-        """Close the store; what is still under way goes on without it."""
+        """Close the store; operations that are still under way go on without it."""
         self._is_closed = True
         self._store = self._memory = MemoryStore(self._memory_octets)
         try:
@@ -124,7 +124,7 @@ class Keeper:
             self._journal.warning("The store of robots.txt answers cannot be closed: %r", error)
 
     def peek(self, key: Key) -> Knowledge:
-        """What is known."""
+        """The stored knowledge of a file."""
         self._try_again(key)
         store = self._store
         try:
@@ -139,9 +139,9 @@ class Keeper:
         if entry is not None and not isinstance(entry.origin, Key) and not self._is_told:
             self._is_told = True
             self._journal.warning(
-                "%s returns entries under plain origins, which do not say for which crawler they "
-                "are, so they are not used. Return each entry with the `origin` that it came with, "
-                "which is a scrapy_rep.cache.entry.Key",
+                "%s returns entries with a plain origin, which does not say which crawler they are "
+                "for, so they are not used. Return each entry with the `origin` that it was stored "
+                "with, which is a scrapy_rep.cache.entry.Key",
                 type(self._store).__qualname__,
             )
         return Knowledge()
@@ -169,10 +169,10 @@ class Keeper:
             await self._do(lambda store: store.release(held.lease))
 
     async def commit(self, entry: Entry, held: Held | None = None) -> bool:
-        """Keep an entry, and end the lease; whether it was still held, if it was given.
+        """Keep an entry and end the lease; return False if the lease was lost.
 
-        A process that was stopped for a while may find that another one has taken over: what
-        that one has learnt stays.
+        If this process was stopped for a while, another process may have taken over; its entry is
+        then kept.
         """
         if held is not None and held.store is self._store:
             if time.monotonic() >= held.ends_at:
@@ -184,7 +184,7 @@ class Keeper:
             return store.commit(entry, held.lease if held and held.store is store else None)
 
         is_kept, _ = await self._do(work)
-        return is_kept is not False  # users' stores may give nothing
+        return is_kept is not False  # users' stores may return None
 
     async def _renew(self, held: Held) -> None:
         began = time.monotonic()
@@ -207,7 +207,7 @@ class Keeper:
         work: Callable[[Store], Future[Value]],
         is_right: Callable[[Value], bool] = lambda _: True,
     ) -> tuple[Value, Store]:
-        """The answer of the store, or of memory if the store fails, and which of them answered."""
+        """The answer of the store, or of memory if the store fails, and the store that answered."""
         store = self._store
         try:
             return await _answered(store, work, is_right), store
@@ -221,8 +221,8 @@ class Keeper:
             return
         self._store = self._memory = MemoryStore(self._memory_octets)
         self._go_away(
-            "The store of robots.txt answers failed (%s); the crawl goes on from memory, and tries "
-            "the store again from time to time",
+            "The store of robots.txt answers failed (%s); the crawl goes on with answers in "
+            "memory, and tries the store again from time to time",
             error,
         )
 
@@ -259,10 +259,10 @@ class Keeper:
             )
 
     async def _tried(self, key: Key) -> int:
-        """Copy the entries in memory to the store; how many there were.
+        """Copy the entries in memory to the store; return their number.
 
         Raises:
-            StoreError: it still fails.
+            StoreError: the store still fails.
         """
         if self._own is None:
             opened = await run_in_thread(self._opener)
@@ -271,7 +271,7 @@ class Keeper:
                 return 0
             self._own = opened
         store, memory, count = self._own, self._memory, 0
-        # For as long as usual, or the lease of another process would seem to be of a wrong clock.
+        # Use the usual lease time: a shorter one would make another process's lease look wrong.
         work = partial(_claim, key=key, fresh_seconds=-math.inf)
         claim = await _answered(store, work, partial(_is_claim, fresh_seconds=-math.inf))
         if isinstance(claim, Leased):
@@ -283,13 +283,13 @@ class Keeper:
                 if entry is not None:
                     await _answered(store, partial(_commit, entry=entry))
                     count += 1
-                if memory.peek(one) == entry:  # a newer one may have come during the commit
+                if memory.peek(one) == entry:  # a newer entry may have come during the commit
                     memory.forget(one)
         return count
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = deferred_from_coro(work)
-        self._tasks.add(task)  # or it would be collected while it runs
+        self._tasks.add(task)  # otherwise it might be garbage-collected while it runs
         task.addBoth(self._end, task)
 
     def _end(self, result: Any, task: Deferred[None]) -> Any:
@@ -309,7 +309,7 @@ def _is_claim(claim: object, fresh_seconds: float) -> bool:
     """Whether a claim is valid."""
     match claim:
         case Found(Entry(known=Knowledge())):
-            return fresh_seconds < math.inf  # no entry was usable, as the store was told
+            return fresh_seconds < math.inf  # infinite means that no entry is usable
         case Leased(Lease(), None | Entry(known=Knowledge())):
             return True
         case Busy(float() | int() as seconds, None | Entry(known=Knowledge())):
@@ -332,7 +332,7 @@ def _peeked(store: Store, key: Key) -> Entry | None:
     match entry:
         case None | Entry(known=Knowledge()):
             return entry
-    raise StoreError(f"peek gives {type(entry).__qualname__} instead of an entry or None")
+    raise StoreError(f"peek returns {type(entry).__qualname__} instead of an entry or None")
 
 
 async def _answered(
@@ -356,12 +356,12 @@ async def _answered(
             raise
         raise StoreError(repr(error)) from error
     if not is_right(answer):
-        raise StoreError(f"{answer!r:.200} is no answer")
+        raise StoreError(f"{answer!r:.200} is not a valid answer")
     return answer
 
 
 def _give_back(store: Store, future: Future[Any]) -> None:
-    """Release a lease that comes too late, so that others need not wait for its end."""
+    """Release a lease that comes too late, so that other processes need not wait for its end."""
     with suppress(Exception):
         claim = future.result()
         if isinstance(claim, Leased):

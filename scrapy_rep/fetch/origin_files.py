@@ -1,6 +1,7 @@
-"""The files that a crawl fetches of each origin by exchanges: robots.txt, and tdmrep.json if asked.
+"""The files that a crawl fetches from each origin: robots.txt, and tdmrep.json with `REP_TDMREP`.
 
-All go through the same code. A file is a row: where it is, what it may be, and how it is counted.
+All files use the same code. An `OriginFile` holds the differences: the path, the content and the
+names of the stats.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class OriginFile:
     Attributes:
         path: its path.
         accept: the value of the Accept header.
-        event_of: what an answer comes to, by its event, its Content-Type and its body.
+        event_of: the final event of an answer, by its event, its Content-Type and its body.
         stat: the name of a stat of this file, by that of robots.txt.
     """
 
@@ -37,7 +38,7 @@ TDMREP = OriginFile(TDMREP_PATH, "application/json,*/*;q=0.1", stat=stats.of_tdm
 
 
 def origin_at(uri: str, path: str) -> Origin | None:
-    """The origin whose file at a path a URI is; None if it is another."""
+    """The origin of a URI with exactly this path; None for other URIs."""
     try:
         origin = Origin.of(uri)
     except InvalidUri:

@@ -1,4 +1,4 @@
-"""What a crawl has read of one file: its rules for some crawlers, and its views."""
+"""The parsed contents of one file: its rules for some crawlers, and its views."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from scrapy_rep.analysis.findings import Finding
     from scrapy_rep.protocol.extensions.clean_params import CleanParams
 
-# The rules of larger files are made ready in a thread. A hostile file of 500 KiB takes so long that
-# all other requests would have to wait (`benchmarks/hostile.py`, "first").
+# The rules of larger files are made ready in a thread: a hostile file of 500 KiB would block
+# all other requests for too long (`benchmarks/hostile.py`, "first").
 _LARGE_OCTETS = 1 << 16
 _PACKED_FROM_OCTETS = 1 << 15
 _PARSER_SHARE = 3  # what another parser keeps of a file, as a multiple of its octets, roughly
@@ -34,7 +34,7 @@ def digest_of(body: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What some tokens obey in a file, read apart from all that others use."""
+    """The rules and the pace for some tokens, read without changing shared objects."""
 
     tokens: tuple[str, ...]
     selection: Selection
@@ -45,9 +45,8 @@ class Ready:
 class Reading:
     """A file as a value, its decider (the value itself, or another parser), and its digest.
 
-    Everything else that is read from the file, its *views*, is read once and kept: in the worst
-    case reading takes time again and again, and a view takes many times the octets of the file. So
-    the memory of views is counted.
+    *Views*, such as the sitemaps, are read from the file once and kept, because reading may be
+    slow. A view may take many times the octets of the file, so its memory is counted.
     """
 
     robots_txt: RobotsTxt
@@ -67,7 +66,7 @@ class Reading:
         return cls(empty, empty)
 
     def view(self, name: str, grown: Callable[[], None]) -> Any:
-        """What one of `_VIEWS` reads from the file; `grown` is called when it is kept anew."""
+        """The result of one of `_VIEWS`; `grown` is called when it is read for the first time."""
         if name not in self._views:
             read, text_octets = _VIEWS[name]
             view = read(self)
@@ -77,7 +76,7 @@ class Reading:
 
     @property
     def octets(self) -> int:
-        """The memory that it takes, roughly: the file, its rules ready for use, and its views."""
+        """The memory that it takes, roughly: the file, its prepared rules, and its views."""
         views = sum(octets for _, octets in self._views.values())
         file = self.robots_txt
         parsers = 0 if self.rules is file else _PARSER_SHARE * len(file.text)
@@ -85,22 +84,22 @@ class Reading:
 
     @property
     def is_large(self) -> bool:
-        """Whether its rules are made ready in a thread; another parser's never are."""
+        """Whether its rules are made ready in a thread; those of another parser never are."""
         return self.rules is self.robots_txt and len(self.robots_txt.text) >= _LARGE_OCTETS
 
     def is_ready_for(self, tokens: tuple[str, ...]) -> bool:
-        """Whether neither a verdict for some tokens, nor their pace, takes reading the file."""
+        """Whether the rules and the pace for some tokens have been read already."""
         return tokens in self._asked and self.robots_txt.is_ready_for(tokens)
 
     def settle(self, tokens: tuple[str, ...]) -> None:
-        """Make the rules for some tokens ready here and now, so that their memory is counted."""
+        """Make the rules for some tokens ready now, so that their memory is counted."""
         if self.rules is self.robots_txt:
             self.robots_txt.verdict("/", tokens)
 
     def prepare(self, tokens: tuple[str, ...]) -> Ready:
-        """What `keep` takes. It may be read in a thread: nothing that others use is changed.
+        """Read the rules for some tokens, for `keep`; may run in a thread.
 
-        Even a verdict changes the value that gives it. So this reads a value of its own.
+        A verdict fills caches in the object that gives it, so this parses a separate object.
         """
         file = replace(self.robots_txt)
         selection = file.selection(tokens)
@@ -108,7 +107,7 @@ class Reading:
         return Ready(tokens, selection, file.asked(tokens))
 
     def keep(self, ready: Ready) -> None:
-        """Use what was prepared from now on."""
+        """Use the result of `prepare` from now on."""
         self.robots_txt.keep(ready.tokens, ready.selection)
         self._keep_asked(ready.tokens, ready.asked)
 
@@ -118,9 +117,9 @@ class Reading:
             self.robots_txt.text.pack()
 
     def asked_of(self, tokens: tuple[str, ...]) -> Asked:
-        """How fast and when the site wants to be visited by these tokens.
+        """The pace and the visit time that the site sets for these tokens.
 
-        Another parser that knows no Crawl-delay does not change ours.
+        If `ROBOTSTXT_PARSER` does not know Crawl-delay, the delay that our parser reads applies.
         """
         found = self._asked.get(tokens)
         if found is None:
@@ -137,7 +136,7 @@ class Reading:
         self._asked[tokens] = asked
 
 
-# Few crawls ask for these two, so they are loaded once somebody does.
+# Few crawls use these two, so their modules are loaded on first use.
 
 
 def _findings(reading: Reading) -> tuple[Finding, ...]:
@@ -156,7 +155,7 @@ def _octets_of_names(clean: CleanParams) -> int:
     return sum(_NAME_OCTETS * len(one.parameters) + len(one.prefix) for one in clean.records)
 
 
-# What each view reads, and the octets of text that it keeps of the file.
+# By view: a function that reads it, and the octets of text that it keeps from the file.
 _VIEWS: dict[str, tuple[Callable[[Reading], Any], Callable[[Any], int]]] = {
     "sitemaps": (
         lambda reading: reading.robots_txt.sitemaps,

@@ -1,14 +1,14 @@
-"""The requests for files of ours: how each is made, sent, limited in time, and answered.
+"""Builds and sends the requests for robots.txt, with time limits, and returns their answers.
 
-A request passes the middlewares, waits for its turn at its host, is with a download handler, and
-its answer passes the middlewares again. In Scrapy only handlers have a time limit, and keep it
-themselves. So we look ten times a second where each request is.
+A request passes the middlewares, waits for its turn at its host, and is with a download handler;
+then its answer passes the middlewares. Scrapy has a time limit for handlers only, and the handlers
+enforce it themselves. So we check ten times a second where each request is.
 
-The handler may take the `download_timeout` of the request and a second. The turn may take
-three times `REP_UNREACHABLE_WAIT_SECONDS`, and one delay. The fetch limits everything together.
+The handler may take the `download_timeout` of the request plus one second. Waiting for the turn may
+take three times `REP_UNREACHABLE_WAIT_SECONDS` plus one delay. The fetch limits the total time.
 
-The transfer of an answer is stopped once there is more than the parse limit can use. Scrapy's own
-size limit would throw away what came before.
+The transfer of an answer is stopped once it exceeds the parse limit. Scrapy's own size limit would
+throw away the octets before it.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ if TYPE_CHECKING:
     from .archive import Archive
 
 _LOOK_SECONDS = 0.1
-_GRACE_SECONDS = 1.0  # handlers that keep their time limit raise first, and tell more
-_LINE_LIMIT = 1000  # fetches that may wait for their turn at a time: each takes memory
-_LOCATION_CHARACTERS = 2000  # of a header that a site may make as long as it likes
-_SET_COOKIE = b"set-cookie"  # kept no longer than the fetch
+_GRACE_SECONDS = 1.0  # so that handlers with a time limit raise first, with a better message
+_LINE_LIMIT = 1000  # fetches that may wait for their turn at a time, because each takes memory
+_LOCATION_CHARACTERS = 2000  # longer Location headers are cut to this
+_SET_COOKIE = b"set-cookie"  # not kept after the fetch
 _PARTIAL_CONTENT = 206
 _PROXY_REFUSES = 407
 _PRIORITY = 1000  # as Scrapy's own; nothing schedules these requests, but middlewares may look
@@ -96,18 +96,18 @@ class Sender:
     ) -> tuple[Response, bytes, Ending]:
         """The answer to one request, its body, and how the body ended.
 
-        The body is decompressed and cut to the parse limit. However it ends, the request becomes a
-        step of its fetch.
+        The body is decompressed and cut to the parse limit. The request becomes a step of its
+        fetch, also if it fails.
 
         Raises:
             TimeoutError: the handler took too long.
             IgnoreRequest: its turn did not come in time, or the crawl is closing.
-            Exception: what else the engine raises.
+            Exception: any other error of the engine.
         """
         request = self._request(fetch, uri, conditions)
         transfer: Transfer = request.meta[MARK]
         response: Response | None = None
-        event: Event = Failure.LOCAL  # of one that is cancelled: it was sent all the same
+        event: Event = Failure.LOCAL  # if it is cancelled; it was sent nevertheless
         try:
             fetch.enter(FetchPart.MIDDLEWARES)
             self._ticks.add(self._look)
@@ -156,7 +156,7 @@ class Sender:
         if self._identity.fetch_header is not None:
             headers["User-Agent"] = self._identity.fetch_header
         usual = {
-            "dont_cache": True,  # Scrapy's HTTP cache may never expire, and would freeze a policy
+            "dont_cache": True,  # entries of Scrapy's HTTP cache may never expire
             "dont_merge_cookies": True,
             "dont_retry": True,
             "download_timeout": self._settings.fetch_timeout_seconds,
@@ -165,7 +165,7 @@ class Sender:
         needed = {
             "dont_redirect": True,
             "download_fail_on_dataloss": True,
-            "download_maxsize": 0,  # we stop the transfer ourselves, and use what came
+            "download_maxsize": 0,  # we stop the transfer ourselves, and keep the octets before
             "handle_httpstatus_all": True,
             MARK: transfer,
         }
@@ -185,7 +185,7 @@ class Sender:
     def _note(
         self, fetch: FetchState, step: Step, transfer: Transfer, response: Response | None
     ) -> None:
-        """Note a request that is done as a step of its fetch, and archive it."""
+        """Add a finished request to the steps of its fetch, and archive it."""
         if self._archive is not None and fetch.uses_store:
             step = replace(step, record=self._archive.saw(fetch, step, transfer, response))
         transfer.sent = transfer.body = None
@@ -199,7 +199,7 @@ class Sender:
         has_reactor = self._crawler.settings.getbool("TWISTED_REACTOR_ENABLED", True)
         self._journal.warning(
             "Scrapy has no %s here%s, so the robots.txt of %s:// origins cannot be fetched: each "
-            "counts as a failure of our own (event 'local')",
+            "fetch counts as a failure of our own (event 'local')",
             scheme.upper(),
             "" if has_reactor else " (TWISTED_REACTOR_ENABLED = False)",
             scheme,
@@ -309,10 +309,10 @@ def _timeout_of(request: Request) -> float | None:
 
 
 def _body_of(response: Response, request: Request, transfer: Transfer) -> bytes:
-    """The octets of an answer up to the limit.
+    """The body of an answer up to the limit.
 
     Raises:
-        Exception: the answer says nothing of the site, or does not hold the whole file.
+        Exception: the answer is not from the site, or does not hold the whole file.
     """
     if "download_stopped" in response.flags and not transfer.is_stopped:
         raise DownloadCancelledError(f"other code stopped the download of {request.url}")
@@ -320,7 +320,7 @@ def _body_of(response: Response, request: Request, transfer: Transfer) -> bytes:
     if "dataloss" in response.flags or is_part:
         raise ResponseDataLossError(request.url)
     if response.status == _PROXY_REFUSES and (response.request or request).meta.get(PROXY):
-        raise IgnoreRequest("the proxy asks for credentials")
+        raise IgnoreRequest("the proxy requires credentials")
     body = transfer.body_of(response)
     response.headers.pop(REMARK, None)  # only we may set it
     if transfer.remark:
@@ -329,7 +329,7 @@ def _body_of(response: Response, request: Request, transfer: Transfer) -> bytes:
 
 
 def _step(uri: str, transfer: Transfer, event: Event, response: Response | None) -> Step:
-    """What is known of a request that is done; `response` is its answer, if one came."""
+    """The step for a finished request; `response` is its answer, if one came."""
     came = transfer.response if transfer.response is not None else response
     sent_at = transfer.sent_at
     seconds = None if sent_at is None else max(time.time() - sent_at, 0.0)
@@ -350,11 +350,11 @@ def _step(uri: str, transfer: Transfer, event: Event, response: Response | None)
 def _rescued(transfer: Transfer, error: Exception) -> Response:
     """The answer that came although its download raised.
 
-    Scrapy's decompression raises on a body that grows too large, of which we need only the
-    beginning, and on one that is slightly damaged, which we may still read.
+    Scrapy's decompression raises if a body grows too large, though we need only its beginning, and
+    if a body is slightly damaged, though we may still read it.
 
     Raises:
-        Exception: there is no answer, or something else refused it.
+        Exception: there is no answer, or other code refused it.
     """
     if transfer.response is not None:
         failure = failure_of(error)
@@ -376,7 +376,7 @@ def _user_agent(request: Request) -> str:
 
 
 def headers_of(response: Response) -> dict[str, str]:
-    """The headers of an answer but its cookies, names in lower case, as text."""
+    """The headers of an answer without its cookies, as text, with names in lower case."""
     return {
         name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
         for name, values in response.headers.items()

@@ -1,17 +1,17 @@
 """The octets of one robots.txt answer, up to the parse limit.
 
-The transfer is stopped once enough has come. Some servers compress although we ask them not to.
-Such a body is decompressed up to the limit, whatever it would grow to. Memory is bounded by twice
-the limit and one piece of a decompressor's output.
+The transfer is stopped once enough octets have come. Some servers compress although our request
+says not to. Such a body is decompressed up to the limit, however large it is. Memory is bounded by
+twice the limit plus one piece of a decompressor's output.
 
-What follows the parse limit counts for nothing (RFC 9309, 2.5), so its loss does not matter. The
-loss of anything before it is an error. A compressed body of which twice the limit came without
-growing to the limit is an error too: it may be padded, with its rules behind the padding.
+Octets after the parse limit are ignored (RFC 9309, 2.5), so losing them does not matter. Losing
+octets before it is an error. It is also an error if twice the limit of a compressed body
+decompresses to less than the limit: the body may be padded, with its rules after the padding.
 
-Some servers send gzip and do not say so: a body that begins like that is decompressed too.
+Some servers send gzip without declaring it, so a body that begins like gzip is decompressed too.
 
-Some servers name a charset or another word where a compression belongs. Such a body is read as it
-is, if it is text.
+Some servers name a charset or another word as the Content-Encoding. Such a body is read as it is,
+if it is text.
 """
 
 from __future__ import annotations
@@ -48,15 +48,14 @@ MARK = "rep_fetch"
 """The meta key under which a request carries its transfer."""
 
 HEAD_OCTETS = 256 * 1024
-"""The limit for the heads of an answer together, those of status 1xx included."""
+"""The limit for all heads of an answer together, including those with status 1xx."""
 
-_FRAMING = 8  # how many times the parse limit a body may take with its framing, as of chunks
+_FRAMING = 8  # a body with its framing, such as chunks, may take 8 times the parse limit
 
-_FRAMES = 1000  # of zstd: each takes a copy of the rest
+_FRAMES = 1000  # the limit of zstd frames, because each takes a copy of the rest
 _DEFLATE = 8  # RFC 1950, 2.2: the compression method in a zlib frame
-# What servers write into Content-Encoding by mistake (RFC 9110, 8.4.1): charsets, and words of
-# other fields. This is a list of ours because Python's codec registry caches every name it is asked
-# for.
+# Words that servers put into Content-Encoding by mistake (RFC 9110, 8.4.1): charsets, and words of
+# other fields. Python's codec registry is not used because it caches every unknown name.
 _NO_CODING = re.compile(
     r"none|plain|text|text/plain|[78]bit|binary|ascii|us-ascii|utf-?8|utf-?16(le|be)?|latin-?1"
     r"|iso-?8859-\d{1,2}|(windows|cp)-?125\d|koi8-[ru]|gbk|gb2312|gb18030|big5|shift[_-]jis"
@@ -73,7 +72,7 @@ _CHUNKED = re.compile(rb"(.*,)?[ \t]*chunked[ \t]*", re.IGNORECASE | re.DOTALL)
 
 
 def is_own(request: Request) -> bool:
-    """Whether a request is for a robots.txt of ours, and does not just carry a copy of its meta."""
+    """Whether we sent a request for a robots.txt; False for a request with a copy of its meta."""
     transfer = request.meta.get(MARK)
     return isinstance(transfer, Transfer) and transfer.uri == request.url
 
@@ -83,14 +82,14 @@ class UndecodableError(Exception):
 
 
 class Connection:
-    """One connection that our files come over.
+    """One connection over which a robots.txt comes.
 
     Attributes:
         ending: how it ended; `UNKNOWN` while it is open.
-        most_octets: how much may come; None for any amount.
-        came_octets: how much came since the last request was sent over it.
+        most_octets: how many octets may come; None for any number.
+        came_octets: how many octets came since the last request was sent over it.
         has_ended_body: whether a body lasted until the end of the connection, by its parser; None
-            where that is not known.
+            if that is not known.
     """
 
     __slots__ = ("_is_orderly", "came_octets", "ending", "has_ended_body", "most_octets")
@@ -101,27 +100,27 @@ class Connection:
         self.begin(None)
 
     def begin(self, most_octets: int | None) -> None:
-        """A request is sent."""
+        """Note that a request is sent."""
         self.most_octets = most_octets
         self.came_octets = 0
         self._is_orderly: bool | None = None
 
     def takes(self, octets: int) -> bool:
-        """Count octets that came; whether they are within the limit."""
+        """Count octets that came; return whether they are within the limit."""
         self.came_octets += octets
         return self.most_octets is None or self.came_octets <= self.most_octets
 
     def head_came(self, limit_octets: int) -> None:
-        """The head is complete: a body of so many octets may follow, in any framing."""
+        """Note that the head is complete; allow a body up to the limit, in any framing."""
         if self.most_octets is not None:
             self.most_octets = HEAD_OCTETS + _FRAMING * limit_octets
 
     def eof_came(self, *, is_orderly: bool | None) -> None:
-        """Nothing follows; over TLS with a close_notify or not; None if that is not known."""
+        """Note the end of the stream; over TLS, `is_orderly` says whether a close_notify came."""
         self._is_orderly = is_orderly
 
     def end(self, error: BaseException | None) -> None:
-        """The connection is lost; `error` is that of asyncio."""
+        """Note that the connection was lost; `error` is from asyncio."""
         if error is not None:
             self.ending = Ending.BROKEN
         elif self._is_orderly is not None:
@@ -134,18 +133,18 @@ class Transfer:
     Attributes:
         limit_octets: the parse limit.
         uri: the URI of its request.
-        cookies: those of the fetch that its request belongs to; None if it belongs to none.
+        cookies: the cookies of its fetch; None without a fetch.
         response: the answer as it came, before Scrapy's middlewares.
-        connection: the connection that it comes over, if we see that.
+        connection: the connection over which it comes, if that is known.
         has_head: whether the head of the answer has come.
         remark: what was unusual in the encoding of the body; empty if nothing was.
         is_stopped: whether the transfer was stopped because enough came.
-        sent: its request as it came to the downloader, last; None while it did not.
-        sent_at: when that was.
-        handled_since: since when a download handler has it, by `time.monotonic`; None before.
+        sent: its request as it last came to the downloader; None before.
+        sent_at: when it came there.
+        handled_since: when a download handler got it, by `time.monotonic`; None before.
         is_back: whether its request has left the downloader.
-        body: the octets judged, for the archive; None while they are not known.
-        turn_seconds: while it waits for its turn at its host, the delay that is kept there.
+        body: the octets that were parsed, for the archive; None while they are not known.
+        turn_seconds: the delay of its host, while it waits for its turn there.
     """
 
     def __init__(self, limit_octets: int) -> None:
@@ -159,12 +158,12 @@ class Transfer:
         self._forget()
 
     def begin(self, request: Request) -> None:
-        """Its request has come to the downloader, perhaps again."""
+        """Note that its request has come to the downloader, possibly again."""
         self.sent, self.sent_at = request, time.time()
         self._forget()
 
     def _forget(self) -> None:
-        """Forget what came."""
+        """Forget the answer so far."""
         self.response: Response | None = None
         self.connection: Connection | None = None
         self.handled_since: float | None = None
@@ -185,7 +184,7 @@ class Transfer:
 
     @contextmanager
     def in_line(self, turn_seconds: float) -> Iterator[None]:
-        """Its request waits for its turn at its host: that is not the site being slow."""
+        """Note that its request waits for its turn, which does not count as a slow site."""
         self.turn_seconds = turn_seconds
         try:
             yield
@@ -195,25 +194,25 @@ class Transfer:
     def head_came(self, headers: Headers, body_length: Any = None) -> None:
         """The head has come.
 
-        `body_length` is that of Scrapy's signal: a number, None, or a constant for "unknown". Only
-        Twisted's handler sets it, and that handler also tells whether an answer ended by closing.
+        `body_length` is from Scrapy's signal: a number, None, or a constant for "unknown". Only
+        Twisted's handler sets it, and only that handler tells whether an answer ended by closing.
         """
         self.has_head = True
         self._handler_tells_end = body_length is not None
         self._is_encoded = bool(_encodings(headers))
 
     def came(self, response: Response) -> None:
-        """The answer has come, and has not passed a middleware yet.
+        """Keep the answer before it passes a middleware.
 
-        Its copy has headers of its own: Scrapy's decompression empties the Content-Encoding of the
-        original, and a truncated body would look complete.
+        The copy has separate headers, because Scrapy's decompression removes the Content-Encoding
+        of the original, so that a truncated body would look complete.
         """
         self.response = response.copy()
 
     def has_enough_after(self, data: bytes) -> bool:
         """Whether nothing more is needed once these octets have come.
 
-        Of a compressed body, twice the limit may come: what it grows to is counted when it is read.
+        A compressed body may take twice the limit; its decompressed size is checked later.
         """
         if not self.is_stopped:
             if not self._came_octets and begins_with(data, GZIP_MAGIC):
@@ -227,7 +226,7 @@ class Transfer:
         """How the body of an answer ended; call it after `body_of`."""
         came = self.response if self.response is not None else response
         if self.is_stopped or self._is_full:
-            return Ending.FRAMED  # what follows the limit counts for nothing
+            return Ending.FRAMED  # octets after the limit are ignored
         if _is_short(came):
             return Ending.BROKEN
         if not self._ends_with_connection(came):
@@ -281,7 +280,7 @@ class Transfer:
         return body[: self.limit_octets + 1]
 
     def _without_bare_gzip(self, body: bytes) -> bytes:
-        """What a body holds that is gzip, as no header says."""
+        """The body, decompressed if it is gzip although no header says so."""
         found = without_gzip(body, self.limit_octets)
         self.remark = "gzip without Content-Encoding"
         if found is None:
@@ -311,9 +310,9 @@ class Transfer:
 
 
 def _is_short(came: Response) -> bool:
-    """Whether less came than announced; Scrapy's HTTP/2 handler does not notice an empty body."""
+    """Whether fewer octets came than announced; Scrapy's HTTP/2 handler misses an empty body."""
     if not came.protocol or came.status in _WITHOUT_BODY:
-        return False  # answers of browsers may bear the length before decompression
+        return False  # browsers may report the length before decompression
     announced = (value.strip() for value in came.headers.getlist(b"Content-Length"))
     return any(_DIGITS.fullmatch(value) and int(value) > len(came.body) for value in announced)
 

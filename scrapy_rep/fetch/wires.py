@@ -1,12 +1,11 @@
-"""The connections that robots.txt files come over, watched at Scrapy's built-in handlers.
+"""Watches the connections of Scrapy's built-in handlers over which robots.txt files come.
 
-Scrapy does not tell how a connection ended: a body without an announced length looks whole if its
-connection broke. Nor does Scrapy bound the head of an answer. Both can be seen where a handler
-passes octets to the parser of its library, so we watch there. Of other handlers we know nothing:
-their endings are unknown.
+Scrapy does not tell how a connection ended, so a body without an announced length looks complete if
+its connection broke. Scrapy does not limit the head of an answer either. Both can be observed where
+a handler passes octets to the parser of its library. For other handlers, endings are unknown.
 
-Everything here uses more than the documented interfaces of Scrapy, Twisted and aiohttp. A handler
-that lacks one of the attributes counts as an unknown handler.
+This module uses undocumented interfaces of Scrapy, Twisted and aiohttp. A handler that lacks one of
+the attributes counts as an unknown handler.
 """
 
 from __future__ import annotations
@@ -43,15 +42,15 @@ Download = Callable[["Request"], Awaitable["Response"]]
 
 
 class OversizedAnswerError(Exception):
-    """An answer takes more octets than its file could need."""
+    """An answer is larger than a robots.txt within the parse limit could be."""
 
 
 class Wires:
-    """The way of a crawl's robots.txt requests through its download handlers.
+    """Passes a crawl's robots.txt requests to its download handlers, and watches connections.
 
     Attributes:
-        speaking: the connection whose octets are passed to the parser just now.
-        awaited: the URLs that are awaited, each with their number.
+        speaking: the connection that passes octets to its parser just now.
+        awaited: the number of robots.txt requests under way, by URL.
     """
 
     def __init__(self, crawler: Crawler, handlers: Any) -> None:
@@ -77,7 +76,7 @@ class Wires:
         download: Download = handlers.download_request_async
 
         def carry(request: Request) -> Awaitable[Response]:
-            # Most requests are pages: a coroutine more would cost each turn of theirs.
+            # Most requests are for pages, and should not pay for another coroutine.
             transfer = Transfer.of(request)
             if transfer is None:
                 return download(request)
@@ -87,13 +86,13 @@ class Wires:
         handlers.rep_wires = self
 
     def note_head(self, transfer: Transfer) -> None:
-        """The head of an answer is complete; called while its octets are passed to the parser."""
+        """Note a complete head; called while its octets are passed to the parser."""
         connection = transfer.connection = self.speaking or transfer.connection
         if connection is not None:
             connection.head_came(transfer.limit_octets)
 
     async def _carry(self, request: Request, transfer: Transfer, download: Download) -> Response:
-        """Download a request of ours; keep the answer as it came."""
+        """Download a robots.txt request, and keep the answer as it came."""
         transfer.handled_since = time.monotonic()
         scheme = request.url.partition(":")[0]
         handler = self._handler(scheme)
@@ -108,7 +107,7 @@ class Wires:
 
     @contextmanager
     def _awaiting(self, url: str, transfer: Transfer) -> Iterator[None]:
-        """Mark a URL as awaited, so that the connections of either library know the transfer."""
+        """Mark a URL as awaited, so that connections find the transfer."""
         token = _carrying.set(transfer)
         self.awaited[url] += 1
         try:
@@ -134,9 +133,9 @@ class Wires:
         return handler
 
     def _watch_twisted(self, pool: Any) -> None:
-        """Watch the connections that may carry a request of ours, and not those of pages alone.
+        """Watch the connections that may carry a robots.txt request.
 
-        Each is made or found for one, or made again in its place, while its URL is awaited.
+        Such a connection is opened, found or opened again while the URL of the request is awaited.
         """
         make_factory, get = pool._factory, pool.getConnection  # noqa: SLF001 - see the contract
 
@@ -153,8 +152,8 @@ class Wires:
         pool._factory, pool.getConnection = factory_of, get_connection  # noqa: SLF001
 
     def _watch_found(self, found: Any) -> Any:
-        """Watch a connection that was kept open, perhaps since before."""
-        kept = getattr(found, "_clientProtocol", found)  # of what sends again where it is gone
+        """Watch a connection that was kept open."""
+        kept = getattr(found, "_clientProtocol", found)  # inside Twisted's retry wrapper
         if not isinstance(kept, _WatchedProtocol):
             held = getattr(kept, "__dict__", {})
             received = getattr(held.get("dataReceived"), "__func__", None)
@@ -164,16 +163,16 @@ class Wires:
         return found
 
     def watch(self, made: Any) -> Any:
-        """A connection of Twisted's client, which from now on is watched, if we know its class."""
+        """Watch a connection of Twisted's client, if we know its class, and return it."""
         return _watched(made, _WatchedProtocol, rep_wires=self, rep_connection=Connection())
 
     def is_awaited(self, asked: Any) -> bool:
-        """Whether a request of Twisted's client is one of ours."""
+        """Whether a request of Twisted's client is a robots.txt request."""
         return (asked.absoluteURI or b"").decode("latin-1") in self.awaited
 
 
 class _WatchedFactory(Factory):
-    """What makes connections of Twisted's HTTP/1.1 client, which are watched."""
+    """A factory of watched connections of Twisted's HTTP/1.1 client."""
 
     rep_wires: Wires
 
@@ -191,14 +190,14 @@ class _WatchedProtocol(HTTP11ClientProtocol):
     def request(self, request: Any) -> Any:
         """Send a request."""
         wires, connection = self.rep_wires, self.rep_connection
-        if wires.awaited or connection.most_octets is not None:  # rarely: requests are for pages
+        if wires.awaited or connection.most_octets is not None:  # rare: most requests are for pages
             connection.begin(HEAD_OCTETS if wires.is_awaited(request) else None)
         return super().request(request)
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802
         """Pass octets to the parser, unless there are too many of them."""
         connection, wires = self.rep_connection, self.rep_wires
-        if connection.most_octets is None and not wires.awaited:  # as nearly always: it is a page's
+        if connection.most_octets is None and not wires.awaited:  # the usual case: a page
             super().dataReceived(data)  # type: ignore[no-untyped-call]
         elif connection.takes(len(data)):
             before, wires.speaking = wires.speaking, connection
@@ -221,14 +220,14 @@ class _WatchedProtocol(HTTP11ClientProtocol):
 
 
 def _watched(made: Any, watcher: Any, **held: Any) -> Any:
-    """An object of Twisted's client, which from now on is of a subclass, if we know its class.
+    """Change the class of an object of Twisted's client to a watching subclass, if we know it.
 
-    Functions in the place of its own would be in a circle with it: each connection would wait for
-    the garbage collector, which goes through them again and again until then.
+    Replacing the object's methods would create reference cycles, so that each connection would have
+    to wait for the garbage collector.
     """
     if isinstance(made, watcher.__bases__):
-        # Its class may be of another layout, and a user's may refuse anything. It is not watched
-        # then: whatever was raised here would be the end of each request, those of pages too.
+        # The class may have another layout, or be a user's class that refuses this. It is not
+        # watched then: an exception here would make every request fail, including pages.
         with suppress(Exception):
             for name, value in held.items():
                 setattr(made, name, value)
@@ -242,7 +241,7 @@ def _watching(kind: Any, watcher: Any) -> Any:
 
 
 def _watch_aiohttp(connector: Any) -> None:
-    """Watch the connections that a connector has for requests of ours, whenever they were made."""
+    """Watch a connector's connections that carry robots.txt requests, new or kept open."""
     connect = connector.connect
 
     async def connect_for_ours(*args: Any, **kwargs: Any) -> Any:
@@ -251,7 +250,7 @@ def _watch_aiohttp(connector: Any) -> None:
         is_known = all(hasattr(protocol, name) for name in _OF_AIOHTTP)
         if is_known and not hasattr(protocol, "rep_connection"):
             _watch_client(protocol)
-            if protocol.transport is not None:  # uvloop's looks up methods only when it gets one
+            if protocol.transport is not None:  # uvloop looks up the methods in `set_protocol` only
                 protocol.transport.set_protocol(protocol)
         return found
 
@@ -312,9 +311,10 @@ def _is_amid_body(protocol: Any) -> bool | None:
 def _is_orderly(transport: Any) -> bool | None:
     """Whether a stream of asyncio's ended in order; None if that is not known.
 
-    Python's ssl module does not tell whether a close_notify came. But after one, asyncio does not
-    wait for the end of the stream below TLS: it notes that end since Python 3.11. Up to 3.10 it
-    begins to shut down on a close_notify, and tells of the end of the stream only without one.
+    Python's ssl module does not tell whether a close_notify came. But after a close_notify, asyncio
+    does not wait for the end of the stream below TLS, which it records since Python 3.11. Up to
+    3.10, asyncio begins to shut down on a close_notify, and reports the end of the stream only
+    without a close_notify.
     """
     if transport is None:
         return None
@@ -328,4 +328,4 @@ def _is_orderly(transport: Any) -> bool | None:
 
 
 def _oversized(connection: Connection) -> OversizedAnswerError:
-    return OversizedAnswerError(f"{connection.came_octets} octets came, and no end")
+    return OversizedAnswerError(f"{connection.came_octets} octets came, which is too much")

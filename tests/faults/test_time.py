@@ -306,7 +306,7 @@ class TestEarlierRuns:
             urls = [*pages(site, 9), site.url("/private")]
             result = crawl(PACED_SPIDER, loop=loop, settings=settings, urls=urls)
             assert sorted(site.paths()) == sorted(f"/{number}" for number in range(9))
-        assert result.log.count(f"rules of {uri} from the store, 3 h old") == 1
+        assert result.log.count(f"The rules of {uri} are from the store, 3 h old") == 1
 
 
 class TestRetries:

@@ -51,7 +51,7 @@ class TestProgress:
 
     @pytest.mark.parametrize("slot", [{}, {"inprogress": []}, {"inprogress": None}])
     def test_a_release_without_it_is_refused(self, slot: dict[str, Any]) -> None:
-        with pytest.raises(ConfigurationError, match="can't be told by this release of Scrapy"):
+        with pytest.raises(ConfigurationError, match="does not tell RepRedisScheduler which"):
             tell_of_ends(crawler_of(**slot), print)
 
     def test_whether_there_are_start_requests(self) -> None:
