@@ -105,8 +105,8 @@ class Store(Protocol):
         Args:
             origin: the key of the entry.
             seconds: how long a lease lasts. A lease that ends after `believed_until` is ignored.
-            fresh_seconds: the entry is found if its `fresh_until` is later than so many seconds
-                from now. Infinite if no stored entry can be used.
+            fresh_seconds: the entry is found if it is still fresh (`fresh_until`) in this many
+                seconds. Infinite if no stored entry can be used.
         """
 
     def renew(self, lease: Lease, *, seconds: float) -> Future[Lease | None]:

@@ -109,7 +109,7 @@ class Link:
             await asyncio.wait_for(self._drained(), _CLOSE_SECONDS)
         self._is_closed, self._reason = True, "the link is closed"
         for _ in range(_CONNECTIONS):
-            self._free.release()  # calls that came meanwhile see that the link is closed
+            self._free.release()  # wakes waiting calls, which find the link closed
         if self._probe is not None:
             self._probe.cancel()
             await asyncio.wait([self._probe])

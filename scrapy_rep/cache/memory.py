@@ -18,9 +18,9 @@ from .entry import Entry, Key, key_of
 Name = TypeVar("Name")
 Value = TypeVar("Value")
 
-_LARGE_PART = 256  # what costs more than this part of the whole is large
-_LARGE_SHARE = 2  # this part of the whole is what the large may take while others need room
-_ENTRY_OCTETS = 300  # the approximate size of an entry besides its record
+_LARGE_PART = 256  # an entry is large if it takes more than 1/256 of the limit
+_LARGE_SHARE = 2  # large entries may take 1/2 of the limit while others need room
+_ENTRY_OCTETS = 300  # the approximate size of an entry without its record
 
 
 class Lru(Generic[Name, Value]):

@@ -59,10 +59,12 @@ Value = TypeVar("Value")
 
 _STAMP = struct.Struct(">dd")  # when it was learnt, until when it holds
 _SKEW_SECONDS = 1.0  # clocks that differ by less count as the same
-_QUICK_SECONDS = 0.5  # a reply that took longer tells nothing of the difference of clocks
-_LEASE_KEPT_SECONDS = 60.0  # a lease that ran out can be renewed so long, if nobody else took it
-_ENDLESS_SECONDS = 1e15  # for Lua, which reads no infinity
-_UNSENT_ENTRIES = 10_000  # learnt in an outage, and not in Redis yet; the oldest stay local
+_QUICK_SECONDS = 0.5  # a slower reply is not used to compare clocks
+_LEASE_KEPT_SECONDS = (
+    60.0  # an expired lease can be renewed for this time if no other process took it
+)
+_ENDLESS_SECONDS = 1e15  # replaces infinity, which Lua cannot read
+_UNSENT_ENTRIES = 10_000  # kept during an outage to send to Redis later; the oldest stay local
 _SEND_SECONDS = 2.0  # for the last of them, when the store closes
 
 _LIBRARY = """

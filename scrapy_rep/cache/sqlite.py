@@ -3,7 +3,7 @@
 One thread does all writes, each in its own transaction. Reads happen in the calling thread: with a
 write-ahead log they do not wait for writers. A damaged file is renamed, and the next write makes a
 new one, as it does after the file was deleted or replaced. Any other failure, such as a lock that
-is never released or a full disk, raises `StoreError`, and the next write connects anew.
+is never released or a full disk, raises `StoreError`, and the next write connects again.
 
 The file is not for network file systems: write-ahead logs need shared memory.
 """
@@ -46,8 +46,8 @@ _LOCK_SECONDS = 5.0  # a write waits so long for other processes
 _READ_LOCK_SECONDS = 0.005  # a read in the event loop: a process that ends locks the file
 _OPEN_SECONDS = 5.0  # another process opens the file, or renames a damaged one, in milliseconds
 _TIDY_EVERY = 128  # commits
-_LOG_OCTETS = 1 << 23  # SQLite shortens the log at half of that, unless others write meanwhile
-_LOG_LOCK_SECONDS = 0.02  # nobody can write while the log is shortened
+_LOG_OCTETS = 1 << 23  # SQLite shortens the log at half of that, unless other processes write
+_LOG_LOCK_SECONDS = 0.02  # writers must wait while the log is shortened
 _PRUNE_SHARE = 10  # a tenth of the rows, the oldest, goes at a time
 _LONGEST_LEASE_SECONDS = 3600.0  # a row with a lease that ends later is pruned like others
 _BUSY_SECONDS = 5.0
@@ -119,11 +119,11 @@ class SqliteStore:
         self._commits = itertools.count()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rep-store")
         self._reading = threading.Lock()  # held while the reader is used or replaced
-        self._is_broken = False  # whether the next write has to connect anew
+        self._is_broken = False  # whether the next write must connect again
         self._failure: tuple[float, StoreError] | None = None  # the last one, and when it was
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._path = Path(os.path.realpath(path))  # SQLite puts its log beside that
+            self._path = Path(os.path.realpath(path))  # SQLite puts its log next to it
             self._opened = self._open()
         except (OSError, ValueError, sqlite3.Error) as error:  # ValueError: an impossible name
             raise StoreError(f"{path}: {error}") from error
@@ -449,8 +449,8 @@ def _key_in(text: object) -> Key | None:
         return None
 
 
-# Read-only access to the entries of a file, row by row. Other processes may write meanwhile. A file
-# in a read-only place is read without its write-ahead log.
+# Read-only access to the entries of a file, row by row. Other processes may write at the same time.
+# A file in a read-only folder is read without its write-ahead log.
 
 
 def spans(path: Path, count: int) -> Iterator[tuple[int, int]]:

@@ -1,1 +1,1 @@
-"""The requests that wait, and which of them is handed out next."""
+"""The queue: it stores waiting requests and decides which request is handed out next."""

@@ -1,7 +1,7 @@
-"""The requests that wait, in lanes, and the orders in which lanes wait.
+"""The waiting requests, grouped into lanes, and the structures in which lanes wait.
 
-There is a lane for each origin and slot. It waits for a fetch of its robots.txt (`Asking`), for a
-time (`Later`), or for its slot to have a turn (`Turns`).
+There is a lane for each origin and downloader slot. A lane waits for the fetch of its robots.txt
+(`Asking`), for a time (`Later`), or for the turn of its slot (`Turns`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from .targets import Target
 if TYPE_CHECKING:
     from .readiness import Readiness
 
-_KEPT_ORIGINS = 1000  # that may wait for their first request with a known robots.txt
+_KEPT_ORIGINS = 1000  # origins with a known robots.txt that may wait for their first request
 _RECOUNT_SECONDS = 0.2  # how often the fetches that are queued in slots are counted
-_PARKED_FACTOR = 16  # bounds all fetches, those that are queued in slots included
+_PARKED_FACTOR = 16  # limits all fetches, including fetches that are queued in slots
 
 
 @dataclass(slots=True, eq=False)
@@ -35,13 +35,13 @@ class Lane:
 
     Attributes:
         name: the name of its folder, and of its entry in the state that is written to disk.
-        origin: the robots.txt of this origin judges them; None if nothing judges them.
-        host: where they go, as far as is known.
+        origin: the origin with the robots.txt that judges them; None if no robots.txt does.
+        host: the host of the requests, if it is known.
         slot: the slot that they go through.
-        requests: where they are kept.
-        count: how many there are.
-        due_at: the time that it waits for, if it waits for one; see `Later`.
-        is_fresh: whether its robots.txt has come, and it was not served since.
+        requests: the queue that keeps them.
+        count: the number of requests.
+        due_at: the time that it waits for, if any; see `Later`.
+        is_fresh: whether its robots.txt has come, and no request was handed out since.
         is_paced: whether it waits for the delay of its host, or for the turn of another request.
     """
 
@@ -58,16 +58,17 @@ class Lane:
 
 @dataclass(slots=True, eq=False)
 class SlotLanes:
-    """The lanes of one slot, and those whose requests may be handed out, in turn.
+    """The lanes of one slot; the ready ones take turns.
 
     Attributes:
         key: the key of the slot.
-        lane_count: how many lanes there are.
-        ready: the lanes whose requests may be handed out, in turn.
+        lane_count: the number of lanes.
+        ready: the lanes with requests that may be handed out, in order of their turns.
         given: the requests that were handed out and have not ended.
         given_at: when the last of them was handed out; monotonic seconds.
-        due_at: the time that the slot waits for, if it waits for one; see `Later`.
-        rank: how many requests it had out when it got its turn; None while it has none.
+        due_at: the time that the slot waits for, if any; see `Later`.
+        rank: the number of its unfinished requests when it was put into `Turns`; None while it is
+            not there.
     """
 
     key: str
@@ -83,20 +84,20 @@ class Lanes:
     """All lanes of a queue, by name and by slot.
 
     Attributes:
-        count: how many requests there are in all lanes.
+        count: the number of requests in all lanes.
         by_name: the lanes by name.
-        slots: by key, the slots that have lanes, or requests that were handed out.
+        slots: by key, the slots that have lanes or unfinished requests.
     """
 
     def __init__(self) -> None:
         self.count = 0
         self.by_name: dict[str, Lane] = {}
         self.slots: dict[str, SlotLanes] = {}
-        self._given: dict[Request, Lane] = {}  # handed out, and not ended
-        self._out: Counter[str] = Counter()  # how many of them there are, by host
+        self._given: dict[Request, Lane] = {}  # handed out and not ended
+        self._out: Counter[str] = Counter()  # their number by host
 
     def add(self, target: Target, requests: Stock) -> Lane:
-        """Make a lane of some requests."""
+        """Add a lane with some requests."""
         slot = self.slots.get(target.key)
         if slot is None:
             slot = self.slots[target.key] = SlotLanes(target.key)
@@ -108,19 +109,19 @@ class Lanes:
         return lane
 
     def recount(self, lane: Lane) -> None:
-        """Count again what a lane holds: taking a request out of it may have cost more."""
+        """Count the requests of a lane again, because taking one may have lost others."""
         left = len(lane.requests)
         self.count -= lane.count - left
         lane.count = left
 
     def remove(self, lane: Lane) -> None:
-        """Remove a lane that is empty."""
+        """Remove an empty lane."""
         del self.by_name[lane.name]
         lane.slot.lane_count -= 1
         self._drop_unused(lane.slot)
 
     def hand_out(self, request: Request, lane: Lane) -> None:
-        """A request was handed out."""
+        """Note that a request was handed out."""
         lane.slot.given.add(request)
         lane.slot.given_at = time.monotonic()
         self._given[request] = lane
@@ -131,7 +132,7 @@ class Lanes:
         return host in self._out
 
     def ended(self, active: Collection[Request]) -> list[Lane]:
-        """Forget the requests that ended; returns their lanes. O(handed out and not ended)."""
+        """Forget the requests that ended, and return their lanes. O(unfinished requests)."""
         lanes = []
         for request in self._given.keys() - active:
             lane = self._given.pop(request)
@@ -149,17 +150,17 @@ class Lanes:
 
 
 class Turns:
-    """The slots that may be served now: the least active first, the equally active in turn.
+    """The slots that may be served now: the least active first, equally active slots in turn.
 
-    Every operation costs O(1) in the number of slots. Finding the first costs one step for each
-    count that occurs, and no more counts occur than requests are under way.
+    Every operation costs O(1) in the number of slots. Finding the first slot takes one step for
+    each distinct number of active requests.
     """
 
     def __init__(self) -> None:
         self._by_active: dict[int, OrderedDict[SlotLanes, None]] = {}
 
     def put(self, slot: SlotLanes) -> None:
-        """Put a slot behind all that are as active; one that is among them already stays there."""
+        """Put a slot behind all equally active slots, unless it is already among them."""
         active_count = len(slot.given)
         if slot.rank != active_count:
             self.drop(slot)
@@ -176,14 +177,14 @@ class Turns:
             slot.rank = None
 
     def first(self) -> SlotLanes | None:
-        """The slot whose turn it is; None without one."""
+        """The next slot to serve; None if there is none."""
         return next(iter(self._by_active[min(self._by_active)])) if self._by_active else None
 
 
 class Later:
     """The lanes and slots that wait for a time. Each operation costs O(log n).
 
-    Each `put` takes one entry of memory until its time comes.
+    Each `put` adds an entry that stays in memory until its time comes.
     """
 
     def __init__(self) -> None:
@@ -191,7 +192,7 @@ class Later:
         self._number = 0
 
     def put(self, item: Lane | SlotLanes, due_at: float) -> None:
-        """Let an item wait until then, and not for the time that it waited for before."""
+        """Let an item wait until `due_at`, instead of any earlier time that was set."""
         if item.due_at == due_at:
             return
         item.due_at = due_at
@@ -217,14 +218,14 @@ class Later:
 
 
 class Asking:
-    """The lanes that wait for a fetch of their robots.txt, in order, and for its answer.
+    """The lanes that wait for their robots.txt: to be fetched, in order, or to arrive.
 
     Files are fetched ahead of need, so that the delay of an origin passes while others are served.
-    So many fetches are under way at a time (`REP_CONCURRENT_FETCHES`), until many origins whose
-    robots.txt is known wait for their first request.
+    Up to `REP_CONCURRENT_FETCHES` fetches are under way, as long as not too many origins with a
+    known robots.txt wait for their first request.
 
-    A fetch that is queued in a downloader slot does not count: a few slow hosts would keep all
-    others from being fetched. These are counted a few times a second at most.
+    A fetch that is queued in a downloader slot does not count, because a few slow hosts would
+    otherwise block all other fetches. Queued fetches are counted a few times a second at most.
     """
 
     def __init__(self, readiness: Readiness) -> None:
@@ -236,7 +237,7 @@ class Asking:
         self._recount_at = 0.0
 
     def put(self, lane: Lane) -> None:
-        """Let a lane wait for the fetch of its robots.txt, behind the others."""
+        """Let a lane wait for the fetch of its robots.txt, after the other lanes."""
         self.age(lane)
         self._unasked.append(lane)
 
@@ -247,7 +248,7 @@ class Asking:
         self._asked.setdefault(lane.origin, []).append(lane)
 
     def settle(self, origin: Origin) -> list[Lane]:
-        """Remove and return the lanes that waited for an origin's robots.txt, which has come."""
+        """Remove and return the lanes that waited for an origin's robots.txt, once it has come."""
         lanes = self._asked.pop(origin, [])
         for lane in lanes:
             self._fresh_count += not lane.is_fresh
@@ -255,12 +256,12 @@ class Asking:
         return lanes
 
     def age(self, lane: Lane) -> None:
-        """Note that a lane was served, or has to wait again: it is not fresh any more."""
+        """Note that a lane was served or must wait again, so that it is not fresh any more."""
         self._fresh_count -= lane.is_fresh
         lane.is_fresh = False
 
     def next(self) -> Lane | None:
-        """The lane whose robots.txt should be fetched now; None for none."""
+        """The lane to fetch the robots.txt for now; None if there is none."""
         most, count = self._readiness.concurrent_fetches, len(self._asked)
         if not self._unasked or self._fresh_count >= _KEPT_ORIGINS:
             return None
@@ -270,12 +271,12 @@ class Asking:
 
     @property
     def look_at(self) -> float | None:
-        """When to count again, where no event tells of a free place; None where events do."""
+        """When to count queued fetches again; None if an event will announce a free place."""
         is_full = len(self._asked) >= self._readiness.concurrent_fetches
         return time.monotonic() + _RECOUNT_SECONDS if self._unasked and is_full else None
 
     def _parked(self) -> int:
-        """How many of the fetches are queued in a slot."""
+        """The number of fetches that are queued in a slot."""
         now = time.monotonic()
         if now >= self._recount_at:
             self._parked_count = sum(map(self._readiness.is_queued, self._asked))

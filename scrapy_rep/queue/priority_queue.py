@@ -1,24 +1,25 @@
 """The queue that keeps requests until they can be sent.
 
 Scrapy's own queue hands out a request even if its host may not be visited yet. The request then
-waits in the downloader, in a place that another could use. Here a request is handed out once its
-robots.txt is known and the delay of its host has passed. Until then it takes no place, and is on
-disk if the crawl is.
+waits in the downloader and takes a place that another request could use. This queue hands out a
+request once its robots.txt is known and the delay of its host has passed. Until then the request
+stays in the queue, on disk if the crawl has a `JOBDIR`.
 
-There are two levels. A slot, in general a host, has its turn when the downloader could send another
-request to it. Each origin of a slot has a lane, in which its requests wait. Within a slot, those
-lanes take turns whose requests may be sent.
+There are two levels. A slot, usually a host, has its turn when the downloader could send another
+request to it. Each origin of a slot has a lane with its waiting requests. Within a slot, the lanes
+that are ready take turns.
 
 Rules for the next author:
 
-1. Nothing is searched. What waits is told of an event, or is in a heap by the time it waits for. So
-   handing out a request costs O(log n) in the number of slots and origins.
-2. Everything waits for something that ends. For an origin, `readiness.OriginState` says what that
-   is. A slot waits for a time, or for one of its requests to end: at each `pop`, those that the
-   downloader has no more are found. The engine asks after each request that ends.
-3. What was ready is asked again before it is handed out: a policy may have expired meanwhile.
-4. A request is handed out or lost, and counted, exactly once. A file that fails loses its own
-   requests and no others.
+1. The queue is never searched. A waiting lane or slot is woken by an event, or is in a heap ordered
+   by time. So handing out a request costs O(log n) in the number of slots and origins.
+2. Every wait ends. `readiness.OriginState` says for each state of an origin how it ends. A slot
+   waits for a time, or for the end of one of its requests: each `pop` finds the requests that have
+   left the downloader, and the engine calls `pop` after each request that ends.
+3. A ready lane is checked again before one of its requests is handed out, because its policy may
+   have expired.
+4. A request is handed out or lost, and counted, exactly once. If a file fails, only its own
+   requests are lost.
 """
 
 from __future__ import annotations
@@ -47,19 +48,19 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-_FAILURES = 100  # requests that one call of `pop` may find lost
+_FAILURES = 100  # the most lost requests that one call of `pop` skips
 _LOOK_SECONDS = 0.2  # how soon the end of a turn is seen that another crawl or a file of ours had
 _STUCK_SECONDS = 5.0  # until a lane whose disk is full is tried again
 
 
 class RepPriorityQueue:
-    """For `SCHEDULER_PRIORITY_QUEUE`, in the place of Scrapy's downloader-aware queue.
+    """A class for `SCHEDULER_PRIORITY_QUEUE` that replaces Scrapy's downloader-aware queue.
 
-    Priorities hold within an origin. Without `RepMiddleware` the queue knows no robots.txt, and
-    regards only the delays of the downloader.
+    Priorities apply within an origin. Without `RepMiddleware` the queue applies only the delays of
+    the downloader.
 
     On disk, each origin and slot has a folder, in which Scrapy's queue for one host keeps its
-    files. The queue resumes a `JOBDIR` that Scrapy's downloader-aware queue left.
+    files. The queue can resume a `JOBDIR` of Scrapy's downloader-aware queue.
     """
 
     keeps_resting = True
@@ -79,11 +80,11 @@ class RepPriorityQueue:
         start_queue_cls: type[QueueProtocol] | None = None,
         readiness: Readiness | None = None,
     ) -> None:
-        """Take the crawler, the classes of queues below, the folder, and what `close` returned.
+        """Take the crawler, the classes of inner queues, the folder, and the result of `close`.
 
         Raises:
-            ConfigurationError: CONCURRENT_REQUESTS_PER_IP is set, or another kind of queue left
-                the folder.
+            ConfigurationError: CONCURRENT_REQUESTS_PER_IP is set, or the folder is from another
+                kind of queue.
         """
         _check(crawler, key, startprios)
         self.crawler = crawler
@@ -95,7 +96,7 @@ class RepPriorityQueue:
         self._turns = Turns()
         self._later = Later()
         self._asking = Asking(self._readiness)
-        self._changed: list[Lane | SlotLanes] = []  # whose place may be another now
+        self._changed: list[Lane | SlotLanes] = []  # items that may belong elsewhere now
         self._alarm: CallLaterResult | None = None
         self._alarm_at = EVENT
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -107,7 +108,7 @@ class RepPriorityQueue:
     # Scrapy's interface
 
     def push(self, request: Request) -> None:
-        """Take a request in.
+        """Add a request.
 
         Raises:
             ValueError: it cannot be written to disk.
@@ -123,7 +124,7 @@ class RepPriorityQueue:
         try:
             requests.push(request)
         except BaseException:
-            if requests:  # a killed crawl left some
+            if requests:  # left by a killed crawl
                 self._look_at(self._lanes.add(target, requests))
             else:
                 requests.close()
@@ -132,14 +133,14 @@ class RepPriorityQueue:
         self._ask_next()
 
     def pop(self) -> Request | None:
-        """Hand out the next request; None while none can be sent, however many wait."""
-        if not self._lanes.count:  # the engine asks again and again
+        """Hand out the next request; None while no request can be sent, even if many wait."""
+        if not self._lanes.count:  # a quick exit, because the engine calls this often
             return None
         self._catch_up()
         for _ in range(_FAILURES):
             lane = self._next()
             if lane is None:
-                self._catch_up()  # with those that proved not to be ready
+                self._catch_up()  # place the lanes that were not ready after all
                 self._set_alarm()
                 return None
             request = self._take(lane)
@@ -150,7 +151,7 @@ class RepPriorityQueue:
         return None
 
     def close(self) -> dict[str, list[int]]:
-        """Close all files; returns what `from_crawler` needs to open them again."""
+        """Close all files; return the state with which `from_crawler` opens them again."""
         self._spider_closed()
         lanes = self._lanes.by_name
         state = self._stocks.close({name: lane.requests for name, lane in lanes.items()})
@@ -171,13 +172,13 @@ class RepPriorityQueue:
     def _origin_settled(self, origin: Origin) -> None:
         lanes = self._asking.settle(origin)
         for lane in lanes:
-            self._outlook(lane)  # notes its pace now: the policy may be evicted at any time
+            self._outlook(lane)  # notes its pace before the policy may be evicted
         self._changed += lanes
         if lanes:
             wake(self.crawler)
 
     def _set_alarm(self) -> None:
-        """Wake the engine when the first of those that wait for a time is due."""
+        """Wake the engine when the first item that waits for a time is due."""
         times = (self._later.next_at, self._asking.look_at)
         at = min((at for at in times if at is not None), default=EVENT)
         if at < self._alarm_at and not is_closing(self.crawler):
@@ -223,9 +224,9 @@ class RepPriorityQueue:
     def _outlook(self, lane: Lane) -> Outlook:
         """The state of a lane.
 
-        A lane whose robots.txt came is ready even if the policy is gone again. A policy may be
-        evicted or expire while a delay runs, and if the queue fetched it again each time, it would
-        never hand out a request. The middleware fetches it then.
+        Once its robots.txt has come, a lane is ready even if the policy is not in memory any more.
+        A policy may be evicted or expire during a delay. If the queue fetched it again each time,
+        it might never hand out a request. The middleware fetches it instead.
         """
         readiness, origin = self._readiness, lane.origin
         outlook = readiness.without_policy(lane.host) if origin is None else readiness.of(origin)
@@ -236,7 +237,7 @@ class RepPriorityQueue:
         return outlook
 
     def _look_at(self, lane: Lane) -> None:
-        """Put a lane in turn if it is ready, and among those that wait otherwise."""
+        """Put a lane among the ready lanes of its slot, or among the waiting ones."""
         state, until = self._outlook(lane)
         lane.is_paced = state in (OriginState.PACED, OriginState.RESTING)
         if state is OriginState.READY:
@@ -254,7 +255,7 @@ class RepPriorityQueue:
             self._later.put(lane, until)
 
     def _place(self, slot: SlotLanes) -> None:
-        """Put a slot in turn if it could send a request; otherwise let it wait."""
+        """Give a slot a turn if it could send a request; otherwise let it wait."""
         at = self._ready_at(slot) if slot.ready else EVENT
         if at <= time.monotonic():
             self._turns.put(slot)
@@ -268,7 +269,7 @@ class RepPriorityQueue:
         return self._readiness.downloader.ready_at(slot.key, slot.given, slot.given_at)
 
     def _catch_up(self) -> None:
-        """Put lanes and slots where they belong by now, and have more files fetched."""
+        """Put lanes and slots where they belong now, and start more fetches."""
         for lane in self._lanes.ended(self._readiness.downloader.active):
             self._changed.append(lane.slot)
             if lane.is_paced:
@@ -290,7 +291,7 @@ class RepPriorityQueue:
             self._place(item)
 
     def _next(self) -> Lane | None:
-        """The first lane that is still ready; those before it are put where they belong."""
+        """The first lane that is still ready; lanes before it are put where they belong."""
         while (slot := self._turns.first()) is not None:
             lane = slot.ready[0]
             if self._outlook(lane).state is not OriginState.READY:
@@ -304,7 +305,7 @@ class RepPriorityQueue:
         return None
 
     def _ask_next(self) -> bool:
-        """Fetch the robots.txt of the next lane that waits for that; whether there was one."""
+        """Fetch the robots.txt for the next waiting lane; return whether there was one."""
         lane = self._asking.next()
         if lane is None:
             return False
@@ -322,12 +323,14 @@ class RepPriorityQueue:
 
 
 def _check(crawler: Crawler, key: str, startprios: object) -> None:
-    """Refuse what this queue cannot do, and what it cannot read.
+    """Refuse settings and folders that this queue does not support.
 
     Raises:
         ConfigurationError: says how to fix it.
     """
-    if int(crawler.settings["CONCURRENT_REQUESTS_PER_IP"] or 0):  # get() would warn for us
+    if int(
+        crawler.settings["CONCURRENT_REQUESTS_PER_IP"] or 0
+    ):  # settings.get() would log a warning
         raise ConfigurationError(
             "RepPriorityQueue paces hosts, not addresses: remove CONCURRENT_REQUESTS_PER_IP, or "
             "set SCHEDULER_PRIORITY_QUEUE to another queue"

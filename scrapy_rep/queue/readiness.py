@@ -1,4 +1,4 @@
-"""Whether requests of an origin may be handed out, and what they wait for otherwise."""
+"""Tells whether requests of an origin may be handed out, and otherwise what they wait for."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
     from scrapy_rep.policy import Policy
 
-_FAILED_OCTETS = 1 << 24  # for some 80,000 origins whose file was found unreachable
+_FAILED_OCTETS = 1 << 24  # for about 80,000 origins with an unreachable file
 
 
 class OriginState(Enum):
-    """The state of an origin in the queue; the value says what ends it, since each of them ends."""
+    """The state of an origin in the queue; the value says how the state ends."""
 
     READY = "the request is handed out"
     UNASKED = "the queue fetches the robots.txt, in order, as places for that become free"
     ASKED = (
         "the robots.txt comes, or is unreachable: after REP_UNREACHABLE_WAIT_SECONDS at most, "
-        "besides the time it is queued in a slot, which RepSettings.line_seconds limits"
+        "plus the time it is queued in a slot, which RepSettings.line_seconds limits"
     )
     HELD = "a time, at most REP_UNREACHABLE_HOLD_SECONDS away; then it is UNASKED, or READY"
     SHUT = "a time, at most a day away, at which the visit time begins"
@@ -43,7 +43,7 @@ class OriginState(Enum):
 
 
 class Outlook(NamedTuple):
-    """The state of an origin, and when it ends: monotonic seconds, or `EVENT`."""
+    """The state of an origin and the time when it ends, in monotonic seconds or `EVENT`."""
 
     state: OriginState
     until: float = 0.0
@@ -62,10 +62,10 @@ class Readiness:
     """The states of origins, for the queues of one crawl; without policies, every origin is ready.
 
     Attributes:
-        downloader: that of the crawl.
-        policies: those of the crawl; None if nothing judges its requests.
-        pacing: the paces that policies ask for.
-        concurrent_fetches: how many robots.txt may be fetched at a time.
+        downloader: the crawl's downloader.
+        policies: the crawl's policies; None without `RepMiddleware`.
+        pacing: the delays that policies require.
+        concurrent_fetches: the number of robots.txt that may be fetched at a time.
     """
 
     def __init__(self, crawler: Crawler, middleware: RepMiddleware | None = None) -> None:
@@ -81,29 +81,29 @@ class Readiness:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """The readiness by the middleware; without a middleware every origin is ready."""
+        """Build from a crawler; without `RepMiddleware` every origin is ready."""
         middleware = None
-        with suppress(AttributeError):  # of another DOWNLOADER, which may hide its middlewares
+        with suppress(AttributeError):  # another DOWNLOADER may hide its middlewares
             middleware = crawler.get_downloader_middleware(RepMiddleware)
         return cls(crawler, middleware)
 
     def listen(self, origin_settled: Callable[[Origin], None]) -> None:
-        """Call a function with each origin whose policy came."""
+        """Call a function with each origin when its policy has come."""
         if self.policies is not None:
             self.policies.listen(origin_settled)
 
     def of(self, origin: Origin | None) -> Outlook:
         """The state of an origin; O(1).
 
-        Notes the delay that the origin asks for. An origin of None is always ready: nothing judges
-        it.
+        Notes the delay that the origin sets. An origin of None is always ready, because no
+        robots.txt judges its requests.
         """
         if origin is None or self.policies is None or self.pacing is None:
             return READY
         rest_at = self.pacing.backoff.ready_at(origin)
         if rest_at > time.monotonic():
             return Outlook(OriginState.RESTING, rest_at)
-        # The request that is handed out renews the policy: it knows which proxy to use.
+        # The request that is handed out renews the policy, because it has the proxy to use.
         policy = self.policies.peek(origin, renew=False)
         held_until = 0.0 if policy is None else self._held_until(policy)
         if held_until and held_until > time.time():
@@ -117,15 +117,15 @@ class Readiness:
         return _paced(self.pacing.ready_at(policy))
 
     def without_policy(self, host: str) -> Outlook:
-        """The state of an origin without a policy in memory, by what is known of its host."""
+        """The state of an origin without a policy in memory, by the delay of its host."""
         return READY if self.pacing is None else _paced(self.pacing.host_ready_at(host))
 
     def is_paced(self, host: str) -> bool:
-        """Whether a host is owed a delay, so that it gets one request at a time."""
+        """Whether a host has a delay, so that it gets one request at a time."""
         return self.pacing is not None and self.pacing.is_paced(host)
 
     def hand_out(self, origin: Origin | None, request: Request) -> None:
-        """A request is handed out; after a rest of its origin, no other is until it is answered."""
+        """Note a request that is handed out; after a rest, its origin then waits for its answer."""
         if self.pacing is not None and origin is not None:
             self.pacing.backoff.go(origin, request)
 
@@ -139,13 +139,13 @@ class Readiness:
         return self.policies is not None and self.policies.is_queued(origin)
 
     def tell_of_wait(self, origin: Origin | None, outlook: Outlook, count: int) -> None:
-        """Log that so many requests wait for a time."""
+        """Log the number of requests that wait for a time."""
         if outlook.state in _WAITS:
             seconds = outlook.until - time.monotonic()
             self._journal.info(_WAITS[outlook.state], origin, seconds, count)
 
     def _held_until(self, policy: Policy) -> float:
-        """Until when requests are kept because only a failure disallows them; 0 for not at all.
+        """Until when to keep requests that only a failure disallows; 0 to hand them out now.
 
         They are kept if a retry is due soon enough after this crawl first found the file
         unreachable; otherwise they are handed out, and the middleware drops them.
@@ -155,7 +155,7 @@ class Readiness:
                 self._failed_at.drop(policy.origin)
             return 0.0
         if is_by_hand(self._crawler):
-            return 0.0  # the person who waits for it would see nothing
+            return 0.0  # a user who waits for one response should see the reason at once
         known = self._failed_at.get(policy.origin)
         now = time.time()
         failed_at = now if known is None else min(known, now)  # the clock may have been set back

@@ -1,15 +1,15 @@
 """The requests of each lane, in memory or in a folder of the `JOBDIR`.
 
-A lane's queue is Scrapy's queue for one host. That keeps a queue for each priority, of a class that
-a setting names, on disk each in a file. `Files` takes the place of that class on disk, and wraps
-each of its queues in a `GuardedQueue`. That raises nothing but ValueError in `push`: the scheduler
-then keeps the request in memory.
+A lane uses Scrapy's queue for one host, which has a queue for each priority, on disk one file each;
+a setting names the class. On disk, `Files` replaces that class and wraps each queue in a
+`GuardedQueue`. A `GuardedQueue` raises only ValueError in `push`, so that the scheduler keeps the
+request in memory.
 
-A failure is counted, and logged once per file. A file that cannot be read is renamed, so that the
-next one can take its name; it stays in the `JOBDIR` as `<name>.damaged-<time>`.
+Failures are counted, and logged once per file. A file that cannot be read is renamed to
+`<name>.damaged-<time>` and stays in the `JOBDIR`, so that a new file can use its name.
 
-After a peek, some queues on disk write the next request over the data that is there. So the file is
-closed and opened after it.
+After a peek, some queues on disk overwrite their data with the next request. So the file is closed
+and reopened after a peek.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_TOLD = 20  # files that the log names; a disk that fails has thousands
-_TRIES = 12  # how often a request is read from a full disk
+_TOLD = 20  # files that the log names; a failing disk may have thousands
+_TRIES = 12  # how often to try to read a request from a full disk
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE})
 _WRONG_KIND = frozenset({errno.EINVAL, errno.EISDIR, errno.ENOTDIR})
@@ -50,7 +50,7 @@ class Damage:
     """The failures of the files of one queue.
 
     Attributes:
-        stuck_count: how often a queue had a request, but could not return it then.
+        stuck_count: how often a queue could not return a request for the moment.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -73,30 +73,30 @@ class Damage:
         if len(self._keys) > _TOLD:
             return
         logger.error(
-            "The queue %s failed: %s. The requests in it are lost, and no others%s",
+            "The queue %s failed: %s. Only the requests in it are lost%s",
             key,
             _words(error),
-            "; further ones are only counted" if len(self._keys) == _TOLD else "",
+            "; further failures are only counted" if len(self._keys) == _TOLD else "",
             extra={"spider": self._crawler.spider},
         )
 
 
 class Files:
-    """Makes guarded queues; `build_from_crawler` takes it for a class."""
+    """A factory of guarded queues, which `build_from_crawler` uses like a class."""
 
     def __init__(self, kind: Any, damage: Damage) -> None:
         self.kind = kind
         self.damage = damage
 
     def from_crawler(self, crawler: Crawler, key: str) -> GuardedQueue:
-        """The queue of a path."""
+        """Open the queue of a path."""
         return GuardedQueue(self, crawler, key)
 
 
 class GuardedQueue:
     """One queue; when it fails, only its own requests are lost.
 
-    It keeps a count of its own: counting may take a query to the disk, and may fail.
+    It counts its requests itself, because the wrapped queue may need the disk for that, and fail.
     """
 
     __slots__ = ("_count", "_files", "_key", "_queue", "_tries")
@@ -147,7 +147,7 @@ class GuardedQueue:
         self._count += 1
 
     def pop(self) -> Request | None:
-        """The next request; None if there is none, if it was lost, or if it cannot be read now."""
+        """The next request; None if it is empty, or if the request was lost or unreadable now."""
         if self._queue is None:
             return None
         try:
@@ -163,12 +163,12 @@ class GuardedQueue:
         return request
 
     def peek(self) -> Request | None:
-        """The next request. On disk, close the queue then: some write over their data otherwise."""
+        """The next request; on disk, reopen the queue then, because some overwrite their data."""
         request: Request | None = None if self._queue is None else self._queue.peek()
         return request
 
     def close(self) -> None:
-        """Close the file; an empty one is deleted."""
+        """Close the file; an empty file is deleted."""
         queue, self._queue = self._queue, None
         if queue is None:
             return
@@ -178,7 +178,7 @@ class GuardedQueue:
             self._files.damage.found(self._key, error)
 
     def _failed(self, error: Exception | None) -> None:
-        """Find out what a failed read has lost: one request, none yet, or all of them."""
+        """Find out whether a failed read has lost one request, all requests, or none yet."""
         left = self._left()
         is_patient = error is not None and _is_full(error)
         if left is not None and left < self._count:
@@ -191,10 +191,10 @@ class GuardedQueue:
             self._tries -= 1
             self._files.damage.found(self._key, error)
         else:
-            self._give_up(error or "it holds less than it says")
+            self._give_up(error or "it holds fewer requests than it says")
 
     def _left(self) -> int | None:
-        """How many requests the queue says it holds; None if it fails to say."""
+        """The length that the wrapped queue reports; None if that fails."""
         with suppress(Exception):
             return len(self._queue)
         return None
@@ -210,7 +210,7 @@ class GuardedQueue:
 
 
 class Stock(ScrapyPriorityQueue):
-    """The requests of one lane: Scrapy's queue for one host, made to survive broken files."""
+    """The requests of one lane: Scrapy's queue for one host, which survives broken files."""
 
     def __init__(
         self,
@@ -226,9 +226,9 @@ class Stock(ScrapyPriorityQueue):
         super().__init__(crawler, kind, folder, priorities, start_queue_cls=start_kind)
 
     def init_prios(self, startprios: Iterable[int]) -> None:
-        """Open the files of these priorities; those that hold nothing are closed and deleted.
+        """Open the files of these priorities; empty files are closed and deleted.
 
-        Up to Scrapy 2.16, its own does not close them.
+        Scrapy's own method does not close them up to Scrapy 2.16.
         """
         for priority in startprios:
             self._keep(priority, self.qfactory(priority), self.queues)
@@ -254,9 +254,9 @@ class Stock(ScrapyPriorityQueue):
             raise ValueError(f"{self.key}: {error}") from error
 
     def take(self) -> Request | None:
-        """The next request; None if there is none or it was lost.
+        """The next request; None if the queue is empty or the request was lost.
 
-        Also None if it cannot be read now; then `is_stuck` is set.
+        It is also None if the request cannot be read now; then `is_stuck` is set.
         """
         self.is_stuck = False
         before = self._damage.stuck_count
@@ -270,9 +270,9 @@ class Stock(ScrapyPriorityQueue):
         return found
 
     def sample(self) -> Request | None:
-        """One of the requests, which stays in the queue; None if none can be looked at.
+        """One of the requests, which stays in the queue; None if no request can be read.
 
-        Of a queue on disk, the files are closed and opened after the look.
+        The files of a queue on disk are closed and reopened after it.
         """
         # Scrapy's own `peek` fails where a priority has no requests left.
         queues = [
@@ -301,7 +301,7 @@ class Stock(ScrapyPriorityQueue):
             self._damage.found(self.key, error, count - len(self))
 
     def close(self) -> list[int]:
-        """Close all files; returns the priorities of those that are left."""
+        """Close all files; return the priorities of the files that remain."""
         try:
             return super().close()
         except Exception as error:  # noqa: BLE001 - the other stocks have to be closed too
@@ -339,9 +339,9 @@ class Stocks:
             raise ValueError(f"{folder}: {error}") from error
 
     def resume(self, name: str, priorities: Iterable[int]) -> Stock | None:
-        """The requests that a crawl has left of a lane; None if none can be read.
+        """The requests of a lane from an earlier crawl; None if no request can be read.
 
-        A file that cannot be opened stays in the state that `close` returns, for the next resume.
+        A file that cannot be opened stays in the result of `close`, for the next resume.
 
         Raises:
             OSError: the process has too many files open.
@@ -368,11 +368,11 @@ class Stocks:
         """Close the stock of a lane and delete its folder, as Scrapy does."""
         stock.close()
         if self._key:
-            with suppress(OSError):  # a folder that is not empty stays
+            with suppress(OSError):  # a folder that is not empty is kept
                 Path(self._folder(name)).rmdir()
 
     def close(self, stocks: Mapping[str, Stock]) -> dict[str, list[int]]:
-        """Close all stocks; returns what `resume` needs."""
+        """Close all stocks; return the state for `resume`."""
         state = {name: stock.close() for name, stock in stocks.items()}
         for name, priorities in self._unopened.items():
             state[name] = sorted({*state.get(name, ()), *priorities})
@@ -386,7 +386,7 @@ class Stocks:
 
 
 def _priorities_in(folder: str) -> list[int]:
-    """The priorities whose files a killed crawl has left in a folder."""
+    """The priorities of the files that a killed crawl has left in a folder."""
     with suppress(OSError):
         found = [_PRIORITY.fullmatch(path.name) for path in Path(folder).iterdir()]
         return sorted({int(name[1]) for name in found if name is not None})
@@ -394,7 +394,7 @@ def _priorities_in(folder: str) -> list[int]:
 
 
 def _remove_empty(key: str) -> None:
-    """Delete a file without a single octet, which a killed crawl has left."""
+    """Delete an empty file that a killed crawl has left."""
     with suppress(OSError, ValueError):
         path = Path(key)
         if path.is_file() and not path.stat().st_size:
@@ -419,7 +419,7 @@ def _is_exhausted(error: Exception) -> bool:
 
 
 def _is_damage(error: object) -> bool:
-    """Whether the content of the file is wrong, and not the disk or a permission."""
+    """Whether the content of the file is damaged, rather than a problem of disk or permissions."""
     if isinstance(error, OSError):
         return error.errno in _WRONG_KIND
     return not isinstance(error, sqlite3.OperationalError)

@@ -1,4 +1,4 @@
-"""Where a request goes: which origin judges it, through which slot, and in which lane it waits."""
+"""The target of a request: the origin that judges it, its slot, and the lane where it waits."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.signals import is_exempt
 
-_NAME_OCTETS = 255  # the longest name of a folder that file systems take
+_NAME_OCTETS = 255  # the longest folder name that file systems allow
 _CUT_OCTETS = 100  # longer names are cut to this
 
 
 class Target(NamedTuple):
-    """Where a request goes: the origin that judges it, the slot it takes, the lane it waits in.
+    """The origin that judges a request, the slot that it takes, and the lane where it waits.
 
-    The name of the lane is written to disk, and tells the other two.
+    The name of the lane is written to disk; the origin and the slot can be read from it.
     """
 
     origin: Origin | None
@@ -30,12 +30,12 @@ class Target(NamedTuple):
 
     @classmethod
     def of(cls, origin: Origin | None, key: str) -> Target:
-        """Where the requests of an origin and a slot go; None for requests that nothing judges."""
+        """The target for an origin and a slot; an origin of None means that nothing is judged."""
         return cls(origin, key, f"{origin or ''} {key}")
 
 
 def target_of(request: Request) -> Target:
-    """Where a request goes."""
+    """The target of a request."""
     origin = None
     if not is_exempt(request) and not is_robots_txt(request.url):
         with suppress(InvalidUri):
@@ -45,7 +45,7 @@ def target_of(request: Request) -> Target:
 
 
 def target_named(name: str) -> Target:
-    """The target of a lane by its name; Scrapy's queue has only names of slots."""
+    """The target of a lane by its name, which is only a slot in folders of Scrapy's queue."""
     text, space, key = name.partition(" ")
     if space and not text:
         return Target(None, key, name)
@@ -57,9 +57,9 @@ def target_named(name: str) -> Target:
 
 
 def folder_of(name: str) -> str:
-    """The folder of a lane, named as Scrapy names that of a slot, so that its own queue finds it.
+    """The folder name of a lane, in Scrapy's format for slots, so that Scrapy's queue finds it.
 
-    Only a name that is too long for file systems is cut; Scrapy's queue does not find that one.
+    A name that is too long for file systems is cut, and Scrapy's queue does not find it.
     """
     safe = "".join(c if c.isalnum() or c in "-._" else "_" for c in name)
     mark = f"-{md5(name.encode(), usedforsecurity=False).hexdigest()}"
