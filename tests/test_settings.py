@@ -87,7 +87,11 @@ def test_dicts_and_lists_may_come_as_json(name: str, text: str, value: Any) -> N
         ("REP_POLICY_OVERRIDES", {"": "disallow"}, "not a class of events"),
         ("REP_POLICY_OVERRIDES", {"403": "deny"}, "can't mean 'deny'"),
         ("REP_POLICY_OVERRIDES", {"503": "rules"}, "can't mean 'rules'"),
-        ("REP_POLICY_OVERRIDES", {"3xx": "allow"}, "never act, because redirects are followed"),
+        (
+            "REP_POLICY_OVERRIDES",
+            {"3xx": "allow"},
+            "have no effect, because redirects are followed",
+        ),
         *[
             ("REP_POLICY_OVERRIDES", {status: "disallow"}, "use 'redirect'")
             for status in ("301", "302", "303", "307", "308")

@@ -176,7 +176,7 @@ class TestOneCrawl:
             client.execute_command("ACL", "SETUSER", "default", "-evalsha")
             result = crawl(TREE, settings={**SETTINGS, "REP_REDIS_URL": server.url}, roots=[])
         words = result.error + result.log
-        assert "REP_REDIS_URL: it refuses" in words
+        assert "REP_REDIS_URL: Redis refuses" in words
         assert "let it run scripts for this user" in words
 
     @pytest.mark.slow
@@ -352,9 +352,9 @@ class TestEntries:
             assert crew.stat("rep/fleet/refused") == 4
             log = crew.log(0)
             assert "meta['thing'] is of type object" in log
-            assert "callback is no method of the spider" in log
+            assert "callback is not a method of the spider" in log
             assert "only http and https are queued" in log
-            assert log.count("others for this reason are only counted") == 3
+            assert log.count("more errors for this reason are only counted") == 3
         assert {path for _, path in asked(site)} == {"/robots.txt", "/0"}
 
 

@@ -281,7 +281,7 @@ class TestRedis:
             assert crew.stat("rep/fleet/odd_keys") == 1
             assert crew.stat("rep/fleet/mended") >= 1
             logs = crew.log(0) + crew.log(1)
-            assert logs.count(f"{prefix}lines was of another type than this crawl's") == 1
+            assert logs.count(f"{prefix}lines had an unexpected type") == 1
             assert "Traceback" not in logs
             assert client.lrange(f"{prefix}odd:lines", 0, -1) == [b"somebody else's"]
         assert_whole(site, 0)

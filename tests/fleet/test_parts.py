@@ -277,7 +277,7 @@ def test_garbage_for_replies_is_told_once_and_counts_as_lost(
 
     in_a_loop(work)
     assert [record.getMessage()[:40] for record in caplog.records] == [
-        "What answers as Redis at here does not d"
+        "The server at here does not answer as Re"
     ]
 
 

@@ -1,4 +1,4 @@
-"""A crawl over many workers: one queue in Redis, leases, one pace, nothing lost."""
+"""A crawl with many workers (a fleet) that share one queue in Redis and keep one pace."""
 
 from importlib import import_module
 
@@ -9,6 +9,6 @@ try:
         import_module(_name)
 except ImportError as error:
     raise ConfigurationError(
-        f"RepRedisScheduler needs a package that is not there ({error}): "
+        f"RepRedisScheduler needs a package that is not installed ({error}): "
         'pip install "scrapy-rep[redis]"'
     ) from None

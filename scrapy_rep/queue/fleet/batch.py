@@ -1,4 +1,4 @@
-"""What a worker tells Redis in one exchange: values that know neither Redis nor Scrapy."""
+"""The content of one exchange from a worker to Redis, as values without Redis or Scrapy code."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ class Push(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class HeldRequest:
-    """A request, or a start URL, that this worker was given.
+    """A request, or a start URL, that this worker got from Redis.
 
     Attributes:
-        id: by which Redis knows it.
-        lane: where it was queued; empty for a start URL.
-        delay_seconds: what its lane leaves between two requests.
-        deliveries: how often it was given to a worker, this time included.
-        payload: the entry.
-        wait_seconds: how long after it came it is due.
-        due_at: when that is; monotonic seconds.
-        fingerprint: by which the request is filtered; empty if it is not.
-        request: what was made of it.
+        id: its id in Redis.
+        lane: the lane where it was queued; empty for a start URL.
+        delay_seconds: the delay between two requests of its lane.
+        deliveries: how often it was given to a worker, including this time.
+        payload: the entry: the request in octets.
+        wait_seconds: how long after its arrival it is due.
+        due_at: when it is due; monotonic seconds.
+        fingerprint: the fingerprint for the duplicate filter; empty if it is not filtered.
+        request: the request that was made from the entry.
         is_out: whether it has left the buffer.
         has_reached: whether it has come to the downloader.
-        has_left: whether it is known when it left for the site.
-        is_turn: whether it is a turn alone, for a request that was not queued.
+        has_left: whether the time when it was sent to the site is known.
+        is_turn: whether it is only a turn, for a request that was not queued.
     """
 
     id: str
@@ -62,7 +62,7 @@ class HeldRequest:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A request that was not queued wants its turn among those of its origin."""
+    """A request that was not queued waits for a turn among the requests of its origin."""
 
     lane: str
     delay_seconds: float
@@ -70,16 +70,16 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What is known of a lane; times are monotonic seconds.
+    """The state of a lane as a worker reports it; times are monotonic seconds.
 
     Attributes:
-        lane: which.
-        wait_until: when to ask again; None if its requests may be popped.
-        delay_seconds: between two of its requests, over all workers.
-        concurrency: how many at a time, over all workers; 0 for any number.
-        valid_until: until when this holds.
+        lane: the name of the lane.
+        wait_until: when to check again; None if its requests may be popped.
+        delay_seconds: the delay between two of its requests, over all workers.
+        concurrency: the number of concurrent requests, over all workers; 0 for any number.
+        valid_until: when this report expires.
         visited_at: when the site was visited last, as far as this worker knows.
-        reason: why it waits, for people.
+        reason: why it waits, as text for users.
     """
 
     lane: str
@@ -93,7 +93,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one exchange brings, by the names that the script knows; times are monotonic seconds."""
+    """The content of one exchange, with the script's names; times are monotonic seconds."""
 
     worker: str
     number: int

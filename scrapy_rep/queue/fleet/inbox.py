@@ -1,4 +1,4 @@
-"""What a worker is given: entries become requests, start URLs are queued, lanes are asked about."""
+"""Processes replies of Redis: makes requests of entries, queues start URLs, checks lanes."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ _SEEDS = 50
 
 
 class Complaints:
-    """Errors in the log: one for each reason, and for so many reasons; the stats count them all."""
+    """Logs one error for each reason, up to a number of reasons; the stats count all errors."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._told: set[str] = set()
 
     def tell(self, reason: str, words: str, *values: Any) -> None:
-        """Say what was wrong, unless it was said before."""
+        """Log an error, unless one was logged for the same reason."""
         if reason in self._told or len(self._told) >= _TOLD:
             return
         self._told.add(reason)
-        words += " (others for this reason are only counted)"
+        words += " (more errors for this reason are only counted)"
         logger.error(words, *values, extra={"spider": self._crawler.spider})
 
 
 class Seeds:
-    """Start URLs that users put into Redis for a spider of scrapy-redis; others have none.
+    """Start URLs that users put into Redis for a spider of scrapy-redis.
 
-    Those spiders take them out before they are queued, and ask Redis from within the event loop.
-    Here the exchange moves them: they are leased as requests are, and done once their requests are
-    queued.
+    Such spiders take start URLs out of Redis before they are queued, and block the event loop while
+    they wait for Redis. Here the exchange takes them instead: they are leased like requests, and
+    done once their requests are queued.
 
     Attributes:
-        key: where users put them; empty if nowhere.
+        key: the key where users put them; empty for other spiders.
         at_a_time: how many are taken in one exchange.
     """
 
@@ -65,19 +65,19 @@ class Seeds:
         if isinstance(spider, RedisMixin):
             self.key = str(spider.redis_key)
             self.at_a_time = min(int(spider.redis_batch_size or 16), _SEEDS)
-            # Else it would take some away, and wait for Redis, whenever it is idle.
+            # Otherwise the spider would take some and wait for Redis whenever it is idle.
             spider.fetch_data = lambda _key, _count: []
             spider.count_size = lambda _key: self._left
 
     def count(self, left: int) -> None:
-        """Take note of how many are left."""
+        """Note how many are left."""
         self._left = left
 
     def requests(self, data: bytes) -> Iterator[Request]:
-        """What the spider makes of one.
+        """The requests that the spider makes of a start URL.
 
         Raises:
-            Exception: what the spider raises.
+            Exception: any error of the spider.
         """
         made = self._spider.make_request_from_data(data)
         if isinstance(made, Request):
@@ -88,7 +88,7 @@ class Seeds:
 
 @dataclass(frozen=True, slots=True)
 class Inbox:
-    """Takes in what exchanges bring to one worker."""
+    """Processes the replies that one worker gets."""
 
     crawler: Crawler
     ledger: Ledger
@@ -98,14 +98,14 @@ class Inbox:
     complaints: Complaints
 
     def take(self, reply: Reply) -> None:
-        """Take in all that a reply holds."""
+        """Process a reply."""
         self.seeds.count(reply.seeds_left)
         if reply.dead:
             self._count(stats.FLEET_DEAD, reply.dead)
             self.complaints.tell(
                 "dead",
-                "%d requests were given to three workers that were lost with them, and are dead "
-                "letters now",
+                "%d requests are dead letters now: three workers in a row were lost while they had "
+                "them",
                 reply.dead,
             )
         now = time.monotonic()
@@ -117,7 +117,7 @@ class Inbox:
             self.lanes.ask(lane, self._sample(sample), is_free=lane in reply.free)
 
     def _receive(self, held: HeldRequest, now: float) -> None:
-        """Make a request of an entry; one that breaks a rule is set aside, and never executed."""
+        """Make a request of an entry; an entry that breaks a rule is set aside, never executed."""
         self.ledger.hold(held, now)
         if held.deliveries > 1:
             self._count(stats.FLEET_AGAIN)
@@ -127,7 +127,7 @@ class Inbox:
             self._set_aside(held, f"it is not executed: {error}")
 
     def _begin(self, held: HeldRequest) -> None:
-        """Queue what the spider makes of a start URL; then it is done."""
+        """Queue the requests that the spider makes of a start URL; then the URL is done."""
         self.ledger.hold(held)
         self._count(stats.FLEET_SEEDS)
         engine = self.crawler.engine
@@ -137,8 +137,8 @@ class Inbox:
                 engine.crawl(request)
         except Exception as error:
             spider = self.crawler.spider
-            logger.exception("No request was made of a start URL", extra={"spider": spider})
-            self._set_aside(held, f"no request was made of it: {error}")
+            logger.exception("No request was made from a start URL", extra={"spider": spider})
+            self._set_aside(held, f"no request was made from it: {error}")
         else:
             self.ledger.done(held)
 

@@ -1,31 +1,32 @@
-"""What one worker has, brings and owes: a value that knows neither Redis nor Scrapy.
+"""The books of one worker: the requests that it has and its reports for Redis, without I/O.
 
 A request of the fleet is in one of these states:
 
 ========  ==============================================  ===================================
 state     where it is                                     what ends it
 ========  ==============================================  ===================================
-unsent    in the memory of the worker that found it,      the next exchange; if the worker
-          whose page is not done before it is sent        dies, its page is done again
+unsent    in the memory of the worker that found it;      the next exchange; if the worker
+          the page with its link is not done before       dies, that page is fetched again
 queued    in a list in Redis                              a pop
-popped    in a worker, leased with the worker: in its     it is let go to the site; or it
+popped    in a worker, leased with the worker: in its     it is sent to the site; or it
           buffer, or on its way to the site               ends; or it is given back; or the
                                                           worker's lease ends: queued again
-departed  in a worker: the site may have seen it          it leaves the engine, with all that
-                                                          it caused enqueued; or the lease
-                                                          ends: queued again
-done      nowhere: its fingerprint alone is left          the end of the crawl
-dead      in the list of dead letters                     somebody looks at it
+departed  in a worker: the site may have seen it          it leaves the engine, after the
+                                                          requests it caused were enqueued; or
+                                                          the lease ends: queued again
+done      nowhere: only its fingerprint is left           the end of the crawl
+dead      in the list of dead letters                     a user looks at it
 ========  ==============================================  ===================================
 
 Rules for the next author:
 
-1. What is told is kept until an exchange has confirmed it. Telling Redis twice changes nothing.
-2. The pushes of a batch stay the same until it is confirmed: they are known by its number.
-3. That a request is done is told after all pushes that were made before it was.
-4. An exchange that failed may have been carried out: the next one says what is held, and Redis
-   takes back what its lost reply held.
-5. Who was succeeded has nothing to say: requests that it holds are those of others by now.
+1. A report is kept until an exchange has confirmed it. Sending a report twice changes nothing.
+2. The pushes of a batch stay the same until the batch is confirmed, because Redis identifies them
+   by the number of the batch.
+3. A request is reported as done after all pushes that were made before it was done.
+4. A failed exchange may have been carried out: the next exchange lists the requests that the worker
+   holds, and Redis queues the requests of the lost reply again.
+5. A worker that was taken over reports nothing more: other workers have its requests now.
 """
 
 from __future__ import annotations
@@ -40,20 +41,20 @@ from typing import Any
 from .batch import Batch, HeldRequest, Push, PushKind, Settled, Wish
 
 PUSHES = 50
-"""How many requests one exchange brings: a push costs Redis 15 us (`benchmarks/fleet.py`)."""
+"""The most requests that one exchange brings: a push costs Redis 15 us (`benchmarks/fleet.py`)."""
 
 PUSH_OCTETS = 1 << 18
-"""How many octets one exchange brings, or gives; one entry may have as many alone."""
+"""The most octets that one exchange brings, or gives; a single entry may have as many."""
 WISHES = 50
-"""For how many turns one exchange asks."""
+"""The most turns that one exchange requests."""
 
 REPORTS = 32
-"""How many reports of each kind one exchange brings: each costs Redis 5 to 14 us."""
+"""The most reports of each kind that one exchange brings: each costs Redis 5 to 14 us."""
 
 
 @dataclass(slots=True)
 class _Done:
-    """A request that is done: after how many pushes, and whether the site may have seen it."""
+    """A request that is done: how many pushes were before, and whether the site may have seen it."""
 
     after: int
     visited: bool
@@ -61,21 +62,21 @@ class _Done:
 
 @dataclass(slots=True)
 class _Past:
-    """The name that the worker had in a Redis that is no more, and what it had done there."""
+    """The name that the worker had before Redis was emptied, and the requests it had done there."""
 
     name: str | None = None
     done: tuple[str, ...] = ()
-    kept: dict[str, str] = field(default_factory=dict)  # the id of then by that of now
+    kept: dict[str, str] = field(default_factory=dict)  # the former id by the present one
 
 
 class Ledger:
-    """The books of one worker. Every operation costs O(1), a batch as much as it brings.
+    """The books of one worker. Every operation costs O(1), a batch O(its size).
 
     Attributes:
-        name: the worker's.
-        epoch: of the Redis that it has joined; empty before.
-        held: what it was given and has not done, by id.
-        buffer: what of that the engine has not taken yet, in order.
+        name: the name of the worker.
+        epoch: the epoch of the Redis that it has joined; empty before.
+        held: the requests that it got and that are not done, by id.
+        buffer: the held requests that the engine has not taken yet, in order.
     """
 
     def __init__(self, name: str) -> None:
@@ -86,7 +87,7 @@ class Ledger:
         self._generation = 0
         self._base = name
         self._unsent: deque[Push] = deque()
-        self._pushed_count = 0  # in all, with those that are unsent
+        self._pushed_count = 0  # in total, including unsent pushes
         self._in_batch: int | None = None  # not chosen yet; 0 is a choice
         self._batch = 1
         self._attempt = 0
@@ -106,12 +107,12 @@ class Ledger:
     # What happens in the worker
 
     def push(self, push: Push) -> None:
-        """A request was found."""
+        """Add a request that was found."""
         self._unsent.append(push)
         self._pushed_count += 1
 
     def hold(self, held: HeldRequest, now: float = 0.0) -> None:
-        """A request was popped; it waits for the engine."""
+        """Add a popped request, which waits for the engine."""
         self.held[held.id] = held
         held.due_at = now + held.wait_seconds
         if held.lane:
@@ -126,89 +127,89 @@ class Ledger:
         return held
 
     def moved(self, held: HeldRequest, at: float) -> None:
-        """A request left for the site then; monotonic seconds. What is told last counts."""
+        """Note when a request was sent to the site, in monotonic seconds; the last call counts."""
         held.has_left = True
         if held.id in self.held:
             self._moved[held.id] = (held.lane, at)
 
     def answered(self, held: HeldRequest) -> None:
-        """A request has left the downloader: another may take its place at the site."""
+        """Note that a request has left the downloader, so that another may use its place."""
         if held.id in self.held:
             self._answered[held.id] = None
 
     def done(self, held: HeldRequest) -> None:
-        """A request has left the engine, and all that it caused was pushed."""
+        """Note that a request has left the engine, after all requests it caused were pushed."""
         if self.held.pop(held.id, None) is not None:
             self._done[held.id] = _Done(self._pushed_count, held.has_reached and not held.has_left)
 
     def set_aside(self, held: HeldRequest, reason: str) -> None:
-        """A request can't be executed."""
+        """Note that a request can't be executed."""
         if self.held.pop(held.id, None) is not None:
             with suppress(ValueError):  # a start URL is not there
                 self.buffer.remove(held)
             self._aside[held.id] = reason[:500]
 
     def give_back(self) -> None:
-        """Nothing of the buffer is taken any more."""
+        """Give the requests in the buffer back to Redis."""
         for held in self.buffer:
             if self.held.pop(held.id, None) is not None:
                 self._given[held.id] = None
         self.buffer.clear()
 
     def settle(self, settled: Settled) -> None:
-        """Something is known of a lane; what was told last counts."""
+        """Report the state of a lane; the last call counts."""
         self._settled[settled.lane] = settled
 
     def wish(self, wish: Wish) -> int:
-        """Ask for a turn from now on; the key by which it is known here."""
+        """Start to request a turn; return a key for the wish."""
         self._wish_count += 1
         self._wishes[self._wish_count] = wish
         return self._wish_count
 
     def grant(self, key: int, held: HeldRequest) -> None:
-        """The turn has come, or its time is known: it is held until it is done."""
+        """Hold a turn that has come or has a known time, until it is done."""
         if self._wishes.pop(key, None) is not None:
             self.held[held.id] = held
 
     def withdraw(self, key: int) -> None:
-        """Nobody waits for a turn any more."""
+        """Remove a wish that is not needed any more."""
         if self._wishes.pop(key, None) is not None:
             self._done[self._turn_id(key)] = _Done(0, visited=False)
 
     def _turn_id(self, key: int) -> str:
-        """As the script makes it."""
+        """The id that the script gives to the turn."""
         return f"{self.name}#{key}"
 
     @property
     def has_wishes(self) -> bool:
-        """Whether anything waits for a turn."""
+        """Whether any request waits for a turn."""
         return bool(self._wishes)
 
     @property
     def unsent_count(self) -> int:
-        """How many pushes Redis has not confirmed."""
+        """The number of pushes that Redis has not confirmed."""
         return len(self._unsent)
 
     @property
     def has_news(self) -> bool:
-        """Whether there is anything that Redis should hear soon."""
+        """Whether there is anything that Redis should get soon."""
         return bool(self._unsent or self._settled or self._aside or self._given or self._is_unsure)
 
     @property
     def has_reports(self) -> bool:
-        """Whether there is anything that Redis should hear some time."""
+        """Whether there is anything that Redis should get at some time."""
         return bool(self._moved or self._answered or self._done)
 
-    # What is told, and what comes of it
+    # Exchanges
 
     def batch(self) -> Batch:
-        """What the next exchange brings. `confirmed` or `failed` follows."""
+        """The content of the next exchange; call `confirmed` or `failed` after it."""
         self._attempt += 1
         if self._in_batch is None:
             self._in_batch = self._fitting()
         sent_count = self._pushed_count - len(self._unsent) + self._in_batch
         moved = dict(islice(self._moved.items(), REPORTS))
-        # That a request left opens its lane after the delay; that it is done opens it at once.
+        # A sent request opens its lane after the delay; a done request opens it at once.
         done = (
             (id_, one)
             for id_, one in self._done.items()
@@ -244,7 +245,7 @@ class Ledger:
         return min(PUSHES, len(self._unsent))
 
     def _all_held(self) -> tuple[str, ...]:
-        """All that Redis is to leave with this worker."""
+        """The ids of all requests that this worker keeps."""
         turns = map(self._turn_id, self._wishes)
         return (*self.held, *self._done, *self._aside, *self._given, *turns)
 
@@ -255,7 +256,7 @@ class Ledger:
                 yield before, held
 
     def confirmed(self, batch: Batch, epoch: str, last_id: int) -> None:
-        """Redis has carried a batch out."""
+        """Note that Redis has carried out a batch."""
         self.epoch, self._last_id = epoch, last_id
         self._is_joined, self._is_unsure = True, False
         self._past = _Past()
@@ -275,14 +276,14 @@ class Ledger:
                 del self._settled[settled.lane]
 
     def failed(self) -> None:
-        """Nobody knows whether the last batch was carried out."""
+        """Note that the last batch may or may not have been carried out."""
         self._is_unsure = True
 
     def succeeded(self) -> None:
-        """Others were given what this worker has: it begins anew, under another name.
+        """Begin again under another name, because other workers got this worker's requests.
 
-        What it found on behalf of those requests is theirs to find. Start requests are not: nobody
-        else may have them.
+        They will find the links of those requests again, so unsent pushes are dropped, except start
+        requests, which no other worker may have.
         """
         self._rename()
         starts = [push for push in self._unsent if push.kind is PushKind.START]
@@ -293,7 +294,7 @@ class Ledger:
         self._past = _Past()
 
     def began_anew(self) -> None:
-        """Redis was emptied, or is older than it was: bring back what this worker has."""
+        """Bring this worker's requests back to a Redis that was emptied or is an older copy."""
         before, done = self.name, (*self._done, *self._aside)
         self._rename()
         all_held = [held for held in self.held.values() if not held.is_turn]

@@ -1,10 +1,10 @@
-"""What people are told of a fleet: `scripts` read it, and change nothing.
+"""Reads the state of a fleet for users, with scripts that change nothing in Redis.
 
-Each costs Redis O(log n) in the number of lanes, and as much as it is asked to go through; callers
-ask for little at a time, so that no run takes a millisecond. `scripts` says what the keys hold.
-Somebody else may have written them: what is not of the kind that it should be is shown as that.
+Each script costs Redis O(log n) in the number of lanes plus the number of items that it reads.
+Callers read few items at a time, so that no run takes a millisecond. `scripts` documents the keys.
+Other programs may have written to them, so values of an unexpected type are shown as unknown.
 
-100,000 origins are gone through in 400 runs (`benchmarks/fleet_look.py` measures them).
+100,000 origins take 400 runs (`benchmarks/fleet_look.py` measures them).
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from scrapy_rep.cache.link import Link
 from . import scripts
 
 LANES = 1_000_000
-"""How many lanes are gone through at most; counts of more are estimated from these."""
+"""The most lanes that are read; the counts for more lanes are estimates from these."""
 
 _LANES_AT_A_TIME = 250
 _WORKERS_AT_A_TIME = 20
-_WORKERS = 1000  # that are told apart; the others are only counted
+_WORKERS = 1000  # workers that are listed; the others are only counted
 _LETTERS_AT_A_TIME = 5  # each may be as long as ENTRY_OCTETS
-_LETTER_OCTETS = 8192  # of which the URL is read
-_NUMBER = 1e15  # larger ones are none of ours
+_LETTER_OCTETS = 8192  # the part of a letter in which the URL is searched
+_NUMBER = 1e15  # larger numbers are not ours
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One worker; `name` and `host` are what somebody wrote.
+    """One worker; `name` and `host` are untrusted text.
 
     Attributes:
-        name: by which Redis knows it.
-        host: where it runs.
+        name: its name in Redis.
+        host: the host on which it runs.
         lease_seconds: how long it still counts as alive; None if it was taken over.
         flying_count: how many requests it has.
         is_starting: whether its spider still yields start requests.
@@ -56,7 +56,7 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """In which places lanes are; estimated, if there are more than were gone through."""
+    """The number of lanes in each place; an estimate if not all lanes were read."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
     is_estimate: bool = False
@@ -64,26 +64,26 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What is counted; times are POSIX seconds of Redis's clock.
+    """The counts of a crawl; times are POSIX seconds of Redis's clock.
 
     Attributes:
-        now: the instant.
+        now: the time of the counts.
         began_at: when the crawl began in this Redis; None if that is not known.
-        epoch: by which this crawl in this Redis is known; empty if no crawl is there.
-        idle_since: since when nothing is to be done; None while something is.
-        is_clearing: whether a worker is deleting it all.
+        epoch: the id of this crawl in this Redis; empty without a crawl.
+        idle_since: when the crawl ran out of work; None while there is work.
+        is_clearing: whether a worker is deleting the crawl.
         queued, flying, done, aside, taken_over: requests that wait, that workers have, that are
             done, that could not be read; workers that were taken over.
         letters: dead letters that are kept.
-        seen: fingerprints of what was queued.
+        seen: fingerprints of queued requests.
         seeds: start URLs that were given back.
-        lanes: of how many origins something is known.
-        due, later: origins of which a request may be popped now, or in a while.
-        next_at: when the first of the latter may be.
-        unasked: origins whose policy is not known, and that nobody was asked for.
-        waiting: those that somebody was asked for, or that are held.
-        workers, alive, dying: those that are listed; whose lease has not ended; whose requests are
-            being handed on.
+        lanes: origins with any data.
+        due, later: origins with a request that may be popped now, or later.
+        next_at: the first time for the latter.
+        unasked: origins without a known policy that no worker is checking yet.
+        waiting: origins that a worker is checking, or that are held.
+        workers, alive, dying: workers that are listed, that have a valid lease, or that have
+            requests which are being handed on.
     """
 
     now: float
@@ -117,21 +117,20 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """What is known of one lane; times are POSIX seconds of Redis's clock.
+    """The state of one lane; times are POSIX seconds of Redis's clock.
 
     Attributes:
-        now: the instant.
-        place: where it is: idle, unasked, asked, held, shut, resting, due, later, closed, full; or
-            unknown.
-        until: when that ends by itself; None if it does not.
+        now: the time of the state.
+        place: idle, unasked, asked, held, shut, resting, due, later, closed, full; or unknown.
+        until: when it leaves this place by itself; None if it does not.
         queued: how many requests wait.
-        by_priority: how many of each priority, the first hundred.
-        delay_seconds: between two of its requests.
-        at_a_time: how many may be under way; 0 for any number.
-        out: how many are under way.
-        known_until: until when its policy holds; None if it is not known.
+        by_priority: how many requests wait by priority, for the first hundred priorities.
+        delay_seconds: the delay between two of its requests.
+        at_a_time: how many requests may be under way; 0 for any number.
+        out: how many requests are under way.
+        known_until: when its policy expires; None if it is not known.
         closed_by: the id of the request that closes it.
-        holder: the worker that has that one.
+        holder: the worker that has that request.
     """
 
     now: float
@@ -149,7 +148,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A dead letter, or an entry that was set aside; all of it is what somebody wrote."""
+    """A dead letter, or an entry that was set aside; all its values are untrusted."""
 
     lane: bytes
     reason: bytes
@@ -162,7 +161,7 @@ _SPELT = frozenset({"asked", "held", "shut", "resting"})
 
 
 async def totals(link: Link, prefix: str) -> Totals:
-    """What is counted of one crawl, in one run of O(log n).
+    """The counts of one crawl, in one run of O(log n).
 
     Raises:
         StoreError: Redis can't be reached, or refuses.
@@ -188,7 +187,7 @@ _NUMBERS = (
 
 
 async def workers(link: Link, prefix: str) -> tuple[Worker, ...]:
-    """The workers of a crawl, a thousand at most; those first whose leases end first.
+    """The workers of a crawl, a thousand at most, in the order in which their leases end.
 
     Raises:
         StoreError: Redis can't be reached, or refuses.
@@ -217,7 +216,7 @@ def _worker(row: list[Any]) -> Worker:
 
 
 async def places(link: Link, prefix: str, count: int, most: int = LANES) -> Places:
-    """How many lanes are in which place: `count` lanes, gone through piece by piece.
+    """The number of lanes in each place, read piece by piece; `count` is the number of lanes.
 
     Raises:
         StoreError: Redis can't be reached, or refuses.
@@ -232,13 +231,13 @@ async def places(link: Link, prefix: str, count: int, most: int = LANES) -> Plac
         looked = sum(counts.values())
         if cursor == b"0":
             return Places(dict(counts))
-    # Its order is that of hashes: what was gone through is a sample.
+    # Hashes have a random order, so the lanes that were read are a sample.
     share = max(1.0, count / looked)
     return Places({where: round(share * number) for where, number in counts.items()}, True)
 
 
 async def lane(link: Link, prefix: str, name: str) -> Lane | None:
-    """What is known of one lane; None if nothing is, and nothing is queued.
+    """The state of one lane; None if Redis has no data and no requests for it.
 
     Raises:
         StoreError: Redis can't be reached, or refuses.
@@ -280,7 +279,7 @@ def _lane(found: dict[bytes, Any]) -> Lane:
 
 
 async def letters(link: Link, prefix: str, most: int) -> tuple[Letter, ...]:
-    """The last dead letters, the newest first.
+    """The latest dead letters, newest first.
 
     Raises:
         StoreError: Redis can't be reached, or refuses.
@@ -300,7 +299,7 @@ async def letters(link: Link, prefix: str, most: int) -> tuple[Letter, ...]:
 
 
 def _url_in(entry: bytes) -> bytes:
-    """The URL of an entry of which the end may be missing; empty if it can't be read."""
+    """The URL of an entry, which may be cut at the end; empty if it can't be read."""
     reader = msgpack.Unpacker(raw=True, max_buffer_size=_LETTER_OCTETS)
     try:
         reader.feed(entry)
@@ -320,14 +319,14 @@ def _unpacked(octets: bytes) -> Any:
 
 
 def _number(value: Any) -> float | None:
-    """A number that somebody wrote; None if it is none."""
+    """An untrusted value as a number; None if it is not a number."""
     if isinstance(value, bool) or not isinstance(value, (int, float, bytes)):
         return None
     try:
         number = float(value)
     except ValueError:
         return None
-    return number if abs(number) < _NUMBER else None  # NaN and infinities are none
+    return number if abs(number) < _NUMBER else None  # this also refuses NaN and infinities
 
 
 def _count(value: Any) -> int:

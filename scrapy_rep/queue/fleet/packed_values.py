@@ -1,7 +1,7 @@
-"""What may stand in an entry: msgpack of plain values, and of four kinds that Scrapy users need.
+"""The encoding of entries: msgpack of plain values, and of four types that Scrapy users need.
 
-Reading costs O(octets), and no more memory than a small multiple of them. Nothing in it is code: a
-value of a kind that is not listed here is refused, when it is written and when it is read.
+Reading costs O(octets), and memory of a small multiple of the octets. An entry holds no code:
+values of other types than those listed here are refused on writing and on reading.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _PLAIN = (str, int, float, bool, bytes, type(None))
 
 
 class ValueRefused(ValueError):  # noqa: N818 - as Scrapy's UsageError is one
-    """A value can't be in an entry; the message names where it stands."""
+    """A value can't be in an entry; the message says where the value is."""
 
 
 def dumps(value: dict[str, Any]) -> bytes:
     """A dict as octets.
 
     Raises:
-        ValueRefused: something in it is of a kind that can't be there, or is nested too deep.
+        ValueRefused: a value in it has an unsupported type, or is nested too deep.
     """
     try:
         octets = _packed(value)
@@ -39,13 +39,13 @@ def dumps(value: dict[str, Any]) -> bytes:
 
 
 def loads(octets: bytes) -> Any:
-    """The value that `dumps` was given.
+    """Decode the octets of `dumps`.
 
     Raises:
-        ValueRefused: these octets are of no value that `dumps` would take.
+        ValueRefused: the octets do not hold a value that `dumps` accepts.
     """
     if not octets or octets[0] not in _MAPS:
-        raise ValueRefused("it is no msgpack of a dict")
+        raise ValueRefused("it is not msgpack of a dict")
     try:
         value = _unpacked(octets, 0)
     except ValueRefused:
@@ -65,7 +65,7 @@ def _unpacked(octets: bytes, depth: int) -> Any:
 
     def extension(code: int, data: bytes) -> Any:
         if code not in _READERS:
-            raise ValueRefused(f"it holds a value of an unknown kind ({code})")
+            raise ValueRefused(f"it holds a value of an unknown type ({code})")
         return _READERS[code](data, lambda part: _unpacked(part, depth + 1))
 
     return msgpack.unpackb(
@@ -84,7 +84,7 @@ def _packed(value: Any) -> bytes:
     return octets
 
 
-# What msgpack has no word for: how it is written, and how it is read; containers hold more of such.
+# Types that msgpack lacks: how they are written and read. Containers may hold more of them.
 _WRITERS: dict[type, tuple[int, Callable[[Any], bytes]]] = {
     tuple: (1, lambda value: _packed([*value])),
     set: (2, lambda value: _packed([*value])),
@@ -100,7 +100,7 @@ _READERS: dict[int, Callable[[bytes, Callable[[bytes], Any]], Any]] = {
 
 
 def _extended(value: Any) -> Any:
-    """What msgpack has no word for; subclasses are other kinds than their bases."""
+    """Encode a type that msgpack lacks; a subclass of a supported type is refused."""
     if type(value) not in _WRITERS:
         raise TypeError(f"{type(value).__name__} can't be queued")
     code, write = _WRITERS[type(value)]
@@ -108,7 +108,7 @@ def _extended(value: Any) -> Any:
 
 
 def _children(value: Any) -> Iterator[tuple[str, Any]]:
-    """The parts of a container, each with what leads to it."""
+    """The parts of a container, each with its index or key as text."""
     kind = type(value)
     if kind is dict:
         for key, part in value.items():
@@ -123,7 +123,7 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _check_depth(value: Any) -> None:
-    """Refuse what is nested too deep; the octets of the value bound what this takes."""
+    """Refuse values that are nested too deep, in time bounded by the octets of the value."""
     if _is_deep(value, 0):
         raise ValueRefused(_culprit(value) or f"a key is nested deeper than {DEPTH} levels")
 
@@ -142,13 +142,13 @@ def _is_deep(value: Any, depth: int) -> bool:
 
 
 def _culprit(value: Any) -> str | None:
-    """The first part of a dict that can't be written, with the way to it."""
+    """The message about the first part of a dict that can't be written, with its path."""
     names = value.items() if isinstance(value, dict) else ()
     return next((words for name, part in names for words in _culprits(part, name)), None)
 
 
 def _culprits(value: Any, name: str, depth: int = 0) -> Iterator[str]:
-    """What can't be written, with the way to it."""
+    """The messages about parts that can't be written, with their paths."""
     kind = type(value)
     if depth > DEPTH:
         yield f"{name[:50]} is nested deeper than {DEPTH} levels, or holds itself"

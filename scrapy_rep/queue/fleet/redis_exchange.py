@@ -1,4 +1,4 @@
-"""One exchange with Redis, in octets: what a worker brings and wants, and what it gets."""
+"""One exchange with Redis in octets: the arguments of the script, and its reply."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from .batch import Batch, HeldRequest, Settled
 from .ledger import PUSH_OCTETS
 
 DELIVERIES = 3
-"""How often a request is given to workers that die, before it is a dead letter."""
+"""How many workers may die with a request before it becomes a dead letter."""
 
-_TAKEOVERS = 50  # requests of a dead worker that are handed on in one exchange
+_TAKEOVERS = 50  # the most requests of a dead worker that one exchange hands on
 
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """What a worker asks for, by the names that the script knows.
+    """What a worker wants from an exchange, with the script's names.
 
     Attributes:
-        requests: how many it could begin now.
-        lanes: of how many it could find out what their policy is.
-        seeds: how many start URLs, if there are too few requests.
-        seeds_key: where users put them; empty for nowhere.
-        lease_ms: for how long it wants to be counted as alive.
+        requests: how many requests it could begin now.
+        lanes: for how many lanes it could fetch the policy.
+        seeds: how many start URLs it wants if there are too few requests.
+        seeds_key: the key where users put start URLs; empty for no key.
+        lease_ms: how long the worker counts as alive from now.
         is_busy: whether its spider still yields start requests.
-        is_fresh: whether everything is to be cleared first, if nobody else is there.
-        leaves: whether it ends.
-        flushes: whether everything is to be cleared, if it is the last.
-        host: where it runs, for people.
-        longest: how many octets an entry may take; longer ones are set aside unseen.
-        ahead_ms: how long before it is due it may be given a request, to keep it until then.
+        is_fresh: whether to clear the crawl first, if there is no other worker.
+        leaves: whether the worker ends.
+        flushes: whether to clear the crawl if this is the last worker.
+        host: the host on which it runs, for users.
+        longest: how many octets an entry may take; longer entries are set aside unread.
+        ahead_ms: how long before a request is due the worker may get it, to keep it until then.
     """
 
     requests: int = 0
@@ -54,14 +54,14 @@ class Wants:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What came of a wish for a turn.
+    """The result of a wish for a turn.
 
     Attributes:
-        key: of the wish.
-        id: by which Redis knows the turn.
-        lane: whose turn it is.
-        wait_seconds: when it comes; None if that is not known yet.
-        delay_seconds: what the lane leaves between two requests.
+        key: the key of the wish.
+        id: the id of the turn in Redis.
+        lane: the lane of the turn.
+        wait_seconds: how long until it comes; None if that is not known yet.
+        delay_seconds: the delay between two requests of the lane.
     """
 
     key: int
@@ -73,30 +73,30 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a worker got.
+    """The reply to an exchange.
 
     Attributes:
-        word: `ok`; `late`, if a later attempt was there before; `gone`, if the worker was
-            succeeded; `epoch`, if this is not the Redis it has joined; `flush`, if it is to clear
-            first; `wait`, while another clears.
-        epoch: of this Redis.
-        last_id: the last that was given to anybody.
+        word: `ok`; `late`, if a later attempt came first; `gone`, if the worker was taken over;
+            `epoch`, if this is not the Redis that it has joined; `flush`, if it must clear the
+            crawl first; `wait`, while another worker clears it.
+        epoch: the epoch of this Redis.
+        last_id: the last id that was given to any worker.
         queued: requests that wait, over the fleet.
         flying: requests that workers have, over the fleet.
-        idle_ms: for how long there has been nothing to do; None while there is.
-        workers: how many there are.
-        next_ms: when a lane becomes due, or wants a policy; None if none will by itself.
+        idle_ms: for how long there has been no work; None while there is work.
+        workers: the number of workers.
+        next_ms: when the next lane becomes due or needs a policy; None without such a lane.
         popped: requests for this worker.
-        asked: lanes whose policy it is to find out, each with an entry.
-        free: those of them where nobody has to wait for a turn.
-        filtered: which pushes of the batch had been seen, from 0.
+        asked: lanes for which this worker must find the policy, each with an entry.
+        free: the lanes in `asked` where no worker must wait for a turn.
+        filtered: the indexes, from 0, of pushes that were duplicates.
         seeds: start URLs for this worker.
-        seeds_left: how many are left.
+        seeds_left: how many start URLs are left.
         dead: requests that became dead letters.
-        is_last: whether nobody else is there, to a worker that leaves.
-        turns: what came of its wishes for turns.
-        odd: keys that were of another type than the crawl's, and are set aside.
-        is_mender: whether this worker is to have everything counted anew.
+        is_last: whether a worker that leaves is the last one.
+        turns: the results of its wishes for turns.
+        odd: keys of an unexpected type, which are set aside.
+        is_mender: whether this worker must run the recount of the crawl.
     """
 
     word: str
@@ -121,7 +121,7 @@ class Reply:
 
 
 def arguments(batch: Batch, wants: Wants, now: float, **others: Any) -> bytes:
-    """What the script is given, at `now`, monotonic seconds. O(what it brings)."""
+    """The arguments of the script at `now`, in monotonic seconds. O(size of the batch)."""
 
     def age(at: float) -> int:
         return round(1000 * (now - at))
@@ -140,7 +140,7 @@ def arguments(batch: Batch, wants: Wants, now: float, **others: Any) -> bytes:
         "turns": [(key, wish.lane, round(1000 * wish.delay_seconds)) for key, wish in batch.turns],
         **others,
     }
-    # Redis's own msgpack is older than the kind for octets.
+    # Redis's msgpack is older than the msgpack type for octets.
     octets: bytes = msgpack.packb(values, use_bin_type=False, unicode_errors="surrogateescape")
     return octets
 
@@ -151,11 +151,11 @@ def _by_name(told: Batch | Wants) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class MendStep:
-    """A step of the count that begins where anything in Redis was seen to be wrong.
+    """A step of the recount, which begins after an inconsistency was found in Redis.
 
     Attributes:
-        round: which count; 0 before the first step.
-        phase: what is gone through: `keys`, then `lanes`; empty when it is over.
+        round: the id of the recount; 0 before the first step.
+        phase: `keys`, then `lanes`; empty at the end.
         cursor: where the step begins.
         odd: keys that were set aside, as in a reply.
     """
@@ -166,7 +166,7 @@ class MendStep:
     odd: tuple[str, ...] = ()
 
     def arguments(self, worker: str, lease_ms: int, **others: Any) -> bytes:
-        """What the script is given."""
+        """The arguments of the script."""
         values = {
             "worker": worker,
             "round": self.round,
@@ -181,10 +181,10 @@ class MendStep:
 
     @classmethod
     def of(cls, octets: Any) -> MendStep:
-        """The next one, as the script gives it.
+        """Decode the next step from the script's reply.
 
         Raises:
-            NoReplyError: it is nothing that the script gives.
+            NoReplyError: it is not a reply of the script.
         """
         try:
             number, phase, cursor, odd = msgpack.unpackb(octets, raw=True)
@@ -206,12 +206,12 @@ def _settled(one: Settled, age: Callable[[float], int]) -> tuple[Any, ...]:
 
 
 def _plain(words: str) -> str:
-    """Words for people, from errors of anybody's, without what UTF-8 can't say."""
+    """A message without characters that UTF-8 can't encode."""
     return words.encode("utf-8", "replace").decode("utf-8")
 
 
 def _kept(before: str, held: HeldRequest) -> tuple[Any, ...]:
-    # Priorities hold within an origin, and this one is under way: it has none any more.
+    # Priorities apply to waiting requests only, so a request that is under way has none.
     return (
         held.id,
         before,
@@ -226,14 +226,14 @@ def _kept(before: str, held: HeldRequest) -> tuple[Any, ...]:
 
 
 class NoReplyError(StoreError):
-    """What came is no reply of the script."""
+    """A reply did not come from the script."""
 
 
 def reply_of(octets: Any) -> Reply:
-    """What the script gave.
+    """Decode the reply of the script.
 
     Raises:
-        NoReplyError: it is nothing that the script gives.
+        NoReplyError: it is not a reply of the script.
     """
     try:
         return _reply_of(octets)
@@ -246,7 +246,7 @@ def _reply_of(octets: bytes) -> Reply:
     if len(rest) == 1:
         return Reply(word.decode(), epoch.decode(), odd=tuple(map(_text, rest[0])))
     if not all(isinstance(rest[place], int) for place in _NUMBERS):
-        raise TypeError("a number in it is none")
+        raise TypeError("a value in it is not a number")
     last_id, queued, flying, idle, workers, next_ms = rest[:6]
     pops, asks, filtered, seeds, seeds_left, dead, is_last, turns, odd, is_mender = rest[6:]
     return Reply(
@@ -287,9 +287,9 @@ def _reply_of(octets: bytes) -> Reply:
     )
 
 
-_NUMBERS = (0, 1, 2, 3, 4, 5, 10, 11, 12)  # where the script gives some, after word and epoch
+_NUMBERS = (0, 1, 2, 3, 4, 5, 10, 11, 12)  # the indexes of numbers after word and epoch
 
 
 def _text(lane: bytes) -> str:
-    """A lane's name; somebody may have written one that is no UTF-8."""
+    """A lane's name; a name in Redis may be invalid UTF-8."""
     return lane.decode("utf-8", "surrogateescape")

@@ -1,12 +1,12 @@
-"""Requests as octets and back: what lies in the queue of a fleet.
+"""Encodes requests as octets for the queue of a fleet, and decodes them.
 
-Whoever can write to Redis writes what workers read. So reading an entry runs no code that it names:
-its keys are known ones, its class is a class of requests that the worker has loaded, its callbacks
-are methods that the spider wrote as callbacks, its URL is http or https. What breaks a rule raises,
-and is set aside by the caller.
+An entry is as trustworthy as everyone with write access to Redis. So an entry can't run other code:
+it has only known keys, its class is a request class that the worker has loaded, its callbacks are
+public methods of the spider's own classes, and its URL is http or https. An entry that breaks a
+rule raises, and the caller sets it aside.
 
-What stays as trustworthy as Redis itself is what a request means to Scrapy: `proxy`,
-`dont_obey_robotstxt` or `bindaddress` in its meta, its headers, its body.
+Other values are not checked, so they need a trustworthy Redis: `proxy`, `dont_obey_robotstxt` or
+`bindaddress` in the meta, headers and body.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from scrapy_rep.sitemaps.spiders import RobotsSitemapMixin
 from .packed_values import ValueRefused, dumps, loads
 
 ENTRY_OCTETS = 1 << 20
-"""How long an entry may be."""
+"""The most octets of an entry."""
 
 _WEB = ("http:", "https:")
-_NO_CALLBACK = False  # in the place of a name: no method can be called that
+_NO_CALLBACK = False  # replaces a name; no method has this name
 
-# What an entry may hold, with the only kinds that each key may be of.
+# The keys of an entry, with the types that each value may have.
 _KINDS: dict[str, tuple[type, ...]] = {
     "url": (str,),
     "callback": (str, bool),
@@ -76,14 +76,14 @@ _NOT_OF_USERS = ("scrapy.", "scrapy_redis.", "scrapy_rep.")  # what `spider_idle
 
 
 class EntryRefused(ValueError):  # noqa: N818 - it is our answer, not a fault of ours
-    """A request can't be queued, or an entry can't be executed; the message says why."""
+    """A request can't be queued or an entry can't be executed; the message says why."""
 
 
 class Entries:
     """Writes and reads the entries of one spider's requests.
 
     Args:
-        spider: whose methods callbacks are.
+        spider: the spider with the callbacks.
     """
 
     def __init__(self, spider: Spider) -> None:
@@ -94,12 +94,12 @@ class Entries:
         """A request as an entry.
 
         Raises:
-            EntryRefused: it can't be read again as it is; says what of it, and the mend.
+            EntryRefused: it could not be read again; the message says why and how to fix it.
         """
         name = _class_name(type(request))
         if _request_class(name) is not type(request):
             raise EntryRefused(
-                f"{name} is no class of requests that can be queued: define it at the top level of "
+                f"{name} is not a request class that can be queued: define it at the top level of "
                 "a module"
             )
         _check_scheme(request.url)
@@ -141,13 +141,13 @@ class Entries:
         owner = getattr(function, "__self__", None)
         if owner is not self._spider or getattr(self._spider, name, None) != function:
             raise EntryRefused(
-                f"{key} is no method of the spider, and another worker would not find it: write it "
-                "as a method"
+                f"{key} is not a method of the spider, so another worker would not find it: write "
+                "it as a method"
             )
         if not self._is_callback(name):
             raise EntryRefused(
-                f"{key} = {name!r} is no public method that the spider's own classes define, and "
-                "would not be called: rename it"
+                f"{key} = {name!r} is not a public method that the spider's own classes define, so "
+                "it would not be called: rename it"
             )
         return name
 
@@ -171,20 +171,20 @@ class Entries:
         name = values.pop("_class", None)
         cls = Request if name is None else _request_class(name)
         if cls is None:
-            raise EntryRefused(f"{name[:100]!r} is no class of requests that is loaded")
+            raise EntryRefused(f"{name[:100]!r} is not a request class that is loaded")
         unknown = values.keys() - set(cls.attributes)
         if unknown:
             raise EntryRefused(f"{cls.__name__} knows no {min(unknown)!r}")
         try:
             return cls(**values)
         except Exception as error:  # noqa: BLE001 - the class may be anybody's
-            raise EntryRefused(f"no request can be made of it ({error})") from None
+            raise EntryRefused(f"no request can be made from it ({error})") from None
 
     def _method(self, key: str, name: str | bool) -> Callable[..., Any]:
         if name is _NO_CALLBACK:
             return NO_CALLBACK
         if not isinstance(name, str) or not self._is_callback(name):
-            raise EntryRefused(f"{key} = {str(name)[:100]!r} is no callback of the spider")
+            raise EntryRefused(f"{key} = {str(name)[:100]!r} is not a callback of the spider")
         method: Callable[..., Any] = getattr(self._spider, name)
         return method
 
@@ -202,7 +202,7 @@ def _class_name(cls: type[Request]) -> str:
 
 
 def _request_class(name: str) -> type[Request] | None:
-    """The class of requests that has this name, if it is loaded: an entry imports nothing."""
+    """The request class with this name, if it is loaded; an entry imports nothing."""
     module, _, own = name.rpartition(".")
     found = getattr(sys.modules.get(module), "__dict__", {}).get(own)
     is_one = isinstance(found, type) and issubclass(found, Request) and _class_name(found) == name
@@ -215,9 +215,9 @@ def _check_scheme(url: str) -> None:
 
 
 def is_callback(spider_class: type, name: str) -> bool:
-    """Whether an entry may name this method: one that a spider's own classes define, and public.
+    """Whether an entry may name this method: a public method of the spider's own classes.
 
-    `start`, `closed`, `from_crawler` and all else that `Spider` has are none, `parse` apart.
+    Methods of Scrapy's `Spider`, such as `start` or `closed`, are refused, except `parse`.
     """
     for cls, names in _FRAMEWORK.items():
         if name in names and issubclass(spider_class, cls):
@@ -233,7 +233,7 @@ def is_callback(spider_class: type, name: str) -> bool:
 
 def _check_keys(values: Any) -> None:
     if not isinstance(values, dict) or "url" not in values:
-        raise EntryRefused("it is no request")
+        raise EntryRefused("it is not a request")
     for key, value in values.items():
         kinds = _KINDS.get(key) if isinstance(key, str) else None
         if kinds is None:
@@ -242,7 +242,7 @@ def _check_keys(values: Any) -> None:
             raise EntryRefused(f"{key} is of type {type(value).__name__}")
     for name, lanes in values.get("headers", {}).items():
         if type(name) is not bytes or type(lanes) is not list or {*map(type, lanes)} - {bytes}:
-            raise EntryRefused("its headers are no lists of octets by name")
+            raise EntryRefused("its headers are not lists of octets by name")
     for key in ("cb_kwargs", "dumps_kwargs"):
         if not all(isinstance(name, str) for name in values.get(key, ())):
-            raise EntryRefused(f"a name in {key} is no text")
+            raise EntryRefused(f"a name in {key} is not text")

@@ -1,7 +1,7 @@
 """The scheduler of a fleet: `SCHEDULER = "scrapy_rep.RepRedisScheduler"`.
 
-It takes the place of scrapy-redis's, with its settings. What it says to Scrapy, it knows from the
-last exchange; it never waits for Redis.
+It replaces the scheduler of scrapy-redis, and reads its settings. It answers Scrapy from the last
+exchange with Redis, and never blocks while it waits for Redis.
 """
 
 from __future__ import annotations
@@ -54,24 +54,24 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_AHEAD_SECONDS = 0.05  # a request is here when it is due: exchanges follow each other sooner
-_OPEN_SECONDS = 10.0  # for Redis to answer at first
-_CLOSE_SECONDS = 20.0  # for what is left to say at the end
+_AHEAD_SECONDS = 0.05  # how early a request is fetched; exchanges follow each other faster
+_OPEN_SECONDS = 10.0  # the time limit for the first answer of Redis
+_CLOSE_SECONDS = 20.0  # the time limit for the last exchanges
 _ENQUEUED, _DEQUEUED = "scheduler/enqueued/redis", "scheduler/dequeued/redis"  # scrapy-redis's
 _DUPLICATES = "dupefilter/filtered"  # Scrapy's
 _IS_START = "is_start_request"  # Scrapy's, in meta
 _SEEN = 100_000
 _ELSEWHERE = {
-    "SCHEDULER_QUEUE_CLASS": "its queue is its own",
-    "SCHEDULER_SERIALIZER": "what is queued is msgpack, and never pickle",
+    "SCHEDULER_QUEUE_CLASS": "it has its own queue",
+    "SCHEDULER_SERIALIZER": "requests are queued as msgpack, never as pickle",
 }
 
 
 class Filter:
-    """How requests are filtered over the fleet, and what this worker knows of it without Redis.
+    """The fingerprints for the fleet's duplicate filter, with a local cache.
 
     Attributes:
-        seen: what it has queued last, so that the same link is not sent to Redis again.
+        seen: the last fingerprints, so that a repeated link is not sent to Redis again.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -80,11 +80,11 @@ class Filter:
         self._starts: Counter[bytes] = Counter()
 
     def of(self, request: Request) -> tuple[PushKind, bytes]:
-        """How a request is filtered, and by what.
+        """How a request is filtered, and its fingerprint.
 
-        Every worker's spider yields the same start requests, which Scrapy does not filter: over the
-        fleet, each is queued once for each time that one spider yields it. The retry of one, or the
-        target of its redirect, has its meta. But that is made by one worker, and each makes others.
+        Every worker's spider yields the same start requests, which Scrapy does not filter. The
+        fleet queues each of them as often as a single spider yields it. A retry or the target of a
+        redirect copies the meta of a start request, but must not be filtered like one.
         """
         if not request.dont_filter:
             return PushKind.FILTERED, self.fingerprint(request)
@@ -95,12 +95,12 @@ class Filter:
         return PushKind.START, b"%s.%d" % (fingerprint, self._starts[fingerprint])
 
     def hand_out(self, request: Request) -> None:
-        """A request is about to be sent: what is made of it is no start request."""
+        """Mark a request that is handed out: its retries are not start requests."""
         if request.meta.get(_IS_START):
             request.meta[STARTED] = True
 
     def fingerprint(self, request: Request) -> bytes:
-        """What Scrapy knows a request by."""
+        """Scrapy's fingerprint of a request."""
         fingerprinter = self._crawler.request_fingerprinter
         assert fingerprinter is not None  # noqa: S101 - a crawl that has begun has one
         return fingerprinter.fingerprint(request)
@@ -109,7 +109,7 @@ class Filter:
 class RepRedisScheduler(Scheduler):  # type: ignore[misc]
     """One queue, one duplicate filter and one pace for all workers of a crawl, in Redis.
 
-    Of scrapy-redis's settings it reads `SCHEDULER_QUEUE_KEY` (which names the crawl),
+    It reads these settings of scrapy-redis: `SCHEDULER_QUEUE_KEY` (which names the crawl),
     `SCHEDULER_PERSIST`, `SCHEDULER_FLUSH_ON_START` and `SCHEDULER_IDLE_BEFORE_CLOSE`.
     """
 
@@ -125,7 +125,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         try:
             return cls(crawler)
         except ConfigurationError as error:
-            # Where the engine has no scheduler, some releases of Scrapy tell of that alone.
+            # Otherwise some releases of Scrapy only report that the engine has no scheduler.
             logger.error("%s", error, extra={"spider": crawler.spider})  # noqa: TRY400
             raise
 
@@ -153,8 +153,8 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         """Join the fleet.
 
         Raises:
-            ConfigurationError: this release of Scrapy lacks what is needed; later, in the Deferred,
-                Redis does not answer.
+            ConfigurationError: this release of Scrapy is not supported; or, in the Deferred, Redis
+                does not answer.
         """
         self.spider = spider
         settings, crawler = self._settings, self._crawler
@@ -188,7 +188,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                 reply = await self._talk.exchange(self._wants(requests=0))
             if reply is not None and reply.word == "ok":
                 break
-            if reply is not None:  # another worker clears what a crawl has left
+            if reply is not None:  # None while another worker clears an earlier crawl
                 patience = time.monotonic() + _OPEN_SECONDS
             if time.monotonic() > patience:
                 raise self._no_redis()
@@ -198,7 +198,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._talk.begin()
 
     def _no_redis(self) -> ConfigurationError:
-        """Why there is nothing to join, and the mend."""
+        """The error that says why Redis can't be used, and how to fix it."""
         problem = self._talk.problem
         if problem is None or isinstance(problem, LinkDownError):
             return ConfigurationError(
@@ -208,10 +208,10 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         mend = "let it run scripts for this user"
         if "MOVED" in str(problem).upper():  # redis-py 8.1 says MovedError
             mend = "give the address of the node that it names: the crawl's keys are there"
-        return ConfigurationError(f"REP_REDIS_URL: it refuses ({problem}); {mend}")
+        return ConfigurationError(f"REP_REDIS_URL: Redis refuses ({problem}); {mend}")
 
     def close(self, reason: str) -> Deferred[None]:  # noqa: ARG002 - the interface is Scrapy's
-        """Leave the fleet: what is unsent is sent, what was not begun is given back."""
+        """Leave the fleet: send unsent requests, and give back requests that were not begun."""
         self._is_over = True
         return deferred_from_coro(self._leave())
 
@@ -234,8 +234,8 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                         await self._talk.clear()
                     return
             logger.warning(
-                "Redis does not answer: %d requests of this worker could not be queued, and are "
-                "found again with the pages that others are given in its place",
+                "Redis does not answer: %d requests of this worker could not be queued. Other "
+                "workers will fetch its pages again and find these requests there",
                 self._ledger.unsent_count,
                 extra=self._extra,
             )
@@ -248,7 +248,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         return self._talk.reply.queued if self._talk.reply is not None else 0
 
     def enqueue_request(self, request: Request) -> bool:
-        """Have a request queued; False if it is known to be a duplicate, or can't be queued."""
+        """Queue a request; return False for a known duplicate, or if it can't be queued."""
         leave_inherited_slot(request)
         kind, fingerprint = self._filter.of(request)
         if kind is PushKind.FILTERED and fingerprint in self._filter.seen:
@@ -270,7 +270,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         return True
 
     def next_request(self) -> Request | None:
-        """The next request of the buffer, unless somebody else may have been given it."""
+        """The next request of the buffer, unless another worker may have it already."""
         held = self._ledger.take() if self._talk.is_leased else None
         if held is None:
             self._talk.hunger()
@@ -282,7 +282,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         return request
 
     def has_pending_requests(self) -> bool:
-        """Whether there is anything to do over the fleet, or was shortly before."""
+        """Whether the fleet has work, or had work a short time ago."""
         reply = self._talk.reply
         if reply is None or reply.idle_ms is None or self._ledger.unsent_count:
             return True
@@ -291,7 +291,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
     # What the exchanges bring
 
     def wants(self) -> Wants:
-        """What is wanted now."""
+        """The wants of this worker for the next exchange."""
         return self._wants(requests=self._free_places())
 
     def _wants(self, *, requests: int, **fields: Any) -> Wants:
@@ -316,7 +316,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         return max(0, self._downloader.free_places - len(self._ledger.buffer))
 
     def got(self, reply: Reply) -> None:
-        """An exchange was carried out."""
+        """Process the reply of an exchange."""
         self.flush_on_start = False
         self._count(stats.FLEET_EXCHANGES)
         self._count(_DUPLICATES, len(reply.filtered))
@@ -326,49 +326,50 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             wake(self._crawler)
 
     def lost(self) -> None:
-        """An exchange may not have been carried out."""
+        """Note an exchange that may not have been carried out."""
         self._count(stats.FLEET_FAILED)
 
     def was_succeeded(self) -> None:
-        """Others were given what this worker had."""
+        """Begin again, because other workers got this worker's requests."""
         self._out.clear()
         self._filter.seen.clear()
         self._count(stats.FLEET_SUCCEEDED)
         logger.warning(
-            "This worker was not heard of for %g s (REP_FLEET_LEASE_SECONDS), and others were "
-            "given its requests: it goes on as a new one",
+            "This worker had no contact with Redis for %g s (REP_FLEET_LEASE_SECONDS), so other "
+            "workers got its requests: it goes on as a new worker",
             self._settings.fleet_lease_seconds,
             extra=self._extra,
         )
 
     def begins_anew(self) -> None:
-        """Redis has forgotten what this worker has; it is brought back."""
+        """Bring this worker's requests back to a Redis that has lost them."""
         self._filter.seen.clear()
         for held in self._ledger.held.values():
             if held.request is not None and not held.request.dont_filter:
                 held.fingerprint = self._filter.fingerprint(held.request)
         self._count(stats.FLEET_EMPTIED)
         logger.warning(
-            "Redis was emptied, or is older than it was: what this worker has is written again",
+            "Redis was emptied or restored from an older copy: the requests of this worker are "
+            "written again",
             extra=self._extra,
         )
 
     def found_odd(self, names: Sequence[str]) -> None:
-        """Keys of the crawl were of another type than they should be, and are set aside."""
+        """Log keys of an unexpected type, which were set aside."""
         self._count(stats.FLEET_ODD, len(names))
         for name in names:
             self._complaints.tell(
                 f"odd {name}",
-                "In Redis, %s%s was of another type than this crawl's: somebody else uses that "
-                "name. It is now %sodd:%s, and the crawl goes on; give one of the two another "
-                "name, or another database",
+                "In Redis, the key %s%s had an unexpected type: another program uses that name. "
+                "The key was renamed to %sodd:%s, and the crawl goes on. Give the crawl or the "
+                "other program another name or another database",
                 *(self._talk.prefix, name, self._talk.prefix, name),
             )
 
     def mended(self) -> None:
-        """What Redis has of the crawl was counted anew, since something was wrong."""
+        """Log a recount, which follows an inconsistency in Redis."""
         self._count(stats.FLEET_MENDED)
-        logger.info("What Redis has of this crawl was counted anew", extra=self._extra)
+        logger.info("The requests of this crawl in Redis were recounted", extra=self._extra)
 
     def _count(self, name: str, count: int = 1) -> None:
         if count:
@@ -383,7 +384,7 @@ def _check(crawler: Crawler) -> None:
     """Refuse settings that would be ignored.
 
     Raises:
-        ConfigurationError: there is one; says how to mend it.
+        ConfigurationError: such a setting is set; the message says how to fix it.
     """
     settings = crawler.settings
     if not settings.get("REP_REDIS_URL"):
@@ -394,8 +395,8 @@ def _check(crawler: Crawler) -> None:
         if settings.get(name):
             _refuse_setting(name, reason)
     if load_object(settings["DUPEFILTER_CLASS"]) is not RFPDupeFilter:
-        _refuse_setting("DUPEFILTER_CLASS", "its filter is its own, so that what is seen is queued")
+        _refuse_setting("DUPEFILTER_CLASS", "it has its own filter, which works with its queue")
 
 
 def _refuse_setting(name: str, reason: str) -> NoReturn:
-    raise ConfigurationError(f"{name} has no place under RepRedisScheduler ({reason}): remove it")
+    raise ConfigurationError(f"{name} has no effect with RepRedisScheduler ({reason}): remove it")

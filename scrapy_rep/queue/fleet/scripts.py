@@ -1,36 +1,35 @@
-"""The scripts that Redis runs for a fleet: each is a file in `lua/`, and says there what it takes.
+"""The scripts that Redis runs for a fleet; each is a file in `lua/` that documents its arguments.
 
-`EXCHANGE`, `MEND` and `CLEAR` are the workers'; `books.lua` stands in front of the first two. The
-others are for people who look at a fleet: they call no command that writes. Each of those costs
-O(log n) in the number of lanes, and as much as it is asked to go through; `looking` says what they
-give.
+Workers run `EXCHANGE`, `MEND` and `CLEAR`; `books.lua` is prepended to the first two. The other
+scripts show the state of a fleet to users, and write nothing. They cost O(log n) in the number of
+lanes plus the number of items that they read; `looking` documents their results.
 
-The keys of a crawl in Redis, of which the scripts take the prefix:
+These are the keys of a crawl in Redis, without the prefix that the scripts take:
 
 =============  ==========================================================================
 `due`          sorted set: lane -> when its next request may be popped, in ms
-`new`          sorted set: lane whose policy is not known -> when to ask for it, in ms
-`lines`        hash: lane -> what is known of it (see `LANE` in `lua/books.lua`)
-`q:<lane>`     list: its requests of priority 0; `q<priority>:<lane>` those of another
+`new`          sorted set: lane without a known policy -> when to request its policy, in ms
+`lines`        hash: lane -> its state (see `LANE` in `lua/books.lua`)
+`q:<lane>`     list: its requests of priority 0; `q<priority>:<lane>` for other priorities
 `p:<lane>`     sorted set: its priorities other than 0 that have requests
 `w`            sorted set: worker -> when its lease ends, in ms
-`f:<worker>`   hash: id -> a request that the worker was given, and has not done
-`m:<worker>`   hash: number of its last batch and attempt, and what people ask of it
-`dying`        set: workers whose requests are being handed on
-`busy`         set: workers whose spider still yields start requests
-`df`           set: fingerprints of what was queued
-`starts`       set: those of start requests that are not filtered otherwise
-`seeds`        list: start URLs that a worker took, and gave back
+`f:<worker>`   hash: id -> a request that the worker got and has not done
+`m:<worker>`   hash: the number of its last batch and attempt, and facts for users
+`dying`        set: taken-over workers with requests that are being handed on
+`busy`         set: workers with a spider that still yields start requests
+`df`           set: fingerprints of queued requests
+`starts`       set: fingerprints of start requests that are not filtered otherwise
+`seeds`        list: start URLs that a worker took and gave back
 `t`            hash of totals: `n` queued, `fly` in flight, `done`, `dead`, `aside`,
-               `idle` since when nothing is to be done, `spent` whether a crawl has ended, `gen`
-               which count it is, `f:<worker>` in which the worker's requests are, `stir` when
-               something was done last, `mended` when the last count ended
-`dead`         list: what was delivered too often, or could not be read; the last 10,000
-`epoch`, `ids` when this began, and the last id; an emptied or older Redis is known by them
-`renewed`      when Redis was found emptied or older, in ms
-`flushing`     whether a worker is clearing all this
-`mend`         which count is under way, since something was wrong; `mending` which worker does it
-`odd:<key>`    a key that was of another type than it should be, for a week
+               `idle` when the work ran out, `spent` whether a crawl has ended, `gen` the id of
+               the recount, `f:<worker>` the recount that includes the worker's requests, `stir`
+               the time of the last change, `mended` when the last recount ended
+`dead`         list: entries delivered too often, or unreadable; the last 10,000
+`epoch`, `ids` when this began, and the last id; they reveal an emptied or older Redis
+`renewed`      when Redis was found to be emptied or older, in ms
+`flushing`     whether a worker is clearing the crawl
+`mend`         the id of the recount under way; `mending`: the worker that runs it
+`odd:<key>`    a key of an unexpected type, kept for a week
 =============  ==========================================================================
 """
 
@@ -49,11 +48,11 @@ def _script(*names: str) -> Script:
 
 
 def prefix_of(queue_key: str, spider_name: str) -> str:
-    """The prefix of all keys of one crawl; it holds a hash tag, so that one node has them all.
+    """The prefix of all keys of one crawl, with a hash tag so that one node has all of them.
 
     Args:
         queue_key: SCHEDULER_QUEUE_KEY, in which ``%(spider)s`` stands for the spider's name.
-        spider_name: whose crawl it is.
+        spider_name: the name of the spider.
     """
     return f"rep:{{{queue_key % {'spider': spider_name}}}}:"
 

@@ -1,8 +1,8 @@
-"""The task that exchanges with Redis: when it does, and what it does with an answer that is none.
+"""The task that makes the exchanges with Redis, and handles errors and invalid replies.
 
-Nothing in the event loop waits for Redis but this task. One exchange follows another after a breath
-at least; without news, when a lane becomes due, with some jitter; and now and then in any case,
-since nobody tells what other workers queue.
+Only this task waits for Redis. There is a short pause between two exchanges. Without news, the next
+exchange comes when a lane becomes due, with some jitter, and regularly in any case, because workers
+do not announce what they queue.
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ from .scripts import CLEAR, EXCHANGE, MEND
 
 logger = logging.getLogger(__name__)
 
-_BREATH_SECONDS = 0.02  # what happens meanwhile goes into one exchange
-_REPORT_SECONDS = 0.1  # reports alone wait so long, while there is no place for more requests
-_POLL_SECONDS = 0.2  # for what others queue
-_TURN_SECONDS = 0.05  # for a turn among the requests of other workers
+_BREATH_SECONDS = 0.02  # the pause between exchanges, which collects news
+_REPORT_SECONDS = 0.1  # the pause if there are only reports and no free places
+_POLL_SECONDS = 0.2  # the interval to look for requests of other workers
+_TURN_SECONDS = 0.05  # the interval while a turn is awaited
 _JITTER_SECONDS = 0.02
 _RETRY_SECONDS = 0.25
-_LEASE_PARTS = 4  # a lease is renewed so often before it ends
-_LEASE_MARGIN = 0.9  # nothing of the buffer begins later: others may have been given it
+_LEASE_PARTS = 4  # a lease is renewed after 1/4 of its time
+_LEASE_MARGIN = 0.9  # later, no request of the buffer begins: others may have it
 
 
 class Owner(Protocol):
-    """Whose task it is."""
+    """The interface of the scheduler for this task."""
 
     def wants(self) -> Wants:
-        """What is wanted now."""
+        """The wants of the worker for the next exchange."""
 
     def got(self, reply: Reply) -> None:
-        """An exchange was carried out."""
+        """Process the reply of an exchange."""
 
     def lost(self) -> None:
-        """An exchange may not have been carried out."""
+        """Note an exchange that may not have been carried out."""
 
     def was_succeeded(self) -> None:
-        """Others were given what this worker had."""
+        """Begin again, because other workers got this worker's requests."""
 
     def begins_anew(self) -> None:
-        """Redis has forgotten what this worker has; it is brought back."""
+        """Bring this worker's requests back to a Redis that has lost them."""
 
     def found_odd(self, names: Sequence[str]) -> None:
-        """Keys of the crawl were of another type than they should be, and are set aside."""
+        """Log keys of an unexpected type, which were set aside."""
 
     def mended(self) -> None:
-        """What Redis has of the crawl was counted anew, since something was wrong."""
+        """Log a recount, which follows an inconsistency in Redis."""
 
 
 class Talk:
@@ -65,8 +65,8 @@ class Talk:
 
     Attributes:
         reply: the last one.
-        prefix: of the crawl's keys.
-        problem: why an exchange failed last.
+        prefix: the prefix of the crawl's keys.
+        problem: why the last failed exchange failed.
     """
 
     def __init__(
@@ -93,15 +93,15 @@ class Talk:
 
     @property
     def is_leased(self) -> bool:
-        """Whether nobody else can have been given what this worker has."""
+        """Whether this worker's lease is valid, so that no other worker has its requests."""
         return time.monotonic() < self._leased_until
 
     def begin(self) -> None:
-        """Exchange from now on."""
+        """Start the exchanges."""
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """Come back when no exchange is under way, and none follows."""
+        """Stop the exchanges; return when none is under way."""
         self._is_stopping = True
         self._event.set()
         if self._task is not None:
@@ -112,11 +112,11 @@ class Talk:
             await asyncio.wait([self._mending])
 
     def wake(self) -> None:
-        """There is news."""
+        """Note that there is news for Redis."""
         self._event.set()
 
     def hunger(self) -> None:
-        """There is a place, and nothing in the buffer."""
+        """Note that a place is free and the buffer is empty."""
         if not self._is_dry and not self._is_hungry:
             self._is_hungry = True
             self._event.set()
@@ -179,12 +179,12 @@ class Talk:
         return reply
 
     def _complain(self, error: StoreError) -> None:
-        """Log once that something else than Redis answers; the link tells of the rest."""
+        """Log once that another program than Redis answers; the link logs other errors."""
         if isinstance(error, NoReplyError) and not self._has_complained:
             self._has_complained = True
             logger.warning(
-                "What answers as Redis at %s does not do what Redis does (%s); it is tried again "
-                "until it does",
+                "The server at %s does not answer as Redis does (%s); it is tried again until it "
+                "does",
                 self._link.address,
                 error,
             )
@@ -208,12 +208,12 @@ class Talk:
             self._owner.begins_anew()
         elif reply.word == "flush":
             await self.clear()
-        else:  # an attempt that came late, or somebody else clears
+        else:  # an attempt that came late, or another worker clears
             self._ledger.failed()
             self._retry_at = time.monotonic() + _RETRY_SECONDS
 
     def _plan(self, wants: Wants, reply: Reply) -> None:
-        """When to ask again without news."""
+        """Plan the next exchange without news."""
         self._is_dry = len(reply.popped) + len(reply.seeds) < wants.requests
         spread: Callable[[float, float], float] = random.uniform
         wait = _POLL_SECONDS * spread(0.75, 1.25)
@@ -222,7 +222,7 @@ class Talk:
         self._next_at = time.monotonic() + wait
 
     async def _mend(self) -> None:
-        """Have all be counted anew, step by step; if Redis goes, another worker is asked."""
+        """Run the recount step by step; if Redis fails, another worker gets the task."""
         step = MendStep()
         lease_ms = round(1000 * self._lease_seconds)
         with suppress(StoreError):
