@@ -287,7 +287,7 @@ class Decisions:
         if policy.is_stale:
             self._journal.count(stats.STALE)
         self._journal.warning(
-            "%s is unreachable (%s, %d in a row): %s",
+            "%s is unreachable (%s, failures in a row: %d): %s",
             policy.origin.robots_txt_uri,
             name_of(outage.event),
             outage.count,

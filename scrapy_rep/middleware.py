@@ -366,7 +366,7 @@ class RepMiddleware:
         return request.replace(meta=meta, dont_filter=True)
 
     def process_exception(self, request: Request, exception: Exception) -> Request | None:
-        """Put back a request that was recalled, and drop one whose browser was redirected.
+        """Put back a recalled request, or drop a request if its browser was redirected.
 
         Raises:
             RobotsTxtDisallowed: the policy of the redirect's target does not allow it.

@@ -138,7 +138,7 @@ class Policies:
     async def get(self, origin: Origin, request: Request | None = None) -> Policy:
         """The policy, from memory or from one fetch that all waiting requests share.
 
-        `request` is the request on whose behalf the file is fetched, if there is one.
+        `request` is the page request that needs the policy, if any.
         """
         policy = self.peek(origin, request) or self._unasked(origin)
         if policy is not None:
@@ -317,7 +317,7 @@ class Policies:
         request: Request | None,
         source: str,
     ) -> Policy:
-        """The policy that follows from what is known; its file is read."""
+        """Build the policy from the stored knowledge, and read its file."""
         stands = self.fetching.standing(origin, known, rules)
         if stands.meaning is None and known.copy is not None:
             # It expired while it was being stored. The requests that waited for it still use it.

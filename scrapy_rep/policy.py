@@ -70,14 +70,14 @@ class Policy:
         origin: the origin.
         meaning: whether the rules decide, or everything is allowed or disallowed.
         robots_txt: the file as a value, with sitemaps, groups and other records; an
-            empty file where there is none.
+            empty file if the site has no file.
         is_stale: whether it is an old copy, used because the file is unreachable.
         is_unreachable: whether the last fetch failed.
         is_large: whether its rules are made ready in a thread; see `is_ready_for`.
         tokens: the product tokens of this crawl.
         asks_nothing: whether the file is known to set no pace for this crawl.
         content_type: the Content-Type of the answer; empty without one.
-        remark: what was unusual in the encoding of the answer's body; empty if nothing was.
+        remark: an unusual encoding of the answer's body, in words; empty otherwise.
         hops: the URLs on the way to the file, in order.
         steps: the requests on that way, in order, with their outcomes; they include retries and
             the last confirmation. Steps that were taken from another origin's copy are marked.

@@ -27,7 +27,7 @@ class Starts(SitemapSpider):
 
     if hasattr(Spider, _OLD_NAME):
 
-        def start_requests(self) -> Any:  # the types of those that override it differ
+        def start_requests(self) -> Any:  # overriding methods have different types
             """The method that the other class's `start` calls up to Scrapy 2.15."""
             found: Callable[[], Any] = getattr(super(), _OLD_NAME)
             if is_function(found, getattr(SitemapSpider, _OLD_NAME)):

@@ -108,7 +108,7 @@ class FileFetch(FetchState):
             context: the objects that all fetches share.
             origin: the origin of the file.
             rules: decide whether the stored copy is usable without fetching.
-            request: the request on whose behalf the file is fetched, if there is one.
+            request: the page request that needs the file, if any.
             is_refresh: fetch even if the copy is still usable, to confirm it.
             is_awaited: tells whether a request in the downloader waits for the result.
             resource: the kind of file, such as robots.txt.

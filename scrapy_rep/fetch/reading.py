@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 _LARGE_OCTETS = 1 << 16
 _PACKED_FROM_OCTETS = 1 << 15
 _PARSER_SHARE = 3  # what another parser keeps of a file, as a multiple of its octets, roughly
-_VIEWED_OCTETS = 150  # what each value of a view takes besides its text, roughly
+_VIEWED_OCTETS = 150  # the memory of each value of a view without its text, roughly
 _NAME_OCTETS = 120  # a name in a set of names
-_ASKED_COUNT = 16  # sets of tokens for which the pace that a site asks for is kept
+_ASKED_COUNT = 16  # the number of token sets for which the pace is kept
 
 
 def digest_of(body: bytes) -> str:

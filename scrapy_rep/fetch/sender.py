@@ -260,7 +260,7 @@ class Sender:
     # What Scrapy tells
 
     def _reached(self, request: Request) -> None:
-        """A request has come to the downloader: ours, or one that a middleware put in its place."""
+        """A request has come to the downloader: ours, or its replacement by a middleware."""
         transfer = Transfer.of(request)
         if transfer is not None:
             transfer.begin(request)

@@ -137,7 +137,7 @@ class Transfer:
         response: the answer as it came, before Scrapy's middlewares.
         connection: the connection over which it comes, if that is known.
         has_head: whether the head of the answer has come.
-        remark: what was unusual in the encoding of the body; empty if nothing was.
+        remark: an unusual encoding of the body, in words; empty otherwise.
         is_stopped: whether the transfer was stopped because enough came.
         sent: its request as it last came to the downloader; None before.
         sent_at: when it came there.

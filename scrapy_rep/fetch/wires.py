@@ -62,7 +62,7 @@ class Wires:
 
     @classmethod
     def of(cls, crawler: Crawler) -> Wires:
-        """The wires of a crawl whose engine runs: one object for each crawl."""
+        """The one object of a crawl, which must have a running engine."""
         engine: Any = crawler.engine
         handlers = getattr(engine.downloader, "handlers", None)
         wires: Wires | None = getattr(handlers, "rep_wires", None)

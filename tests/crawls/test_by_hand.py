@@ -45,7 +45,7 @@ def test_an_unreachable_robots_txt_is_told_at_once(
         result = call.end(60)
         assert time.monotonic() - began < 20
         assert set(site.paths()) == {"/robots.txt"}
-    assert b"robots.txt is unreachable (503, 1 in a row)" in result.stderr
+    assert b"robots.txt is unreachable (503, failures in a row: 1)" in result.stderr
     assert b"Traceback" not in result.stderr, result.stderr
     if command == "shell":
         assert b"('response', None)" in result.stdout

@@ -74,7 +74,7 @@ def test_an_exchange_that_never_ends_is_ended(part: str, queue: str, loop: Loop)
     if part == "handler":
         assert result.stats["rep/event/timeout"] == 1
     else:
-        assert "is unreachable (local, 1 in a row)" in result.log
+        assert "is unreachable (local, failures in a row: 1)" in result.log
         assert result.stats["rep/late"] == 1
         assert "did not come in the 2 seconds of REP_UNREACHABLE_WAIT_SECONDS" in result.log
 

@@ -60,7 +60,7 @@ def test_a_middleware_that_cancels_a_robots_txt(name: str, loop: Loop) -> None:
         assert "/a" not in site.paths()
     assert [item["error"] for item in result.items] == ["RobotsTxtUnreachable"]
     assert result.stats["rep/event/local"] == 1
-    assert "robots.txt is unreachable (local, 1 in a row)" in result.log
+    assert "robots.txt is unreachable (local, failures in a row: 1)" in result.log
 
 
 @pytest.mark.parametrize("loop", LOOPS)

@@ -251,7 +251,7 @@ class TestEarlierRuns:
                     PACED_SPIDER, loop=loop, settings=stored(tmp_path), urls=pages(site, 5)
                 )
                 assert site.paths() == ["/robots.txt"] * count, result.log
-        assert "unreachable (503, 2 in a row)" in result.log
+        assert "unreachable (503, failures in a row: 2)" in result.log
 
     @pytest.mark.parametrize("loop", LOOPS)
     def test_a_retry_after_holds(self, loop: Loop, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ REPORTS = 32
 
 @dataclass(slots=True)
 class _Done:
-    """A request that is done: how many pushes were before, and whether the site may have seen it."""
+    """A request that is done: how many pushes came before, and whether it may have been sent."""
 
     after: int
     visited: bool

@@ -190,7 +190,7 @@ class MendStep:
             number, phase, cursor, odd = msgpack.unpackb(octets, raw=True)
             return cls(int(number), phase.decode(), bytes(cursor), tuple(map(_text, odd)))
         except Exception as error:  # whatever is not there, or of another kind
-            raise NoReplyError(f"it is no reply of the script: {error!r}") from error
+            raise NoReplyError(f"it is not a reply of the script: {error!r}") from error
 
 
 def _settled(one: Settled, age: Callable[[float], int]) -> tuple[Any, ...]:
@@ -238,7 +238,7 @@ def reply_of(octets: Any) -> Reply:
     try:
         return _reply_of(octets)
     except Exception as error:  # whatever is not there, or of another kind
-        raise NoReplyError(f"it is no reply of the script: {error!r}") from error
+        raise NoReplyError(f"it is not a reply of the script: {error!r}") from error
 
 
 def _reply_of(octets: bytes) -> Reply:

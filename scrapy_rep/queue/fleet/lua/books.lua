@@ -1,33 +1,33 @@
--- What `exchange.lua` and `mend.lua` share; it stands in front of both. KEYS: prefix. ARGV: a table,
--- in msgpack. `keys.py` says what the keys hold.
+-- Code that is prepended to `exchange.lua` and `mend.lua`. KEYS: prefix. ARGV: a msgpack table.
+-- `scripts.py` documents the keys.
 --
--- A lane is where requests queue: the origin that judges them. It is in one of five places (`place`):
+-- A lane holds the queued requests that one origin judges. It is in one of five places (`place`):
 --
 -- place   which lanes                        what ends it
 -- ------  ---------------------------------  ----------------------------------------------
--- idle    those without requests             a push, a give-back, a takeover
--- new     those whose policy is not known    a worker that was asked says so; after its
---                                            lease, another is asked
--- due     those whose requests may be        a pop, once its time has come
+-- idle    lanes without requests             a push, a give-back, a takeover
+-- new     lanes without a known policy       a report of the worker that checks it; after
+--                                            its lease, another worker checks it
+-- due     lanes with requests that may be    a pop, once its time has come
 --         popped
--- closed  those with a delay of which a      the request has left, has ended, was given
+-- closed  lanes with a delay, after one      the request was sent, has ended, was given
 --         request was popped                 back, or its worker was taken over
--- full    those with as many requests under  one of them was answered, or as above
---         way as the origin takes
+-- full    lanes with as many requests under  one of them was answered, or as above
+--         way as the origin allows
 --
--- Whoever else writes to Redis, or has it evict keys, may leave any of this in disorder. The lists
--- of requests and the hashes of what workers have are what counts; all else is found again from
--- them. So where anything is seen to be wrong, a new count begins (`recount`): each lane and each
--- worker is counted when it is touched next, and `mend.lua` touches all.
+-- Other programs that write to Redis, or evictions, may make the data inconsistent. The lists of
+-- requests and the hashes of the workers' requests are the source of truth; all other keys are
+-- rebuilt from them. When an inconsistency is found, a recount begins (`recount`): each lane and
+-- each worker is counted when it is used next, and `mend.lua` goes through all of them.
 
 local P, a = KEYS[1], cmsgpack.unpack(ARGV[1])
 local DUE, NEW, LANES, WORKERS = P .. 'due', P .. 'new', P .. 'lines', P .. 'w'
 local TOTALS, DEAD, SEEDS = P .. 't', P .. 'dead', P .. 'seeds'
-local set_aside = {}  -- keys that were of another type than ours, by the name they had
+local set_aside = {}  -- keys of an unexpected type, by their former names
 local recount
 
--- A command to Redis. A key of another type than ours would have it fail in the midst of a script,
--- again and again: it is set aside, and the command finds none.
+-- Run a Redis command. A key of an unexpected type would make the script fail in the middle, again
+-- and again: it is set aside, and the command finds no key.
 local function call(command, key, ...)
   local reply = redis.pcall(command, key, ...)
   local problem = type(reply) == 'table' and reply.err
@@ -36,7 +36,7 @@ local function call(command, key, ...)
       or string.find(problem, 'overflow', 1, true) then
     local name = string.sub(key, #P + 1)
     redis.call('RENAME', key, P .. 'odd:' .. name)
-    redis.call('PEXPIRE', P .. 'odd:' .. name, 604800000)  -- somebody may want to look at it
+    redis.call('PEXPIRE', P .. 'odd:' .. name, 604800000)  -- kept for a week for users
     set_aside[#set_aside + 1] = name
     recount()
   end
@@ -48,17 +48,17 @@ local now = a.at or (time[1] * 1000 + math.floor(time[2] / 1000))
 local me = a.worker
 local queued, flying, done, dead_count, aside_count = 0, 0, 0, 0, 0
 
-local function number(value)  -- of what was stored; 0 for what is none
+local function number(value)  -- of a stored value; 0 if it is not a number
   local found = tonumber(value or '') or 0
   return math.abs(found) < 1e15 and found or 0
 end
 
--- The count
+-- The recount
 
 local touched, booked = {}, {}
 local gen, is_recounted = nil, false
 
-local function held_by(owner)  -- how many requests a worker has; turns are none
+local function held_by(owner)  -- the number of requests of a worker, without turns
   local found = 0
   for _, packed in ipairs(call('HVALS', P .. 'f:' .. owner)) do
     if string.sub(packed, 1, 1) ~= 'T' then found = found + 1 end
@@ -67,7 +67,7 @@ local function held_by(owner)  -- how many requests a worker has; turns are none
 end
 
 local function begin_count()
-  gen = (time[1] * 1000000 + time[2]) % 4294967296  -- microseconds: no other has that number
+  gen = (time[1] * 1000000 + time[2]) % 4294967296  -- in microseconds, so it is unique
   if gen == number(call('HGET', TOTALS, 'gen')) then gen = gen + 1 end
   call('HSET', TOTALS, 'gen', gen, 'n', 0, 'fly', 0)
 end
@@ -85,7 +85,7 @@ function recount()
   end
 end
 
--- A worker's requests are in the count, from here on. `mark`: in which they were, if that is known.
+-- Include a worker's requests in the recount. `mark`: the last recount that included them, or nil.
 local function book(owner, mark)
   if booked[owner] then return end
   booked[owner] = true
@@ -97,12 +97,12 @@ end
 
 -- Lanes
 
--- 1 place, 2 requests, 3 delay in ms, 4 how many at a time, 5 until when that holds, 6 under way,
--- 7 id that closes it, 8 id that left last, 9 not before, 10 other priorities, 11 why it waits,
--- 12 id that closes it next, 13 in which count it is
+-- 1 place, 2 requests, 3 delay in ms, 4 concurrency, 5 when 3 and 4 expire, 6 under way,
+-- 7 id that closes it, 8 id that was sent last, 9 not before, 10 other priorities, 11 why it waits,
+-- 12 id that closes it next, 13 the recount that includes it
 local LANE = {'i', 0, 0, 0, 0, 0, '', '', 0, 0, ''}
 
--- What somebody packed, if its parts are of the kinds of `like`; nil for what no worker wrote.
+-- Unpack a value whose parts have the types of `like`; nil for a value that no worker wrote.
 local function unpacked(packed, like)
   local is_read, value = pcall(cmsgpack.unpack, packed)
   if not is_read or type(value) ~= 'table' then return nil end
@@ -118,7 +118,7 @@ local function list_of(lane, priority)
   return P .. 'q' .. (priority == 0 and '' or string.format('%.0f', priority)) .. ':' .. lane
 end
 
-local function priority_of(lane, member)  -- what is none is dropped
+local function priority_of(lane, member)  -- an invalid member is dropped
   local priority = tonumber(member)
   if priority and priority ~= 0 and string.format('%.0f', priority) == member then
     return priority
@@ -126,7 +126,7 @@ local function priority_of(lane, member)  -- what is none is dropped
   call('ZREM', P .. 'p:' .. lane, member)
 end
 
--- How many requests a lane has, where what is known of it can't be right. O(its priorities).
+-- Count the requests of a lane with an inconsistent state. O(its priorities).
 local function count(lane)
   local found = call('LLEN', list_of(lane, 0))
   for _, member in ipairs(call('ZRANGE', P .. 'p:' .. lane, 0, -1)) do
@@ -201,7 +201,7 @@ local function dequeue(lane, r)
     r[2] = r[2] - 1
     queued = queued - 1
   else
-    local left = count(lane)  -- somebody else took some, or lost track of them
+    local left = count(lane)  -- another program changed the list
     queued = queued + left - r[2]
     r[2] = left
     recount()
@@ -209,12 +209,12 @@ local function dequeue(lane, r)
   return entry, priority
 end
 
--- What closed a lane opens it, or leaves it to the one that waits for its turn.
+-- Open a lane when the request that closed it is gone, or close it for the next turn.
 local function open(r)
   r[7], r[12] = r[12], ''
 end
 
--- Lanes and totals, as they are at the end of a script.
+-- Write the lanes and totals at the end of a script.
 local function write()
   for lane, r in pairs(touched) do
     if r[1] == 'i' and r[6] == 0 and r[7] == '' and r[5] <= now and r[9] <= now then
@@ -230,8 +230,8 @@ local function total(name, change)
   return call('HINCRBY', TOTALS, name, change)
 end
 
--- Requests that workers have: a letter, and lane, priority, deliveries, payload.
--- F: counts as under way at its origin. A: was answered. S: is a start URL. T: is a turn, for a
+-- Requests of workers: flags (letters), then lane, priority, deliveries, payload.
+-- F: counts as under way at its origin. A: was answered. S: is a start URL. T: is a turn for a
 -- request that was not queued; it has no payload, and does not count as in flight.
 
 local REQUEST = {'', 0, 0, ''}
@@ -255,10 +255,10 @@ local function taken(owner, id)
   end
   aside_count = aside_count + 1
   bury('', 'it was changed while a worker had it', string.sub(packed, 1, 1000))
-  recount()  -- its lane may be closed by it
+  recount()  -- it may have closed its lane
 end
 
--- A request ends in a worker. `visited`: whether the site may have seen it.
+-- End a request of a worker. `visited`: whether the site may have seen it.
 local function release(letter, e, id, visited)
   if letter == 'S' then return end
   local r = get(e[1])
@@ -271,7 +271,7 @@ local function release(letter, e, id, visited)
   place(e[1], r)
 end
 
-local function give_back(owner, id, is_dead)  -- how many octets that were
+local function give_back(owner, id, is_dead)  -- returns its octets
   local letter, e = taken(owner, id)
   if not letter then return 0 end
   release(letter, e, id, is_dead)

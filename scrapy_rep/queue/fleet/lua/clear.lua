@@ -1,9 +1,9 @@
--- The end of a crawl in Redis: all its keys go, some lanes at a time.
--- KEYS: prefix. ARGV: a cursor, "0" at first, and who clears. Gives the next cursor, "0" at last.
--- Each run costs O(100 lanes), so that others have their turn. While it goes on, nobody joins.
+-- Delete all keys of a crawl, some lanes at a time.
+-- KEYS: prefix. ARGV: a cursor, "0" at first, and the worker. Returns the next cursor; "0" ends it.
+-- Each run costs O(100 lanes), so that other commands can run. No worker can join until the end.
 
 local P, cursor = KEYS[1], ARGV[1]
-local function found_in(...)  -- nothing in a key of another type, which goes like the others
+local function found_in(...)  -- empty for a key of an unexpected type, which is deleted too
   local found = redis.pcall(...)
   return found.err and {} or found
 end
@@ -34,6 +34,6 @@ if found[1] == '0' then
   redis.call('UNLINK', P .. 'due', P .. 'new', P .. 'lines', P .. 'w', P .. 'dying', P .. 'busy',
              P .. 'df', P .. 'starts', P .. 'seeds', P .. 't', P .. 'epoch',
              P .. 'ids', P .. 'renewed', P .. 'mend', P .. 'mending', P .. 'flushing')
-  redis.call('PEXPIRE', P .. 'dead', 604800000)  -- somebody may want to look at it
+  redis.call('PEXPIRE', P .. 'dead', 604800000)  -- kept for a week for users
 end
 return found[1]

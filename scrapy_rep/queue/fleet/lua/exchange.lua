@@ -1,13 +1,13 @@
--- One exchange of a worker with Redis; `books.lua` stands in front. KEYS: prefix, key of start URLs.
--- ARGV: what the worker brings and wants (`exchange.py`).
+-- One exchange of a worker; `books.lua` is prepended. KEYS: prefix, key of start URLs.
+-- ARGV: the worker's batch and wants (`redis_exchange.py`).
 --
 -- Cost: O(log n) in the number of lanes for each push, pop and report. The caller bounds their
 -- numbers, so that no run takes 2 ms.
 
--- Is this the Redis that the worker knows, and is the worker one that Redis knows?
+-- Check that this is the Redis that the worker has joined, and that Redis knows the worker
 
 local epoch, last_id = call('GET', P .. 'epoch'), call('GET', P .. 'ids')
-local function was_there()  -- whether there is anything of a crawl
+local function was_there()  -- whether Redis holds any data of the crawl
   return call('EXISTS', LANES, DUE, NEW, TOTALS) > 0
 end
 local function answer(word)
@@ -19,9 +19,9 @@ if last_id and not tonumber(last_id) then is_older = true end
 if not epoch or is_older then
   epoch = time[1] .. '.' .. time[2]
   call('SET', P .. 'epoch', epoch)
-  -- What it knew of visits is lost: any worker may have visited any site just now.
+  -- Times of visits are lost: any worker may have visited any site just now.
   if a.epoch ~= '' then call('SET', P .. 'renewed', now, 'PX', 86400000) end
-  -- Ids are never used twice; how many were given since then, nobody knows.
+  -- Ids are never used twice, but the number of ids given since then is unknown.
   if is_older then
     local above = math.max(number(last_id), a.last_id) + 1000000
     call('SET', P .. 'ids', string.format('%.0f', above))
@@ -34,7 +34,7 @@ end
 
 local M = P .. 'm:' .. me
 local is_new = not call('ZSCORE', WORKERS, me)
--- Unless the list of workers alone is lost.
+-- Unless only the list of workers was lost
 if is_new and a.is_joined and (call('SISMEMBER', P .. 'dying', me) == 1 or call('EXISTS', M) == 0) then
   return answer('gone')
 end
@@ -49,7 +49,7 @@ if is_new and not a.is_joined then
     if a.is_fresh or call('HGET', TOTALS, 'spent') == '1' then
       return answer('flush')
     end
-    call('DEL', P .. 'starts')  -- a crawl that is resumed begins with its start requests
+    call('DEL', P .. 'starts')  -- a resumed crawl begins with its start requests
     if was_there() then recount() end
   end
   call('HDEL', TOTALS, 'spent')
@@ -67,7 +67,7 @@ if not gen and was_there() then recount() end
 if not gen then begin_count() end
 book(me, known[2])
 
--- Workers whose lease has ended
+-- Workers with an expired lease
 
 local expired = call('ZRANGEBYSCORE', WORKERS, '-inf', '(' .. now, 'LIMIT', 0, 1)[1]
 if expired then
@@ -77,7 +77,7 @@ if expired then
   call('HINCRBY', TOTALS, 'taken_over', 1)
 end
 if a.was then
-  -- The worker had another name, in a Redis that was emptied or is older than it was then.
+  -- The worker had another name before Redis was emptied or restored from an older copy.
   for _, id in ipairs(a.was_done) do
     local letter, e = taken(a.was, id)
     if letter then release(letter, e, id, true) end
@@ -89,7 +89,7 @@ if a.was then
     local letter, e = taken(a.was, kept[2])
     if letter then release(letter, e, kept[2], false) end
     local packed = cmsgpack.pack({lane, kept[4], kept[5], kept[6]})
-    -- Unless it is there already, since the reply to the first try was lost.
+    -- Unless it is there already, because only the reply to the first try was lost
     if call('HSET', P .. 'f:' .. me, kept[1], (lane == '' and 'S' or 'F') .. packed) == 1 then
       flying = flying + 1
       if kept[7] ~= '' then call('SADD', P .. 'df', kept[7]) end
@@ -120,7 +120,7 @@ if dying then
   end
 end
 
--- What the worker brings: pushes first, so that a child is there before its parent is done
+-- The worker's batch: pushes first, so that a child is queued before its parent is done
 
 local filtered = {}
 if is_new_batch then
@@ -180,7 +180,7 @@ end
 
 for _, id in ipairs(a.given) do give_back(me, id, false) end
 
-if a.held then  -- after a reply that may have been lost: what the worker does not have comes back
+if a.held then  -- after a lost reply: queue the requests again that the worker did not get
   local held = {}
   for _, id in ipairs(a.held) do held[id] = true end
   for _, id in ipairs(call('HKEYS', F)) do
@@ -203,13 +203,13 @@ for _, told in ipairs(a.settled) do
   end
 end
 
--- What the worker gets
+-- The reply for the worker
 
--- A second more, for workers that come back late with what they have.
+-- One second is added for workers that come back late with their requests.
 local renewed = call('GET', P .. 'renewed')
 renewed = renewed and math.min(number(renewed), now) + 1000 or -1e15
 
--- Turns, for requests that were not queued: each closes its lane as one that was popped does.
+-- Turns for requests that were not queued: a turn closes its lane like a popped request.
 local turns = {}
 for _, wish in ipairs(a.turns) do  -- key, lane, delay in ms
   local key, lane, delay = unpack(wish)
@@ -226,7 +226,7 @@ for _, wish in ipairs(a.turns) do  -- key, lane, delay in ms
 end
 
 local asks = {}
-local octets = 0  -- of what it gets
+local octets = 0  -- of the reply
 if a.lanes > 0 then
   for _, lane in ipairs(call('ZRANGEBYSCORE', NEW, '-inf', now, 'LIMIT', 0, a.lanes)) do
     local r = get(lane)
@@ -245,8 +245,8 @@ if a.lanes > 0 then
   end
 end
 
--- A suspect is a request with which a worker was lost. A worker has one at a time, so that those
--- that were merely there are not lost with the one that kills, three times in a row.
+-- A suspect is a request during which a worker was lost. A worker gets one suspect at a time, so
+-- that harmless requests do not become dead letters together with the one that kills workers.
 local suspect = call('HGET', M, 'suspect')
 local has_suspect = suspect and call('HEXISTS', F, suspect) == 1
 local function is_suspect_first(lane, r)
@@ -254,11 +254,11 @@ local function is_suspect_first(lane, r)
   return first and (string.byte(first, 1) or 0) > 0
 end
 
--- A request is given out `a.ahead_ms` before it is due, with how long its worker is to keep it: so
--- none is late for having to be asked for. Its lane is closed meanwhile.
+-- A request is given out `a.ahead_ms` before it is due, with the time that its worker must keep it,
+-- so that the exchange does not delay it. Its lane is closed until then.
 local function pop(lane, r)
   local entry, priority = dequeue(lane, r)
-  if entry and #entry > a.longest + 1 then  -- nobody of ours has written that
+  if entry and #entry > a.longest + 1 then  -- not written by a worker
     aside_count = aside_count + 1
     bury(lane, #entry .. ' octets, of which these are the first', string.sub(entry, 2, 1000))
   elseif entry then
@@ -287,16 +287,16 @@ for _ = 1, 4 * a.requests do
     call('ZREM', DUE, lane)
     place(lane, r)
   elseif r[5] <= now then
-    place(lane, r)  -- what was known of it holds no more
+    place(lane, r)  -- its policy has expired
   elseif r[3] > 0 and now < renewed + r[3] then
     r[9] = renewed + r[3]
     place(lane, r)
   elseif has_suspect and is_suspect_first(lane, r) then
-    r[9] = now + 100  -- another worker may take it meanwhile
+    r[9] = now + 100  -- another worker may take it first
     place(lane, r)
   else
     pops[#pops + 1] = pop(lane, r)
-    r[9] = math.max(r[9], now + #pops * 0.001)  -- behind the others
+    r[9] = math.max(r[9], now + #pops * 0.001)  -- after the other lanes
     place(lane, r)
   end
 end
@@ -362,7 +362,7 @@ for _, key in ipairs({DUE, NEW}) do
   end
 end
 
--- Whether all this can be. What waits for nothing waits for ever; so may what does not move.
+-- Consistency checks: a lane that waits for nothing would wait forever, and so may a stuck crawl.
 
 local still, mended = now - number(known[3]), now - number(known[4])
 local function is_stuck()

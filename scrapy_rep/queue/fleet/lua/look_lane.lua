@@ -1,4 +1,4 @@
--- One lane. KEYS: prefix. ARGV: the lane, and the last priority and worker that are looked at.
+-- One lane. KEYS: prefix. ARGV: the lane, and the last indexes of priorities and workers to read.
 
 local P, lane, call = KEYS[1], ARGV[1], redis.call
 local time = call('TIME')

@@ -1,4 +1,4 @@
--- How many lanes are in which place. KEYS: prefix. ARGV: a cursor, and about how many lanes.
+-- The number of lanes in each place. KEYS: prefix. ARGV: a cursor, and about how many lanes.
 
 local P, call = KEYS[1], redis.call
 local time = call('TIME')

@@ -1,4 +1,4 @@
--- How a crawl stands, in numbers. KEYS: prefix.
+-- The counts of a crawl. KEYS: prefix.
 
 local P, call = KEYS[1], redis.call
 local time = call('TIME')

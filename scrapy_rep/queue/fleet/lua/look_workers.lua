@@ -1,4 +1,4 @@
--- Some workers. KEYS: prefix. ARGV: the first, the last, and how many of those that are lost.
+-- Some workers. KEYS: prefix. ARGV: the first, the last, and how many lost workers.
 
 local P, call = KEYS[1], redis.call
 local time = call('TIME')

@@ -1,6 +1,6 @@
--- A step of the count that begins where anything was seen to be wrong; `books.lua` stands in front.
--- ARGV: the worker, which count, what is gone through (`keys`, then `lanes`), a cursor, the lease.
--- Gives the same for the next step; no cursor, when all is done, or another worker does it.
+-- A step of the recount, which begins after an inconsistency was found; `books.lua` is prepended.
+-- ARGV: the worker, the id of the recount, the phase (`keys`, then `lanes`), a cursor, the lease.
+-- Returns the same for the next step; no cursor at the end, or if another worker runs the recount.
 -- Cost: O(keys or lanes of the step + requests in flight).
 
 local step = 50
@@ -17,7 +17,7 @@ if round ~= gen or gen == 0 then
 end
 if a.round ~= round then phase, cursor = 'keys', '0' end
 
--- What workers have, and how much of each lane
+-- The workers' requests, and their number by lane
 
 local has, out = {}, {}
 local function look_into(owner)
@@ -30,7 +30,7 @@ local function look_into(owner)
   end
 end
 
-local function follow(owner)  -- one that nobody knows is taken over, if it is not heard of
+local function follow(owner)  -- an unknown worker gets a lease, and is taken over after it
   if call('ZSCORE', WORKERS, owner) or call('SISMEMBER', P .. 'dying', owner) == 1 then return end
   call('ZADD', WORKERS, now + a.lease_ms, owner)
   look_into(owner)
@@ -56,7 +56,7 @@ local function look_at(lane)
   if r[12] ~= '' and not has[r[12]] then r[12] = '' end
   if r[7] ~= '' and not has[r[7]] then
     open(r)
-    r[9] = math.max(r[9], now + r[3])  -- nobody knows when it left
+    r[9] = math.max(r[9], now + r[3])  -- the time when it was sent is unknown
   end
   r[9] = math.min(r[9], now + 2 * r[3] + 60000)
   local ask_at, is_due = call('ZSCORE', NEW, lane), call('ZSCORE', DUE, lane)
