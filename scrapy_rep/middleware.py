@@ -292,7 +292,7 @@ class RepMiddleware:
             return self._put_back(request, stats.BACKOFF_PUT_BACK)
         if await self.pacing.turn(request, ask):
             try:
-                self._drop_if_given_up(origin)  # while it waited
+                self._drop_if_given_up(origin)  # while the request waited
             except RateLimited:
                 self.pacing.give_up(request, origin)
                 raise
@@ -303,7 +303,7 @@ class RepMiddleware:
         raise RateLimited(origin)
 
     def _drop_if_given_up(self, origin: Origin) -> None:
-        if self.pacing.backoff.has_given_up(origin) and not self._decisions.is_dry_run:
+        if self.pacing.backoff.drops(origin):
             self._journal.count(stats.BACKOFF_DROPPED)
             raise RateLimited(origin)
 

@@ -82,9 +82,9 @@ class Backoff:
     def _has_ended(self, request: Request) -> bool:
         return request not in self._downloader.active
 
-    def has_given_up(self, origin: Origin) -> bool:
-        """Whether the requests of an origin are to be dropped."""
-        rest = RESTS.of(origin) if self else None
+    def drops(self, origin: Origin) -> bool:
+        """Whether the requests of an origin are to be dropped: it was given up."""
+        rest = RESTS.of(origin) if self and not self._decisions.is_dry_run else None
         return rest is not None and rest.given_up_until > 0
 
     def sends(self, request: Request) -> None:
@@ -120,7 +120,10 @@ class Backoff:
         if rest != before:
             self._put(origin, rest, sent_at)
             self._tell(origin, before, rest, response)
-        if answer.asks_for_rest and rest is not None and rest.seconds:
+        if not answer.asks_for_rest or rest is None or not rest.seconds:
+            return
+        # In a dry run, requests are sent to an origin that was given up: the answer is the last.
+        if not rest.given_up_until or self.drops(origin):
             self._goes_again.add(request)
             slot = request.meta.get(SLOT, "")
             self._downloader.recall(slot, partial(self._is_page_of, origin))

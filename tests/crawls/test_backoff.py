@@ -187,17 +187,36 @@ def test_files_of_a_media_pipeline(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("queue", QUEUES)
 def test_an_origin_that_is_given_up(queue: str) -> None:
-    """Its requests are dropped, also those that wait, and those of others come."""
+    """Its requests are dropped, also those that wait in the middleware; those of others come."""
     with Site({**ROBOTS, "/*": busy(429, 0, "1")}) as site, Site(ROBOTS) as other:
         urls = [site.url(f"/{number}") for number in range(10)]
-        settings = {**QUEUES[queue], "REP_BACKOFF_GIVE_UP_SECONDS": 2.5}
+        settings = {
+            **QUEUES[queue],
+            "REP_BACKOFF_GIVE_UP_SECONDS": 2.5,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 2,
+        }
         result = crawl(URLS_SPIDER, settings=settings, urls=[*urls, other.url("/")])
-        assert len(pages(site.requests())) <= (8 if queue == "ours" else len(urls)) + 3
+        assert len(rounds(site.requests())) == 4
+        assert [len(one) for one in rounds(site.requests())][1:] == [1, 1, 1]
     errors = {item["url"]: item.get("error") for item in result.items}
     assert errors == {**dict.fromkeys(urls, "RateLimited"), other.url("/"): None}
     assert result.stats["rep/backoff/given_up"] == 1
     assert result.stats["rep/backoff/dropped"] == 10
     assert "REP_BACKOFF_GIVE_UP_SECONDS" in result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_dry_run_ends(loop: Loop) -> None:
+    """It drops nothing: the last answers of an origin that is given up go to Scrapy's retry."""
+    with Site({**ROBOTS, "/*": busy(429, 0, "1")}) as site:
+        urls = [site.url(f"/{number}") for number in range(4)]
+        settings = {**ADDON, "REP_DRY_RUN": True, "REP_BACKOFF_GIVE_UP_SECONDS": 2.5}
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls, timeout_seconds=60)
+        assert len(pages(site.requests())) <= 4 + 3 + 4 * 3
+    errors = {item["url"]: item.get("error") for item in result.items}
+    assert errors == dict.fromkeys(urls, "HttpError")
+    assert result.stats["rep/backoff/given_up"] == 1
+    assert "rep/backoff/dropped" not in result.stats
 
 
 def test_an_answer_of_a_cache_is_not_the_sites(tmp_path: Path) -> None:

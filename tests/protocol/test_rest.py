@@ -84,6 +84,33 @@ def test_the_second_503_in_a_row() -> None:
     assert rest.until_at == 14
 
 
+def test_503s_of_requests_under_way_count_once() -> None:
+    """They are not the second in a row; a 429 or a time begins a rest even so."""
+    first = after((503, None, 9, 10))
+    assert after((503, None, 9, 10), (503, None, 9.5, 11)) == first
+    for status, asked, until in ((429, None, 13), (503, 7.0, 18)):
+        rest = after((503, None, 9, 10), (status, asked, 9.5, 11))
+        assert rest is not None
+        assert rest.until_at == until
+
+
+def test_a_late_answer_without_a_time_changes_nothing() -> None:
+    assert after((429, None, 9, 10), (429, None, 9, 50)) == after((429, None, 9, 10))
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_two_answers_an_hour_apart_give_nothing_up(status: int) -> None:
+    rest = after((status, None, 0, 0), (status, None, 1500, 1500))
+    assert rest is not None
+    assert not rest.given_up_until
+    assert rest.since_at == 1500
+
+
+def test_an_origin_is_given_up_once() -> None:
+    answers = [(429, 100.0, at, at) for at in range(0, 1100, 100)]
+    assert after(*answers, (429, None, 1050, 1050)) == after(*answers)
+
+
 def test_giving_up() -> None:
     """After an hour, say, without any other answer; a good one begins the hour again."""
     answers = [(429, 100.0, at, at) for at in range(0, 1000, 100)]

@@ -90,13 +90,18 @@ def rest_after(
     """The rest of an origin after an answer; None if it no longer rests.
 
     A request that was sent before a rest began does not show how the site is after it: its answer
-    can only make this rest longer. `luck`, from 0 to 1, spreads rests without a given time.
+    can only make this rest longer. If no request was sent for as long as it takes to give an origin
+    up, it begins again. `luck`, from 0 to 1, spreads rests without a given time.
     """
+    if before is not None and answer.sent_at - before.until_at >= limits.give_up_seconds:
+        before = None
     is_late = before is not None and answer.sent_at < before.began_at
     if not answer.asks_for_rest:
         return before if before is not None and before.seconds and is_late else None
     asked = answer.asked_seconds or None  # 0 is a time that has passed
-    if before is not None and is_late:
+    if before is not None and before.given_up_until:
+        return before
+    if before is not None and is_late and before.seconds:
         return _longer(before, asked, answer.at, limits)
     rest = before or Rest(answer.at, answer.at, answer.at)
     if answer.at - rest.since_at >= limits.give_up_seconds:
@@ -104,7 +109,7 @@ def rest_after(
     if asked is not None:
         seconds = min(asked, limits.max_seconds)
         return _began(rest, answer.at, seconds, asked_seconds=asked, doublings=0)
-    if before is None and not _AT_ONCE[answer.status]:
+    if (before is None or is_late) and not _AT_ONCE[answer.status]:
         return rest
     doubled = min(_FIRST_SECONDS * 2.0**rest.doublings, _LONGEST_SECONDS)
     doublings = min(rest.doublings + 1, _MOST_DOUBLINGS)
@@ -113,7 +118,7 @@ def rest_after(
 
 def _longer(rest: Rest, asked: float | None, at: float, limits: RestLimits) -> Rest:
     until = at + min(asked or 0.0, limits.max_seconds)
-    if until <= rest.until_at:
+    if asked is None or until <= rest.until_at:
         return rest
     return replace(rest, until_at=until, seconds=until - rest.began_at, asked_seconds=asked)
 
