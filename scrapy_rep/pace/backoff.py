@@ -21,7 +21,7 @@ from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.signals import origin_rests
 from scrapy_rep.stats import Journal
 
-from .downloader import NEVER, SLOT, Downloader
+from .downloader import NEVER, Downloader
 from .rests import RESTS
 
 if TYPE_CHECKING:
@@ -107,14 +107,20 @@ class Backoff:
         An answer of a cache, or of a middleware, says nothing of the site.
         """
         sent_at = self._sent_at.pop(request, None)
-        origin = None
-        with suppress(InvalidUri):  # of a browser that was redirected, the origin where it ended
-            origin = origin_of(response.url)
-        if sent_at is None or origin is None or is_robots_txt(response.url):
+        if sent_at is None or is_robots_txt(response.url):
             return
         answer = PageAnswer(response.status, _asked_seconds(response), sent_at, time.monotonic())
         if not answer.asks_for_rest and not RESTS:
             return
+        for url in {request.url, response.url}:  # browsers, and other handlers, follow redirects
+            with suppress(InvalidUri):
+                origin = origin_of(url)
+                if origin is not None:
+                    self._heed(origin, answer, request, response)
+
+    def _heed(
+        self, origin: Origin, answer: PageAnswer, request: Request, response: Response
+    ) -> None:
         before = RESTS.of(origin)
         rest = rest_after(before, answer, self._limits, random.random())  # noqa: S311
         if rest != before:
@@ -125,8 +131,7 @@ class Backoff:
         # In a dry run, requests are sent to an origin that was given up: the answer is the last.
         if not rest.given_up_until or self.drops(origin):
             self._goes_again.add(request)
-            slot = request.meta.get(SLOT, "")
-            self._downloader.recall(slot, partial(self._is_page_of, origin))
+            self._downloader.recall(partial(self._is_page_of, origin))
 
     def _put(self, origin: Origin, rest: Rest | None, sent_at: float) -> None:  # noqa: ARG002
         """Note the rest of an origin after the answer to a request that was sent then."""

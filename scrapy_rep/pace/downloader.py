@@ -145,10 +145,13 @@ class Downloader:
             if process is not None:
                 process(slot)
 
-    def recall(self, key: str, is_meant: Callable[[Request], bool]) -> None:
-        """Fail the requests that are queued in a slot with `RecalledError`: they were not sent."""
-        queue = getattr(self._slot(key), "queue", None)
-        if isinstance(queue, deque):
+    def recall(self, is_meant: Callable[[Request], bool]) -> None:
+        """Fail the requests that are queued in slots with `RecalledError`: they were not sent."""
+        slots = getattr(self._raw, "slots", None)
+        for slot in list(slots.values()) if isinstance(slots, Mapping) else ():
+            queue = getattr(slot, "queue", None)
+            if not queue or not isinstance(queue, deque):
+                continue
             for entry in [entry for entry in queue if is_meant(entry[0])]:
                 queue.remove(entry)
                 entry[1].errback(RecalledError())

@@ -9,6 +9,7 @@ from scrapy import Request
 from scrapy.http import Response
 from scrapy.pipelines.files import FilesPipeline
 
+from tests.faults.blind import Blind
 from tests.spiders import UrlsSpider
 
 
@@ -48,3 +49,24 @@ class FilesSpider(UrlsSpider):
 
 class Files(FilesPipeline):
     """Scrapy's."""
+
+
+class Slots:
+    """Gives requests a slot by their number."""
+
+    def process_request(self, request: Request) -> None:
+        """Set it."""
+        if request.url[-1].isdigit():
+            request.meta["download_slot"] = "odd" if int(request.url[-1]) % 2 else "even"
+
+
+class Following(Blind):
+    """A download handler that follows redirects itself."""
+
+    async def download_request(self, request: Request) -> Response:
+        """The last answer."""
+        response = await super().download_request(request)
+        if response.status != 301:
+            return response
+        target = response.headers["Location"].decode()
+        return await super().download_request(request.replace(url=target))

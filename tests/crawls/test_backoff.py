@@ -152,6 +152,44 @@ def test_a_target_of_a_redirect_rests() -> None:
     assert came_at - asked_at >= 3
 
 
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_download_handler_that_follows_redirects(loop: Loop) -> None:
+    """As browsers do: the origin that was asked rests as well as the one that answers."""
+    with Site({**ROBOTS, "/*": [busy(429, 1.5, "2"), Answer(body="page")]}) as site:
+        with Site(ROBOTS) as first:
+            moved = Answer(status=301, headers=[("Location", site.url("/target"))])
+            first.change({"/moved": moved})
+            settings = {
+                **ADDON,
+                "DOWNLOAD_HANDLERS": {"http": "tests.crawls.backoff_spider.Following"},
+            }
+            urls = [first.url("/moved")]
+            result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+            asked = pages(first.requests())
+    assert_all_came(result, urls)
+    assert len(asked) == 2
+    assert asked[1].at - asked[0].at >= 2
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_requests_in_other_slots_are_not_sent(loop: Loop) -> None:
+    """A middleware gave each proxy, say, a slot, in which requests wait."""
+    limited = [busy(429, 2, "4"), Answer(body="page")]
+    with Site({**ROBOTS, "/*": limited, "/1": Answer(delay_seconds=1)}) as site:
+        urls = [site.url(f"/{number}") for number in range(8)]
+        settings = {
+            **ADDON,
+            "DOWNLOADER_MIDDLEWARES": {"tests.crawls.backoff_spider.Slots": 900},
+            "DOWNLOAD_SLOTS": {
+                name: {"concurrency": 1, "delay": 0.5, "jitter": 0} for name in ("even", "odd")
+            },
+        }
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        seen = pages(site.requests())
+    assert_all_came(result, urls)
+    assert seen[2].at - seen[0].at >= 4
+
+
 @pytest.mark.parametrize("spider", ["HeadSpider", "CallbackSpider"])
 @pytest.mark.parametrize("loop", LOOPS)
 def test_other_requests(loop: Loop, spider: str) -> None:

@@ -99,9 +99,7 @@ def rest_after(
     if not answer.asks_for_rest:
         return before if before is not None and before.seconds and is_late else None
     asked = answer.asked_seconds or None  # 0 is a time that has passed
-    if before is not None and before.given_up_until:
-        return before
-    if before is not None and is_late and before.seconds:
+    if before is not None and (before.given_up_until or (is_late and before.seconds)):
         return _longer(before, asked, answer.at, limits)
     rest = before or Rest(answer.at, answer.at, answer.at)
     if answer.at - rest.since_at >= limits.give_up_seconds:
@@ -118,7 +116,7 @@ def rest_after(
 
 def _longer(rest: Rest, asked: float | None, at: float, limits: RestLimits) -> Rest:
     until = at + min(asked or 0.0, limits.max_seconds)
-    if asked is None or until <= rest.until_at:
+    if asked is None or rest.given_up_until or until <= rest.until_at:
         return rest
     return replace(rest, until_at=until, seconds=until - rest.began_at, asked_seconds=asked)
 
