@@ -185,24 +185,3 @@ class TestTooMuchWork:
         assert robots_txt.verdict(f"/abc/x.html?{query}", TOKEN).reason is Reason.NO_RULE_MATCHES
         assert not robots_txt.verdict(f"/x?{query}&aac=1", TOKEN).allowed
         assert not robots_txt.verdict("/aab/x.pdf", TOKEN).allowed
-
-
-class TestBothForms:
-    """Few rules on a long path are packed: the same answers."""
-
-    def test_same_decider(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        draw = random.Random(7)
-        for _ in range(300):
-            patterns = [
-                "/" + "".join(draw.choices("ab*/", k=5)) for _ in range(draw.randint(1, 30))
-            ]
-            body = "User-agent: *\n" + "".join(
-                f"{draw.choice(['Allow', 'Disallow'])}: {pattern}\n" for pattern in patterns
-            )
-            urls = ["/" + "".join(draw.choices("ab/", k=6)) for _ in range(10)]
-            expected = [read(body).verdict(url, TOKEN) for url in urls]
-            with monkeypatch.context() as patch:
-                patch.setattr(matching, "_SAFE_STEPS", 0)
-                patch.setattr(packed, "_CROWD", draw.choice([0, 2, 16]))
-                robots_txt = read(body)
-                assert [robots_txt.verdict(url, TOKEN) for url in urls] == expected

@@ -23,7 +23,7 @@ from scrapy_rep.protocol.lines import (
 from scrapy_rep.protocol.matching import FewRules, RuleSet
 from scrapy_rep.protocol.packed import PackedRules
 from scrapy_rep.protocol.paths import END
-from scrapy_rep.protocol.ruleset import places_of_allow, prepared
+from scrapy_rep.protocol.ruleset import places_of_allow
 from scrapy_rep.protocol.tokens import Names
 
 from . import model
@@ -105,20 +105,6 @@ class TestForms:
             assert _decides(few, path) is None
             assert _decides(many, path) is None
 
-    def test_first_line_of_equals_behind_one_head(self) -> None:
-        for order in (["/*a", "/*b", "/*b"], ["/*b", "/*a", "/*b"]):
-            for form in (FewRules, PackedRules):
-                assert _decides(form(order, {}, has_wild=True), f"/ab{END}") == (3, False, 0)
-
-    def test_grams_at_both_ends_of_a_path(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The first begins with the first octet, the last ends with the end."""
-        monkeypatch.setattr(packed, "_CROWD", 1)
-        for form in (FewRules, PackedRules):
-            rules = form([f"/*xy{END}", "*/ab"], {}, has_wild=True)
-            assert _decides(rules, f"/c/xy{END}") == (5, False, 0)
-            assert _decides(rules, f"/abc{END}") == (4, False, 1)
-            assert _decides(rules, f"/xyz{END}") is None
-
     def test_long_way_up_through_prefixes(self) -> None:
         """Each nested in the one before, and most of them not in the block of the last."""
         nested = ["/" + "a" * octets for octets in range(1, 100)]
@@ -137,18 +123,6 @@ class TestForms:
             for place, pattern in enumerate(patterns):
                 for odd in "\0\t\n\x0b !*~\x7f\x80é\u2028":
                     assert _decides(rules, f"{pattern}{odd}!{END}") == (5, False, place)
-
-    def test_many_are_packed(self) -> None:
-        few, *_ = prepared([f"/{number}" for number in range(1000)], [])
-        many, *_ = prepared([f"/{number}" for number in range(1000)], ["/a", "/b*"] * 500)
-        assert isinstance(few, FewRules)
-        assert isinstance(many, PackedRules)
-
-    def test_first_line_of_equals(self) -> None:
-        """A literal and wildcards of the same length: the line decides which one is named."""
-        for order in (["/ab", "/*b", "/a*"], ["/*b", "/a*", "/ab"], ["/a*", "/ab", "/*b"]):
-            for form in (FewRules, PackedRules):
-                assert _decides(form(order, {}, has_wild=True), "/ab" + END) == (3, False, 0)
 
 
 class TestOpenings:

@@ -16,11 +16,6 @@ from .reading import END, TOKEN, allows, matches, normal_path, normal_pattern, r
 class TestMatch:
     """2.2.2: Access MUST be evaluated by matching the rules' paths against the URI."""
 
-    def test_match_forbids_or_allows(self) -> None:
-        body = "User-agent: *\nDisallow: /a\nAllow: /a/b\n"
-        assert not allows(body, "https://example.com/a")
-        assert allows(body, "https://example.com/a/b")
-
     def test_verdict_names_the_rule(self) -> None:
         verdict = read("# 1\nUser-agent: *\nDisallow: /a\n").verdict("/a", TOKEN)
         assert verdict.reason is Reason.RULE
@@ -66,16 +61,6 @@ class TestEndOfPath:
 class TestMostSpecific:
     """2.2.2: The most specific match MUST be used: the one with the most octets."""
 
-    def test_longer_disallow(self) -> None:
-        body = "User-agent: *\nAllow: /a/\nDisallow: /a/b\n"
-        assert not allows(body, "/a/b")
-        assert allows(body, "/a/c")
-
-    def test_longer_allow(self) -> None:
-        body = "User-agent: *\nDisallow: /a/\nAllow: /a/b\n"
-        assert allows(body, "/a/b")
-        assert not allows(body, "/a/c")
-
     @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
     def test_order_plays_no_part(self, order: tuple[int, ...]) -> None:
         three = ["Disallow: /", "Allow: /a", "Disallow: /a/b"]
@@ -108,9 +93,6 @@ class TestTie:
         lines = [f"Allow: {pattern}", f"Disallow: {pattern}"]
         for order in (lines, lines[::-1]):
             assert allows("\n".join(["User-agent: *", *order]), url)
-
-    def test_same_octets(self) -> None:
-        assert allows("User-agent: *\nDisallow: /ab\nAllow: /*b\n", "/ab")
 
     def test_written_differently(self) -> None:
         assert allows("User-agent: *\nDisallow: /%61b\nAllow: /ab\n", "/ab")
@@ -201,9 +183,6 @@ class TestRulesOutsideGroups:
         body = "Disallow: /\nAllow: /a\nUser-agent: *\nDisallow: /b\n"
         assert rules(body) == ["Disallow: /b"]
         assert allows(body, "/a")
-
-    def test_nothing_but_rules(self) -> None:
-        assert allows("Disallow: /\n", "/a")
 
 
 class TestComment:

@@ -12,7 +12,6 @@ from scrapy_rep.analysis.effect.differences import differences
 from scrapy_rep.analysis.effect.rule_patterns import matches as effect_matches
 from scrapy_rep.analysis.lint.linter import fixed, lint
 from scrapy_rep.analysis.rewrite.normal import Mode, normalise
-from scrapy_rep.protocol import packed, wildcards
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.extensions.records import RequestRate, VisitTime
 from scrapy_rep.protocol.paths import before_path_of, path_of, uri_without_dots, without_dots
@@ -24,9 +23,7 @@ from .reading import TOKEN, allows, codes, matches, normal_path, normal_pattern,
 
 
 class TestGroups:
-    """2: A user-agent line after a rule starts the next group; nothing else ends one. A
-    crawl-delay belongs to the group in which it stands.
-    """
+    """2: A user-agent line after a rule starts the next group; nothing else ends one."""
 
     @pytest.mark.parametrize(
         "between",
@@ -35,18 +32,6 @@ class TestGroups:
     def test_nothing_else(self, between: str) -> None:
         body = f"User-agent: a\n{between}User-agent: b\n{between}Disallow: /1\n{between}Allow: /2\n"
         assert rules(body, "a") == rules(body, "b") == ["Disallow: /1", "Allow: /2"]
-
-    def test_empty_rule_ends_it_too(self) -> None:
-        body = "User-agent: a\nDisallow:\nUser-agent: b\nDisallow: /\n"
-        assert rules(body, "a") == ["Disallow: "]
-
-    def test_crawl_delay_before_the_rules(self) -> None:
-        body = "User-agent: a\nCrawl-delay: 1\nUser-agent: b\nCrawl-delay: 2\nAllow: /\n"
-        assert [read(body).crawl_delay(token) for token in ("a", "b", "c")] == [1, 2, None]
-
-    def test_crawl_delay_after_the_rules(self) -> None:
-        body = "User-agent: a\nAllow: /\nCrawl-delay: 1\nUser-agent: b\nCrawl-delay: 2\n"
-        assert [read(body).crawl_delay(token) for token in ("a", "b")] == [1, 2]
 
 
 class TestPaceOfUserAgentLines:
@@ -214,19 +199,10 @@ class TestSeveralTokens:
         assert read(self.body).verdict("/c", ["x", "C"]).product_token == "c"
         assert read(self.body).verdict("/a", ["x"]).product_token == "*"
 
-    def test_group_without_rules_decides(self) -> None:
-        """It allows everything: no falling back to ``*``."""
-        body = "User-agent: *\nDisallow: /\nUser-agent: b\n"
-        assert allows(body, "/x", "b")
-
     def test_group_for_us_and_everyone_is_ours(self) -> None:
         body = "User-agent: *\nUser-agent: b\nDisallow: /1\nUser-agent: *\nDisallow: /2\n"
         assert rules(body, "b") == ["Disallow: /1"]
         assert rules(body, "c") == ["Disallow: /1", "Disallow: /2"]
-
-    def test_own_and_everyones_groups_are_not_merged(self) -> None:
-        body = "User-agent: b\nDisallow: /1\nUser-agent: *\nDisallow: /2\n"
-        assert allows(body, "/2", "b")
 
     @pytest.mark.parametrize("tokens", [["mj12bot", "mj"], ["archive.org_bot", "archive"]])
     def test_one_line_can_name_two_of_ours(self, tokens: list[str]) -> None:
@@ -407,9 +383,6 @@ class TestIndex:
     @pytest.mark.parametrize("path", ["/x/index.php", "/x/aindex.html", "/index.html/x", "/x/"])
     def test_no_index(self, path: str) -> None:
         assert not allows(f"User-agent: *\nDisallow: /\nAllow: {path}y\n", "/x/")
-
-    def test_no_disallow(self) -> None:
-        assert allows("User-agent: *\nDisallow: /x/index.html\n", "/x/")
 
     def test_weighs_as_it_is_tried(self) -> None:
         """``/x/$`` has four octets, so five of a disallow outweigh it."""
@@ -636,11 +609,6 @@ class TestDotSegments:
         assert not allows("User-agent: *\nDisallow: /x", "/robots.txt/../x")
         assert allows("User-agent: *\nDisallow: /robots.txt", "/a/../robots.txt")
 
-    def test_what_is_before_the_path(self) -> None:
-        assert before_path_of("http://u;p@h;x@i/a;b@c/d") == "http://u;p@h;x@i/"
-        for uri in ("http://h?x@y/z", "http://h#x@y/z", "http://h;x/", "/a", "//h/", "http://u;@/"):
-            assert before_path_of(uri) == ""
-
     def test_in_linear_time(self) -> None:
         path = "/a/.." * 200_000
         assert uri_without_dots(f"http://h{path}/b") == "http://h/b"
@@ -714,22 +682,3 @@ class TestTwofold:
         body = b"User-agent: *\n" + b"Disallow: /*a%2F*%2F*%2F*b\n" * 100
         path = "/" + "a%2F" * 20_000 + "?" + "a/" * 20_000
         assert allows(body, path)
-
-    def test_few_of_many_are_tried(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Those that begin like the path, and whose longest part is in the path or the query."""
-        tried: list[str] = []
-        fits = wildcards.fits_either
-
-        def noted(pattern: str, path: str, work: wildcards.Work) -> bool:
-            tried.append(pattern)
-            return fits(pattern, path, work)
-
-        monkeypatch.setattr(packed, "fits_either", noted)
-        rules = "".join(f"Disallow: /*%2F{number}x\nDisallow: /b*%2F\n" for number in range(2000))
-        robots_txt = read(f"User-agent: *\n{rules}Disallow: /a*%3Fc\n")
-        assert robots_txt.verdict("/z?d/7y", TOKEN).allowed
-        assert tried == []
-        assert robots_txt.verdict("/z?d/7x", TOKEN).line == 16
-        assert robots_txt.verdict("/z%2F8x?d", TOKEN).line == 18
-        assert robots_txt.verdict("/a?b?c", TOKEN).line == 4002
-        assert tried == ["/*%2F7x", "/*%2F8x", "/a*%3Fc"]
