@@ -18,7 +18,6 @@ from scrapy_rep.protocol.access.events import (
     Failure,
     Meaning,
     access_result,
-    name_of,
     seen_with_body,
 )
 from scrapy_rep.protocol.errors import ConfigurationError
@@ -93,18 +92,6 @@ class TestTable:
         assert set(PRESETS) == set(_Row._fields) - {"result"}
         assert AccessPolicy() == AccessPolicy("rfc9309")
 
-    def test_strict_allows_nothing_but_what_is_not_there(self) -> None:
-        strict = AccessPolicy("strict")
-        allowed = {event for event in _TABLE if strict.meaning(event) is _ALLOW}
-        assert allowed == set(range(400, 500)) - {401, 403, 429}
-
-    def test_only_success_has_rules(self) -> None:
-        """5: The body counts only for SUCCESSFUL."""
-        for preset in PRESETS:
-            policy = AccessPolicy(preset)
-            with_rules = {event for event in _TABLE if policy.meaning(event) is _RULES}
-            assert with_rules - {Failure.HTML} == set(range(200, 300))
-
     @pytest.mark.parametrize("status", [-404, -1, 0, 20, 99, 1000, 2000, 4040, 40_000])
     def test_numbers_that_are_no_status(self, status: int) -> None:
         assert access_result(status) is AccessResult.UNREACHABLE
@@ -113,10 +100,6 @@ class TestTable:
 
 class TestNames:
     """5: Events and classes as users name them."""
-
-    def test_of_events(self) -> None:
-        assert name_of(404) == "404"
-        assert name_of(Failure.REDIRECT_LOOP) == "redirect-loop"
 
     @pytest.mark.parametrize("name", sorted(CLASSES))
     def test_every_class_can_be_named(self, name: str) -> None:
@@ -131,10 +114,6 @@ class TestNames:
 
 class TestOverrides:
     """5: Per-class overrides; a more specific key wins."""
-
-    def test_one_status(self) -> None:
-        assert _means({"404": "disallow"}, 404) is _DISALLOW
-        assert _means({"404": "disallow"}, 410) is _ALLOW
 
     @pytest.mark.parametrize(
         ("event", "narrow_to_wide"),

@@ -42,11 +42,6 @@ def test_two_answers(second: bytes, ending: Ending, expected: Extent) -> None:
     assert extent_beside(FILE, second, ending) is expected
 
 
-def test_every_ending_has_an_extent() -> None:
-    for ending in Ending:
-        assert extent(FILE, ending) in Extent
-
-
 @pytest.mark.parametrize(
     ("headers", "expected"),
     [

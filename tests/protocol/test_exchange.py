@@ -105,23 +105,6 @@ class TestStates:
         assert at(known, 0).usable_until == START + lifetime
         assert at(known, 0).due_at == pytest.approx(START + due_at)
 
-    def test_what_google_s_reading_lengthens_is_used_so_long(self) -> None:
-        limits = Limits(asked_max_seconds=30 * DAY)
-        answer = Answer(200, headers={"cache-control": f"max-age={20 * DAY:.0f}"})
-        known = learn(Knowledge(), answer, START, limits)
-        assert at(known, 20 * DAY - 1).state is State.DUE
-        assert at(known, 20 * DAY).state is State.EXPIRED
-
-    def test_a_copy_from_the_future_is_none(self) -> None:
-        known = after((3 * DAY, FILE))
-        assert at(known, 0).state is State.UNKNOWN
-        assert at(known, 2.5 * DAY).act is not Act.USE
-        assert at(known, 3 * DAY - MINUTE).state is State.FRESH, "clocks differ a little"
-
-    def test_an_outage_from_the_future_is_none(self) -> None:
-        """Or a clock that was once years ahead would close a site for years, unasked."""
-        assert at(after((3 * DAY, DOWN)), 0).act is Act.FETCH
-
 
 class TestLearning:
     """6: what an answer changes."""
@@ -167,16 +150,6 @@ class TestLearning:
         assert (known.outage is None) is is_same
         assert known.outage is None or known.outage.event == 304
 
-    def test_304_ends_an_outage(self) -> None:
-        known = after((0, FILE), (DAY, DOWN), (2 * DAY, SAME))
-        assert known.outage is None
-        assert at(known, 2 * DAY).state is State.FRESH
-
-    def test_304_moves_the_thirty_days(self) -> None:
-        known = after((0, FILE), (20 * DAY, SAME), (21 * DAY, DOWN))
-        assert at(known, 45 * DAY).meaning is RULES
-        assert at(known, 51 * DAY).meaning is DISALLOW
-
     @pytest.mark.parametrize(
         "known",
         [
@@ -210,13 +183,6 @@ class TestLearning:
         known = after((0, FILE), (DAY, Answer(event, b"junk")), (2 * DAY, DOWN))
         assert known.copy is not None
         assert (known.copy.event, known.copy.body, known.copy.validators) == (event, b"", {})
-
-    def test_a_failure_keeps_the_copy_and_the_outage_s_beginning(self) -> None:
-        known = after((0, FILE), (DAY, DOWN), (2 * DAY, Answer(Failure.DNS)))
-        assert known.copy == after((0, FILE)).copy
-        assert known.outage is not None
-        assert (known.outage.since - START, known.outage.failed_at - START) == (DAY, 2 * DAY)
-        assert (known.outage.event, known.outage.count) == (Failure.DNS, 2)
 
     def test_an_answer_ends_an_outage_and_its_count(self) -> None:
         known = after((0, DOWN), (HOUR, DOWN), (2 * HOUR, FILE), (3 * HOUR, DOWN))
@@ -307,13 +273,6 @@ class TestPhases:
             for seconds in (start, start + 1, end - 1):
                 assert at(known, seconds, rules(preset)).meaning is meaning, seconds
 
-    def test_after_30_days_as_the_setting_says(self) -> None:
-        for known in (after((0, DOWN)), after((-DAY, FILE), (0, DOWN))):
-            allowing = dataclasses.replace(rules(), allow_after_30_days=True)
-            assert at(known, 30 * DAY - 1, allowing).meaning is DISALLOW
-            assert at(known, 30 * DAY, allowing).meaning is ALLOW
-            assert at(known, 30 * DAY, rules()).meaning is DISALLOW
-
     @pytest.mark.parametrize("preset", PRESETS)
     def test_that_pages_answer_counts_for_google_after_30_days_only(self, preset: str) -> None:
         known = after((0, DOWN))
@@ -322,15 +281,6 @@ class TestPhases:
             with_pages = standing(known, START + seconds, rules(preset), is_answering=True).meaning
             differs = preset == "google" and seconds >= 30 * DAY
             assert with_pages is (ALLOW if differs else without)
-
-    @pytest.mark.parametrize("preset", PRESETS)
-    @pytest.mark.parametrize("meaning", [ALLOW, DISALLOW])
-    def test_an_override_wins_in_every_phase(self, preset: str, meaning: Meaning) -> None:
-        by = rules(preset, **{"503": meaning.value})
-        for known in (after((0, DOWN)), after((-DAY, FILE), (0, DOWN))):
-            for seconds in (0, 13 * HOUR, 29 * DAY + 1, 31 * DAY):
-                assert at(known, seconds, by).meaning is meaning
-        assert at(after((-1, FILE)), 0, by).meaning is RULES, "it is for outages"
 
     @pytest.mark.parametrize("stale_seconds", [0.0, HOUR, 60 * DAY])
     def test_the_stale_limit(self, stale_seconds: float) -> None:

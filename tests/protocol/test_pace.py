@@ -70,10 +70,6 @@ class TestExcess:
         assert result == Pace(seconds, FOREVER, 86400.0, excess)
         assert result.is_skipped is is_skipped
 
-    def test_every_word_has_a_row(self) -> None:
-        for excess in Excess:
-            assert found(Asked(crawl_delay=301.0), excess=excess).delay_seconds <= 300
-
 
 class TestVisitTime:
     @pytest.mark.parametrize(

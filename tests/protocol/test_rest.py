@@ -17,6 +17,12 @@ def after(*answers: tuple[int, float | None, float, float], luck: float = 0.0) -
     return rest
 
 
+def resting(*answers: tuple[int, float | None, float, float], luck: float = 0.0) -> Rest:
+    rest = after(*answers, luck=luck)
+    assert rest is not None
+    return rest
+
+
 @pytest.mark.parametrize(
     ("status", "asked", "until"),
     [
@@ -30,8 +36,7 @@ def after(*answers: tuple[int, float | None, float, float], luck: float = 0.0) -
     ],
 )
 def test_the_first_answer(status: int, asked: float | None, until: float) -> None:
-    rest = after((status, asked, 9, 10))
-    assert rest is not None
+    rest = resting((status, asked, 9, 10))
     assert rest.until_at == until
     assert rest.asked_seconds == (asked or None)
 
@@ -47,8 +52,7 @@ def test_rests_without_a_time_double() -> None:
     answers, at = [(429, None, 0.0, 0.0)], 0.0
     found = []
     for _ in range(10):
-        rest = after(*answers)
-        assert rest is not None
+        rest = resting(*answers)
         found.append(rest.until_at - at)
         at = rest.until_at
         answers.append((429, None, at, at))
@@ -56,15 +60,12 @@ def test_rests_without_a_time_double() -> None:
 
 
 def test_they_are_spread() -> None:
-    rest = after((429, None, 0, 0), luck=1.0)
-    assert rest is not None
-    assert rest.until_at == 2.5
+    assert resting((429, None, 0, 0), luck=1.0).until_at == 2.5
 
 
 def test_a_time_begins_the_doubling_again() -> None:
-    rest = after((429, None, 0, 0), (429, None, 2, 2), (429, 5.0, 6, 6), (429, None, 11, 11))
-    assert rest is not None
-    assert rest.until_at == 13
+    answers = [(429, None, 0, 0), (429, None, 2, 2), (429, 5.0, 6, 6), (429, None, 11, 11)]
+    assert resting(*answers).until_at == 13
 
 
 def test_requests_under_way_count_once() -> None:
@@ -72,16 +73,13 @@ def test_requests_under_way_count_once() -> None:
     first = after((429, None, 9, 10))
     assert after((429, None, 9, 10), (429, None, 9.5, 10.5), (503, None, 9, 11)) == first
     assert after((429, None, 9, 10), (200, None, 9.5, 11)) == first
-    longer = after((429, None, 9, 10), (429, 7.0, 9.5, 11))
-    assert longer is not None
+    longer = resting((429, None, 9, 10), (429, 7.0, 9.5, 11))
     assert (longer.until_at, longer.doublings) == (18, 1)
     assert after((429, 7.0, 9, 10), (429, 2.0, 9.5, 11)) == after((429, 7.0, 9, 10))
 
 
 def test_the_second_503_in_a_row() -> None:
-    rest = after((503, None, 9, 10), (503, None, 11, 12))
-    assert rest is not None
-    assert rest.until_at == 14
+    assert resting((503, None, 9, 10), (503, None, 11, 12)).until_at == 14
 
 
 def test_503s_of_requests_under_way_count_once() -> None:
@@ -114,12 +112,6 @@ def test_an_origin_is_given_up_once() -> None:
 def test_giving_up() -> None:
     """After an hour, say, without any other answer; a good one begins the hour again."""
     answers = [(429, 100.0, at, at) for at in range(0, 1000, 100)]
-    rest = after(*answers)
-    assert rest is not None
-    assert not rest.given_up_until
-    given_up = after(*answers, (429, 100.0, 1000, 1000))
-    assert given_up is not None
-    assert given_up.given_up_until == 2000
-    again = after(*answers, (200, None, 950, 950), (429, 100.0, 1000, 1000))
-    assert again is not None
-    assert not again.given_up_until
+    assert not resting(*answers).given_up_until
+    assert resting(*answers, (429, 100.0, 1000, 1000)).given_up_until == 2000
+    assert not resting(*answers, (200, None, 950, 950), (429, 100.0, 1000, 1000)).given_up_until

@@ -13,7 +13,6 @@ from scrapy_rep.analysis.effect.rule_patterns import matches as effect_matches
 from scrapy_rep.analysis.lint.linter import fixed, lint
 from scrapy_rep.analysis.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.extensions.records import RequestRate, VisitTime
 from scrapy_rep.protocol.paths import before_path_of, path_of, uri_without_dots, without_dots
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.robotparser import ParserRules, RepRobotParser
@@ -49,35 +48,9 @@ class TestPaceOfUserAgentLines:
         for token in ("a", "b"):
             assert not read(self.BODY).verdict("/x", token).allowed
 
-    def test_lines_that_stand_together_share_it(self) -> None:
-        body = "User-agent: a\n\n# b too\nthis is no record\nUser-agent: b\nCrawl-delay: 5\n"
-        assert self._delays(body, "a", "b") == [5, 5]
-
-    @pytest.mark.parametrize("record", ["Sitemap: /s", "Foo: 1", "Crawl-delay: x", "Disallow: /"])
-    def test_any_record_ends_a_run(self, record: str) -> None:
-        body = f"User-agent: a\n{record}\nUser-agent: b\nCrawl-delay: 5\nDisallow: /x\n"
-        assert self._delays(body, "a", "b") == [None, 5]
-
-    @pytest.mark.parametrize("record", ["Sitemap: /s", "Foo: 1", "Disallow: /x", "Crawl-delay: 1"])
-    def test_records_above_it_take_nothing_away(self, record: str) -> None:
-        assert self._delays(f"User-agent: a\n{record}\nCrawl-delay: 5\n", "a") == [5]
-
     def test_the_largest_of_all_that_belong_to_us(self) -> None:
         body = f"{self.BODY}User-agent: A\nAllow: /y\nCrawl-delay: 7\nCrawl-delay: x\n"
         assert self._delays(body + "Crawl-delay: 6\n", "a", "b") == [7, 10]
-
-    def test_none_of_everyone(self) -> None:
-        body = "User-agent: a\nUser-agent: b\nFoo: 1\nUser-agent: *\nCrawl-delay: 9\nAllow: /\n"
-        assert self._delays(body, "a", "b", "c") == [None, None, 9]
-
-    def test_the_others_too(self) -> None:
-        body = (
-            "User-agent: a\nRequest-rate: 1/5\nVisit-time: 0100-0200\n"
-            "User-agent: b\nRequest-rate: 1/9\nRequest-rate: 1/2\nDisallow: /x\n"
-        )
-        one, other = (read(body).asked(token) for token in ("a", "b"))
-        assert (one.request_rate, one.visit_time) == (RequestRate(1, 5), VisitTime(60, 120))
-        assert (other.request_rate, other.visit_time) == (RequestRate(1, 9), None)
 
     def test_records_of_a_group_are_those_of_its_own(self) -> None:
         group = read(self.BODY).group("a")
@@ -407,39 +380,21 @@ class TestLonePercent:
         [
             ("/itm/*/%", "/itm/x/%5Bfoo", True),
             ("/itm/*/%", "/itm/x/[foo", False),
-            ("/itm/*/%", "/itm/x/%25", True),
-            ("/itm/*/%", "/itm/x/100%", False),
             ("/%E", "/%E9t%C3%A9", True),
             ("/%E", "/été", False),
-            ("/%E", "/%e9", False),
-            ("/%E", "/%45", False),
             ("/%E", "/%25E", True),
-            ("/%E", "/%E", True),
             ("/%4", "/A", False),
             ("/%4", "/%41", True),
             ("/%$", "/%", True),
-            ("/%$", "/%41", False),
-            ("/*%C$", "/a%C", True),
-            ("/*%C$", "/a%C3", False),
-            ("/%*b$", "/%41b", True),
             ("/%*b$", "/%41$b", True),
             ("/a$%", "/a$%41", True),
-            ("/a$%", "/a%24%25", True),
             ("*%", "/?q=%20", True),
-            ("*%", "/?q=", False),
-            ("/é%", "/%C3%A9%41", False),
             ("/é%", "/é%41", True),
             ("/%41%", "/%41%42", True),
-            ("/%41%", "/A%42", False),
-            ("/%41%", "/A%25", True),
             ("/*%", "/a#%41", False),
-            ("%", "/%41", False),
             ("/%25", "/%41", False),
             ("/a/%", "/b/../a/%41", True),
-            ("/a/%", "/a/./%41", True),
             ("/a/%", "/a/%2e/%41", True),
-            ("/%", "/a/../%41", True),
-            ("/%", "/%2e%2e/a", True),
         ],
     )
     def test_matches(self, pattern: str, path: str, is_match: bool) -> None:
@@ -626,29 +581,16 @@ class TestTwofold:
             ("/*u=%2F", "/a?u=%2F", True),
             ("/*u=%2F", "/a?u=/", True),
             ("/*u=%2F", "/a/u=%2F", True),
-            ("/*u=%2f", "/a?x&u=%2fy", True),
             ("/*u=%2F", "/a/u=/", False),
-            ("/*u=%2F", "/u=/?u=", False),
-            ("*u=%2F", "/?u=/", True),
             ("/*u=%3F", "/a?u=?", True),
-            ("/*u=%3F", "/a?u=%3F", True),
-            ("/*u=%3F", "/a/u=%3F", True),
             ("/*u=%3F", "/a/u=?", False),  # that one divides
             ("/*u=%2F$", "/a?u=/", True),
             ("/*u=%2F$", "/a?u=/b", False),
             ("/*u=%2F*v=%2F", "/u=%2F?v=/", True),
             ("/*u=%2F*v=%2F", "/u=/?v=/", False),
-            ("/*u=%2F*v=%2F", "/?u=/&v=/", True),
-            ("/*u=%2F*v=%2F", "/u=%2F/v=%2F", True),
-            ("/*u=%2F*v=%2F", "/?v=/&u=/", False),
-            ("/*a*u=%2F*$", "/?a&u=/", True),
-            ("/x%2F*u=%2F", "/x%2F?u=/", True),
             ("/x%2F*u=%2F", "/x/?u=/", False),
-            ("/x%2F*", "/?x/", False),
             ("/*?u=%2F", "/a?u=/", True),
             ("/*%2F?u=", "/a/?u=", False),
-            ("/*%2F?u=", "/a%2F?u=", True),
-            ("/*%252F", "/?%252F", True),
             ("/*%252F", "/?/", False),
         ],
     )

@@ -197,17 +197,6 @@ class TestCrawlDelay:
         )
         assert read(body).crawl_delay("a") == 3
 
-    def test_not_inherited(self) -> None:
-        body = "User-agent: *\nCrawl-delay: 5\nDisallow: /\nUser-agent: a\nAllow: /"
-        assert read(body).crawl_delay("a") is None
-        assert read(body).crawl_delay("b") == 5
-
-    def test_before_any_group(self) -> None:
-        assert read("Crawl-delay: 5\nUser-agent: *\nAllow: /").crawl_delay(TOKEN) is None
-
-    def test_for_nobody(self) -> None:
-        assert read("User-agent: a\nCrawl-delay: 5").crawl_delay("b") is None
-
 
 class TestRequestRate:
     """4: ``n/m[s|m|h|d] [hhmm-hhmm]``."""

@@ -43,13 +43,63 @@ def _followed(body: str, code: Code) -> str:
     return edited(body.encode(), finding.proposal.edits).decode()
 
 
+@pytest.mark.parametrize(
+    ("body", "code", "new"),
+    [
+        (NEWS, Code.RULE_REDUNDANT, NEWS.replace("Allow: /\n", "Disallow:\n", 1)),
+        (
+            "User-agent: a\nAllow:  # all\nUser-agent: *\nDisallow: /\n",
+            Code.EMPTY_ALLOW,
+            "User-agent: a\nDisallow: # all\nUser-agent: *\nDisallow: /\n",
+        ),
+        # Without a rule, the group would take in the user-agent line that is added below it.
+        (
+            "User-agent: a\nCrawl-delay: 5\n",
+            Code.NO_STAR,
+            "User-agent: a\nCrawl-delay: 5\nDisallow:\n\nUser-agent: *\nDisallow:\n",
+        ),
+        (
+            "User-agent: a\nDisallow: /x\n",
+            Code.NO_STAR,
+            "User-agent: a\nDisallow: /x\n\nUser-agent: *\nDisallow:\n",
+        ),
+        (
+            "User-agent: a\nContent-Signal: search=no\nUser-agent: b\nNoindex: /\n",
+            Code.RECORD_SPLITS_GROUP,
+            "User-agent: a\nUser-agent: b\nContent-Signal: search=no\nNoindex: /\n",
+        ),
+        # The blank would end the line then, and be none of the path.
+        (
+            "User-agent: a\nDisallow: /x/ *\n",
+            Code.TRAILING_STAR,
+            "User-agent: a\nDisallow: /x/%20\n",
+        ),
+        # The dollar would be the end of the path, and is a character of it.
+        (
+            "User-agent: *\nDisallow: /x$*\n",
+            Code.TRAILING_STAR,
+            "User-agent: *\nDisallow: /x%24\n",
+        ),
+        (
+            "User-agent: *\nDisallow: /a/*\nAllow: /b/$\n",
+            Code.TRAILING_STAR,
+            "User-agent: *\nDisallow: /a/\nAllow: /b/$\n",
+        ),
+        (
+            "User-agent: *\nDisallow: /a\nDisallow: /a # twice\n",
+            Code.DUPLICATE_RULE,
+            "User-agent: *\nDisallow: /a\n# twice\n",
+        ),
+        ("User-agent: *", Code.GROUP_WITHOUT_RULES, "User-agent: *\nDisallow:\n"),
+    ],
+)
+def test_followed(body: str, code: Code, new: str) -> None:
+    assert _followed(body, code) == new
+    prove(body.encode(), new.encode(), URI)
+
+
 class TestLastRule:
     """Without any rule a group would become one with the next."""
-
-    def test_it_gives_way_to_an_empty_one(self) -> None:
-        finding = _one(NEWS, Code.RULE_REDUNDANT)
-        assert finding.mend.startswith("write an empty 'Disallow:' instead")
-        assert _followed(NEWS, Code.RULE_REDUNDANT) == NEWS.replace("Allow: /\n", "Disallow:\n", 1)
 
     def test_not_both_are_asked_to_go(self) -> None:
         body = NEWS.replace("Allow: /\n", "Disallow:\nAllow: /\n", 1)
@@ -57,10 +107,6 @@ class TestLastRule:
         assert Code.RULE_REDUNDANT in codes
         assert Code.EMPTY_BESIDE_RULES not in codes
         assert _followed(body, Code.RULE_REDUNDANT) == body.replace("Allow: /\n", "", 1)
-
-    def test_an_empty_allow(self) -> None:
-        body = "User-agent: a\nAllow:  # all\nUser-agent: *\nDisallow: /\n"
-        assert _followed(body, Code.EMPTY_ALLOW) == body.replace("Allow:  #", "Disallow: #", 1)
 
     def test_of_several_rules_that_all_go_one_stays(self) -> None:
         body = "User-agent: a\nAllow: /x\nAllow: /x\nAllow: /\n\nUser-agent: *\nDisallow: /\n"
@@ -207,20 +253,6 @@ class TestLimits:
         assert next(differences(parse(body), parse(new)), None) is None
 
 
-class TestLastGroup:
-    """Without any rule, it would take in the user-agent line that is added below it."""
-
-    def test_a_group_for_all(self) -> None:
-        body = "User-agent: a\nCrawl-delay: 5\n"
-        new = _followed(body, Code.NO_STAR)
-        assert new == f"{body}Disallow:\n\nUser-agent: *\nDisallow:\n"
-        prove(body.encode(), new.encode(), URI)
-
-    def test_below_a_group_with_rules(self) -> None:
-        body = "User-agent: a\nDisallow: /x\n"
-        assert _followed(body, Code.NO_STAR) == f"{body}\nUser-agent: *\nDisallow:\n"
-
-
 class TestRecordsOfOneName:
     """The first of a group's delays counts, so none may move past another."""
 
@@ -235,12 +267,6 @@ class TestRecordsOfOneName:
         assert all(one.mend.startswith("write an empty 'Disallow:' above the") for one in found)
         prove(body, fixed(body, URI)[0], URI)
 
-    def test_others_move(self) -> None:
-        body = "User-agent: a\nContent-Signal: search=no\nUser-agent: b\nNoindex: /\n"
-        new = _followed(body, Code.RECORD_SPLITS_GROUP)
-        assert new.startswith("User-agent: a\nUser-agent: b\nContent-Signal: search=no\n")
-        prove(body.encode(), new.encode(), URI)
-
     @pytest.mark.parametrize("record", ["Content-Signal: search=no", "Foo: 1", "Sitemap:"])
     @pytest.mark.parametrize("delay", ["Crawl-delay: 60", "Request-rate: 1/5"])
     def test_none_goes_that_keeps_a_delay_from_others(self, record: str, delay: str) -> None:
@@ -250,22 +276,6 @@ class TestRecordsOfOneName:
             new = parse(fixed(body, URI)[0])
             for token in ("a", "b"):
                 assert new.asked(token) == parse(body).asked(token)
-
-
-def test_a_blank_before_a_star_that_goes() -> None:
-    """It would end the line, and be none of the path."""
-    body = "User-agent: a\nDisallow: /x/ *\n"
-    new = _followed(body, Code.TRAILING_STAR)
-    assert new == "User-agent: a\nDisallow: /x/%20\n"
-    prove(body.encode(), new.encode(), URI)
-
-
-def test_a_dollar_before_a_star_that_goes() -> None:
-    """It would be the end of the path, and is a character of it."""
-    body = "User-agent: *\nDisallow: /x$*\n"
-    new = _followed(body, Code.TRAILING_STAR)
-    assert new == "User-agent: *\nDisallow: /x%24\n"
-    prove(body.encode(), new.encode(), URI)
 
 
 class TestLength:
@@ -284,10 +294,6 @@ class TestLength:
         finding = _one(body, code)
         assert finding.effect is Effect.OUTSIDE
         assert finding.mend.startswith("keep it: ")
-
-    def test_one_that_is_not(self) -> None:
-        body = "User-agent: *\nDisallow: /a/*\nAllow: /b/$\n"
-        assert _followed(body, Code.TRAILING_STAR) == body.replace("*\nAllow", "\nAllow")
 
     def test_for_a_crawler_that_obeys_two_names(self) -> None:
         """A crawler called ``mj`` obeys both groups together."""
@@ -316,13 +322,6 @@ class TestEdits:
         assert {finding.code for finding in done} == {
             *(Code.DUPLICATE_RULE, Code.SPACE_IN_PATH, Code.ORDER_MATTERS),
         }
-
-    def test_comments_stay(self) -> None:
-        body = "User-agent: *\nDisallow: /a\nDisallow: /a # twice\n"
-        assert _followed(body, Code.DUPLICATE_RULE).endswith("Disallow: /a\n# twice\n")
-
-    def test_below_a_last_line_without_an_end(self) -> None:
-        assert _followed("User-agent: *", Code.GROUP_WITHOUT_RULES) == "User-agent: *\nDisallow:\n"
 
 
 @pytest.mark.parametrize("check", CHECKS.values(), ids=lambda check: check.code.value)
