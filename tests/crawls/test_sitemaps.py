@@ -60,6 +60,14 @@ def run(
     return result
 
 
+def crawled(spider: str, loop: Loop = "asyncio", **arguments: Any) -> Crawl:
+    """What a spider of `sitemap_spider` crawls with the add-on's settings."""
+    name = f"tests.crawls.sitemap_spider:{spider}Spider"
+    result = crawl(name, loop=loop, settings=ADDON, **arguments)
+    assert result.exit_code == 0, result.log
+    return result
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 def test_values_as_they_are_meant(loop: Loop) -> None:
     """In quotes, several, beginning with the host; and another host is no path of this one."""
@@ -195,14 +203,12 @@ def test_the_mixin_goes_with_other_spiders() -> None:
     with Site({"/": html}) as site, Site() as named:
         site.change({"/robots.txt": robots("/a.xml"), "/a.xml": xml(urlset("/", "/page"))})
         named.change({"/b.xml": xml(urlset(named.url("/more")))})
-        result = crawl(
-            "tests.crawls.sitemap_spider:MixedSpider",
-            settings=ADDON,
+        result = crawled(
+            "Mixed",
             start_urls=[site.url(""), "data:,"],
             sitemap_urls=[named.url("/b.xml"), site.url("/robots.txt")],
             allowed_domains=["127.0.0.1"],
         )
-        assert result.exit_code == 0, result.log
         expected = ["/robots.txt", "/", "/", "/linked", "/a.xml", "/page"]
         assert sorted(site.paths()) == sorted(expected), result.log
         assert sorted(named.paths()) == ["/b.xml", "/more", "/robots.txt"]
@@ -332,13 +338,11 @@ def test_the_mixin_goes_with_a_sitemap_spider() -> None:
         site.change({"/robots.txt": robots("/a.xml")})
         site.change({"/a.xml": xml(urlset(site.url("/shop/1"), site.url("/other")))})
         site.change({"/b.xml": xml(urlset(site.url("/shop/2")))})
-        result = crawl(
-            "tests.crawls.sitemap_spider:ShopsSpider",
-            settings=ADDON,
+        result = crawled(
+            "Shops",
             sites=[site.url("")],
             sitemap_urls=[site.url("/robots.txt"), site.url("/b.xml")],
         )
-        assert result.exit_code == 0, result.log
         expected = ["/robots.txt", "/a.xml", "/b.xml", "/shop/1", "/shop/2", "/shop/started"]
         assert sorted(site.paths()) == sorted(expected), result.log
     assert len(result.items) == 3
@@ -348,9 +352,6 @@ def test_the_mixin_goes_with_a_sitemap_spider() -> None:
 def page(*links: str) -> Answer:
     body = "".join(f"<a href='{link}'>x</a>" for link in links) or "a page"
     return Answer(body=body, headers=(("Content-Type", "text/html"),))
-
-
-LINKED = "tests.crawls.sitemap_spider:LinkedAndListedSpider"
 
 
 @pytest.mark.parametrize("first", ["/", "/a.xml"])
@@ -368,8 +369,7 @@ def test_pages_that_are_linked_and_listed_lose_no_item(loop: Loop, first: str) -
                 "/": replace(page(*products), delay_seconds=0.5 * (first != "/")),
             }
         )
-        result = crawl(LINKED, loop=loop, settings=ADDON, start_urls=[site.url("/")])
-        assert result.exit_code == 0, result.log
+        result = crawled("LinkedAndListed", loop=loop, start_urls=[site.url("/")])
         found = sorted(item["product"] for item in result.items)
         assert found == sorted(map(site.url, products))
         assert sorted(site.paths()) == sorted(["/robots.txt", "/a.xml", "/", *products])
@@ -391,8 +391,7 @@ def test_rules_decide_on_what_is_listed() -> None:
                 "/quiet": page("/product/4"),
             }
         )
-        result = crawl(LINKED, settings=ADDON, sites=[site.url("")])
-        assert result.exit_code == 0, result.log
+        result = crawled("LinkedAndListed", sites=[site.url("")])
         asked = [path for path in site.paths() if path not in ("/robots.txt", "/a.xml")]
         expected = ["/product/1", "/list/1", "/product/3", "/list/2", "/quiet", "/bare", "/bare/1"]
         expected += ["/sorted?a=2&b=1"]
@@ -416,10 +415,7 @@ def test_a_start_page_that_is_listed_loses_no_item(spider: str, asked: int) -> N
         starts = [site.url("/product/1"), site.url("/list/1")]
         if spider == "Elsewhere":
             starts.insert(0, site.url(""))
-        result = crawl(
-            f"tests.crawls.sitemap_spider:{spider}Spider", settings=ADDON, start_urls=starts
-        )
-        assert result.exit_code == 0, result.log
+        result = crawled(spider, start_urls=starts)
         assert result.items == [{"product": site.url("/product/1"), "kind": 1}]
         assert site.paths().count("/product/1") == asked
         assert site.paths().count("/list/1") == 1
@@ -428,12 +424,7 @@ def test_a_start_page_that_is_listed_loses_no_item(spider: str, asked: int) -> N
 def started_with(spider: str) -> list[str]:
     with Site(default=page()) as site:
         site.change({"/robots.txt": robots("/a.xml"), "/a.xml": xml(urlset(site.url("/listed")))})
-        result = crawl(
-            f"tests.crawls.sitemap_spider:{spider}Spider",
-            settings=ADDON,
-            start_urls=[site.url("")],
-        )
-        assert result.exit_code == 0, result.log
+        result = crawled(spider, start_urls=[site.url("")])
         assert not any("sitemaps" in told or "engine" in told for told in result.deprecations)
         return sorted(site.paths())
 
@@ -461,14 +452,9 @@ def test_a_robots_txt_that_the_spider_asks_for_as_a_sitemap(loop: Loop) -> None:
                     "/a.xml": xml(urlset(one.url("/shop/1"), one.url("/other"))),
                 }
             )
-        result = crawl(
-            "tests.crawls.sitemap_spider:OwnSitemapsSpider",
-            loop=loop,
-            settings=ADDON,
-            sites=[site.url("")],
-            others=[first.url(""), second.url("")],
+        result = crawled(
+            "OwnSitemaps", loop=loop, sites=[site.url("")], others=[first.url(""), second.url("")]
         )
-        assert result.exit_code == 0, result.log
         asked = ["/robots.txt", "/shop/started", "/late.xml", "/shop/late"]
         assert sorted(site.paths()) == sorted(asked), result.log
         for one in (first, second):
@@ -489,14 +475,9 @@ def test_the_other_spiders_own_sitemap_requests_are_sent(loop: Loop) -> None:
                 "/moved.xml": xml(urlset(site.url("/old/1"))),
             }
         )
-        result = crawl(
-            "tests.crawls.sitemap_spider:StartedSpider",
-            loop=loop,
-            settings=ADDON,
-            sites=[site.url("")],
-            sitemap_urls=[site.url("/own.xml")],
+        result = crawled(
+            "Started", loop=loop, sites=[site.url("")], sitemap_urls=[site.url("/own.xml")]
         )
-        assert result.exit_code == 0, result.log
         asked = ["/robots.txt", "/own.xml", "/moved.xml", "/new/1"]
         assert sorted(site.paths()) == sorted(asked), result.log
         keyed = [seen.path for seen in site.requests() if seen.headers.get("x-key") == "1"]

@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol.extensions import records as readers
@@ -107,12 +106,10 @@ class TestSitemaps:
         ),
         base=st.sampled_from(["", "http://h/robots.txt", "https://h.example/robots.txt"]),
     )
+    @example(value=b"http://h/?", base="")
+    @example(value=b"http://h/a;b", base="")
+    @example(value=b"HTTP://h/a", base="")
+    @example(value=b"http://h/#", base="")
     def test_plain_ones_stay_as_they_are(self, value: bytes, base: str) -> None:
         """A blank in front of a value has it go the long way."""
         assert absolute_uri(value, base) == absolute_uri(b"\xc2\xa0" + value, base)
-
-    @pytest.mark.parametrize(
-        "value", [b"http://h/?", b"http://h/a;b", b"HTTP://h/a", b"http://h/#"]
-    )
-    def test_others_are_joined(self, value: bytes) -> None:
-        assert absolute_uri(value, "") == absolute_uri(b"\xc2\xa0" + value, "")

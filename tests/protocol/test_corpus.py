@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Iterable
 from functools import cache
 from typing import Any
 from urllib.parse import urljoin
@@ -81,27 +80,6 @@ class TestSitemaps:
             "https://www.au.dk/sitemap_en.xml",
         )
 
-    def test_what_scrapy_finds_besides(self) -> None:
-        """Schemes apart, Scrapy finds five more: three empty values, which it resolves to the file
-        itself; a URL without a host, which it resolves to the file's; and a line that does not end
-        for it, since it knows no CR.
-        """
-        more = {
-            row["host"]: sorted(found)
-            for row in _rows("sitemaps")
-            if (
-                found := _schemeless(row.get("scrapy", []))
-                - _schemeless(_read(row["host"]).sitemaps)
-            )
-        }
-        assert more == {
-            "coolmaterial.com": ["//coolmaterial.com/robots.txt"],
-            "www.reebok.com": ["//www.reebok.com/robots.txt"],
-            "www.usherbrooke.ca": ["//www.usherbrooke.ca/robots.txt"],
-            "www.hackaday.com": ["//www.hackaday.com/sitemap.xml"],
-            "www.prometric.com": ["//www.prometric.com/google_sitemap.xmlUser-agent: *Disallow:"],
-        }
-
     def test_files_in_utf16(self) -> None:
         """Protego finds nothing in two files that are UTF-16; we decode them (1)."""
         listed = {row["host"] for row in _rows("sitemaps")}
@@ -109,15 +87,6 @@ class TestSitemaps:
         more = {host: robots_txt for host, robots_txt in found.items() if robots_txt.sitemaps}
         assert sorted(more) == ["store.usps.com", "www.myvue.com"]
         assert all(robots_txt.codings == (Coding.UTF16,) for robots_txt in more.values())
-
-    def test_what_needs_doing_is_there(self) -> None:
-        """The files above do hold repeated, relative and hostless values."""
-        rows = _rows("sitemaps")
-        relative = {"gothamist.com": "/sitemap.xml", "discovermagazine.com": "sitemap.xml"}
-        raw = {row["host"]: row["protego"] for row in rows}
-        assert {host: raw[host][0] for host in relative} == relative
-        assert sum(len(set(values)) < len(values) for values in raw.values()) == 24
-        assert raw["www.hackaday.com"][0] == "http:///sitemap.xml"
 
 
 def _read(host: str) -> RobotsTxt:
@@ -132,7 +101,3 @@ def _from_raw(values: list[str], host: str) -> list[str]:
     """
     absolute = (urljoin(f"https://{host}/robots.txt", value) for value in values)
     return list(dict.fromkeys(uri for uri in absolute if not uri.startswith("http:///")))
-
-
-def _schemeless(uris: Iterable[str]) -> set[str]:
-    return {uri.partition(":")[2] for uri in uris}

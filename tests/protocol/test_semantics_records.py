@@ -239,7 +239,9 @@ class TestVisitTime:
     def test_values(self, value: str, window: VisitTime) -> None:
         assert read(f"User-agent: *\nVisit-time: {value}").visit_time(TOKEN) == window
 
-    @pytest.mark.parametrize("value", ["", "0600", "6-8", "0660-0700", "2401-0100", "0600-0800-"])
+    @pytest.mark.parametrize(
+        "value", ["", "0600", "6-8", "0660-0700", "2401-0100", "0600-0800-", "0200 0630"]
+    )
     def test_no_values(self, value: str) -> None:
         body = f"User-agent: *\nVisit-time: {value}"
         assert read(body).visit_time(TOKEN) is None

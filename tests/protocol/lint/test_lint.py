@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import scrapy_rep
 from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.findings import findings
 from scrapy_rep.analysis.lint import effect_checks
@@ -211,9 +210,6 @@ class TestAnything:
         for finding in findings(parse(body, URI)):
             finer = {finding.code, *FINER.get(finding.code, ())}
             assert any((code, finding.line) in found for code in finer), finding
-
-    def test_public(self) -> None:
-        assert scrapy_rep.lint is lint
 
 
 _N = 128_000  # a quarter of the parse limit, to keep the suite quick; nothing else changes

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import scrapy_rep
 from scrapy_rep.analysis.effect.differences import differences
 from scrapy_rep.analysis.effect.usage_changes import usage_differences
 from scrapy_rep.analysis.rewrite.normal import Mode, normalise
@@ -163,9 +162,6 @@ class TestForm:
     def test_no_such_mode(self) -> None:
         with pytest.raises(ConfigurationError, match="must be one of normal, compact, compatible"):
             normalise(b"", "terse")
-
-    def test_public(self) -> None:
-        assert scrapy_rep.normalise is normalise
 
     def test_octets_that_are_no_utf8_stay_what_they_were(self) -> None:
         body = b"# caf\xe9\nUser-agent: *\nDisallow: /caf\xe9\n"
