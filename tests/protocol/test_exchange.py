@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from scrapy_rep.protocol.access.events import AccessPolicy, Event, Failure, Meaning
 from scrapy_rep.protocol.access.exchange import (
-    STATES,
     TRANSITIONS,
     Act,
     PolicyOptions,
@@ -85,10 +84,6 @@ class TestStates:
     ) -> None:
         came = at(known, seconds)
         assert (came.state, came.act, came.meaning, came.is_stale) == stands
-
-    def test_every_state_is_in_the_table_and_in_the_test_above(self) -> None:
-        mark = next(m for m in TestStates.test_each.pytestmark if m.name == "parametrize")  # type: ignore[attr-defined]
-        assert set(STATES) == set(State) == {row[2][0] for row in mark.args[1]}
 
     @pytest.mark.parametrize(
         ("lifetime", "due_at"), [(60, 45), (100, 85), (150, 135), (HOUR, 0.9 * HOUR), (20, 10)]

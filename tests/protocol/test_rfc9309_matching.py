@@ -220,41 +220,26 @@ class TestWildcard:
     """2.2.3: ``*`` MUST be supported, as any characters, or none."""
 
     @pytest.mark.parametrize(
-        ("pattern", "url"),
+        ("pattern", "url", "expected"),
         [
-            ("/*", "/"),
-            ("*", "/"),
-            ("/a*b", "/ab"),
-            ("/a*b", "/axb"),
-            ("/a*b", "/a/x/b?c"),
-            ("/*/b/", "/a/b/"),
-            ("/a*", "/a"),
-            ("*.gif$", "/a/b.gif"),
-            ("/*.php$", "/a?b.php"),
-            ("/a**b", "/ab"),
-            ("/*a*b*c", "/xaxbxc"),
-            ("/*a$", "/ba/a"),
-            ("/a*$", "/a"),
+            ("/*", "/", True),
+            ("*", "/", True),
+            ("/a*b", "/ab", True),
+            ("/a*b", "/a/x/b?c", True),
+            ("/a*b", "/a", False),
+            ("/a*b", "/ba", False),
+            ("/a*", "/a", True),
+            ("/a**b", "/ab", True),
+            ("/*/b", "/b", False),
+            ("/ab*ba", "/aba", False),
+            ("*.gif$", "/a/b.gif", True),
+            ("*.gif$", "/a.gif?b", False),
+            ("/*a$", "/ba/a", True),
+            ("/a*a$", "/a", False),
         ],
     )
-    def test_matches(self, pattern: str, url: str) -> None:
-        assert matches(pattern, url)
-
-    @pytest.mark.parametrize(
-        ("pattern", "url"),
-        [
-            ("/a*b", "/a"),
-            ("/a*b", "/ba"),
-            ("/*a*b", "/ba"),
-            ("*.gif$", "/a.gif?b"),
-            ("/*/b", "/b"),
-            ("/ab*ba", "/aba"),
-            ("/a*a$", "/a"),
-            ("/*aa$", "/a"),
-        ],
-    )
-    def test_does_not(self, pattern: str, url: str) -> None:
-        assert not matches(pattern, url)
+    def test_matches(self, pattern: str, url: str, *, expected: bool) -> None:
+        assert matches(pattern, url) is expected
 
 
 class TestVerbatim:

@@ -412,18 +412,6 @@ class TestLonePercent:
         assert verdict.rule is not None
         assert (verdict.rule.octets, verdict.line) == (5, 2)
 
-    def test_the_line_that_matches_is_named(self) -> None:
-        body = (
-            "User-agent: *\nDisallow: /%25\nDisallow: /%\nDisallow: /%\nAllow: /%C\nDisallow: /%C"
-        )
-        robots_txt = read(body)
-        assert [robots_txt.verdict(p, TOKEN).line for p in ("/%25", "/%41", "/%C3")] == [2, 3, 5]
-
-    def test_allow_and_a_folder_too(self) -> None:
-        body = "User-agent: *\nDisallow: /\nAllow: /%*/index.htm\n"
-        for path, allowed in (("/%41/", True), ("/%41/index.html", True), ("/%41/a", False)):
-            assert read(body).verdict(path, TOKEN).allowed is allowed
-
     def test_a_finding(self) -> None:
         (found,) = (
             one
@@ -483,23 +471,6 @@ class TestDotSegments:
         assert not RepRobotParser(read(body)).allowed(url, TOKEN)
         other = ParserRules(KnowsNoDots(), "", None)  # type: ignore[arg-type]
         assert not other.verdict(url, (TOKEN,)).allowed
-
-    @pytest.mark.parametrize(
-        ("path", "line"),
-        [
-            ("/public/../private/x", 2),
-            ("/public/../private/x/../y", 3),
-            ("/private/../x", 3),
-            ("/public/../index.html", 0),
-            ("/public/%2E./private/y", 3),
-            ("/xy/../public", 4),
-            ("/private/../private/x", 3),
-        ],
-    )
-    def test_the_line_of_the_reading_that_decides(self, path: str, line: int) -> None:
-        body = "User-agent: *\nDisallow: /private/x$\nDisallow: /private/\nAllow: /x"
-        verdict = read(body).verdict(path, TOKEN)
-        assert (verdict.line, verdict.allowed) == (line, line in (0, 4))
 
     @pytest.mark.parametrize(
         "path",
@@ -610,15 +581,6 @@ class TestTwofold:
         assert read(body).verdict("/a?u=/", TOKEN).line == line, "7 octets against 6"
         assert read(body).verdict("/b?u=/x", TOKEN).line == line + 2, "of 7 both: allow"
         assert read(body).verdict("/c?u=", TOKEN).line == 0
-
-    @pytest.mark.parametrize("name", ["index.html", "index.html?b"])
-    def test_a_folder_is_a_rule_of_its_own(self, name: str) -> None:
-        """``Allow: /x/index.htm…`` is also tried as ``Allow: /x/$``: a "?" of the name is gone."""
-        rules = [(False, b"/", 2), (True, f"/*a%2F/{name}".encode(), 3)]
-        body = f"User-agent: *\nDisallow: /\nAllow: /*a%2F/{name}\n"
-        for path, expected in (("/?a//", True), ("/a%2F/", True), ("/a//", False), ("/?a/", False)):
-            assert allows(body, path) is expected
-            assert model.decide_path(rules, path.encode())[0] is expected
 
     def test_in_linear_time(self) -> None:
         body = b"User-agent: *\n" + b"Disallow: /*a%2F*%2F*%2F*b\n" * 100

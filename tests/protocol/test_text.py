@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import tracemalloc
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from scrapy_rep.analysis.findings import findings
 from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.protocol.document import RobotsTxt, parse
-from scrapy_rep.protocol.ruleset import prepared
 from scrapy_rep.protocol.text import Text
 
 _BODY = (
@@ -103,29 +101,3 @@ def test_what_is_counted_is_what_is_kept(line: str) -> None:
         kept, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert kept <= 1.3 * reading.octets + 5000, (line, count)
-
-
-def _octets_of_prepared(pattern: str, count: int) -> tuple[int, int]:
-    """What so many rules of a form take, as measured; and as `prepared` has it."""
-    lines = [pattern.format(f"{number:05}") for number in range(count)]
-    own_octets = sum(len(f"Disallow: {line}\n") for line in lines)
-    prepared([*lines], [], own_octets)  # what is made once is not theirs
-    gc.collect()
-    tracemalloc.start()
-    made = prepared([f"{line} "[:-1] for line in lines], [], own_octets)
-    gc.collect()
-    measured, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return measured, made.kept_octets
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "pattern", ["/{}", "/a/b/{}/", "/*{}", "/*a{}*b", "/{}*x", "/x/y/{}*?foo=", "/a*%2F{}"]
-)
-@pytest.mark.parametrize("count", [100, 1000])
-def test_prepared_rules_take_no_more_than_they_say(pattern: str, count: int) -> None:
-    """What a policy costs in memory is counted by this: too little would fill the memory."""
-    measured, told = _octets_of_prepared(pattern, count)
-    assert measured <= 1.5 * told
-    assert told <= 4 * measured
