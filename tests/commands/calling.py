@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import functools
 import io
+import json
 import sys
+import time
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 from scrapy.cmdline import ScrapyArgumentParser
 from scrapy.settings import Settings
 
+from scrapy_rep.cache.entry import Entry
+from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.commands import RepCommand
 from tests.processes import Scrapy, without_proxies
+
+LOOPS: dict[str, list[str]] = {
+    "asyncio": [],
+    "select": ["-s", "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"],
+    "reactorless": ["-s", "TWISTED_REACTOR_ENABLED=False"],
+}
+"""The options of each event loop."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +37,11 @@ class Done:
     status: int
     out: str
     err: str
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The lines of JSON that it wrote."""
+        return [json.loads(line) for line in self.out.splitlines()]
 
 
 class Stream(io.TextIOWrapper):
@@ -49,13 +66,21 @@ def rep(
     stdin: bytes = b"",
     settings: Mapping[str, Any] | None = None,
     is_terminal: bool = False,
+    environment: Mapping[str, str] | None = None,
+    at: float | None = None,
 ) -> Done:
-    """A call that needs no engine."""
+    """A call that needs no engine; `at` some instant, if it is not to be now."""
     out, err = Stream(is_terminal=is_terminal), Stream(is_terminal=is_terminal)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdout", out)
         patch.setattr(sys, "stderr", err)
         patch.setattr(sys, "stdin", Stream(stdin, is_terminal=is_terminal))
+        for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+            patch.delenv(name, raising=False)
+        for name, value in {"TERM": "xterm", **(environment or {})}.items():
+            patch.setenv(name, value)
+        if at is not None:
+            patch.setattr(time, "time", lambda: at)
         status = _status([str(argument) for argument in arguments], Settings(settings))
         return Done(status, out.written, err.written)
 
@@ -90,3 +115,13 @@ def rep_process(
     call = Scrapy(*arguments, stdin=stdin, environment={**without_proxies(), **(environment or {})})
     done = call.end()
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def stored(folder: Path, *entries: Entry, versions: int = 0, **settings: Any) -> dict[str, Any]:
+    """The settings of a project whose store has these entries."""
+    path = folder / "store.sqlite"
+    store = SqliteStore(path, 1 << 30, versions=versions)
+    for entry in entries:
+        store.commit(entry, None).result()
+    store.close()
+    return {"REP_STORE_PATH": str(path), **settings}

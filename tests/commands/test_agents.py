@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,10 +24,6 @@ def robots(tmp_path: Path) -> Path:
     path = tmp_path / "robots.txt"
     path.write_bytes(FILE)
     return path
-
-
-def rows(out: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in out.splitlines()]
 
 
 def test_what_people_see(robots: Path) -> None:
@@ -62,9 +56,7 @@ def test_all_that_is_known(robots: Path) -> None:
 
 
 def test_of_a_purpose_and_an_operator(robots: Path) -> None:
-    found = rows(
-        rep("agents", robots, "--json", "--purpose", "ai-training", "--operator", "openai").out
-    )
+    found = rep("agents", robots, "--json", "--purpose", "ai-training", "--operator", "openai").rows
     assert [row["crawler"] for row in found] == ["GPTBot"]
     done = rep("agents", robots, "--purpose", "nothing")
     assert (done.status, done.out) == (2, "")
@@ -73,7 +65,7 @@ def test_of_a_purpose_and_an_operator(robots: Path) -> None:
 
 
 def test_json(robots: Path) -> None:
-    found = rows(rep("agents", robots, "/", "/x", "--json").out)
+    found = rep("agents", robots, "/", "/x", "--json").rows
     assert len(found) == 2 * len(CRAWLERS)
     told = {(row["crawler"], row["url"]): row for row in found}
     bing = told["bingbot", "/"]
@@ -89,18 +81,13 @@ def test_json(robots: Path) -> None:
 
 
 def test_csv_says_the_same(robots: Path) -> None:
-    told = rows(rep("agents", robots, "--json").out)
+    told = rep("agents", robots, "--json").rows
     done = rep("agents", robots, "--csv")
     table = list(csv.DictReader(io.StringIO(done.out)))
     assert done.status == 1
     assert [row["crawler"] for row in table] == [row["crawler"] for row in told]
     assert list(table[0]) == list(told[0])
     assert {row["is_certain"] for row in table} == {"true", "false"}
-
-
-def test_many_urls(robots: Path) -> None:
-    done = rep("agents", robots, "/", "/x")
-    assert [line for line in done.out.splitlines() if line.startswith("/")] == ["/", "/x"]
 
 
 def test_what_many_urls_share_is_told_once(robots: Path) -> None:
@@ -120,10 +107,6 @@ def test_what_differs_is_told_for_each(tmp_path: Path) -> None:
     assert done.out.count("from a list of") == 1
 
 
-def test_the_file_from_standard_input() -> None:
-    assert rep("agents", "-", stdin=b"User-agent: *\nDisallow: /\n").status == 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -140,17 +123,6 @@ def test_wrong_usage(arguments: list[str], words: str) -> None:
     assert words in done.err
 
 
-def test_what_a_terminal_would_obey_is_not_written() -> None:
-    """Of the file: names, rules, and of the call: paths."""
-    file = (
-        b"User-agent: GPTBot \x1b[31m\nDisallow: /\x1b[31m\nUser-agent: msnbot\nDisallow: /\x1b\n"
-        b"User-agent: anthropic-ai/\x1b[1m\nDisallow: /\n"
-    )
-    for options in ([], ["--all"], ["--csv"], ["--json"]):
-        done = rep("agents", "-", "/\x1b[31m", *options, stdin=file)
-        assert "\x1b" not in done.out + done.err
-
-
 def test_colours_are_for_terminals(robots: Path) -> None:
     assert "\x1b[1m" in rep("agents", robots, is_terminal=True).out
     assert "\x1b" not in rep("agents", robots).out
@@ -164,10 +136,10 @@ def test_a_site(tmp_path: Path) -> None:
     with Site({"/robots.txt": file}) as site, Site({"/robots.txt": Answer(status=404)}) as bare:
         done = rep_process("rep", "agents", site.url("/x/1"), "--json", *store)
         assert done.status == 1, done.err
-        assert {row["url"] for row in rows(done.out)} == {site.url("/x/1")}
+        assert {row["url"] for row in done.rows} == {site.url("/x/1")}
         assert "fetched now" in done.err
         again = rep_process("rep", "agents", site.url("/robots.txt"), "--json", *store)
-        assert {row["url"] for row in rows(again.out)} == {"/"}
+        assert {row["url"] for row in again.rows} == {"/"}
         assert site.paths() == ["/robots.txt"] * 2
         none = rep_process("rep", "agents", bare.url("/"), *store)
         assert none.status == 0

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.commands import engine_work
 from scrapy_rep.commands.inputs import Freshness
 from scrapy_rep.protocol.access.events import Failure
@@ -17,7 +16,7 @@ from scrapy_rep.protocol.access.knowledge import Answer
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.units import age_words
 from tests.cache.samples import ORIGIN, file_entry, outage_entry, usual_key
-from tests.commands.calling import rep
+from tests.commands.calling import rep, stored
 
 URL = "https://example.com/x"
 STORED = b"User-agent: *\nDisallow: /stored\n"
@@ -46,11 +45,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Site:
 
 def kept(path: Path, age_seconds: float) -> dict[str, Any]:
     """The settings of a project whose store has a copy of this age."""
-    store = SqliteStore(path / "s.sqlite", 1 << 20)
-    at = time.time() - age_seconds
-    store.commit(file_entry(usual_key(ORIGIN), body=STORED, at=at), None).result()
-    store.close()
-    return {"REP_STORE_PATH": str(path / "s.sqlite")}
+    return stored(path, file_entry(usual_key(ORIGIN), body=STORED, at=time.time() - age_seconds))
 
 
 COMMANDS = {
@@ -114,10 +109,7 @@ class TestCheck:
 
 
 def test_an_outage_is_no_answer(tmp_path: Path, site: Site) -> None:
-    store = SqliteStore(tmp_path / "s.sqlite", 1 << 20)
-    store.commit(outage_entry(usual_key(ORIGIN), at=time.time()), None).result()
-    store.close()
-    rep("lint", URL, settings={"REP_STORE_PATH": str(tmp_path / "s.sqlite")})
+    rep("lint", URL, settings=stored(tmp_path, outage_entry(usual_key(ORIGIN), at=time.time())))
     assert site.count == 1
 
 

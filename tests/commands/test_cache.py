@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from contextlib import ExitStack
 from dataclasses import replace
@@ -19,12 +20,15 @@ from scrapy_rep.protocol.access.knowledge import Knowledge, Step
 from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import NOW, ORIGIN, OTHER, file_entry, outage_entry, usual_key
 from tests.cache.test_contract import PlainStore
-from tests.commands.calling import rep
-from tests.redis_server import RedisServer, a_loop, redis_store
+from tests.commands.calling import rep as rep_now
+from tests.commands.calling import stored
+from tests.redis_server import a_loop, redis_store
 from tests.servers.handle import free_port
 
 GOOD = Key.under(ORIGIN, "GoodBot/1.0")
 BAD = Key.under(ORIGIN, "BadBot/\x1b[1m", "0123456789ab")
+rep = functools.partial(rep_now, at=NOW + 120)
+
 _ENTRIES = (
     file_entry(GOOD),
     Entry(
@@ -63,11 +67,6 @@ def commit(settings: dict[str, Any], *entries: Entry) -> None:
             closing.result()
 
 
-@pytest.fixture(autouse=True)
-def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.time", lambda: NOW + 120)
-
-
 def test_list(settings: dict[str, Any]) -> None:
     done = rep("cache", "list", settings=settings)
     assert done.status == 0
@@ -90,14 +89,11 @@ def test_who_only_looks_writes_nothing(settings: dict[str, Any]) -> None:
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before
 
 
-def test_a_list_that_a_terminal_would_cut(
-    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "70")
-    monkeypatch.setenv("NO_COLOR", "1")
+def test_a_list_that_a_terminal_would_cut(settings: dict[str, Any]) -> None:
+    width = {"COLUMNS": "70", "NO_COLOR": "1"}
     whole = rep("cache", "list", settings=settings).out
     assert max(map(len, whole.splitlines())) > 70
-    shown = rep("cache", "list", settings=settings, is_terminal=True).out
+    shown = rep("cache", "list", settings=settings, is_terminal=True, environment=width).out
     for line, full in zip(shown.splitlines(), whole.splitlines(), strict=True):
         assert len(line) <= 70
         assert full.startswith(line.removesuffix("..."))
@@ -114,7 +110,6 @@ def test_show(settings: dict[str, Any]) -> None:
 
 
 def test_show_tells_what_was_fetched_and_what_was_not(tmp_path: Path) -> None:
-    path = str(tmp_path / "robots.sqlite")
     uri = ORIGIN.robots_txt_uri
     steps = (
         Step(uri, Failure.TIMEOUT, NOW - 2, 1.5),
@@ -126,11 +121,8 @@ def test_show_tells_what_was_fetched_and_what_was_not(tmp_path: Path) -> None:
     hops = tuple(step.uri for step in steps)
     told = Knowledge(replace(known.copy, hops=hops, steps=steps))
     untold = Knowledge(replace(known.copy, hops=hops))
-    store = SqliteStore(Path(path), 1 << 20)
-    store.commit(Entry(GOOD, told), None).result()
-    store.commit(Entry(BAD, untold), None).result()
-    store.close()
-    out = rep("cache", "show", "example.com", settings={"REP_STORE_PATH": path}).out
+    settings = stored(tmp_path, Entry(GOOD, told), Entry(BAD, untold))
+    out = rep("cache", "show", "example.com", settings=settings).out
     assert "from https://example.com/robots.txt (timeout, in 1.500 s, " in out
     assert (
         "again https://example.com/robots.txt (301, 0 octets, from 192.0.2.7, in 0.250 s, "
@@ -225,7 +217,7 @@ class TestAskers:
 
 def test_export(settings: dict[str, Any]) -> None:
     done = rep("cache", "export", settings=settings)
-    rows = [json.loads(line) for line in done.out.splitlines()]
+    rows = done.rows
     assert [row["origin"] for row in rows] == ["http://bin.example", str(OTHER), str(ORIGIN)]
     assert rows[0]["copy"]["body_base64"] == "/w=="
     assert rows[1]["outage"]["event"] == "503"
@@ -245,24 +237,20 @@ def test_a_redis_that_is_not_there(action: str) -> None:
     assert "Traceback" not in done.err
 
 
-def test_what_is_purged_is_gone_for_other_workers(redis_server: RedisServer) -> None:
-    settings = {"REP_REDIS_URL": redis_server.url, "REP_STORE_PATH": ":memory:"}
-    commit(settings, file_entry(GOOD))
-    assert rep("cache", "purge", "example.com", settings=settings).status == 0
-    with redis_server.client() as client:
-        assert client.keys("*") == []
+class OneFile(PlainStore):
+    """A store that has the same answer for everybody."""
+
+    def peek(self, origin: Origin) -> Entry:
+        return file_entry(origin)
 
 
-def test_a_store_of_the_user_s_that_can_only_do_what_crawls_need(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(PlainStore, "peek", lambda _, origin: file_entry(origin))
-    settings = {"REP_STORE": "tests.cache.test_contract.PlainStore"}
+def test_a_store_of_the_user_s_that_can_only_do_what_crawls_need() -> None:
+    settings = {"REP_STORE": f"{__name__}.OneFile"}
     assert "state: fresh" in rep("cache", "show", "example.com", settings=settings).out
     for action in ("list", "export"):
         done = rep("cache", action, settings=settings)
         assert done.status == 2
-        assert "PlainStore cannot list or delete its entries" in done.err
+        assert "OneFile cannot list or delete its entries" in done.err
     assert rep("cache", "purge", "example.com", settings=settings).status == 2
 
 
@@ -284,14 +272,10 @@ def test_wrong_usage(settings: dict[str, Any], arguments: list[str], words: str)
 
 
 @pytest.mark.parametrize("command", [("cache", "list"), ("check", "--cached", "https://h/")])
-def test_a_project_whose_folder_cannot_be_written(
-    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_project_whose_folder_cannot_be_written(command: tuple[str, ...], here: Path) -> None:
     """Where crawls keep answers in memory, nothing is kept."""
-    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = no.settings\n")
-    (tmp_path / ".scrapy").symlink_to("/proc/self/no-such-folder")  # root can't write there either
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
+    (here / "scrapy.cfg").write_text("[settings]\ndefault = no.settings\n")
+    (here / ".scrapy").symlink_to("/proc/self/no-such-folder")  # root can't write there either
     done = rep(*command, settings={"ROBOTSTXT_OBEY": True})
     assert (done.status, done.out) == (2, "")
     assert "nothing is stored, because crawls use memory here" in done.err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,10 +10,9 @@ import pytest
 from scrapy.robotstxt import RobotParser
 
 from scrapy_rep.cache.entry import Key
-from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.protocol.document import parse
 from tests.cache.samples import ORIGIN, OTHER, file_entry, outage_entry, usual_key
-from tests.commands.calling import Done, rep
+from tests.commands.calling import Done, rep, stored
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -28,10 +26,6 @@ def robots(tmp_path: Path) -> Path:
     path = tmp_path / "robots.txt"
     path.write_bytes(FILE)
     return path
-
-
-def rows(done: Done) -> list[dict[str, object]]:
-    return [json.loads(line) for line in done.out.splitlines()]
 
 
 class TestByFile:
@@ -50,13 +44,13 @@ class TestByFile:
             *["--robots", robots, "--json"],
         )
         assert done.status == 1
-        assert [(r["agent"], r["allowed"], r["group"], r["line"]) for r in rows(done)] == [
+        assert [(r["agent"], r["allowed"], r["group"], r["line"]) for r in done.rows] == [
             ("bar", False, "*", 2),
             ("foo", False, "foo", 5),
             ("*", False, "*", 2),
         ]
-        assert rows(done)[0]["text"] == "Disallow: /a # no"
-        assert rows(done)[0]["lost"] == []
+        assert done.rows[0]["text"] == "Disallow: /a # no"
+        assert done.rows[0]["lost"] == []
 
     @pytest.mark.parametrize(
         ("urls", "status"), [(["/x"], 0), (["/x", "/a"], 1), (["/a/b"], 0), (["/robots.txt"], 0)]
@@ -74,20 +68,16 @@ class TestByFile:
         assert lines[1] == "allowed\tbar\t-\tno rule of the group matches\thttps://h/b/1"
         assert done.err == ""
 
-    def test_the_file_from_standard_input(self) -> None:
-        done = rep("check", "/x", "--agent", "foo", "--robots", "-", stdin=FILE)
-        assert done.status == 1
-
     def test_a_header_as_agent(self, robots: Path) -> None:
         header = "Mozilla/5.0 (compatible; Foo/2.1; +http://foo.example)"
         done = rep("check", "/x", "--agent", header, "--robots", robots, "--json")
-        assert rows(done)[0]["agent"] == "Foo"
-        assert rows(done)[0]["group"] == "foo"
+        assert done.rows[0]["agent"] == "Foo"
+        assert done.rows[0]["group"] == "foo"
 
     def test_who_the_project_s_crawls_are(self, robots: Path) -> None:
         settings = {"USER_AGENT": "Foo/1 (+https://foo.example)"}
         done = rep("check", "/x", "--robots", robots, "--json", settings=settings)
-        assert rows(done)[0]["agent"] == "Foo"
+        assert done.rows[0]["agent"] == "Foo"
 
     def test_dot_segments_are_judged_as_in_a_crawl(self, robots: Path) -> None:
         """As written and without: the file's verdict, the command's and a crawl's are one."""
@@ -96,7 +86,7 @@ class TestByFile:
         assert done.status == 1
         assert "disallowed for bar: line 2" in done.out
         assert "note: judged as written, and as https://h/a" in done.out
-        (row,) = rows(rep("check", url, "--agent", "bar", "--robots", robots, "--json"))
+        (row,) = rep("check", url, "--agent", "bar", "--robots", robots, "--json").rows
         assert (row["allowed"], row["line"]) == (False, 2)
         assert row["without_dot_segments"] == "https://h/a"
         assert not parse(robots.read_bytes()).verdict(url, "bar").allowed
@@ -108,23 +98,9 @@ class TestByFile:
         assert done.status == 0
         assert "  note: the file is markup; only lines that read as records count\n" in done.out
         done = rep("check", "/x", "--agent", "bar", "--robots", "-", "--json", stdin=page)
-        assert rows(done)[0]["remarks"] == [
+        assert done.rows[0]["remarks"] == [
             "the file is markup; only lines that read as records count"
         ]
-
-    def test_the_progress_bar_is_for_terminals(
-        self, robots: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        arguments = ("check", "/x", "/y", "--agent", "bar", "--robots", robots)
-        assert rep(*arguments, is_terminal=True).err == "", "it is over at once"
-        monkeypatch.setattr("scrapy_rep.commands.terminal._BAR_SECONDS", 0.0)
-        assert "of 2 URLs" in rep(*arguments, is_terminal=True).err
-        assert rep(*arguments).err == ""
-
-    def test_what_a_terminal_would_obey_is_not_written(self, robots: Path) -> None:
-        robots.write_bytes(b"User-agent: *\nDisallow: /\x1b[31m\n")
-        done = rep("check", "/\x1b[31m", "--agent", "bar", "--robots", robots)
-        assert "\x1b" not in done.out
 
 
 class TestUsage:
@@ -168,6 +144,7 @@ class TestUsage:
 KEY = usual_key(ORIGIN)
 _LONG = b"#" * 600_000 + b"\nUser-agent: *\nDisallow: /private/\n"
 _WILD = b"User-agent: *\nDisallow: /*private\n"
+_SLOW = b"User-agent: *\nCrawl-delay: 9999\nDisallow: /a\n"
 
 
 class NothingParser(RobotParser):
@@ -193,94 +170,61 @@ class FailingParser(NothingParser):
 
 class TestByStore:
     def test_what_is_kept(self, tmp_path: Path) -> None:
-
-        path, now = tmp_path / "s.sqlite", time.time()
-        store = SqliteStore(path, 1 << 20)
-        store.commit(file_entry(KEY, at=now), None).result()
-        store.commit(outage_entry(usual_key(OTHER), at=now), None).result()
-        store.close()
+        now = time.time()
+        outage = outage_entry(usual_key(OTHER), at=now)
+        settings = stored(tmp_path, file_entry(KEY, at=now), outage)
         urls = ("https://example.com/private/x", "http://example.com/x", "https://unknown.example/")
-        settings = {"REP_STORE_PATH": str(path)}
         done = rep("check", "--cached", "--json", *urls, settings=settings)
         assert done.status == 3
-        known, down, unknown = rows(done)
+        known, down, unknown = done.rows
         assert (known["allowed"], known["line"]) == (False, 2)
         assert (down["allowed"], down["reason"]) == (False, "unreachable")
         assert (unknown["allowed"], unknown["reason"]) == (None, "unknown")
         assert rep("check", "--cached", urls[0], settings=settings).status == 1
 
     def test_what_another_crawler_was_told_is_not_known(self, tmp_path: Path) -> None:
-        path = tmp_path / "s.sqlite"
-        store = SqliteStore(path, 1 << 20)
-        store.commit(file_entry(Key.under(ORIGIN, "BadBot/1.0"), at=time.time()), None).result()
-        store.close()
-        settings = {"REP_STORE_PATH": str(path)}
-        done = rep("check", "--cached", "https://example.com/x", settings=settings)
-        assert done.status == 3
-        settings["USER_AGENT"] = "BadBot/1.0"
-        done = rep("check", "--cached", "https://example.com/x", settings=settings)
-        assert done.status == 0
+        settings = stored(tmp_path, file_entry(Key.under(ORIGIN, "BadBot/1.0"), at=time.time()))
+        call = ("check", "--cached", "https://example.com/x")
+        assert rep(*call, settings=settings).status == 3
+        assert rep(*call, settings={**settings, "USER_AGENT": "BadBot/1.0"}).status == 0
 
     def test_what_is_too_old_is_not_known(self, tmp_path: Path) -> None:
-        path = tmp_path / "s.sqlite"
-        store = SqliteStore(path, 1 << 20)
-        store.commit(file_entry(KEY, at=1_000_000_000.0), None).result()
-        store.close()
-        done = rep(
-            "check", "--cached", "https://example.com/x", settings={"REP_STORE_PATH": str(path)}
-        )
+        settings = stored(tmp_path, file_entry(KEY, at=1_000_000_000.0))
+        done = rep("check", "--cached", "https://example.com/x", settings=settings)
         assert done.status == 3
         assert "the store has nothing usable for https://example.com" in done.out
 
     @pytest.mark.parametrize(
-        ("body", "more", "is_allowed"),
+        "case",
         [
-            (_LONG, {}, True),
-            (_LONG, {"REP_PARSE_LIMIT_OCTETS": 1_000_000}, False),
-            (_WILD, {}, False),
-            (_WILD, {"ROBOTSTXT_PARSER": "tests.commands.test_check.NothingParser"}, True),
+            (_LONG, "/private/x", {}, True, "no_group"),
+            (_LONG, "/private/x", {"REP_PARSE_LIMIT_OCTETS": 1_000_000}, False, "rule"),
+            (_WILD, "/private/x", {}, False, "rule"),
+            (
+                _WILD,
+                "/private/x",
+                {"ROBOTSTXT_PARSER": f"{__name__}.NothingParser"},
+                True,
+                "other_parser",
+            ),
+            (_SLOW, "/x", {}, False, "crawl_delay"),
+            (_SLOW, "/a", {}, False, "rule"),
+            (_SLOW, "/robots.txt", {}, True, "implicitly_allowed"),
+            (_SLOW, "/x", {"REP_CRAWL_DELAY_EXCESS": "cap"}, True, "no_rule_matches"),
         ],
     )
-    def test_it_is_read_as_a_crawl_reads_it(
-        self, tmp_path: Path, body: bytes, more: dict[str, Any], is_allowed: bool
+    def test_it_is_read_and_judged_as_a_crawl_does(
+        self, tmp_path: Path, case: tuple[bytes, str, dict[str, Any], bool, str]
     ) -> None:
-        path = tmp_path / "s.sqlite"
-        store = SqliteStore(path, 1 << 21)
-        store.commit(file_entry(KEY, body=body, at=time.time()), None).result()
-        store.close()
-        settings = {"REP_STORE_PATH": str(path), **more}
-        url = "https://example.com/private/x"
-        done = rep("check", "--cached", "--json", url, settings=settings)
-        assert rows(done)[0]["allowed"] is is_allowed
-
-    @pytest.mark.parametrize(
-        ("excess", "path", "is_allowed", "reason"),
-        [
-            ("skip", "/x", False, "crawl_delay"),
-            ("skip", "/a", False, "rule"),
-            ("skip", "/robots.txt", True, "implicitly_allowed"),
-            ("cap", "/x", True, "no_rule_matches"),
-        ],
-    )
-    def test_what_a_crawl_drops_for_its_delay_is_not_allowed(
-        self, tmp_path: Path, excess: str, path: str, is_allowed: bool, reason: str
-    ) -> None:
-        file = tmp_path / "s.sqlite"
-        store = SqliteStore(file, 1 << 20)
-        body = b"User-agent: *\nCrawl-delay: 9999\nDisallow: /a\n"
-        store.commit(file_entry(KEY, body=body, at=time.time()), None).result()
-        store.close()
-        settings = {"REP_STORE_PATH": str(file), "REP_CRAWL_DELAY_EXCESS": excess}
-        done = rep("check", "--cached", "--json", f"https://example.com{path}", settings=settings)
-        assert (rows(done)[0]["allowed"], rows(done)[0]["reason"]) == (is_allowed, reason)
+        body, path, more, is_allowed, reason = case
+        settings = stored(tmp_path, file_entry(KEY, body=body, at=time.time()), **more)
+        url = f"https://example.com{path}"
+        (row,) = rep("check", "--cached", "--json", url, settings=settings).rows
+        assert (row["allowed"], row["reason"]) == (is_allowed, reason)
 
     def test_a_parser_that_fails_is_no_permission(self, tmp_path: Path) -> None:
-        path = tmp_path / "s.sqlite"
-        store = SqliteStore(path, 1 << 20)
-        store.commit(file_entry(KEY, at=time.time()), None).result()
-        store.close()
-        parser = "tests.commands.test_check.FailingParser"
-        settings = {"REP_STORE_PATH": str(path), "ROBOTSTXT_PARSER": parser}
+        parser = f"{__name__}.FailingParser"
+        settings = stored(tmp_path, file_entry(KEY, at=time.time()), ROBOTSTXT_PARSER=parser)
         done = rep("check", "--cached", "https://example.com/x", settings=settings)
         assert (done.status, done.out) == (2, "")
         assert f"{parser} cannot read the file of https://example.com" in done.err
@@ -294,4 +238,4 @@ class TestByStore:
 def test_a_mark_before_the_first_url(robots: Path) -> None:
     """Windows' editors and shells write one."""
     done = rep("check", "-", "--robots", robots, "--json", stdin=b"\xef\xbb\xbf/a\r\n/b\r\n")
-    assert (done.err, [row["url"] for row in rows(done)]) == ("", ["/a", "/b"])
+    assert (done.err, [row["url"] for row in done.rows]) == ("", ["/a", "/b"])

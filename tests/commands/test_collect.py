@@ -12,20 +12,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 
 from scrapy_rep.commands.collect import ListForm, Progress, origins_of
 from scrapy_rep.commands.running import CommandError
 from scrapy_rep.survey.captures import Capture
 from scrapy_rep.survey.inputs.tasks import tasks_of
-from tests.commands.calling import rep, rep_process
+from tests.commands.calling import LOOPS, rep, rep_process
 from tests.processes import Scrapy
 from tests.servers.handle import Answer, Site, free_port
-
-_LOOPS = {
-    "asyncio": [],
-    "select": ["-s", "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"],
-    "reactorless": ["-s", "TWISTED_REACTOR_ENABLED=False"],
-}
 
 
 class TestLists:
@@ -90,7 +85,7 @@ def _store(folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", _LOOPS)
+@pytest.mark.parametrize("loop", LOOPS)
 def test_each_is_asked_once(loop: str, tmp_path: Path) -> None:
     file = Answer(body="User-agent: *\nDisallow: /a\n")
     hosts = [f"127.0.0.{n}" for n in range(1, 9)]
@@ -101,7 +96,7 @@ def test_each_is_asked_once(loop: str, tmp_path: Path) -> None:
         urls = [site.url(host=host) for host in hosts]
         urls += [other.url("/x"), f"http://127.0.0.1:{free_port()}", "rank,domain", urls[0]]
         (tmp_path / "list.txt").write_text("\n".join(urls))
-        arguments = ["rep", "collect", tmp_path / "list.txt", *_LOOPS[loop], *_store(tmp_path)]
+        arguments = ["rep", "collect", tmp_path / "list.txt", *LOOPS[loop], *_store(tmp_path)]
         done = rep_process(*arguments)
         assert done.status == 0, done.err
         counts = dict(line.rsplit(maxsplit=1) for line in done.out.splitlines())
@@ -118,20 +113,28 @@ def test_each_is_asked_once(loop: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", _LOOPS)
+@pytest.mark.parametrize("loop", LOOPS)
 def test_connections_do_not_add_up(loop: str, tmp_path: Path) -> None:
     """Scrapy keeps connections to sites for minutes: a process has no place for many."""
     with Site({"/robots.txt": Answer(body="User-agent: *\n")}, address="0.0.0.0") as site:
         urls = [site.url(host=f"127.0.{n // 250}.{1 + n % 250}") for n in range(300)]
         (tmp_path / "list.txt").write_text("\n".join(urls))
         arguments = ["rep", "collect", tmp_path / "list.txt", "--at-once", "16"]
-        call = Scrapy(*arguments, *_LOOPS[loop], *_store(tmp_path), most_files=150)
+        call = Scrapy(*arguments, *LOOPS[loop], *_store(tmp_path), most_files=150)
         done = call.end()
         assert done.returncode == 0, done.stderr
         assert len(site.requests()) == 300
     counts = dict(line.rsplit(maxsplit=1) for line in done.stdout.decode().splitlines())
     assert counts["successful"] == "300", done.stdout
     assert b"Error" not in done.stderr
+
+
+class Hasty(HTTP11DownloadHandler):
+    """Scrapy's, which would give connections a second to close."""
+
+    async def close(self) -> None:
+        self._disconnect_timeout = 0
+        await super().close()
 
 
 @pytest.mark.slow
@@ -141,7 +144,7 @@ def test_the_end_is_quiet(tmp_path: Path) -> None:
         (tmp_path / "list.txt").write_text(
             "\n".join(site.url(host=f"127.0.0.{n}") for n in range(1, 9))
         )
-        handlers = json.dumps({"http": "tests.commands.held_up.Handler"})
+        handlers = json.dumps({"http": "tests.commands.test_collect.Hasty"})
         done = rep_process(
             *["rep", "collect", tmp_path / "list.txt", "-s", f"DOWNLOAD_HANDLERS={handlers}"],
             *_store(tmp_path),
@@ -192,7 +195,7 @@ class _Neighbours:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", _LOOPS)
+@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize(("limit", "most"), [(1, {1}), (2, {2}), (0, {4, 5, 6})])
 def test_per_address(limit: int, most: set[int], loop: str, tmp_path: Path) -> None:
     """So many origins of one address are asked at a time, though their origins differ."""
@@ -201,7 +204,7 @@ def test_per_address(limit: int, most: set[int], loop: str, tmp_path: Path) -> N
         (tmp_path / "list.txt").write_text("\n".join(urls))
         done = rep_process(
             *["rep", "collect", tmp_path / "list.txt", "--per-address", limit],
-            *[*_LOOPS[loop], *_store(tmp_path)],
+            *[*LOOPS[loop], *_store(tmp_path)],
         )
     assert done.status == 0, done.err
     assert neighbours.count == 6
@@ -218,7 +221,7 @@ def _counted(folder: Path) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", _LOOPS)
+@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.long
 def test_stopped_and_resumed(loop: str, tmp_path: Path) -> None:
     """Stopped twice, by a signal: each is asked once, over all the hops of its file."""
@@ -227,7 +230,7 @@ def test_stopped_and_resumed(loop: str, tmp_path: Path) -> None:
     with Site({"/robots.txt": hop, "/there": file}, address="0.0.0.0") as site:
         (tmp_path / "list.txt").write_text("\n".join(site.url(host=host) for host in _MANY))
         arguments = ["rep", "collect", str(tmp_path / "list.txt"), "--at-once", "8"]
-        arguments += [*_LOOPS[loop], *_store(tmp_path)]
+        arguments += [*LOOPS[loop], *_store(tmp_path)]
         for number in (signal.SIGINT, signal.SIGTERM):
             before = len(site.requests())
             call = Scrapy(*arguments)
@@ -251,7 +254,7 @@ def test_stopped_and_resumed(loop: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", _LOOPS)
+@pytest.mark.parametrize("loop", LOOPS)
 def test_stopped_at_once(loop: str, tmp_path: Path) -> None:
     """Who asks three times waits for no site; what was under way is asked again."""
     slow = Answer(body="User-agent: *\n", delay_seconds=60)
@@ -260,7 +263,7 @@ def test_stopped_at_once(loop: str, tmp_path: Path) -> None:
         Site({"/robots.txt": Answer(body="User-agent: *\n")}) as quick,
     ):
         (tmp_path / "list.txt").write_text(f"{quick.url()}\n{site.url()}")
-        arguments = ["rep", "collect", str(tmp_path / "list.txt"), *_LOOPS[loop]]
+        arguments = ["rep", "collect", str(tmp_path / "list.txt"), *LOOPS[loop]]
         call = Scrapy(*arguments, *_store(tmp_path), "-s", "REP_FETCH_TIMEOUT_SECONDS=60")
         while not (site.requests() and quick.requests()):
             assert call.process.poll() is None, call.end().stderr

@@ -17,7 +17,6 @@ import msgpack
 import pytest
 
 from scrapy_rep.commands.terminal import Terminal, cut, width_of
-from scrapy_rep.queue.fleet import scripts
 from tests.commands.calling import Done, Stream, rep, rep_process
 from tests.crawling import REPOSITORY
 from tests.fleet.crews import Crew
@@ -106,7 +105,7 @@ class TestOneCrawl:
 
     def test_as_json(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         done = shown("--spider", "x", "--json", *_QUICK, settings=settings)
-        (row,) = map(json.loads, done.out.splitlines())
+        (row,) = done.rows
         assert row["crawl"] == "x"
         assert row["prefix"] == PREFIX
         assert row["requests"] == {
@@ -220,14 +219,6 @@ class TestDeadLetters:
         ]
         assert told[-4:-2] == ["2 minutes ago: http://a.example", "  delivered 1 times\\x1b"]
 
-    def test_the_last_ones(self, dead: None, fleet: Fleet, settings: dict[str, Any]) -> None:
-        done = shown("--spider", "x", "--dead", "6", "--json", *_QUICK, settings=settings)
-        rows = json.loads(done.out)["dead_letters"]
-        assert [row["reason"] for row in rows][-3:] == [
-            f"delivered {n} times\x1b" for n in (3, 2, 1)
-        ]
-        assert len(rows) == 6
-
     def test_they_outlive_their_crawl(
         self, dead: None, fleet: Fleet, settings: dict[str, Any]
     ) -> None:
@@ -331,14 +322,6 @@ class TestHostile:
         assert (done.status, done.out) == (2, "")
         assert "WRONGTYPE" in done.err
         assert done.err.count("\n") == 1
-
-    def test_names_are_cut(self, fleet: Fleet, settings: dict[str, Any]) -> None:
-        fleet.worker("宿" * 90 + ":1:2").talk()
-        for columns in ([], ["--json"]):
-            done = shown("--spider", "長" * 60, *columns, *_QUICK, settings=settings)
-            assert done.status == 0
-            if not columns:
-                assert max(map(width_of, done.out.splitlines())) <= 80
 
 
 @needs_redis
@@ -514,21 +497,11 @@ class TestProject:
         assert head[:2] == ["crawl", "workers"]
         assert rows == [[name, "2", "13", "2", "1", "-", "6", "1", "0"] for name in ("one", "two")]
 
-    def test_each_in_full_as_json(self, both: None, project: dict[str, Any]) -> None:
-        done = shown("--json", *_QUICK, settings=project)
-        rows = [json.loads(line) for line in done.out.splitlines()]
-        assert [row["crawl"] for row in rows] == ["one", "two"]
-        assert [len(row["workers"]) for row in rows] == [2, 2]
-
     def test_one_of_them(self, both: None, project: dict[str, Any]) -> None:
         done = shown("--spider", "two", *_QUICK, settings=project)
         assert facts(done)["queued"] == "13"
         assert done.out.startswith("two at ")
         assert shown("--spider", "three", *_QUICK, settings=project).status == 1
-
-    def test_an_origin_in_both(self, both: None, project: dict[str, Any]) -> None:
-        done = shown(C, settings=project)
-        assert re.findall(r"^http.*", done.out, re.MULTILINE) == [f"{C} in one", f"{C} in two"]
 
 
 @needs_redis
@@ -656,15 +629,3 @@ def test_a_real_crawl(redis_server: RedisServer) -> None:
             crew.wait()
         done = shown("--spider", "flat", settings=settings)
         assert done.status == 1, "nothing is left of it"
-
-
-def test_the_scripts_only_read() -> None:
-    """Of all commands that they call."""
-    texts = [one.text for name, one in vars(scripts).items() if name.startswith("LOOK_")]
-    assert len(texts) == 5
-    called = {name for text in texts for name in re.findall(r"call\('(\w+)'", text)}
-    assert called <= {
-        *("TIME", "GET", "EXISTS", "HGET", "HMGET", "HLEN", "HSCAN", "HEXISTS", "SCARD", "LLEN"),
-        *("ZRANGEBYSCORE", "ZCOUNT", "ZCARD", "ZRANGE", "ZSCORE", "SISMEMBER", "SRANDMEMBER"),
-        "LRANGE",
-    }

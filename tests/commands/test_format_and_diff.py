@@ -171,7 +171,7 @@ class TestDiff:
         assert "a\n  use: unknown -> full" in done.out
         assert "\nb\n" not in done.out
         assert done.out.endswith("+ License: https://h/terms\nno probe URL changes its verdict\n")
-        rows = [json.loads(line) for line in rep("diff", old, new, "--json").out.splitlines()]
+        rows = rep("diff", old, new, "--json").rows
         assert [row.get("usage") or (row["record"], row["uri"]) for row in rows] == [
             "train-ai",
             "use",
@@ -190,7 +190,7 @@ class TestDiff:
         done = rep("diff", old, new)
         assert done.status == 1
         assert "- License: https://h/it's\n+ License: https://h/its\n" in done.out
-        rows = [json.loads(line) for line in rep("diff", old, new, "--json").out.splitlines()]
+        rows = rep("diff", old, new, "--json").rows
         assert rows == [
             {"record": "License", "uri": "https://h/it's", "before": True, "after": False},
             {"record": "License", "uri": "https://h/its", "before": False, "after": True},
@@ -245,7 +245,7 @@ class TestDiff:
     def test_agents(self, robots: Path) -> None:
         done = rep("diff", robots, "-", "--agent", "foo", "--json", stdin=b"")
         assert done.status == 1
-        rows = [json.loads(line) for line in done.out.splitlines()]
+        rows = done.rows
         assert {tuple(row["agents"]) for row in rows} == {("foo",)}
         assert rows[0]["before"]["line"] == 2
         assert rows[0]["after"] == {"allowed": True, "group": None, "line": 0, "rule": None}

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -14,10 +12,8 @@ import pytest
 from scrapy.settings.default_settings import USER_AGENT
 
 from scrapy_rep.cache.entry import Key
-from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.commands.kept import is_watched
 from tests.cache.samples import ORIGIN, file_entry, usual_key
-from tests.commands.calling import Done, rep, rep_process
+from tests.commands.calling import Done, rep, rep_process, stored
 from tests.redis_server import RedisServer
 from tests.servers.handle import Answer, Site, free_port
 
@@ -30,18 +26,15 @@ def instant(text: str) -> float:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> dict[str, Any]:
-    path = tmp_path / "robots.sqlite"
-    with closing(SqliteStore(path, 1 << 30, versions=5)) as store:
-        for when, body in (
-            ("2026-10-01 08:00:00", OLD),
-            ("2026-10-15 08:00:00", OLD),
-            ("2026-11-01 12:00:00", NEW),
-        ):
-            entry = file_entry(usual_key(ORIGIN), at=instant(when), body=body)
-            store.commit(entry, None).result()
-        odd = Key.under(ORIGIN, "Bad\x1b[1m")
-        store.commit(file_entry(odd, at=instant("2026-11-02"), body=b"\x1b[31m"), None).result()
-    return {"REP_STORE_PATH": str(path), "REP_STORE_VERSIONS": 5}
+    versions = (
+        ("2026-10-01 08:00:00", OLD),
+        ("2026-10-15 08:00:00", OLD),
+        ("2026-11-01 12:00:00", NEW),
+    )
+    key, odd = usual_key(ORIGIN), Key.under(ORIGIN, "Bad\x1b[1m")
+    entries = [file_entry(key, at=instant(when), body=body) for when, body in versions]
+    entries.append(file_entry(odd, at=instant("2026-11-02"), body=b"\x1b[31m"))
+    return stored(tmp_path, *entries, versions=5, REP_STORE_VERSIONS=5)
 
 
 class TestLog:
@@ -68,10 +61,6 @@ class TestLog:
         assert "REP_STORE_VERSIONS is 0, so new versions replace the old ones" in done.err
         assert rep("cache", "log", "other.example", settings=settings).status == 1
         assert rep("cache", "log", settings=settings).status == 2
-
-    def test_purged_with_the_entry(self, settings: dict[str, Any]) -> None:
-        assert rep("cache", "purge", "example.com", settings=settings).status == 0
-        assert rep("cache", "log", "example.com", settings=settings).status == 1
 
     def test_redis_says_that_it_keeps_none(
         self, redis_server: RedisServer, settings: dict[str, Any]
@@ -133,9 +122,8 @@ class TestDate:
         assert (done.status, done.out) == (status, "")
         assert words in done.err
 
-    def test_a_file_of_such_a_name(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(tmp_path)
-        Path("h@2026-11-01").write_bytes(OLD)
+    def test_a_file_of_such_a_name(self, here: Path) -> None:
+        (here / "h@2026-11-01").write_bytes(OLD)
         assert rep("diff", "h@2026-11-01", "-", stdin=OLD).status == 0
 
 
@@ -167,7 +155,7 @@ class TestWatch:
         assert self.watch(tmp_path, site.url()) == Done(0, "", "")
         site.change({"/robots.txt": Answer(status=404)})
         gone = self.watch(tmp_path, site.url(), "--json")
-        head, *rows = map(json.loads, gone.out.splitlines())
+        head, *rows = gone.rows
         assert (gone.status, head["before"]["answer"], head["now"]["answer"]) == (1, "200", "404")
         assert rows[0]["after"]["allowed"]
 
@@ -202,7 +190,7 @@ class TestWatch:
         assert (done.status, "+ Sitemap: https://example.com/s.xml" in done.out) == (1, True)
         site.change({"/robots.txt": Answer(body=OLD + sitemap + b"License: https://h/terms\n")})
         done = self.watch(tmp_path, site.url(), "--effect", "--json")
-        *_, row = map(json.loads, done.out.splitlines())
+        *_, row = done.rows
         assert (done.status, row["uri"]) == (1, "https://h/terms")
 
     def test_an_outage_is_no_change(self, site: Site, tmp_path: Path) -> None:
@@ -231,9 +219,3 @@ class TestWatch:
         done = rep("watch", "http://h/", settings={"REP_STORE": "memory"})
         assert (done.status, done.out) == (2, "")
         assert "keeps answers for one crawl only" in done.err
-
-
-def test_whose_an_entry_is() -> None:
-    assert is_watched(Key.under(ORIGIN, "Bot", "watch"))
-    assert is_watched(Key.under(ORIGIN, "Bot", "0123+watch"))
-    assert not is_watched(Key.under(ORIGIN, "Bot", "0123"))

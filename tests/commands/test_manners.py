@@ -14,7 +14,7 @@ import pytest
 
 from scrapy_rep.commands import SUBCOMMANDS
 from scrapy_rep.commands.terminal import Terminal, harmless
-from tests.commands.calling import Stream, rep
+from tests.commands.calling import LOOPS, Stream, rep
 from tests.commands.terminals import ENVIRONMENT, on_terminal
 from tests.processes import REPOSITORY, Scrapy
 from tests.servers.handle import Answer, Site
@@ -35,11 +35,6 @@ HOSTILE_FILE = b"".join(
 HIDING_FILE = (
     b"User-agent: *\nDisallow: /\x1b[8mx\nLicense: \x1b[8m\nLicense: \x1b[8m\n# \x1b[8m\nAllow: \n"
 )
-_LOOPS = {
-    "asyncio": [],
-    "select": ["-s", "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"],
-    "reactorless": ["-s", "TWISTED_REACTOR_ENABLED=False"],
-}
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -92,7 +87,7 @@ class TestWaiting:
         ],
     )
     def test_ctrl_c_ends_it_within_a_second(self, silent: str, subcommand: str, loop: str) -> None:
-        options = ["-s", "REP_STORE=memory", *_LOOPS[loop]]
+        options = ["-s", "REP_STORE=memory", *LOOPS[loop]]
         with on_terminal(subcommand, silent, *options) as screen:
             screen.read(until=": 1 s")
             pressed_at = time.monotonic()
@@ -123,7 +118,7 @@ class TestLineByLine:
     )
     def test_from_sites(self, loop: str, tmp_path: Path) -> None:
         with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /a\n")}) as site:
-            options = ["--agent", "x", "-s", f"REP_STORE_PATH={tmp_path / 's'}", *_LOOPS[loop]]
+            options = ["--agent", "x", "-s", f"REP_STORE_PATH={tmp_path / 's'}", *LOOPS[loop]]
             with _interactive("check", "-", *options) as process:
                 for url, word in ((site.url("/a"), "disallowed"), (site.url("/b"), "allowed")):
                     assert _answer(process, url).startswith(f"{word}\tx\t")
@@ -299,12 +294,8 @@ class TestTerminal:
         ],
         ids=" ".join,
     )
-    def test_by_each_command(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: list[str]
-    ) -> None:
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setenv("TERM", "xterm")
-        monkeypatch.delenv("NO_COLOR", raising=False)
+    @pytest.mark.usefixtures("here")
+    def test_by_each_command(self, call: list[str]) -> None:
         Path("robots.txt").write_bytes(HOSTILE_FILE)
         Path("other.txt").write_bytes(b"User-agent: *\nDisallow: /z\n")
         done = rep(*call, is_terminal=True)
@@ -333,12 +324,8 @@ class TestTerminal:
         ],
         ids=" ".join,
     )
-    def test_colours_of_a_file_and_of_its_name(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: list[str]
-    ) -> None:
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setenv("TERM", "xterm")
-        monkeypatch.delenv("NO_COLOR", raising=False)
+    @pytest.mark.usefixtures("here")
+    def test_colours_of_a_file_and_of_its_name(self, call: list[str]) -> None:
         name = "\x1b[8mrobots.txt"  # conceals what follows
         Path(name).write_bytes(HIDING_FILE)
         Path("other.txt").write_bytes(b"User-agent: *\nDisallow: /z\n")
@@ -395,6 +382,4 @@ def _answer(process: subprocess.Popen[bytes], url: str) -> str:
 
 
 def _help(subcommand: str, columns: int) -> str:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COLUMNS", str(columns))
-        return rep(subcommand, "-h").out
+    return rep(subcommand, "-h", environment={"COLUMNS": str(columns)}).out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cache.samples import ORIGIN, file_entry, usual_key
-from tests.commands.calling import Done, rep, rep_process
-from tests.commands.test_cache import commit
-from tests.commands.test_process import _LOOPS
+from tests.commands.calling import LOOPS, Done, rep, rep_process, stored
 from tests.pages.answers import meta, page
 from tests.servers.handle import Answer, Site, redirect
 
@@ -52,18 +49,18 @@ def site() -> Iterator[Site]:
 
 
 def ask(*arguments: object, loop: str = "asyncio") -> Done:
-    options = [*_LOOPS[loop], "-s", "REP_STORE=memory", "-s", "REP_QUICK_RETRY_SECONDS="]
+    options = [*LOOPS[loop], "-s", "REP_STORE=memory", "-s", "REP_QUICK_RETRY_SECONDS="]
     return rep_process("rep", "check", *arguments, *options)
 
 
 def rows(done: Done) -> list[dict[str, Any]]:
     """Those of page rules and of uses."""
-    found = [json.loads(line) for line in done.out.splitlines()]
+    found = done.rows
     return [row for row in found if row.get("section") in ("rules", "usage")]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", _LOOPS)
+@pytest.mark.parametrize("loop", LOOPS)
 def test_rules_of_a_page(site: Site, loop: str) -> None:
     agents = ["--agent", "FooBot", "--agent", "OtherBot"]
     options = [*agents, "-s", "REP_PAGE_OBEY=noindex"]
@@ -111,7 +108,7 @@ def test_a_page_that_robots_txt_disallows_is_not_fetched(site: Site) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", _LOOPS)
+@pytest.mark.parametrize("loop", LOOPS)
 def test_use_of_a_page(site: Site, loop: str) -> None:
     options = ["-s", "REP_TDMREP=1", "--agent", "FooBot"]
     done = ask("--usage", site.url("/a"), *options, loop=loop)
@@ -166,13 +163,10 @@ class TestWithoutPages:
         assert row["preferences"]["ai-input"] == "n"
 
     def test_the_store(self, tmp_path: Path) -> None:
-        settings = {"REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
-        commit(settings, file_entry(usual_key(ORIGIN), at=4e9, body=_ROBOTS.encode()))
+        settings = stored(tmp_path, file_entry(usual_key(ORIGIN), at=4e9, body=_ROBOTS.encode()))
         url = "https://example.com/open"
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("time.time", lambda: 4e9)
-            done = rep("check", "--cached", "--usage", url, settings=settings)
-            missing = rep("check", "--cached", "--usage", "http://h/", settings=settings)
+        done = rep("check", "--cached", "--usage", url, settings=settings, at=4e9)
+        missing = rep("check", "--cached", "--usage", "http://h/", settings=settings, at=4e9)
         assert (done.status, "search: allowed" in done.out) == (1, True)
         assert (missing.status, missing.out) == (3, "")
 

@@ -15,17 +15,12 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.commands import SUBCOMMANDS
-from tests.commands.calling import rep_process
+from tests.commands.calling import LOOPS, rep_process
 from tests.crawling import REPOSITORY
 from tests.redis_server import RedisServer
 from tests.servers.handle import Answer, Site, free_port, redirect
 
 _LIGHT = {"scrapy_rep", "scrapy_rep.commands"}
-_LOOPS = {
-    "asyncio": [],
-    "select": ["-s", "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"],
-    "reactorless": ["-s", "TWISTED_REACTOR_ENABLED=False"],
-}
 
 
 class TestStart:
@@ -83,14 +78,14 @@ def site() -> Iterator[Site]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", _LOOPS)
+@pytest.mark.parametrize("loop", LOOPS)
 def test_check_asks_as_a_crawl_would(loop: str, tmp_path: Path) -> None:
     with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /a\n")}) as site:
         urls = [site.url("/a/1"), site.url("/b"), f"http://127.0.0.1:{free_port()}/"]
-        options = ["--json", *_LOOPS[loop], *_store(tmp_path), "-s", "REP_QUICK_RETRY_SECONDS="]
+        options = ["--json", *LOOPS[loop], *_store(tmp_path), "-s", "REP_QUICK_RETRY_SECONDS="]
         done = rep_process("rep", "check", *urls, *options)
         assert done.status == 3, done.err
-        rows = [json.loads(line) for line in done.out.splitlines()]
+        rows = done.rows
         assert [(row["allowed"], row["line"]) for row in rows] == [
             (False, 2),
             (True, 0),
@@ -170,7 +165,7 @@ def test_lint_tells_of_a_slow_answer() -> None:
         url = f"http://127.0.0.1:{server.server_port}/"
         done = rep_process("rep", "lint", url, "--refresh", "--select", "REP014", "--json")
         server.shutdown()
-    (row,) = [json.loads(line) for line in done.out.splitlines()]
+    (row,) = done.rows
     assert (row["code"], row["severity"]) == ("REP014", "warning")
 
 

@@ -10,15 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.commands.calling import Done, rep, rep_process
+from tests.commands.calling import LOOPS, Done, rep, rep_process
 from tests.crawls.test_sitemaps import index, urlset, xml
 from tests.servers.handle import Answer, Site, free_port, redirect
 
-_LOOPS = {
-    "asyncio": [],
-    "select": ["-s", "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"],
-    "reactorless": ["-s", "TWISTED_REACTOR_ENABLED=False"],
-}
 _QUICK = ["-s", "REP_STORE=memory", "-s", "REP_QUICK_RETRY_SECONDS="]
 _HTML = (("Content-Type", "text/html; charset=utf-8"),)
 _RULES = (
@@ -62,17 +57,17 @@ def check(*arguments: object, **more: Any) -> Done:
 
 def rows(done: Done) -> list[dict[str, Any]]:
     """All rows of URLs and resources, without the last, which tells how fresh the files are."""
-    found = [json.loads(line) for line in done.out.splitlines()]
+    found = done.rows
     return [row for row in found if "files" not in row and row.get("section") != "rules"]
 
 
 @pytest.mark.slow
 class TestSitemap:
-    @pytest.mark.parametrize("loop", _LOOPS)
+    @pytest.mark.parametrize("loop", LOOPS)
     def test_all_of_a_site(self, loop: str, site: Site) -> None:
         """An index file, a redirect, text; what is missing, disallowed, or no page is told."""
         agents = ["--agent", "bar", "--agent", "foo"]
-        done = check("--sitemap", site.url(), "--json", *agents, *_LOOPS[loop])
+        done = check("--sitemap", site.url(), "--json", *agents, *LOOPS[loop])
         assert done.status == 1, done.err
         *found, summary = rows(done)
         told = [(row["agent"], row["line"], row["url"].removeprefix(site.url(""))) for row in found]
@@ -168,7 +163,7 @@ class TestSitemap:
         assert summary["problem_count"] == 2
         assert summary["problems"][0]["problem"] == "not fetched (too-many)"
 
-    def test_pages_of_too_many_sites(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_pages_of_too_many_sites(self) -> None:
         """A hostile sitemap cannot make us ask thousands of hosts."""
         ports = [free_port() for _ in range(12)]
         with Site() as site:
@@ -200,10 +195,10 @@ class TestSitemap:
 
 @pytest.mark.slow
 class TestPage:
-    @pytest.mark.parametrize("loop", _LOOPS)
+    @pytest.mark.parametrize("loop", LOOPS)
     def test_what_is_blocked(self, loop: str, site: Site) -> None:
         agents = ["--agent", "bar", "--agent", "foo"]
-        done = check("--page", site.url("/to-page"), "--json", *agents, *_LOOPS[loop])
+        done = check("--page", site.url("/to-page"), "--json", *agents, *LOOPS[loop])
         assert done.status == 1, done.err
         *found, summary = rows(done)
         told = [

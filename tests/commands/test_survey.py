@@ -299,13 +299,12 @@ def test_too_many_strata(folder: Path, tmp_path: Path) -> None:
     assert "a host and its stratum" in rep("survey", folder, "--strata", tmp_path / "s.csv").err
 
 
-def test_sentences_fit_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("NO_COLOR", "1")
+def test_sentences_fit_the_terminal(tmp_path: Path) -> None:
+    narrow = {"COLUMNS": "80", "NO_COLOR": "1"}
     path = tmp_path / "files.jsonl"
     path.write_text(json.dumps({"host": "a.example", "body": "User-agent: *\nDisallow: /\n"}))
-    shown = rep("survey", path, is_terminal=True)
+    shown = rep("survey", path, is_terminal=True, environment=narrow)
     assert shown.status == 0
     assert "The restriction of '*' by verdicts" in shown.out
     assert max(map(len, shown.out.splitlines())) <= 80
-    assert max(map(len, rep("survey", path).out.splitlines())) > 80
+    assert max(map(len, rep("survey", path, environment=narrow).out.splitlines())) > 80
