@@ -79,11 +79,6 @@ def test_any_octet(run: Run) -> None:
         assert again(run).problems, octets[max(place - 20, 0) : place + 20]
 
 
-def test_a_line_that_was_removed(run: Run) -> None:
-    found = changed(run, lambda octets: octets.replace(octets.splitlines(keepends=True)[4], b""))
-    assert found.problems
-
-
 def test_a_file_cut_short(run: Run) -> None:
     (path,) = run.path.glob("*.jsonl.gz")
     path.write_bytes(path.read_bytes()[:-40])

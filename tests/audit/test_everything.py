@@ -12,7 +12,6 @@ import pytest
 from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import run_at
 from tests.audit.crawled import fetched, of_kind, passed
-from tests.audit.test_writer import small_disk as small_disk  # noqa: PLC0414 - a fixture
 from tests.commands.calling import rep
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER

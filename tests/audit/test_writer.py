@@ -6,15 +6,13 @@ import json
 import os
 import resource
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scrapy_rep.proof import spool
-from scrapy_rep.proof.spool import SpoolFile
 from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import Run
 from scrapy_rep.proof.trail_writer import TrailWriter
@@ -26,22 +24,6 @@ URLS = [f"https://a.example/{'private/' if n % 3 == 0 else ''}{n}" for n in rang
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool, "RETRY_SECONDS", 0.0)
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 KiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)],
-        capture_output=True,
-        check=False,
-    )
-    if mounted.returncode:
-        pytest.skip(f"nothing can be mounted here: {mounted.stderr.decode()}")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
 
 
 def assert_all_are_told_of(run: Run, count: int) -> Any:
@@ -60,10 +42,6 @@ def test_a_full_disk(small_disk: Path) -> None:
     assert found.counts.total() > 50
     assert any("No space left" in lack for lack in found.missing)
     assert crawl.crawler.stats.get_value("rep/audit/gaps") >= 1
-
-
-def test_a_full_disk_changes_no_verdict(small_disk: Path) -> None:
-    assert judged_outcomes(URLS, small_disk) == judged_outcomes(URLS, None)
 
 
 def test_a_disk_that_has_room_again(small_disk: Path) -> None:
@@ -202,31 +180,6 @@ def test_a_mark_each_minute(tmp_path: Path) -> None:
     assert path.read_text().count('"mark"') == 1
     writer.ready(120.0)
     assert path.read_text().count('"mark"') == 2
-
-
-def test_a_disk_that_fails_is_tried_every_five_seconds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(spool, "RETRY_SECONDS", 5.0)
-    writer = _writer(tmp_path / "run")
-    tries: list[bytes] = []
-
-    def fail(_: SpoolFile, octets: bytes, __: int) -> None:
-        tries.append(octets)
-        raise OSError("broken")
-
-    append = SpoolFile.append
-    monkeypatch.setattr(SpoolFile, "append", fail)
-    writer.put("{}\n", 0.0, 1, "allowed")
-    for n, at in enumerate((0.0, 4.9, 5.0, 5.1, 9.9, 10.0, 14.9), start=2):
-        assert writer.ready(at) is None
-        writer.lose(n, "allowed", at)
-    assert len(tries) == 3, "one for the record, then one each five seconds"
-    monkeypatch.setattr(SpoolFile, "append", append)
-    assert writer.ready(15.0) == 1
-    (path,) = (tmp_path / "run").glob("*.jsonl")
-    gap = json.loads(path.read_text().splitlines()[1])
-    assert (gap["from_n"], gap["to_n"], gap["allowed"], gap["error"]) == (1, 8, 8, "broken")
 
 
 def test_a_gap_of_more_than_its_numbers_is_wrong(tmp_path: Path) -> None:

@@ -144,6 +144,7 @@ class TestUsage:
 KEY = usual_key(ORIGIN)
 _LONG = b"#" * 600_000 + b"\nUser-agent: *\nDisallow: /private/\n"
 _WILD = b"User-agent: *\nDisallow: /*private\n"
+_OTHER_PARSER = {"ROBOTSTXT_PARSER": f"{__name__}.NothingParser"}
 _SLOW = b"User-agent: *\nCrawl-delay: 9999\nDisallow: /a\n"
 
 

@@ -182,14 +182,6 @@ def test_pages_keep_few_origins_waiting_at_a_time() -> Deferred[None]:
     return deferred_from_coro(check())
 
 
-def test_no_page_keeps_its_crawl() -> None:
-    context = Context()
-    browser_pages._JUDGES[context] = None
-    before = len(browser_pages._JUDGES)
-    del context
-    assert len(browser_pages._JUDGES) == before - 1
-
-
 def test_nothing_of_other_packages_is_loaded() -> None:
     code = (
         "import scrapy_rep, sys; scrapy_rep.playwright_abort_request; scrapy_rep.RepMiddleware;"
@@ -206,36 +198,6 @@ def test_nothing_of_other_packages_is_loaded() -> None:
 class Navigation(Asked):
     def is_navigation_request(self) -> bool:
         return True
-
-
-class InnerFrame(Frame):
-    parent_frame: Any = "that of the page"
-
-
-class InnerNavigation(Navigation):
-    """An iframe goes somewhere."""
-
-    @property
-    def frame(self) -> Frame:
-        return InnerFrame(self._page)
-
-
-@pytest.mark.parametrize("kind", [InnerNavigation, Asked])
-def test_only_the_page_itself_goes_where_the_crawl_sent_it(kind: type[Asked]) -> Deferred[None]:
-    """A frame that goes to the same URL is judged, and takes nothing from the page."""
-
-    async def check() -> None:
-        context = Context()
-        judge = browser_judge(get_crawler(), disallowed)
-        inner, outer = kind(URL, context), Navigation(URL, context)
-        inner._page = outer._page
-        browser_pages._PAGES[outer._page] = browser_pages._Visit(
-            judge, URL, "", None, is_due=True, is_fresh=True
-        )
-        assert await playwright_abort_request(inner) is True
-        assert await playwright_abort_request(outer) is False
-
-    return deferred_from_coro(check())
 
 
 class Browser(Context):
@@ -263,32 +225,6 @@ class Route:
         raise RuntimeError("the page is gone")
 
 
-@pytest.mark.parametrize(
-    ("judge", "is_asked", "answer"),
-    [
-        (allowed, True, "fallback"),
-        (disallowed, True, "blockedbyclient"),
-        (broken, True, "blockedbyclient"),
-        (disallowed, False, "fallback"),
-    ],
-)
-def test_what_no_page_s_route_sees_is_judged_by_that_of_its_context(
-    judge: Judge, is_asked: bool, answer: str
-) -> Deferred[None]:
-    """What service workers ask for, say; and nothing before the user's hook has asked ours."""
-
-    async def check() -> None:
-        context, route = Browser(), Route()
-        judging = browser_judge(get_crawler(), judge)
-        judging.is_asked = is_asked
-        await browser_pages._watch_context(context, judging)
-        ((pattern, handler),) = context.routes
-        await handler(route, Asked(URL, context))
-        assert (pattern, route.answers) == ("**", [answer])
-
-    return deferred_from_coro(check())
-
-
 @pytest.mark.parametrize("is_fresh", [True, False])
 def test_a_page_goes_unasked_only_once_and_where_the_crawl_sent_it(
     is_fresh: bool,
@@ -305,39 +241,6 @@ def test_a_page_goes_unasked_only_once_and_where_the_crawl_sent_it(
             )
             assert await playwright_abort_request(request) is expected
             assert await playwright_abort_request(request) is True
-
-    return deferred_from_coro(check())
-
-
-class OfWorker(Asked):
-    """A service worker's."""
-
-    service_worker: Any = "a worker"
-
-
-class Opening(WithoutFrame):
-    """The first of a window, which makes its page."""
-
-    def is_navigation_request(self) -> bool:
-        return True
-
-
-@pytest.mark.parametrize(
-    ("kind", "answer"),
-    [(OfWorker, "fallback"), (Opening, "fallback"), (WithoutFrame, "blockedbyclient")],
-)
-def test_requests_without_a_page(
-    kind: type[Asked], answer: str, monkeypatch: pytest.MonkeyPatch
-) -> Deferred[None]:
-    """What no page is made for is aborted."""
-    monkeypatch.setattr(browser_pages, "_LOOKS", 2)
-
-    async def check() -> None:
-        route = Route()
-        judge = browser_judge(get_crawler(), allowed)
-        judge.is_asked = True
-        await browser_pages._route(judge, route, kind(URL, Crashing()))
-        assert route.answers == [answer]
 
     return deferred_from_coro(check())
 
@@ -361,17 +264,5 @@ def test_a_page_that_is_not_watched_fetches_nothing(is_gone: bool) -> Deferred[N
         assert await playwright_abort_request(request) is True
         await browser_pages._route(judge, route, request)
         assert route.answers == ["blockedbyclient"]
-
-    return deferred_from_coro(check())
-
-
-def test_a_page_that_closes_while_it_is_used() -> Deferred[None]:
-    async def check() -> None:
-        context = Context()
-        browser_pages._JUDGES[context] = browser_judge(get_crawler(), allowed)
-        request = Asked(URL, context)
-        assert await playwright_abort_request(request) is False
-        request._page.is_gone = True
-        assert await playwright_abort_request(request) is True
 
     return deferred_from_coro(check())

@@ -19,8 +19,8 @@ NO = Verdict(allowed=False, reason=Reason.UNREACHABLE)
 class Session:
     """One of Chromium's developer tools, which answers at once what it is asked."""
 
-    def __init__(self, fails: str = "", hangs: str = "") -> None:
-        self.fails, self.hangs = fails, hangs
+    def __init__(self, fails: str = "") -> None:
+        self.fails = fails
         self.sent: list[tuple[str, Any]] = []
         self.listeners: dict[str, Callable[[dict[str, Any]], None]] = {}
         self.context = self  # the page's, and the page
@@ -35,14 +35,10 @@ class Session:
         self.sent.append((method, params))
         if method == self.fails:
             raise RuntimeError("Target closed")
-        if method == self.hangs:
-            await asyncio.sleep(3600)
         return {"targetInfo": {"targetId": FRAME}}
 
 
-def become(
-    *events: dict[str, Any], fails: str = "", hangs: str = ""
-) -> tuple[list[str], list[str], int]:
+def become(*events: dict[str, Any], fails: str = "") -> tuple[list[str], list[str], int]:
     """What happens to paused requests, which URLs were judged, and how often the page was led."""
     judged: list[str] = []
     led: list[Verdict] = []
@@ -52,13 +48,12 @@ def become(
         return NO if "private" in url else None
 
     async def work() -> list[str]:
-        session = Session(fails, hangs)
+        session = Session(fails)
         await paused.pause_requests(session, refusal, led.append)
         for number, event in enumerate(events):
             session.listeners["Fetch.requestPaused"]({"requestId": str(number), **event})
             for _ in range(10):
                 await asyncio.sleep(0)
-        await asyncio.sleep(0.1 if hangs else 0)
         ends = {
             params["requestId"]: method.removeprefix("Fetch.").removesuffix("Request")
             for method, params in session.sent
@@ -112,18 +107,7 @@ def test_where_the_page_itself_was_led(event: dict[str, Any], led: int) -> None:
 
 
 @pytest.mark.parametrize("method", ["Network.enable", "Network.setBypassServiceWorker"])
-@pytest.mark.parametrize("is_silent", [False, True])
-def test_workers_that_cannot_be_bypassed(
-    method: str, is_silent: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_that_cannot_be_bypassed(method: str) -> None:
     """Only the page itself goes on, which has to arrive before a session answers."""
-    monkeypatch.setattr(paused, "_BYPASS_SECONDS", 0.01)
     page = request("/page", "2", resourceType="Document", frameId=FRAME)
-    how = {"hangs" if is_silent else "fails": method}
-    assert become(page, request("/a"), **how)[0] == ["continue", "fail"]
-
-
-def test_the_numbers_of_few_requests_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paused, "_REQUESTS_KEPT", 3)
-    events = [request("/private", str(number)) for number in (1, 2, 3, 4, 1, 4)]
-    assert become(*events)[0] == ["continue"] * 5 + ["fail"]
+    assert become(page, request("/a"), fails=method)[0] == ["continue", "fail"]

@@ -104,22 +104,6 @@ class TestDefault:
         assert kept(site, result) == {"/", "/end"}
         assert result.stats["test/parsed"] == 0
 
-    @pytest.mark.parametrize(
-        ("settings", "parsed"),
-        [
-            ({"REP_USES": ["search"]}, 2),
-            ({"REP_PAGE_OBEY": ["noindex"]}, 2),
-            ({"REP_PAGE_OBEY": ["nofollow"]}, 1),  # the other yields no request
-            ({"REP_ITEM_FIELD": "robots"}, 2),
-        ],
-    )
-    def test_what_is_needed_is_parsed(
-        self, site: Site, settings: dict[str, Any], parsed: int
-    ) -> None:
-        site.change({"/end": html()})
-        result = run(site, spider="tests.pages.spiders:CountingSpider", settings=settings)
-        assert result.stats["test/parsed"] == parsed
-
 
 class TestObeying:
     """What `REP_PAGE_OBEY` names is obeyed, and nothing else."""
@@ -163,14 +147,6 @@ class TestObeying:
         settings = {"REP_PAGE_OBEY": ["nofollow", "rel-nofollow"]}
         result = run(site, settings=settings, meta={"dont_obey_page_rules": True})
         assert kept(site, result) == _ALL
-
-    def test_a_page_may_be_retried(self, site: Site) -> None:
-        spider = "tests.pages.spiders:AgainSpider"
-        url = site.url("/nofollow")
-        settings = {"REP_PAGE_OBEY": ["nofollow"]}
-        result = run(site, spider=spider, settings=settings, urls=[url])
-        assert site.paths() == ["/robots.txt", "/nofollow", "/nofollow"]
-        assert kept(site, result) == {"/nofollow"}
 
     def test_the_target_of_a_redirect_may_be_retried(self, site: Site) -> None:
         site.change({"/moved": redirect("/nofollow")})
@@ -353,13 +329,6 @@ class TestAsking:
         (item,) = result.items
         assert item["usage"] == {}
         assert not item["is_complete"]
-
-    def test_robots_txt_that_is_unavailable(self, site: Site) -> None:
-        site.change({"/robots.txt": Answer(status=404, body=_ROBOTS)})
-        spider = "tests.pages.spiders:AskingSpider"
-        (item,) = run(site, spider=spider, urls=[site.url("/books/a")]).items
-        assert item["usage"] == {}
-        assert item["is_complete"]
 
     @_loops
     def test_files_of_a_pipeline(self, site: Site, loop: Loop, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep import page_rules, parse, usage_of
+from scrapy_rep import parse, usage_of
 from scrapy_rep.pages.readings import refused_links
 from tests.counting import calls
 
@@ -174,8 +174,3 @@ def test_what_is_kept(name: str) -> None:
     assert len(usage.remarks) <= 100
     assert len(usage.licences) <= 100
     assert all(len(one.text) <= 200 for one in (*usage.statements, *usage.remarks))
-
-
-def test_rules_that_are_kept() -> None:
-    response = response_of(page(meta("noindex, nofollow") * 10_000))
-    assert len(page_rules(response, ()).rules) == 2

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterator
 from typing import Any
 
 import attrs
 import pytest
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
+from scrapy.utils.defer import deferred_from_coro
+from twisted.internet.defer import Deferred
 
 from scrapy_rep import (
     ConfigurationError,
@@ -21,8 +22,6 @@ from scrapy_rep import (
     RepPageMiddleware,
     page_rules,
 )
-from scrapy_rep.pages import page_html, readings
-from scrapy_rep.pages.page_crawls import crawls_of
 
 from .answers import URL, meta, page, response_of
 
@@ -35,15 +34,6 @@ def middleware(**settings: Any) -> RepPageMiddleware:
     crawler = Crawler(Spider, Settings(values))
     crawler.stats = MemoryStatsCollector(crawler)
     return RepPageMiddleware.from_crawler(crawler)
-
-
-@pytest.fixture
-def opened() -> Iterator[list[RepPageMiddleware]]:
-    """Those that are open; they are closed at the end."""
-    made: list[RepPageMiddleware] = []
-    yield made
-    for one in made:
-        one._crawl.close()
 
 
 def test_a_wrong_setting() -> None:
@@ -74,6 +64,14 @@ def test_what_a_request_carries_of_another_page_is_removed() -> None:
     assert copy.meta == {"mine": 2}
 
 
+class Unreadable(HtmlResponse):
+    """A page that no parser takes."""
+
+    @property
+    def selector(self) -> Any:
+        raise LookupError("no such encoding")
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -82,19 +80,12 @@ def test_what_a_request_carries_of_another_page_is_removed() -> None:
         {"REP_PAGE_OBEY": ["nofollow"], "REP_USES": ["train-ai"]},
     ],
 )
-def test_a_page_whose_elements_cannot_be_read_permits_nothing(
-    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_whose_elements_cannot_be_read_permits_nothing(settings: dict[str, Any]) -> None:
     """Nobody knows what they say. A failure is no permission."""
-
-    def fails(_: Response) -> Any:
-        raise ValueError("no tree")
-
     made, obeying_none = middleware(**settings), middleware(REP_ITEM_FIELD="robots")
     result = [Request(f"{URL}/2"), {"a": 1}]
     assert [*made.process_spider_output(response_of(page()), result)] == result
-    monkeypatch.setattr(HtmlResponse, "selector", property(fails))
-    response = response_of(page())
+    response = Unreadable(URL, body=page().encode(), headers={"Content-Type": "text/html"})
     assert [*made.process_spider_output(response, result)] == []
     assert [*obeying_none.process_spider_output(response, result)] == result
 
@@ -137,20 +128,16 @@ def test_an_item_that_refuses_the_value_is_kept(caplog: pytest.LogCaptureFixture
     assert caplog.text.count("CheckedItem do not have this field") == 1
 
 
-def test_what_is_no_item_carries_nothing() -> None:
-    made = middleware(REP_ITEM_FIELD="robots")
-    response = response_of(_PAGE)
-    made.process_spider_input(response)
-    thing = object()
-    assert [*made.process_spider_output(response, [thing])] == [thing]
+def test_names_of_the_crawl() -> Deferred[None]:
+    return deferred_from_coro(_names_of_the_crawl())
 
 
-def test_names_of_the_crawl(opened: list[RepPageMiddleware]) -> None:
+async def _names_of_the_crawl() -> None:
     response = response_of(fields=[("X-Robots-Tag", "foobot: noindex, barbot: nofollow")])
     assert page_rules(response).to_dict() == {}
-    for name in ("FooBot", "BarBot"):
-        opened.append(middleware(USER_AGENT=f"{name}/1.0"))
-        opened[-1]._spider_opened()
+    opened = [middleware(USER_AGENT=f"{name}/1.0") for name in ("FooBot", "BarBot")]
+    for one in opened:
+        one.crawler.signals.send_catch_log(signals.spider_opened)
     assert page_rules(response).to_dict() == {"noindex": True, "nofollow": True}, "either may be"
     opened[0].process_spider_input(response)
     assert page_rules(response).to_dict() == {"noindex": True}
@@ -158,41 +145,8 @@ def test_names_of_the_crawl(opened: list[RepPageMiddleware]) -> None:
     response = response_of(fields=[("X-Robots-Tag", "barbot: noai")], request=request)
     opened[0].process_spider_input(response)
     assert page_rules(response).to_dict() == {"noai": True}, "as whom the page was asked for"
-
-
-def test_a_response_is_of_the_crawl_that_judged_its_request(
-    opened: list[RepPageMiddleware],
-) -> None:
-    """Also if robots.txt had no say, and after the crawl."""
-    for name in ("FooBot", "BarBot"):
-        opened.append(middleware(USER_AGENT=f"{name}/1.0", ROBOTSTXT_OBEY=True))
-        opened[-1]._spider_opened()
-    fields = [("X-Robots-Tag", "foobot: noindex, barbot: nofollow")]
-    requests = [Request(f"{URL}/{number}") for number in range(4)]
-    responses = [response_of(fields=fields, request=request) for request in requests]
-    either = {"noindex": True, "nofollow": True}
-    assert [page_rules(response).to_dict() for response in responses] == [either] * 4
-    foo, bar = (one._decisions for one in opened)
-    foo.exempt(requests[0])
-    foo.judged_by[requests[1]] = None
-    bar.judged_by[requests[2]] = None
-    own = [{"noindex": True}] * 2 + [{"nofollow": True}]
-    assert [page_rules(response).to_dict() for response in responses] == [*own, either]
     for one in opened:
-        one._crawl.close()
-    assert [page_rules(response).to_dict() for response in responses] == [*own, {}]
-    assert crawls_of(Response(URL)) == ()
-
-
-def test_an_ended_crawl_is_not_kept() -> None:
-    made: RepPageMiddleware | None = middleware()
-    assert made is not None
-    made._spider_opened()
-    made._crawl.close()
-    seen = weakref.ref(made._crawl)
-    made = None
-    gc.collect()
-    assert seen() is None
+        await one.crawler.signals.send_catch_log_async(signals.spider_closed)
 
 
 def test_nothing_holds_a_response() -> None:
@@ -206,28 +160,7 @@ def test_nothing_holds_a_response() -> None:
     assert seen() is None
 
 
-def test_a_page_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[Response] = []
-    metas_of = page_html.metas_of
-
-    def counted(response: Response) -> Any:
-        read.append(response)
-        return metas_of(response)
-
-    monkeypatch.setattr(page_html, "metas_of", counted)
-    response = response_of(_PAGE)
-    for _ in range(3):
-        assert page_rules(response, "FooBot").noindex
-        assert page_rules(response, "BarBot", now=1).nofollow
-        assert readings.usage_of(response, product_tokens="FooBot").to_dict()["search"] == "n"
-    assert len(read) == 1
-
-
-def test_a_page_that_cannot_be_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    response = response_of(_PAGE, [("X-Robots-Tag", "noai")])
-
-    def fail(self: Any) -> None:
-        raise LookupError("no such encoding")
-
-    monkeypatch.setattr(type(response), "selector", property(fail))
+def test_a_page_that_cannot_be_parsed() -> None:
+    fields = {"Content-Type": "text/html", "X-Robots-Tag": "noai"}
+    response = Unreadable(URL, body=_PAGE.encode(), headers=fields)
     assert page_rules(response, ()).to_dict() == {"noai": True}

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep import PageRules, parse, usage_of
-from scrapy_rep.protocol.page.directives import Line
 from scrapy_rep.protocol.page.page_elements import Meta
-from scrapy_rep.protocol.page.rule_words import RULES, VALUED, WORDS
+from scrapy_rep.protocol.page.rule_words import RULES, VALUED
 from scrapy_rep.protocol.page.rules import page_rules_of
 from scrapy_rep.protocol.usage.categories import CATEGORIES
 from scrapy_rep.protocol.usage.usage_answers import Answer, usage_of_answer
@@ -66,31 +64,6 @@ class TestPageRules:
     @given(_lines)
     def test_the_model_agrees(self, lines: list[str]) -> None:
         assert said(lines) == model.page(lines, TOKENS)
-
-    @given(_lines, st.data())
-    def test_permissive_words_lift_nothing(self, lines: list[str], data: st.DataObject) -> None:
-        word = data.draw(st.sampled_from([word for word, means in WORDS.items() if not means]))
-        more = list(lines)
-        more.insert(data.draw(st.integers(0, len(more))), f"{word}, foobot: {word}")
-        assert said(more) == said(lines)
-        assert said([f"{word}, {line}" for line in lines]) == said(lines)
-
-    @given(_lines, _lines)
-    def test_more_lines_only_restrict(self, lines: list[str], more: list[str]) -> None:
-        assert restricts(said([*lines, *more]), said(lines))
-        assert restricts(said([*lines, *more]), said(more))
-
-    @given(_lines, st.randoms(use_true_random=False))
-    def test_order_of_lines(self, lines: list[str], chance: random.Random) -> None:
-        shuffled = lines[:]
-        chance.shuffle(shuffled)
-        assert said(shuffled) == said(lines)
-
-    @given(_lines)
-    def test_letter_case_and_white_space(self, lines: list[str]) -> None:
-        assert said([line.swapcase() for line in lines]) == said(lines)
-        spaced = [" \t" + line.replace(",", " ,\t ") + " " for line in lines]
-        assert said(spaced) == said(lines)
 
     @given(_lines)
     def test_fields_and_elements_say_the_same(self, lines: list[str]) -> None:
@@ -154,15 +127,6 @@ class TestUsage:
         body = "User-agent: FooBot\n" + "".join(map(line, records))
         assert preferences(body, path) == model.usage(records, path)
 
-    @given(_records, st.randoms(use_true_random=False), _paths.filter(bool))
-    def test_order_of_records(
-        self, records: list[model.Record], chance: random.Random, path: str
-    ) -> None:
-        lines = [*map(line, records)]
-        chance.shuffle(lines)
-        body = "User-agent: FooBot\n" + "".join(lines)
-        assert preferences(body, path) == model.usage(records, path)
-
     @given(_texts, st.binary(max_size=60))
     def test_no_permission_of_what_is_not_written(self, text: str, octets: bytes) -> None:
         """No y without a token y, a signal yes, or a reservation 0."""
@@ -189,9 +153,3 @@ class TestUsage:
         )
         assert {*usage.to_dict()} == {*CATEGORIES}
         assert len(usage.remarks) <= 100
-
-
-def test_the_model_is_asked_about_more_than_nothing() -> None:
-    lines = ["otherbot: noindex, foobot: max-snippet: 3, nofollow", "max-snippet:-1"]
-    assert model.page(lines, TOKENS) == {"max-snippet": 3, "nofollow": True} == said(lines)
-    assert Line.__module__ != model.__name__

@@ -120,10 +120,6 @@ class TestFile:
         assert files(site) == [_PATH]
         assert said(site, result) == {path: _SAID[path] for path in _PAGES if path != "/c"}
 
-    def test_a_host_that_is_ignored(self, site: Site) -> None:
-        run(site, settings={"REP_OVERRIDES": {"127.0.0.1": "ignore"}})
-        assert files(site) == []
-
     def test_without_obeying_robots_txt(self, site: Site) -> None:
         result = run(site, settings={"ROBOTSTXT_OBEY": False})
         assert files(site) == []
@@ -265,13 +261,6 @@ class TestStores:
             assert said(site, run(site, settings=settings)) == _SAID
         assert files(site) == ["/robots.txt", _PATH] * (1 if store == "sqlite" else 2)
 
-    def test_a_crawl_without_the_setting(self, site: Site, tmp_path: Path) -> None:
-        settings = {"REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
-        run(site, settings=settings)
-        result = run(site, settings={**settings, "REP_TDMREP": False})
-        assert said(site, result) == _UNKNOWN
-        assert files(site) == ["/robots.txt", _PATH]
-
     def test_a_stale_copy_counts(self, site: Site, tmp_path: Path) -> None:
         settings = {
             "REP_STORE": "sqlite",
@@ -287,6 +276,14 @@ class TestStores:
         assert files(site).count("/robots.txt") == 1
         assert said(site, result) == _SAID
         assert {item["is_stale"] for item in result.items} == {True}
+
+    def test_what_was_known_stays_known_while_it_is_fetched_again(self, site: Site) -> None:
+        """It holds for no time: it is asked for again once a second, not for each page."""
+        first = Answer(body=_FILE.body, headers=[("Cache-Control", "max-age=0")])
+        site.change({_PATH: [first, Answer(status=503)]})
+        settings = {"REP_CACHE_MIN_SECONDS": 0, "DOWNLOAD_DELAY": 0.6}
+        assert said(site, run(site, settings=settings)) == _SAID
+        assert 2 <= site.paths().count(_PATH) <= 3
 
     def test_redis(self, site: Site, redis_server: RedisServer) -> None:
         settings = {**_SHARED, "REP_REDIS_URL": redis_server.url}

@@ -35,9 +35,11 @@ def hostile_urls() -> list[str]:
 class Made:
     """A trail of a crawl that never was; `at` counts from its beginning."""
 
-    def __init__(self, root: Path, name: str = "run-1", **settings: Any) -> None:
+    def __init__(
+        self, root: Path, name: str = "run-1", *, began: float = BEGAN, **settings: Any
+    ) -> None:
         self.folder = root / name
-        self.now = BEGAN
+        self.now = began
         self.n = 0
         self._p = 0
         self._policies: dict[int, str] = {}

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-from collections import Counter
-
 import pytest
 
 from scrapy_rep.survey.aggregate import Aggregate
 from scrapy_rep.survey.captures import Capture
-from scrapy_rep.survey.facts import facts
 from scrapy_rep.survey.statistics import report
-from tests.shared import SHARED, needs_shared
+from tests.shared import needs_shared
 from tests.survey.files import corpus
 
 pytestmark = needs_shared
@@ -54,25 +49,3 @@ def test_the_figures_of_the_corpus() -> None:
     agents = {name: one["files_with"] for name, one in said["agents"].items()}
     found = [agents[name] for name in ("googlebot", "bingbot", "ccbot", "gptbot")]
     assert found == [185, 147, 24, 0]
-
-
-def test_classes_agree_with_the_verdicts_of_the_corpus() -> None:
-    """Where the reference saw URLs allowed and not, the class is part; else it cannot differ."""
-    assert SHARED is not None
-    with gzip.open(SHARED / "corpus" / "verdicts.jsonl.gz") as lines:
-        verdicts = {row["host"]: row for row in map(json.loads, lines)}
-    seen: Counter[str] = Counter()
-    for host, body in corpus():
-        found, row = facts(body), verdicts[host]
-        for agent, allowed in row["allowed"].items():
-            effect = found.agents.get(agent.lower(), found.star_class)
-            answers = {
-                answer
-                for url, answer in zip(row["urls"], allowed, strict=True)
-                if not url.endswith("/robots.txt")
-            }
-            possible = {"full": [{"0"}], "none": [{"1"}], "part": [{"0"}, {"1"}, {"0", "1"}]}
-            assert answers in possible[effect] or not answers, (host, agent)
-            seen[effect] += answers == {"0", "1"} or effect != "part"
-    assert seen["full"] > 80
-    assert seen["part"] > 6000

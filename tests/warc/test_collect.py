@@ -14,7 +14,7 @@ import pytest
 from scrapy_rep.survey.captures import Bad, Capture
 from scrapy_rep.survey.inputs.tasks import tasks_of
 from scrapy_rep.survey.inputs.warc_input import captures_of_stream
-from tests.commands.calling import rep, rep_process
+from tests.commands.calling import LOOPS, rep, rep_process
 from tests.faults.sites import Plan, Sites
 from tests.faults.table import FAULTS
 from tests.servers.handle import Answer, redirect
@@ -24,11 +24,6 @@ from tests.warc.archived import fastwarc_reads, files_in, records_in, warcio_che
 
 pytest.importorskip("warcio", reason="needs warcio")
 
-_LOOPS: dict[str, list[str]] = {
-    "asyncio": [],
-    "select": ["-s", "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"],
-    "reactorless": ["-s", "TWISTED_REACTOR_ENABLED=False"],
-}
 _TEXT = "User-agent: *\nDisallow: /x\n"
 _CACHED = (("Cache-Control", "max-age=600"), ("Content-Type", "Text/Plain; charset=utf-8"))
 
@@ -114,10 +109,10 @@ def assert_same(store: Path, archive: Path, ports: Container[int]) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", _LOOPS)
+@pytest.mark.parametrize("loop", LOOPS)
 def test_the_survey_of_the_archive_is_that_of_the_store(loop: str, tmp_path: Path) -> None:
     plans = few()
-    options = [*_LOOPS[loop], "--at-once", "1"]  # so that one file is there for another's redirect
+    options = [*LOOPS[loop], "--at-once", "1"]  # so that one file is there for another's redirect
     store, archive, ports = collected(plans, plans, tmp_path, *options)
     assert assert_same(store, archive, ports) == len(plans)
     assert warcio_checks(archive) == ""
@@ -130,10 +125,10 @@ def test_the_survey_of_the_archive_is_that_of_the_store(loop: str, tmp_path: Pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", _LOOPS)
+@pytest.mark.parametrize("loop", LOOPS)
 def test_whatever_goes_wrong(loop: str, tmp_path: Path) -> None:
     """Each fault of the table; what is our own failure is in neither of the two."""
-    options = [*_LOOPS[loop], "-s", "REP_REDIRECT_GUARD=public"]
+    options = [*LOOPS[loop], "-s", "REP_REDIRECT_GUARD=public"]
     assert assert_same(*collected(every(), FAULTS, tmp_path, *options)) > 50
 
 

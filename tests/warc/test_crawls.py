@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from scrapy.utils.test import get_crawler
@@ -324,11 +325,11 @@ def test_ftp(loop: Loop, tmp_path: Path) -> None:
     assert "rep-source" not in one["metadata"].told, "it was fetched"
 
 
-def test_without_warcio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_warcio(tmp_path: Path) -> None:
     """The crawl does not begin, and says what to do."""
-    monkeypatch.setitem(sys.modules, "warcio", None)
     crawler = get_crawler(settings_dict={**ADDON, "REP_WARC_DIR": str(tmp_path / "warc")})
-    with pytest.raises(ConfigurationError, match=r"pip install 'scrapy-rep\[warc\]'"):
+    refused = pytest.raises(ConfigurationError, match=r"pip install 'scrapy-rep\[warc\]'")
+    with patch.dict(sys.modules, warcio=None), refused:
         RepMiddleware.from_crawler(crawler)
     assert not (tmp_path / "warc").exists()
 

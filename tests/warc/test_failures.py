@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 import signal
 import time
 from pathlib import Path
@@ -17,7 +16,6 @@ from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.faults.test_closing import started
 from tests.servers.handle import Answer, Site
 from tests.warc.archived import exchanges_in, manifest_of
-from tests.warc.test_writer import small_disk as small_disk  # noqa: PLC0414 - a fixture
 
 pytest.importorskip("warcio", reason="needs warcio")
 
@@ -120,35 +118,3 @@ def test_a_kill_at_any_moment(kills: int, tmp_path: Path) -> None:
         archived = {one["main"].uri for one in exchanges_in(run.path)} if asked > 20 else set()
         assert len(archived) <= asked
         assert asked <= 30 or archived, "all but the last ones"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_folder_that_vanishes(loop: Loop, tmp_path: Path) -> None:
-    """Before the first exchange: it is made again, and holds all that follows."""
-    root = tmp_path / "warc"
-    settings = {**ADDON, "REP_WARC_DIR": str(root), "DOWNLOAD_DELAY": 0.4, "LOG_LEVEL": "INFO"}
-    tmp_path.joinpath("crawl").mkdir()
-    with Site({"/robots.txt": Answer(body=FILE)}, address="0.0.0.0") as site:
-        urls = [site.url(path, host="127.0.1.1") for path in ["/a", "/b", "/c", "/d", "/e"]]
-        urls += [site.url(host="127.0.1.2")]
-        settings |= {"CONCURRENT_REQUESTS": 1, "SCHEDULER_PRIORITY_QUEUE": _FIRST_COME}
-        with started(tmp_path / "crawl", loop, settings, urls) as process:
-            give_up_at = time.monotonic() + 60
-            while not site.paths():
-                assert time.monotonic() < give_up_at
-                time.sleep(0.01)
-            time.sleep(0.3)
-            shutil.rmtree(root)
-            assert process.wait(timeout=60) == 0
-        assert len(site.paths()) == 8
-    (folder,) = root.iterdir()
-    hosts = {one["main"].uri for one in exchanges_in(folder)}
-    assert hosts <= {site.url("/robots.txt", host=f"127.0.1.{n}") for n in (1, 2)}
-    assert len(hosts) + manifest_of(folder)["failed"] == 2
-    run = archive_at(folder)
-    assert run is not None
-    assert check(run).problems == []
-
-
-_FIRST_COME = "scrapy.pqueues.ScrapyPriorityQueue"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.proof.warc_exchanges import Exchange, FileOutcome, ReceivedAnswer, SentRequest
-from scrapy_rep.proof.warc_records import answer_head, date, packed, records_of, request_head
+from scrapy_rep.proof.warc_records import answer_head, packed, records_of, request_head
 from tests.warc.making import exchange
 
 pytest.importorskip("warcio", reason="needs warcio")
@@ -112,9 +112,3 @@ def test_chunks_are_joined_and_say_so() -> None:
     head, left_out = answer_head(ReceivedAnswer(299, "h2", chunked, b""))
     assert head == b"HTTP/1.1 299 \r\n\r\n"
     assert left_out == ["transfer-encoding"]
-
-
-def test_instants_of_wrong_clocks() -> None:
-    assert date(1e300) == date(float("nan")) == date(0)
-    assert date(1_800_000_000.25) == "2027-01-15T08:00:00.250000Z"
-    assert date(1_800_000_000.9997) == "2027-01-15T08:00:01.000000Z", "as trails have it"

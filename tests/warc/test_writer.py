@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +19,7 @@ from scrapy_rep.proof.manifests import CheckOutcome
 from scrapy_rep.proof.warc_check import archive_at, check
 from scrapy_rep.proof.warc_writer import ArchiveWriter
 from tests.commands.calling import rep
-from tests.warc.archived import exchanges_in, files_in, manifest_of, records_in, warcio_checks
+from tests.warc.archived import exchanges_in, files_in, manifest_of, warcio_checks
 from tests.warc.making import archive, exchange
 
 pytest.importorskip("warcio", reason="needs warcio")
@@ -32,22 +29,6 @@ pytest.importorskip("warcio", reason="needs warcio")
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool, "RETRY_SECONDS", 0.0)
     monkeypatch.setattr(spool, "LOOK_SECONDS", 0.0)
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 KiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)],
-        capture_output=True,
-        check=False,
-    )
-    if mounted.returncode:
-        pytest.skip(f"nothing can be mounted here: {mounted.stderr.decode()}")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
 
 
 def checked(folder: Path) -> CheckOutcome:
@@ -79,24 +60,6 @@ def test_a_file_for_each_so_many_octets(tmp_path: Path) -> None:
     assert warcio_checks(tmp_path / "run") == ""
     assert (tmp_path / "latest").resolve() == (tmp_path / "run").resolve()
     assert not (tmp_path / "run" / "reserve").exists()
-
-
-def test_a_full_disk(small_disk: Path) -> None:
-    """What is there is whole; the manifest tells what is not."""
-    told: list[str] = []
-    writer = begun(small_disk / "run", told)
-    for number in range(200):
-        writer.put(exchange(number, os.urandom(500)))
-    writer.close().result(timeout=60)
-    found = checked(small_disk / "run")
-    assert found.problems == []
-    assert found.missing == [f"{writer.failed_count} exchanges could not be archived"]
-    assert found.counts["response"] + writer.failed_count == 200
-    assert found.counts["response"] > 10
-    assert writer.failed_count > 100
-    assert len(told) == 1
-    assert "No space left" in told[0]
-    assert warcio_checks(small_disk / "run") == ""
 
 
 def test_a_disk_that_has_room_again(small_disk: Path) -> None:
@@ -195,68 +158,6 @@ def test_a_disk_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     found = checked(tmp_path / "run")
     assert found.problems == []
     assert found.counts["response"] + writer.failed_count == 100
-
-
-def test_heads_take_memory_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    goes_on = threading.Event()
-    write = os.write
-
-    def hang(descriptor: int, octets: bytes) -> int:
-        goes_on.wait(60)
-        return write(descriptor, octets)
-
-    monkeypatch.setattr(os, "write", hang)
-    monkeypatch.setattr(writers, "_QUEUED_OCTETS", 1 << 22)
-    writer = begun(tmp_path / "run", [])
-    fields = tuple((b"X-%d" % number, bytes(100)) for number in range(1 << 10))
-    one = exchange(0, b"")
-    assert one.answered is not None
-    long = replace(one, answered=replace(one.answered, headers=fields))
-    for _ in range(100):
-        writer.put(long)
-    assert writer.failed_count > 60
-    goes_on.set()
-    writer.close().result(timeout=60)
-
-
-def test_what_cannot_be_a_record_ends_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told: list[str] = []
-    writer = begun(tmp_path / "run", told)
-
-    def raise_at(*_: Any) -> None:
-        raise ValueError("odd")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(writers, "records_of", raise_at)
-        writer.put(exchange(1))
-        settled(writer, 1)
-    writer.put(exchange(2))
-    writer.close().result(timeout=60)
-    assert (writer.failed_count, told) == (1, ["ValueError: odd"])
-    assert [one["main"].uri for one in exchanges_in(tmp_path / "run")] == [exchange(2).uri]
-
-
-def test_others_read_it(tmp_path: Path) -> None:
-    """fastwarc, which parses by itself."""
-    fastwarc = pytest.importorskip("fastwarc.warc", reason="needs fastwarc")
-    archive(tmp_path / "run", 5, segment_octets=1 << 12)
-    ours = records_in(tmp_path / "run")
-    theirs = []
-    for path in files_in(tmp_path / "run"):
-        with path.open("rb") as file:
-            for record in fastwarc.ArchiveIterator(file, parse_http=False):
-                assert record.verify_block_digest()
-                theirs.append((record.headers["WARC-Type"], record.record_id))
-    assert theirs == [(one.kind, one.id) for one in ours]
-    for path in files_in(tmp_path / "run"):
-        with path.open("rb") as file:
-            kind = fastwarc.WarcRecordType.response
-            for record in fastwarc.ArchiveIterator(file, record_types=kind):
-                assert record.verify_payload_digest()
-                assert record.http_headers.status_code == 200
-                assert record.reader.read() == b"User-agent: *\nDisallow: /private\n"
 
 
 class TestVerify:
