@@ -510,7 +510,7 @@ def test_a_disallowed_sitemap_is_told_of(loop: Loop) -> None:
             assert result.stats["rep/sitemap/left_out/disallowed"] == 3, result.log
             assert result.stats["rep/sitemap/left_out/unreachable"] == 1
             assert result.log.count("is not fetched (disallowed)") == 1
-            assert "[scrapy_rep.sitemaps.spiders] INFO: The sitemap" in result.log
+            assert "[scrapy_rep.sitemaps.spiders] INFO: Sitemap" in result.log
             assert result.log.count("is not fetched (unreachable)") == 1
             assert "ERROR" not in result.log
 
@@ -550,8 +550,8 @@ def test_a_slow_site_delays_no_other_and_a_lost_one_is_told_of() -> None:
         assert sorted(slow.paths()) == ["/robots.txt", "/s"], result.log
     assert max(asked)[1] == "/s"
     assert sorted(asked)[-2][1] == "/page"
-    assert f"The sitemaps of {broken.url('')} are not known" in result.log
-    assert result.log.count("are not known") == 1
+    assert f"The sitemaps of {broken.url('')} are unknown" in result.log
+    assert result.log.count("are unknown") == 1
 
 
 def test_links_that_are_known_to_be_disallowed_are_not_queued() -> None:
