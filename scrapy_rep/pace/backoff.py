@@ -124,7 +124,7 @@ class Backoff:
         before = RESTS.of(origin)
         rest = rest_after(before, answer, self._limits, random.random())  # noqa: S311
         if rest != before:
-            self._put(origin, rest, sent_at)
+            self._put(origin, rest, answer.sent_at)
             self._tell(origin, before, rest, response)
         if not answer.asks_for_rest or rest is None or not rest.seconds:
             return

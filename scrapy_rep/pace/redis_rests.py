@@ -208,14 +208,14 @@ class SharedBackoff(Backoff):
             self._has_news.set()  # there may be more
         for text, fields in changes:
             with suppress(ValueError, TypeError):  # other software wrote it
-                self._heed(text, fields)
+                self._take_over(text, fields)
 
     def _written(self, origin: Origin, sent_at: float, rest: Rest | None) -> tuple[Any, ...]:
         ahead = self._ahead_seconds
         fields = None if rest is None else asdict(_moved(rest, ahead))
         return str(origin), sent_at + ahead, fields
 
-    def _heed(self, text: str, fields: dict[str, float | None] | None) -> None:
+    def _take_over(self, text: str, fields: dict[str, float | None] | None) -> None:
         """Take over what is on the board, unless this worker has later news."""
         origin = Origin.of(text)
         if origin is None or origin in self._unwritten:
@@ -232,7 +232,7 @@ class SharedBackoff(Backoff):
                 return  # so long ago that it says nothing
             # Requests that left before it was heard of say nothing of how the site is after it.
             RESTS.put(origin, replace(rest, began_at=now))
-            self._downloader.recall(origin.host, partial(self._is_page_of, origin))
+            self._downloader.recall(partial(self._is_page_of, origin))
             if not was_resting:
                 words = "%s has another worker wait: no request goes to it for %.1f s"
                 self._log(origin, words, origin, max(0.0, rest.until_at - now))

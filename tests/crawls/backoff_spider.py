@@ -68,5 +68,5 @@ class Following(Blind):
         response = await super().download_request(request)
         if response.status != 301:
             return response
-        target = response.headers["Location"].decode()
+        target = (response.headers["Location"] or b"").decode()
         return await super().download_request(request.replace(url=target))

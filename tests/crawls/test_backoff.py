@@ -155,17 +155,15 @@ def test_a_target_of_a_redirect_rests() -> None:
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_download_handler_that_follows_redirects(loop: Loop) -> None:
     """As browsers do: the origin that was asked rests as well as the one that answers."""
-    with Site({**ROBOTS, "/*": [busy(429, 1.5, "2"), Answer(body="page")]}) as site:
-        with Site(ROBOTS) as first:
-            moved = Answer(status=301, headers=[("Location", site.url("/target"))])
-            first.change({"/moved": moved})
-            settings = {
-                **ADDON,
-                "DOWNLOAD_HANDLERS": {"http": "tests.crawls.backoff_spider.Following"},
-            }
-            urls = [first.url("/moved")]
-            result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
-            asked = pages(first.requests())
+    limited = {**ROBOTS, "/*": [busy(429, 1.5, "2"), Answer(body="page")]}
+    handlers = {"http": "tests.crawls.backoff_spider.Following"}
+    with Site(limited) as site, Site(ROBOTS) as first:
+        moved = Answer(status=301, headers=[("Location", site.url("/target"))])
+        first.change({"/moved": moved})
+        urls = [first.url("/moved")]
+        settings = {**ADDON, "DOWNLOAD_HANDLERS": handlers}
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        asked = pages(first.requests())
     assert_all_came(result, urls)
     assert len(asked) == 2
     assert asked[1].at - asked[0].at >= 2
