@@ -268,6 +268,13 @@ class TestPhases:
             for seconds in (start, start + 1, end - 1):
                 assert at(known, seconds, rules(preset)).meaning is meaning, seconds
 
+    def test_after_30_days_as_the_setting_says(self) -> None:
+        for known in (after((0, DOWN)), after((-DAY, FILE), (0, DOWN))):
+            allowing = dataclasses.replace(rules(), allow_after_30_days=True)
+            assert at(known, 30 * DAY - 1, allowing).meaning is DISALLOW
+            assert at(known, 30 * DAY, allowing).meaning is ALLOW
+            assert at(known, 30 * DAY, rules()).meaning is DISALLOW
+
     @pytest.mark.parametrize("preset", PRESETS)
     def test_that_pages_answer_counts_for_google_after_30_days_only(self, preset: str) -> None:
         known = after((0, DOWN))

@@ -412,6 +412,13 @@ class TestLonePercent:
         assert verdict.rule is not None
         assert (verdict.rule.octets, verdict.line) == (5, 2)
 
+    def test_the_line_that_matches_is_named(self) -> None:
+        body = (
+            "User-agent: *\nDisallow: /%25\nDisallow: /%\nDisallow: /%\nAllow: /%C\nDisallow: /%C"
+        )
+        robots_txt = read(body)
+        assert [robots_txt.verdict(p, TOKEN).line for p in ("/%25", "/%41", "/%C3")] == [2, 3, 5]
+
     def test_a_finding(self) -> None:
         (found,) = (
             one
