@@ -1,7 +1,7 @@
-"""What a worker says of lanes: whether their requests may be popped, and how fast.
+"""The reports of a worker on lanes: whether their requests may be popped, and how fast.
 
-One worker is asked for a lane; it has the policy fetched, or finds it in the store, and says what
-comes of it. All workers then judge by their own copy: that a lane is due permits nothing.
+Redis gives each lane to one worker, which fetches the policy, or finds it in the store, and
+reports the delay. All workers then judge requests by their own copy of the policy.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from scrapy_rep.queue.targets import target_of
 from .batch import Settled
 from .ledger import Ledger
 
-_VALID_SECONDS = 3600.0  # what was said of a lane holds no longer, so that a changed delay is heard
+_VALID_SECONDS = 3600.0  # reports expire after this, so that a changed delay is noticed
 _AT_A_TIME = 16
 _WAITS = {OriginState.HELD, OriginState.SHUT, OriginState.RESTING}
 
 
 def lane_of(request: Request) -> str:
-    """Where a request queues: its origin; if no robots.txt judges it, its slot."""
+    """The lane of a request: its origin, or its slot if no robots.txt judges it."""
     target = target_of(request)
     return f" {target.key}" if target.origin is None else str(target.origin)
 
 
 def _origin_of(lane: str) -> Origin | None:
-    """The origin of a lane; None if nobody judges its requests."""
+    """The origin of a lane; None if no robots.txt judges its requests."""
     with suppress(InvalidUri, ValueError):
         return None if lane.startswith(" ") else Origin.of(lane)
     return None
 
 
 class FleetLanes:
-    """Answers what Redis asks this worker of lanes."""
+    """Finds the policies of the lanes that Redis gives to this worker."""
 
     def __init__(
         self,
@@ -59,14 +59,14 @@ class FleetLanes:
 
     @property
     def free_places(self) -> int:
-        """Of how many lanes more this worker can find out."""
+        """How many more lanes this worker can check."""
         most = min(_AT_A_TIME, self._readiness.concurrent_fetches or _AT_A_TIME)
         return max(0, most - len(self._asked))
 
     def ask(self, lane: str, request: Request | None, *, is_free: bool = False) -> None:
-        """Find out about a lane; `request` is one of those that wait.
+        """Check a lane; `request` is one of its waiting requests.
 
-        `is_free` says that no worker has to wait for a turn there.
+        `is_free` says that no worker must wait for a turn there.
         """
         origin = _origin_of(lane)
         key = lane[1:] if origin is None else origin.host
@@ -89,7 +89,7 @@ class FleetLanes:
             self._say(lane, origin, "" if origin is None else origin.host, outlook)
 
     def settled(self, origin: Origin) -> None:
-        """The policy of an origin has come, or has changed: say so, whoever was asked for it."""
+        """Report a policy that has come or changed, even if another worker checks the lane."""
         lane = self._asked.pop(origin, str(origin))
         self._free.discard(origin)
         self._say(lane, origin, origin.host, self._readiness.of(origin))
@@ -99,7 +99,7 @@ class FleetLanes:
             reason = outlook.state.name.lower()
             self._ledger.settle(Settled(lane, outlook.until, reason=reason))
             return
-        # Also if its policy is known no more by now: the middleware waits for it then.
+        # Also report a lane without its policy in memory: the middleware then waits for the policy.
         ask = self._ask_of(origin)
         concurrency, delay = self._readiness.downloader.own_pace(key)
         delay = max(delay, ask.seconds if ask else 0.0)
@@ -122,8 +122,8 @@ class FleetLanes:
     def needs_turns(self, origin: Origin, delay_seconds: float) -> bool:
         """Whether requests to an origin that were not queued wait for turns.
 
-        They do not where nobody asks for a delay, as far as this worker knows, or Redis where this
-        worker was asked for the first robots.txt. `delay_seconds` is what the caller knows.
+        They need no turns if this worker knows of no delay, or if Redis said so when it gave the
+        lane to this worker. `delay_seconds` is the delay that the caller knows.
         """
         if not self._is_fleet_wide or origin in self._free:
             return False
@@ -131,7 +131,7 @@ class FleetLanes:
         return bool(delay_seconds) or ask is None or bool(ask.seconds)
 
     def _ask_of(self, origin: Origin | None) -> Ask | None:
-        """What the policy of an origin asks for, until it ends; None if it is not known."""
+        """The delay that the policy of an origin sets; None without a policy in memory."""
         policy = None
         if origin is not None and self._policies is not None:
             policy = self._policies.peek(origin, renew=False)

@@ -1,9 +1,9 @@
-"""Requests that are out of the buffer, and turns over the fleet for those that were not queued.
+"""Tracks requests outside the buffer, and gives turns to requests that were not queued.
 
-The latter are robots.txt files that are fetched again, and the media of pages.
+Requests that were not queued are refetched robots.txt files, and the media of pages.
 
-A request of the queue has its turn when it is popped. Others ask for one: it closes the lane as a
-popped request does, once what closes the lane has left, and is told and done in the same ways.
+A queued request has its turn when it is popped. Other requests need a wish for a turn. Such a turn
+comes once the lane is open, closes the lane like a popped request, and is reported in the same way.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
     from .redis_exchange import Turn
 
-_LOOK_SECONDS = 0.05  # how soon a worker that was not heard of learns whether it was succeeded
+_LOOK_SECONDS = 0.05  # how soon a late worker learns whether it was taken over
 
 
 class Out:
-    """The requests of one worker that are out of its buffer, and not done."""
+    """The requests of one worker that have left its buffer and are not done."""
 
     def __init__(self, ledger: Ledger, talk: Talk) -> None:
         self._ledger = ledger
@@ -43,7 +43,7 @@ class Out:
         self._turns: dict[Request, HeldRequest] = {}  # a queued one may have a turn in another lane
 
     def follow(self, crawler: Crawler) -> None:
-        """Hear of all that happens to requests from now on.
+        """Start to observe what happens to requests.
 
         Raises:
             ConfigurationError: this release of Scrapy does not tell which requests are done.
@@ -53,7 +53,7 @@ class Out:
         crawler.signals.connect(self._left, signal=signals.request_left_downloader)
 
     def add(self, held: HeldRequest) -> None:
-        """A request goes to the engine."""
+        """Note a request that goes to the engine."""
         (self._turns if held.is_turn else self._held)[held.request] = held
 
     def __contains__(self, request: Request) -> bool:
@@ -65,15 +65,15 @@ class Out:
                 yield held
 
     def turn_of(self, lane: str, request: Request) -> HeldRequest | None:
-        """The turn that a request has in this lane; None for none."""
+        """The turn that a request has in this lane; None without a turn."""
         return next((held for held in self._of(request) if held.lane == lane), None)
 
     def is_on_its_way(self, lane: str) -> bool:
-        """Whether a request of this lane has its turn, and has not come to its slot. O(out)."""
+        """Whether a request of this lane has its turn but has not come to its slot. O(out)."""
         return any(one.lane == lane and not one.has_reached for one in self._held.values())
 
     def clear(self) -> None:
-        """Others were given these requests: nothing is told of them any more."""
+        """Forget all requests, because other workers got them."""
         self._held.clear()
         self._turns.clear()
 
@@ -89,14 +89,14 @@ class Out:
             self._talk.wake()
 
     def give_up(self, request: Request) -> None:
-        """A request does not use the turn that it has beside that of the queue."""
+        """Give up the turn that a request has in addition to its turn from the queue."""
         held = self._turns.pop(request, None)
         if held is not None:
             self._ledger.done(held)
             self._talk.wake()
 
     def end(self, request: Request) -> None:
-        """A request has left the engine, or never comes there."""
+        """Note that a request has left the engine, or will never come there."""
         for held in self._of(request):
             self._ledger.done(held)
             self._talk.wake()
@@ -108,7 +108,7 @@ class FleetTurns:
     """The turns of one worker: the `Gate` of a crawl with `RepRedisScheduler`.
 
     Attributes:
-        factor: by how much the worker is to be slower than the site allows.
+        factor: how many times slower than the site allows the worker must be.
     """
 
     factor = 1
@@ -127,15 +127,15 @@ class FleetTurns:
         request: Request,
         is_awaited: Callable[[], bool],
     ) -> bool:
-        """Whether a request need not wait for another turn than it has.
+        """Whether a request has its turn already.
 
-        A page that waits for its robots.txt (`is_awaited`) lets that have its turn, and leaves one
+        A page that waits for its robots.txt (`is_awaited`) gives its turn to it, and is sent one
         delay later.
         """
         if not self._lanes.needs_turns(origin, delay_seconds):
             return True
         if not self._talk.is_leased:
-            return False  # others may have been given its turn
+            return False  # another worker may have its turn
         lane = str(origin)
         has_turn = self._out.turn_of(lane, request) is not None
         return has_turn or (self._out.is_on_its_way(lane) and is_awaited())
@@ -147,7 +147,7 @@ class FleetTurns:
         request: Request,
         is_awaited: Callable[[], bool],
     ) -> None:
-        """Wait for the turn of a request; one of the queue has it when it is due."""
+        """Wait for the turn of a request; a queued request has its turn when it is due."""
         while True:
             if not self._may_go(origin, delay_seconds, request, is_awaited):
                 if request in self._out and not self._talk.is_leased:
@@ -163,7 +163,7 @@ class FleetTurns:
             await asyncio.sleep(early_seconds)
 
     async def _have(self, wish: Wish, request: Request, is_awaited: Callable[[], bool]) -> None:
-        """Have a turn, unless the worker is succeeded meanwhile, or it needs none any more."""
+        """Wait for a turn, unless the worker is taken over or the turn is not needed any more."""
         key = self._ledger.wish(wish)
         granted = self._waiting[key] = asyncio.get_running_loop().create_future()
         self._talk.wake()
@@ -193,12 +193,12 @@ class FleetTurns:
             self._out.add(held)
 
     def heed(self, turns: Iterable[Turn]) -> None:
-        """Take note of what came of wishes."""
+        """Process the results of wishes."""
         for turn in turns:
             waiter = self._waiting.get(turn.key)
             if turn.wait_seconds is not None and waiter is not None and not waiter.done():
                 waiter.set_result(turn)
 
     def end(self, request: Request) -> None:
-        """A request gives up a turn that it took for itself; it keeps that of the queue."""
+        """Give up a turn that a request got by a wish; it keeps its turn from the queue."""
         self._out.give_up(request)
