@@ -13,8 +13,8 @@ store's clock decides, because the clocks of its users may differ.
 
 Leases make sure that only one of the processes that share a store asks a site. A lease ends when an
 entry is committed under it, when it is released, or after its time, so that a dead holder blocks no
-other process. A lease that ends later than a lease of today could comes from a wrong clock, or is
-damaged: it is ignored. A lease that another process has taken over gives no right to commit.
+other process. A lease that ends later than a lease granted now can end is from a wrong clock, or
+is damaged, so it is ignored. A lease that another process has taken over gives no right to commit.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Busy:
 
 Claim = Found | Leased | Busy
 
-_SLACK_SECONDS = 5.0  # by which a clock may have been set back since a lease was made
+_SLACK_SECONDS = 5.0  # a clock may be set back by this much during a lease
 
 
 def believed_until(now: float, seconds: float) -> float:
@@ -127,7 +127,7 @@ class Store(Protocol):
 
 @runtime_checkable
 class Browsable(Protocol):
-    """Methods of a store that people can look into; crawls do not need them."""
+    """Methods for `scrapy rep cache`; crawls do not need them."""
 
     def keys(self) -> list[Key]:
         """The keys of all entries, sorted by their text.
@@ -137,7 +137,7 @@ class Browsable(Protocol):
         """
 
     def look(self, origin: Origin) -> Future[Entry | None]:
-        """The entry of a key, from wherever the store has it."""
+        """The entry of a key, also if it is not at hand."""
 
     def forget(self, origin: Origin) -> Future[bool]:
         """Delete the entry of a key; return whether there was one."""

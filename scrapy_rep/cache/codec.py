@@ -27,7 +27,7 @@ Value = TypeVar("Value")
 
 MAGIC = b"REP\x02"
 _FRAME = struct.Struct(">4sII")  # magic, CRC-32 of what follows it, octets of the header
-_BODY_LIMIT_OCTETS = 1 << 26  # a tampered record might hold more
+_BODY_LIMIT_OCTETS = 1 << 26  # limits the memory for a tampered record
 
 
 def _event(name: Any) -> Event:

@@ -36,10 +36,10 @@ class Key(Origin):
 
     @classmethod
     def read(cls, fields: Sequence[object]) -> Key | None:
-        """The key that `written` wrote; None for what it did not write.
+        """The key that `written` wrote; None for other fields.
 
         Raises:
-            InvalidUri, TypeError, ValueError: these are no fields of a key.
+            InvalidUri, TypeError, ValueError: these are not fields of a key.
         """
         uri, user_agent, variant, path = map(str, fields)
         origin = Origin.of(uri)
@@ -57,12 +57,12 @@ class Key(Origin):
 
     @property
     def robots_txt_uri(self) -> str:
-        """Where this origin's rules are."""
+        """The URI of this origin's robots.txt."""
         return self.origin.robots_txt_uri
 
     @property
     def uri(self) -> str:
-        """Where the file is."""
+        """The URI of the file."""
         return f"{self.origin}{self.path}"
 
     @property
@@ -82,7 +82,7 @@ class Key(Origin):
 
 
 def key_of(origin: Origin) -> Key:
-    """An origin as a key: that of no asker in particular, where it is an origin alone."""
+    """An origin as a key; a plain origin becomes a key without an asker."""
     return origin if isinstance(origin, Key) else Key.under(origin)
 
 
@@ -137,7 +137,7 @@ def _shifted(part: Any, seconds: float) -> Any:
 
 
 def is_same_version(one: Copy, other: Copy) -> bool:
-    """Whether two answers have the same file, or none."""
+    """Whether two answers have the same file, or both have no file."""
     return one.event == other.event and one.body == other.body
 
 

@@ -9,10 +9,10 @@ Rules for the next author:
 
 1. Callers see only `StoreError`: `LinkDownError` if Redis cannot be reached, and the base class if
    Redis answered with an error. A script may have run although its reply was lost.
-2. Calls beyond the connections wait for one. That is no outage: only connections that break, and
-   replies that do not come, are.
-3. In an outage every call fails at once. One probe at a time checks whether Redis is back. Callers
-   that prefer a short wait to going on without Redis await `comes_back`, and call again.
+2. Calls wait while all connections are busy. That does not count as an outage: only broken
+   connections and missing replies do.
+3. In an outage every call fails at once. One probe at a time checks whether Redis is back. A caller
+   that prefers a short wait to going on without Redis awaits `comes_back`, and calls again.
 4. A cancelled call goes on in the background, and its reply is dropped. So no reply is ever given
    to another call.
 5. Two calls that wait at the same time may run in either order: await the first to be sure.
@@ -42,10 +42,10 @@ _REPLY_SECONDS = 0.25
 _CONNECT_SECONDS = 1.0  # redis-py sends several commands on a new connection
 _HELD_UP_SECONDS = 0.05  # a timer this late shows that our own event loop stood still
 _HELD_UP_TIMES = 3
-_PROBE_SECONDS = (0.1, 2.0)  # between probes in an outage: at first, at last
-_BLIP_SECONDS = 1.5  # `comes_back` waits for the end of an outage up to here
-_STEADY_SECONDS = 10.0  # a link that breaks sooner after an outage goes on with the longer pause
-_CLOSE_SECONDS = 2.0  # for calls that wait when the link closes
+_PROBE_SECONDS = (0.1, 2.0)  # pauses between probes in an outage: first, longest
+_BLIP_SECONDS = 1.5  # `comes_back` waits this long for the end of an outage
+_STEADY_SECONDS = 10.0  # a link that breaks sooner after an outage keeps the longer pause
+_CLOSE_SECONDS = 2.0  # the time limit for waiting calls when the link closes
 
 
 class LinkDownError(StoreError):
@@ -66,8 +66,8 @@ class Link:
     """A few connections to one Redis, used from one event loop.
 
     Attributes:
-        is_up: whether Redis answered last, or was not asked yet.
-        address: where Redis is, for people; without a password.
+        is_up: whether Redis answered the last call, or there was no call yet.
+        address: the address of Redis for messages, without a password.
     """
 
     def __init__(self, url: str, *, extra: Mapping[str, Any] | None = None) -> None:
@@ -75,7 +75,7 @@ class Link:
 
         Args:
             url: redis://, rediss:// or unix://, as redis-py reads it.
-            extra: goes with every log record.
+            extra: the `extra` of every log record.
 
         Raises:
             ConfigurationError: redis-py is not installed, or the URL is wrong.
@@ -137,7 +137,7 @@ class Link:
         """The reply of a script; strings are bytes.
 
         Raises:
-            LinkDownError: Redis cannot be reached; the script may have run all the same.
+            LinkDownError: Redis cannot be reached; the script may have run nevertheless.
             StoreError: Redis answered with an error.
         """
         self._check()
@@ -170,9 +170,9 @@ class Link:
         return LinkDownError(f"Redis at {self.address}: {self._reason}")
 
     async def _reply(self, *command: Argument) -> Any:
-        """The reply to a command; raises what redis-py makes of an error.
+        """The reply to a command; an error reply raises the exception of redis-py.
 
-        Other exceptions mean that there was no connection, or it broke, or no reply came in time.
+        Other exceptions mean a failed or broken connection, or that no reply came in time.
         The command may have been carried out.
         """
         from redis.exceptions import ReadOnlyError, ResponseError
@@ -182,7 +182,9 @@ class Link:
             return await _patiently(_exchanged(connection, command), _REPLY_SECONDS)
         except BaseException as error:
             is_whole = isinstance(error, ResponseError)
-            if not is_whole or isinstance(error, ReadOnlyError):  # there may be another master now
+            if not is_whole or isinstance(
+                error, ReadOnlyError
+            ):  # another server may be the master now
                 await connection.disconnect(nowait=not is_whole)
             raise
         finally:
@@ -278,7 +280,7 @@ def _pool(url: str) -> Any:
         from redis.backoff import NoBackoff
     except ImportError as error:
         raise ConfigurationError(
-            f'Redis needs a package that is not there ({error}): pip install "scrapy-rep[redis]"'
+            f'Redis needs a missing package ({error}): pip install "scrapy-rep[redis]"'
         ) from None
     try:
         pool: Any = ConnectionPool.from_url(
@@ -290,7 +292,7 @@ def _pool(url: str) -> Any:
         )
     except ValueError as error:
         raise ConfigurationError(f"REP_REDIS_URL cannot be used: {error}") from None
-    pool.max_connections = _CONNECTIONS + 1  # one is the probe's; a URL may name another number
+    pool.max_connections = _CONNECTIONS + 1  # one is for the probe; overrides a number in the URL
     pool.connection_kwargs["decode_responses"] = False
     return pool
 

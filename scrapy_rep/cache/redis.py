@@ -391,7 +391,7 @@ class RedisStore:
         return await work()
 
     async def _keep(self, entry: Entry) -> None:
-        """Keep an entry of Redis in the local tier; if that fails, the next look asks Redis."""
+        """Keep an entry of Redis in the local tier; if that fails, the next look reads Redis."""
         if self._local is not None:
             try:
                 await asyncio.wrap_future(self._local.commit(entry, None))
@@ -401,7 +401,7 @@ class RedisStore:
     def _local_failed(self, error: StoreError) -> None:
         if not self._is_local_told:
             self._is_local_told = True
-            words = "The local tier of the store failed (%s); Redis is asked in its place"
+            words = "The local tier of the store failed (%s); Redis is used instead"
             logger.warning(words, error)
 
     def _send(self) -> None:
@@ -412,7 +412,7 @@ class RedisStore:
     async def _sent(self) -> None:
         while self._unsent:
             origin = next(iter(self._unsent))
-            del self._unsent[origin]  # a newer one may come during the commit
+            del self._unsent[origin]  # a newer entry may come during the commit
             entry = self.peek(origin)
             try:
                 if entry is not None:

@@ -42,8 +42,8 @@ logger = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
-_LOCK_SECONDS = 5.0  # a write waits so long for other processes
-_READ_LOCK_SECONDS = 0.005  # a read in the event loop: a process that ends locks the file
+_LOCK_SECONDS = 5.0  # how long a write waits for other processes
+_READ_LOCK_SECONDS = 0.005  # a read blocks the event loop while an ending process locks the file
 _OPEN_SECONDS = 5.0  # another process opens the file, or renames a damaged one, in milliseconds
 _TIDY_EVERY = 128  # commits
 _LOG_OCTETS = 1 << 23  # SQLite shortens the log at half of that, unless other processes write
@@ -102,11 +102,11 @@ class SqliteStore:
         clock: Callable[[], float] = time.time,
         versions: int = 0,
     ) -> None:
-        """Open the file, or make it; a file that is damaged is renamed and replaced.
+        """Open or create the file; a damaged file is renamed and replaced.
 
         Args:
-            path: where it is; folders are made.
-            limit_octets: the oldest entries go once the used part of the file is larger.
+            path: the path of the file; missing folders are created.
+            limit_octets: the oldest entries are deleted if the used part of the file is larger.
             clock: POSIX seconds.
             versions: how many distinct versions of each file are kept, including the entry's.
 
@@ -150,7 +150,7 @@ class SqliteStore:
         return attempted(read)
 
     def look(self, origin: Origin) -> Future[Entry | None]:
-        """The same: the file is at hand."""
+        """The same as `peek`, because the file is local."""
         return attempted(lambda: self.peek(origin))
 
     def keys(self) -> list[Key]:
@@ -171,7 +171,7 @@ class SqliteStore:
         return self._written(partial(self._renew, lease=lease, seconds=seconds))
 
     def commit(self, entry: Entry, lease: Lease | None) -> Future[bool]:
-        """Keep an entry, by the right of a lease or of being newer, and end the lease."""
+        """Keep an entry if the lease is held or the entry is newer, and end the lease."""
         future = self._written(partial(self._commit, entry=entry, lease=lease))
         if next(self._commits) % _TIDY_EVERY == 0:  # the first one too: most crawls are small
             with suppress(RuntimeError):  # it is closed
@@ -478,7 +478,7 @@ def spans(path: Path, count: int) -> Iterator[tuple[int, int]]:
 
 
 def read_entries(path: Path, first: int, stop: int) -> list[Entry | None]:
-    """The entries of rows from `first` up to `stop`; None in place of a damaged one, or the rest.
+    """The entries of rows from `first` up to `stop`; None for a damaged entry or the damaged rest.
 
     Raises:
         StoreError: the file cannot be read.
@@ -515,7 +515,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
             yield connection
         except sqlite3.Error as error:
             is_other = "no such table" in str(error)
-            words = "it is no store of this version" if is_other else str(error)
+            words = "it is not a store of this version" if is_other else str(error)
             raise StoreError(f"{path}: {words}") from error
 
 

@@ -260,7 +260,7 @@ class Sender:
     # What Scrapy tells
 
     def _reached(self, request: Request) -> None:
-        """A request has come to the downloader: ours, or its replacement by a middleware."""
+        """Note that our request, or its replacement by a middleware, has come to the downloader."""
         transfer = Transfer.of(request)
         if transfer is not None:
             transfer.begin(request)

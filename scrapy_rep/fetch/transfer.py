@@ -178,7 +178,7 @@ class Transfer:
 
     @staticmethod
     def of(request: Request) -> Transfer | None:
-        """The transfer of a request; None if the request is not one of ours."""
+        """The transfer of a robots.txt request of ours; None for other requests."""
         transfer = request.meta.get(MARK)
         return transfer if isinstance(transfer, Transfer) else None
 

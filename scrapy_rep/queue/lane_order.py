@@ -177,7 +177,7 @@ class Turns:
             slot.rank = None
 
     def first(self) -> SlotLanes | None:
-        """The next slot to serve; None if there is none."""
+        """The next slot to serve, or None."""
         return next(iter(self._by_active[min(self._by_active)])) if self._by_active else None
 
 
@@ -261,7 +261,7 @@ class Asking:
         lane.is_fresh = False
 
     def next(self) -> Lane | None:
-        """The lane to fetch the robots.txt for now; None if there is none."""
+        """The lane to fetch the robots.txt for now, or None."""
         most, count = self._readiness.concurrent_fetches, len(self._asked)
         if not self._unasked or self._fresh_count >= _KEPT_ORIGINS:
             return None

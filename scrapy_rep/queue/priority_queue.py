@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 _FAILURES = 100  # the most lost requests that one call of `pop` skips
-_LOOK_SECONDS = 0.2  # how soon the end of a turn is seen that another crawl or a file of ours had
+_LOOK_SECONDS = 0.2  # how soon the end of another request's turn is noticed
 _STUCK_SECONDS = 5.0  # until a lane whose disk is full is tried again
 
 

@@ -21,7 +21,7 @@ _TAKEOVERS = 50  # the most requests of a dead worker that one exchange hands on
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """What a worker wants from an exchange, with the script's names.
+    """The wants of a worker for an exchange, with the script's names.
 
     Attributes:
         requests: how many requests it could begin now.
