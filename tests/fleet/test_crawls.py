@@ -228,13 +228,13 @@ class TestRefused:
             ({"REP_REDIS_URL": ""}, "RepRedisScheduler needs REP_REDIS_URL"),
             (
                 {"SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.PriorityQueue"},
-                "SCHEDULER_QUEUE_CLASS has no place",
+                "SCHEDULER_QUEUE_CLASS has no effect",
             ),
             (
                 {"DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter"},
-                "DUPEFILTER_CLASS has no place",
+                "DUPEFILTER_CLASS has no effect",
             ),
-            ({"SCHEDULER_SERIALIZER": "json"}, "SCHEDULER_SERIALIZER has no place"),
+            ({"SCHEDULER_SERIALIZER": "json"}, "SCHEDULER_SERIALIZER has no effect"),
             (
                 {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
                 "needs asyncio",

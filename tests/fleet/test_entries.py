@@ -283,7 +283,7 @@ class TestRefusedToExecute:
         ],
     )
     def test_names_that_are_no_callbacks(self, entries: Entries, key: str, name: str) -> None:
-        with pytest.raises(EntryRefused, match="no callback"):
+        with pytest.raises(EntryRefused, match="not a callback"):
             entries.read(packed(**{key: name}))
 
     @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ class TestRefusedToExecute:
         from scrapy_redis.spiders import RedisSpider
 
         spider = RedisSpider(name="x")
-        with pytest.raises(EntryRefused, match="no callback"):
+        with pytest.raises(EntryRefused, match="not a callback"):
             Entries(spider).read(packed(callback=name))
 
     @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ class TestRefusedToExecute:
         ],
     )
     def test_classes(self, entries: Entries, name: str) -> None:
-        with pytest.raises(EntryRefused, match="no class of requests"):
+        with pytest.raises(EntryRefused, match="not a request class"):
             entries.read(packed(_class=name))
 
     @pytest.mark.parametrize(
