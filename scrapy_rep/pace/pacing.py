@@ -57,6 +57,15 @@ class Gate(Protocol):
     def factor(self) -> int:
         """By how much this process is to be slower than the site allows."""
 
+    def may_go(
+        self,
+        origin: Origin,
+        delay_seconds: float,
+        request: Request,
+        is_awaited: Callable[[], bool],
+    ) -> bool:
+        """Whether a request still has its turn."""
+
     async def wait(
         self,
         origin: Origin,
@@ -219,20 +228,24 @@ class Pacing:
         another request waits for the answer. Returns whether the turn came; it does not come if the
         crawl begins to close while the origin rests.
         """
-        while is_urgent or await self._rest_is_over(ask.origin, request):
-            waits = self.gate is not None or VISITS.ready_at(ask.origin.host) > time.monotonic()
-            with self._room_for_others(ask.origin.host, is_needed=waits):
-                if self.gate is not None:
-                    seconds = max(ask.seconds, self.told_seconds(ask.origin, request))
-                    await self.gate.wait(ask.origin, seconds, request, is_awaited)
+        gate, origin = self.gate, ask.origin
+        while is_urgent or await self._rest_is_over(origin, request):
+            waits = gate is not None or VISITS.ready_at(origin.host) > time.monotonic()
+            seconds = 0.0 if gate is None else max(ask.seconds, self.told_seconds(origin, request))
+            with self._room_for_others(origin.host, is_needed=waits):
+                if gate is not None:
+                    await gate.wait(origin, seconds, request, is_awaited)
                 try:
                     await VISITS.turn(request, ask, self._is_over, is_urgent=is_urgent)
                 except BaseException:
-                    self.give_up(request, ask.origin)
+                    self.give_up(request, origin)
                     raise
-            if is_urgent or self.backoff.go(ask.origin, request):
+            if gate is not None and not gate.may_go(origin, seconds, request, is_awaited):
+                VISITS.give_up(origin.host, request)  # another process took over while it waited
+            elif is_urgent or self.backoff.go(origin, request):
                 return True
-            self.give_up(request, ask.origin)  # meanwhile, the origin has begun to rest
+            else:
+                self.give_up(request, origin)  # meanwhile, the origin has begun to rest
         return False
 
     async def _rest_is_over(self, origin: Origin, request: Request) -> bool:

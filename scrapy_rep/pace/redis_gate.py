@@ -157,6 +157,10 @@ class RedisGate:
                 self._worker_count = max(1, await self._link.run(_COUNT, [_WORKERS], arguments))
             await asyncio.sleep(_COUNT_SECONDS)
 
+    def may_go(self, *_: object) -> bool:
+        """Always: its turns are not taken over."""
+        return True
+
     async def wait(
         self,
         origin: Origin,

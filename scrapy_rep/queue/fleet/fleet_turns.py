@@ -120,7 +120,7 @@ class FleetTurns:
         self._out = out
         self._waiting: dict[int, asyncio.Future[Turn]] = {}
 
-    def _may_go(
+    def may_go(
         self,
         origin: Origin,
         delay_seconds: float,
@@ -149,7 +149,7 @@ class FleetTurns:
     ) -> None:
         """Wait for the turn of a request; a queued request has its turn when it is due."""
         while True:
-            if not self._may_go(origin, delay_seconds, request, is_awaited):
+            if not self.may_go(origin, delay_seconds, request, is_awaited):
                 if request in self._out and not self._talk.is_leased:
                     await asyncio.sleep(_LOOK_SECONDS)
                 else:
@@ -172,7 +172,7 @@ class FleetTurns:
         held = None
         try:
             while not granted.done():
-                if self._may_go(origin, wish.delay_seconds, request, is_awaited):
+                if self.may_go(origin, wish.delay_seconds, request, is_awaited):
                     self._ledger.withdraw(key)
                     return
                 await asyncio.wait([granted], timeout=_LOOK_SECONDS)
