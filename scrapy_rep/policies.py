@@ -123,7 +123,7 @@ class Policies:
     def at_once(self, request: Request) -> Policy | None:
         """The policy that judges most requests; None where that takes more than a look.
 
-        It is usable, asks for no pace, and was read for the product tokens of the request.
+        It is usable, names no pace, and was read for the product tokens of the request.
         """
         origin = known_origin(request.url)
         policy = None if origin is None else self.peek(origin, request)

@@ -143,7 +143,7 @@ class Journal:
         return {"spider": self._crawler.spider}
 
     def debug(self, words: str, *values: object) -> None:
-        """Log for those who look into the matter."""
+        """Log a detail, at DEBUG."""
         self._logger.debug(words, *values, extra=self.extra, stacklevel=2)
 
     def info(self, words: str, *values: object) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.crawling import REPOSITORY
 
-READ = ("docs",)  # "package" adds the public docstrings of scrapy_rep
+READ = ("docs", "package")
 
 _ROOT = Path(REPOSITORY)
 _NAMES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")

@@ -1,1 +1,1 @@
-"""How fast and when a crawl visits a site, and all that touches Scrapy's downloader."""
+"""How fast and when a crawl visits a site. Only this package touches Scrapy's downloader."""

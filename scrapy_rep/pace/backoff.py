@@ -93,7 +93,7 @@ class Backoff:
             self._sent_at[request] = time.monotonic()
 
     def goes_again(self, request: Request, response: Response) -> bool:
-        """Whether a request is to be sent again, after the rest that its answer asks for."""
+        """Whether a request is to be sent again after the rest that its answer began."""
         if self._is_on:
             self._downloaded(response, request)  # a DOWNLOADER of the user's may send no signal
         if not self._goes_again or request not in self._goes_again:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 SLOT = "download_slot"
-"""Scrapy's meta key: the slot that was chosen, and once a request is there the one that it took."""
+"""Scrapy's meta key: the chosen slot, and later the slot that the request took."""
 
 NEVER = float("-inf")
 """A time that has always passed."""
@@ -54,7 +54,7 @@ class Downloader:
 
     @property
     def active(self) -> Collection[Request]:
-        """The requests that it was given, with those that are in the middlewares."""
+        """The requests that it has, those in the middlewares included."""
         return _collection(getattr(self._raw, "active", ()))
 
     @property

@@ -1,7 +1,7 @@
-"""How fast and when this crawl visits an origin: what its policy asks for, within the settings.
+"""How fast and when this crawl visits an origin, by its policy and by the settings.
 
-The queue asks when an origin may be visited (`ready_at`), before it hands out a request. The
-middleware asks for the turn of each request (`turn`), whichever queue handed it out.
+The queue reads when an origin may be visited (`ready_at`), before it hands out a request. The
+middleware has each request wait for its turn (`turn`), with every queue.
 """
 
 from __future__ import annotations
@@ -112,11 +112,11 @@ class Pacing:
     def _spider_closed(self) -> None:
         VISITS.leave(self)
 
-    # What policies ask for
+    # The delays of policies
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request has to wait: no host asks for a delay, or for a rest."""
+        """Whether no request has to wait: no host has a delay, and no origin rests."""
         return not VISITS and not self.backoff and self.gate is None
 
     def is_free(self, origin: Origin) -> bool:
@@ -136,9 +136,9 @@ class Pacing:
         return found
 
     def ask_of(self, policy: Policy, tokens: tuple[str, ...] | None = None) -> Ask:
-        """What an origin asks of a request now.
+        """The delay that an origin wants before a request now.
 
-        An origin that is skipped asks for nothing: its requests are dropped, and need not wait.
+        A skipped origin needs no delay: its requests are dropped.
         """
         found, now = self.of(policy, tokens), time.time()
         is_free = found.is_skipped and not self._settings.dry_run
@@ -169,7 +169,7 @@ class Pacing:
         return VISITS.ready_at(policy.origin.host)
 
     def host_ready_at(self, host: str) -> float:
-        """The same by what is known of the host alone."""
+        """The same for a host without a policy in memory."""
         return VISITS.ready_at(host)
 
     def is_paced(self, host: str) -> bool:
@@ -222,11 +222,11 @@ class Pacing:
         is_urgent: bool = False,
         is_awaited: Callable[[], bool] = lambda: False,
     ) -> bool:
-        """Wait until a request may be sent to its origin, by all that is known.
+        """Wait until a request may be sent to its origin.
 
-        `is_urgent` requests, those of ours, overtake others and heed no rest. `is_awaited` tells if
-        another request waits for the answer. Returns whether the turn came; it does not come if the
-        crawl begins to close while the origin rests.
+        `is_urgent` requests, for robots.txt and tdmrep.json, overtake others and heed no rest.
+        `is_awaited` tells if another request waits for the answer. Returns whether the turn came.
+        It does not come if the crawl begins to close while the origin rests.
         """
         gate, origin = self.gate, ask.origin
         while is_urgent or await self._rest_is_over(origin, request):
@@ -245,7 +245,7 @@ class Pacing:
             elif is_urgent or self.backoff.go(origin, request):
                 return True
             else:
-                self.give_up(request, origin)  # meanwhile, the origin has begun to rest
+                self.give_up(request, origin)  # the origin has begun to rest
         return False
 
     async def _rest_is_over(self, origin: Origin, request: Request) -> bool:
@@ -263,8 +263,8 @@ class Pacing:
     def _room_for_others(self, waiting: Hashable, *, is_needed: bool) -> Iterator[None]:
         """Let the downloader take another request while one waits, or the first of a host.
 
-        Of a host with a delay it is only one: otherwise the downloader would take all that are
-        queued for the slowest host.
+        For a host with a delay it is only one. Otherwise the downloader would take every request
+        that is queued for the slowest host.
         """
         if not is_needed or waiting in self._lent or len(self._lent) >= _MOST_LENT:
             yield
@@ -297,7 +297,7 @@ class Pacing:
                 self._decisions.visited(origin, visit.began_at, now, visit.seconds)
 
     def _tell(self, policy: Policy, found: Pace) -> None:
-        """Log once what an origin asks for."""
+        """Log once which delay an origin wants."""
         if self._said.get(policy.origin) == found.asked_seconds:
             return
         is_new = self._said.get(policy.origin) is None

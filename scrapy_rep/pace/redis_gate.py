@@ -7,7 +7,7 @@ pace.
 An origin's next time lies in Redis, by Redis's clock. One request at a time has the turn, until it
 has left the downloader; the next time is one delay after that. The turn of a worker that died, or
 of a request that was dropped on its way, ends by itself. While Redis is out, each worker leaves the
-delay times the number of workers that was known last: over all of them, that is no faster.
+delay times the last known number of workers, so all of them together are not faster.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.access.origin import Origin
 
-_MOST_SECONDS = 5.0  # ahead of which no time is taken: who takes it may die before
+_MOST_SECONDS = 5.0  # a turn is taken at most this far ahead: its worker may die before
 _HELD_SECONDS = 5.0  # that a turn may take, and one delay: of a request that hangs, or was dropped
 _POLL_SECONDS = 0.05, 0.25  # while another one has the turn: at least, at most
 _COUNT_SECONDS = 10.0
-_COUNTED_SECONDS = 35.0  # a worker counts for so long after it was heard of
+_COUNTED_SECONDS = 35.0  # a worker counts for this long after its last report
 _LONG_AGO_MS = 1e12
 _WORKERS = "rep:{pace}:workers"
 

@@ -216,7 +216,7 @@ class SharedBackoff(Backoff):
         return str(origin), sent_at + ahead, fields
 
     def _take_over(self, text: str, fields: dict[str, float | None] | None) -> None:
-        """Take over what is on the board, unless this worker has later news."""
+        """Take over a rest from the board, unless this worker has later news."""
         origin = Origin.of(text)
         if origin is None or origin in self._unwritten:
             return

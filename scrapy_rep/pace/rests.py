@@ -1,4 +1,4 @@
-"""Which origins rest because their pages answered 429 or 503, for all crawls of one thread.
+"""The origins that rest because their pages answered 429 or 503, for all crawls of one thread.
 
 No request goes to an origin that rests. After the rest, one request goes first. The others follow
 when it is answered, unless that answer begins another rest.
@@ -76,14 +76,14 @@ class Rests(threading.local):
         self._sweep_at = max(_FEW, 2 * len(self._rests))
 
     def ready_at(self, origin: Origin) -> float:
-        """When a request may be sent; `EVENT` until the one that went first is answered."""
+        """When a request may be sent; `EVENT` until the first request is answered."""
         rest = self.of(origin)
         if rest is None or not rest.seconds or rest.given_up_until:
             return NEVER
         return rest.until_at if self._probe_of(origin) is None else EVENT
 
     def go(self, origin: Origin, request: Request, is_over: Callable[[Request], bool]) -> bool:
-        """Whether a request may be sent now; after a rest, it is the one that goes first."""
+        """Whether a request may be sent now; after a rest, this request goes first."""
         probe = self._probe_of(origin)
         if probe is not None:
             return probe.request is request
@@ -94,7 +94,7 @@ class Rests(threading.local):
         return ready_at == NEVER
 
     def is_probe(self, origin: Origin, request: Request) -> bool:
-        """Whether a request is the one that goes first after a rest."""
+        """Whether a request goes first after a rest."""
         probe = self._probes.get(origin)
         return probe is not None and probe.request is request
 

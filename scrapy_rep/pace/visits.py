@@ -1,4 +1,4 @@
-"""When the hosts that ask for a delay may be visited next, by all crawls that run in one thread.
+"""When the hosts with a delay may be visited next, by all crawls that run in one thread.
 
 One rule: a host with a delay gets one request at a time, and the next one when the delay has passed
 since the answer, or the failure, of the one before. So the site never sees a shorter gap, whichever
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
 
 _LOOK_SECONDS = 0.2  # how soon a turn ends if no signal tells of its end, while others wait
-_FEW = 256  # hosts; with more of them, those that owe nothing are forgotten
+_FEW = 256  # hosts; with more of them, hosts whose delay has passed are forgotten
 
 
 class Ask(NamedTuple):
-    """The delay that the policy of an origin asks for.
+    """The delay of an origin, from its policy.
 
     Attributes:
         origin: the origin.
@@ -53,8 +53,8 @@ class Visit:
     """A request that has its turn at a host, or waits for it.
 
     Attributes:
-        asked_seconds: the delay that its own policy asks for.
-        is_over: tells of a visit whether it has ended, which no signal may have told.
+        asked_seconds: the delay from its own policy.
+        is_over: whether the visit has ended, if no signal said so.
         began_at: when its turn came; monotonic seconds.
         seconds: the delay that the host is owed before and after it.
     """
@@ -69,14 +69,14 @@ class Visit:
 
 @dataclass(slots=True, eq=False)
 class _Host:
-    """The record of one host that asks for a delay.
+    """The record of one host with a delay.
 
     Attributes:
-        asks: the standing asks of its origins, by who made them.
+        asks: the delays of its origins, by origin and crawl.
         last_at: when it was visited last; monotonic seconds.
         owed_seconds: the delay that it is owed after that visit.
         visit: the request that has its turn.
-        waiting: those that wait for it.
+        waiting: the requests that wait for a turn.
     """
 
     name: str
@@ -99,28 +99,28 @@ class _Host:
 
 
 class Visits(threading.local):
-    """The records of the hosts that ask for a delay."""
+    """The records of the hosts with a delay."""
 
     def __init__(self) -> None:
         self._hosts: dict[str, _Host] = {}
         self._sweep_at = _FEW
 
     def __bool__(self) -> bool:
-        """Whether any host asks for a delay."""
+        """Whether any host has a delay."""
         return bool(self._hosts)
 
     def __contains__(self, name: str) -> bool:
-        """Whether a host asks for a delay."""
+        """Whether a host has a delay."""
         return name in self._hosts
 
     def leave(self, by: object) -> None:
-        """A crawl has ended: forget what it asks for."""
+        """A crawl has ended: forget its delays."""
         for host in list(self._hosts.values()):
             host.asks = {key: ask for key, ask in host.asks.items() if key[1] != id(by)}
             self._look_at(host)
 
     def ask(self, ask: Ask, by: object) -> None:
-        """Note what an origin asks a crawl for, or that it asks for nothing any more."""
+        """Note the delay of an origin for a crawl, or that it has none any more."""
         host = self._hosts.get(ask.origin.host)
         key = ask.origin, id(by)
         if ask.seconds:
@@ -166,7 +166,7 @@ class Visits(threading.local):
     async def turn(
         self, request: Request, ask: Ask, is_over: Callable[[Visit], bool], *, is_urgent: bool
     ) -> None:
-        """Wait for the turn of a request; at once where its host asks for no delay.
+        """Wait for the turn of a request; it comes at once if its host has no delay.
 
         An urgent request is the next.
         """

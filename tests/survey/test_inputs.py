@@ -442,7 +442,7 @@ class TestStore:
         with sqlite3.connect(path) as connection:
             connection.execute("create table x (y)")
         connection.close()
-        with pytest.raises(StoreError, match="no store of this version"):
+        with pytest.raises(StoreError, match="not a store of this version"):
             _captures(path)
         path.write_bytes(b"SQLite format 3\0" + b"x" * 500)
         with pytest.raises(StoreError):
