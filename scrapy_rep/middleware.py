@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from scrapy_rep.pages.reservations import Reservations
     from scrapy_rep.proof.trail import Trail
 
-# When the crawl closes, requests may get these verdicts because the answer was not awaited.
+# When the crawl closes, answers are not awaited, and verdicts may have these reasons instead.
 _UNDECIDED = (Reason.UNREACHABLE, Reason.VISIT_TIME)
-# Meta keys that need attention, and that few requests carry.
+# Meta keys that few requests have. A request that has one needs more checks.
 _SAYS_MORE = frozenset({MARK, VERDICT, SLOT, PUT_BACK, EXEMPT})
-# A request that waited for its turn may use its policy up to 30 s past expiry. A robots.txt request
-# takes a turn as well, so a short-lived policy would otherwise be fetched again for each page.
+# After the wait for its turn, a request may use its policy for up to 30 s past expiry. Otherwise, a
+# short-lived policy would be fetched for each page, because a robots.txt request takes a turn too.
 _WAITED_SECONDS = 30.0
 
 
@@ -65,8 +65,8 @@ class RepMiddleware:
         """Read and check the settings.
 
         Raises:
-            NotConfigured: `ROBOTSTXT_OBEY` is off. No other mistake may raise this, because Scrapy
-                goes on without a middleware that raises it.
+            NotConfigured: `ROBOTSTXT_OBEY` is off. Scrapy then goes on without this middleware, so
+                no other mistake may raise this exception.
             ConfigurationError: a setting is wrong.
         """
         log_refusals_in_one_line()
@@ -85,13 +85,13 @@ class RepMiddleware:
         self._looks_last = False  # whether `_last_look` sees each request after all middlewares
         self._has_warned = False
         self._waits_in_queue = waits_in_queue(crawler.settings)
-        # Requests that were put back, and whether the crawl was closing when they came again.
+        # Requests that came again after they were put back: True if the crawl was closing then.
         self._came_back: WeakKeyDictionary[Request, bool] = WeakKeyDictionary()
         self.policies = Policies(crawler, settings, self._identity, exits)
         link = link_of(crawler, settings.redis_url) if shares_pace(settings) else None
         self.pacing = Pacing(crawler, settings, exits, link)
         if link is not None and keeps_own_gate(crawler.settings):
-            from scrapy_rep.pace.redis_gate import RedisGate  # few crawls share their pace so
+            from scrapy_rep.pace.redis_gate import RedisGate  # few crawls need it
 
             self.pacing.gate = RedisGate(crawler, link)
         self._reservations: Reservations | None = None
@@ -107,7 +107,7 @@ class RepMiddleware:
         if settings.filter_links and not settings.dry_run:
             crawler.signals.connect(self._request_scheduled, signal=signals.request_scheduled)
         if settings.needs_page_answers:
-            # Not `response_received`: caches and middlewares answer for sites that are down.
+            # Not `response_received`: caches and middlewares cause it too, also if a site is down.
             crawler.signals.connect(self._downloaded, signal=signals.response_downloaded)
 
     @classmethod
@@ -153,7 +153,7 @@ class RepMiddleware:
         self._decisions.filtered(request, verdict)
 
     def _known_verdict(self, request: Request) -> Verdict | None:
-        """The verdict of a policy in memory; None without a policy, or if it takes a while."""
+        """The verdict of a policy in memory; None if no policy there is ready for this request."""
         try:
             origin = origin_of(request.url)
         except InvalidUri:
@@ -220,7 +220,7 @@ class RepMiddleware:
             await self.pacing.turn(request, ask, is_urgent=True, is_awaited=is_awaited)
 
     async def _go_on(self, request: Request) -> Request | None:
-        """Let a request pass; take the last look now if no later one is possible."""
+        """Let a request pass; take the last look now if it is not taken later."""
         looking = None if self._looks_last else self._last_look(request)
         return None if looking is None else await looking
 
@@ -238,7 +238,7 @@ class RepMiddleware:
         return policy
 
     def _last_look(self, request: Request) -> Awaitable[Request | None] | None:
-        """Wait for the turn of a request; judge it again if its User-Agent changed since."""
+        """Judge a request again if its User-Agent has changed; then wait for its turn."""
         if MARK in request.meta and is_own(request):
             return self._take_own_turn(request)
         self.pacing.backoff.sends(request)
@@ -273,7 +273,7 @@ class RepMiddleware:
         is_old = policy is not None and time.time() >= policy.usable_until + _WAITED_SECONDS
         if back is not None or not is_old:
             return back
-        self.pacing.give_up(request, ask.origin)  # otherwise its robots.txt would wait for it
+        self.pacing.give_up(request, ask.origin)  # its robots.txt must not wait for it
         back = await self._judged_again(request)
         ask = self._ask(request)
         return await self._turn(request, ask) if ask is not None and back is None else back
@@ -286,7 +286,7 @@ class RepMiddleware:
         """
         backoff, origin = self.pacing.backoff, ask.origin
         self._drop_if_given_up(origin)
-        # A request that came back at once was not in the queue: it is from `download_async`.
+        # Requests of `download_async` do not go to the queue: they come back here at once.
         goes_back = self._waits_in_queue and request not in self._came_back
         if goes_back and not backoff.go(origin, request):
             return self._put_back(request, stats.BACKOFF_PUT_BACK)
@@ -311,7 +311,7 @@ class RepMiddleware:
         """The request to queue again because its answer makes the origin rest, or None."""
         if not self.pacing.backoff.goes_again(request, response):
             return None
-        # No middleware sees the answer: Scrapy's stats would not count it.
+        # Scrapy's stats do not count this answer, because no middleware sees it.
         self._journal.count("downloader/response_count")
         self._journal.count(f"downloader/response_status_count/{response.status}")
         return self._put_back(request, stats.BACKOFF_PUT_BACK)
@@ -354,13 +354,13 @@ class RepMiddleware:
     def _may_return(self, request: Request) -> bool:
         """Whether a request may be put back into the JOBDIR when the crawl closes.
 
-        Only once, because a request of the engine's `download_async` does not go to the queue, but
-        comes here again.
+        It may be put back only once: a request of the engine's `download_async` does not go to the
+        queue, but comes here again.
         """
         return self._has_job and not self._came_back.get(request, False)
 
     def _put_back(self, request: Request, stat: str = stats.PUT_BACK) -> Request:
-        """The request for the queue; the duplicate filter, which has seen it, must not drop it."""
+        """The request for the queue, marked so that the duplicate filter does not drop it."""
         self._journal.count(stat)
         meta = {**request.meta, PUT_BACK: request.dont_filter}
         return request.replace(meta=meta, dont_filter=True)
@@ -380,7 +380,7 @@ class RepMiddleware:
 
     async def judge(self, request: Request) -> Verdict | None:
         """The verdict on a request; None if robots.txt does not govern it."""
-        self._judged_by[request] = None  # by no policy, so far
+        self._judged_by[request] = None  # no policy has judged it so far
         try:
             origin = origin_of(request.url)
         except InvalidUri:
