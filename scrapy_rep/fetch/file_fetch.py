@@ -1,17 +1,18 @@
 """One fetch of one file of an origin, usually robots.txt, from the store or from the site.
 
 A fetch first reads the entry in the store. If the entry is not usable, the fetch makes a claim. The
-store then returns a newer entry of another process, or a lease (the exclusive right to fetch), or
-the time to look again. With the lease, the fetch sends requests to the site, with quick retries,
-and stores the outcome. So processes that share a store fetch each file once.
+store then returns one of three things: a newer entry of another process, a lease (the exclusive
+right to fetch), or the time to look again. If the fetch has the lease, it sends requests to the
+site, with quick retries, and stores the outcome. So processes that share a store fetch each file
+once.
 
 Every response and every exception becomes an event of the protocol; `protocol.access` decides what
-it means. Redirects are followed here, each hop with a new request, because Scrapy's own redirects
-depend on settings and spiders, follow HTML, and carry meta from hop to hop.
+it means. Redirects are followed here, each hop with a new request. Scrapy's own redirects are not
+used: they depend on settings and spiders, follow HTML, and carry meta from hop to hop.
 
-A fetch that takes longer than `REP_UNREACHABLE_WAIT_SECONDS` ends as a failure of our own. Our own
-queueing does not count and has a separate limit (see `sender`). When the crawl closes, a fetch ends
-at once if nothing waits for it or if its request was not sent yet.
+A fetch that takes longer than `REP_UNREACHABLE_WAIT_SECONDS` ends as a failure of our own. The
+time in our own queue does not count, and has a separate limit (see `sender`). When the crawl
+closes, a fetch ends at once if nothing waits for it or if its request was not sent yet.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
     from .context import FetchContext
 
 _POLL_SECONDS = (0.02, 0.5)  # pauses between tries for a lease: first, longest
-_GRACE_SECONDS = 1.0  # added to a handler's time limit, so that the handler raises first
+_GRACE_SECONDS = 1.0  # more than a handler's time limit, so that the handler raises first
 _NEWER_SECONDS = 1.0  # a newer copy stays fresh for at least this much longer than ours
 _SLOW_SECONDS = 5.0  # slower fetches are logged
 _DATED_COST = 400
@@ -107,14 +108,14 @@ class FileFetch(FetchState):
         Args:
             context: the objects that all fetches share.
             origin: the origin of the file.
-            rules: decide whether the stored copy is usable without fetching.
+            rules: the options that decide whether the stored copy is usable without fetching.
             request: the page request that needs the file, if any.
             is_refresh: fetch even if the copy is still usable, to confirm it.
             is_awaited: tells whether a request in the downloader waits for the result.
             resource: the kind of file, such as robots.txt.
             permits: tells whether a redirect may be followed to a URL; None if robots.txt does not
                 govern the file.
-            uses_store: whether other origins' copies are used, and its requests are archived.
+            uses_store: whether it uses other origins' copies, and archives its requests.
         """
         carried = Carried.of(request, context.settings.fetch_meta_keys)
         super().__init__(context.crawler, origin, resource, carried, is_awaited, uses_store)
@@ -136,7 +137,7 @@ class FileFetch(FetchState):
         """The knowledge about the file, after a fetch if one is needed.
 
         Raises:
-            NotNeededError: the crawl is closing, or only this fetch keeps it from its end.
+            NotNeededError: the crawl is closing, or could end if this fetch did not run.
         """
         context = self._context
         context.under_way[self.origin, self.resource.path] = self
@@ -175,7 +176,7 @@ class FileFetch(FetchState):
             self._running.end(NotNeededError("only this fetch keeps the crawl from its end"))
 
     def _delays_the_end(self) -> bool:
-        """Whether the engine waits for nothing but fetches that wait for their turn."""
+        """Whether the engine waits only for fetches that wait for their turn."""
         is_useless = self.part is FetchPart.SLOT and not self.is_awaited()
         return is_useless and would_end_but_for(self._context.crawler, is_own)
 
@@ -248,7 +249,7 @@ class FileFetch(FetchState):
             if self._is_enough(known):
                 self._tell_of_hit(known)
                 return Claimed(known)
-            # An entry that the store takes as fresh may be too old by this crawl's settings.
+            # The store may call an entry fresh that is too old by this crawl's settings.
             wanted = math.inf if is_refused else self._wanted_seconds(known)
             claimed = await keeper.claim(key, wanted)
             known = self._of_this_run(claimed.known)
@@ -276,7 +277,7 @@ class FileFetch(FetchState):
             pause = min(2 * pause, longest)
 
     def _wanted_seconds(self, known: Knowledge) -> float:
-        """How long another process's entry must stay fresh: for a refresh, longer than ours."""
+        """How long another's entry must stay fresh: for a refresh, longer than our entry does."""
         if not self._is_refresh or known.copy is None:
             return 0.0
         return max(known.copy.fresh_until - time.time(), 0.0) + _NEWER_SECONDS
@@ -315,7 +316,7 @@ class FileFetch(FetchState):
         keeper, key = self._context.keeper, self._key
         sent_key = self._context.asker.key_as_sent(key, answer.user_agent)
         if sent_key != key:
-            # It was sent with another User-Agent than the lease and the copy are for.
+            # The lease and the copy are for another User-Agent than the one that was sent.
             await keeper.release(held)
             if not answer.is_confirmation:
                 known = keeper.peek(sent_key)
@@ -324,13 +325,13 @@ class FileFetch(FetchState):
             await self._keep_for_targets(sent_key, answer)
             return known
         self._count(stats.LEASE_LOST)
-        theirs = await keeper.claim(key, 0.0)  # it may not be at hand here
+        theirs = await keeper.claim(key, 0.0)  # `peek` may not have it
         if theirs.held is not None:
             await keeper.release(theirs.held)
         return theirs.known if self._is_enough(theirs.known, is_refresh=True) else known
 
     async def _keep_for_targets(self, key: Key, answer: Answer) -> None:
-        """Store an answer also for the targets of redirects, if it is their own file.
+        """Store an answer also for each redirect target whose own file it is.
 
         Only a hop to exactly the path `/robots.txt` counts: a file at another path is not the
         robots.txt of the origin that serves it.
@@ -373,7 +374,7 @@ class FileFetch(FetchState):
             hops.append(uri)
             try:
                 response, body, is_conditional = await self._hop(uri, way)
-            except CancelledError:  # Twisted's, which is an Exception
+            except CancelledError:  # Twisted's class is an Exception
                 raise
             except Exception as error:  # noqa: BLE001 - every failure is an event: see `failures`
                 answer = self._answer(self._failure(uri, error))
@@ -417,11 +418,11 @@ class FileFetch(FetchState):
     async def _hop(self, uri: str, way: Way) -> tuple[Response, bytes, bool]:
         """The answer of one hop, its body, and whether the request was conditional.
 
-        If the answer confirms another version than our copy, the request is sent again without
-        conditions. If the body may be cut short, the request is sent again too.
+        If a 304 is for another version than our copy, the request is sent again without conditions.
+        If the body may be cut short, the request is sent again too.
 
         Raises:
-            ResponseDataLossError: the body is cut short, or may be.
+            ResponseDataLossError: the body is cut short, or it is not certain that it is whole.
         """
         copy = way.copy
         conditions = copy.validators if copy is not None and copy.hops[-1:] == (uri,) else {}
@@ -490,7 +491,7 @@ class FileFetch(FetchState):
 
 
 def _is_of_another_version(response: Response, copy: Copy) -> bool:
-    """Whether a 304 confirms another version than our copy."""
+    """Whether an answer is a 304 for another version than our copy."""
     return response.status == NOT_MODIFIED and not copy.is_same_as(headers_of(response))
 
 
@@ -504,20 +505,20 @@ def _copied(copy: Copy) -> list[Step]:
 
 
 def _as_requested(uri: str) -> str:
-    """A URI as Scrapy requests it, which is the URI that guards must judge.
+    """A URI in the form in which Scrapy requests it; guards must judge this form.
 
     Empty if Scrapy would send it to another origin than the URI names, or could not send it.
     """
     try:
         requested = Request(uri).url
         return requested if Origin.of(requested) == Origin.of(uri) else ""
-    except ValueError:  # InvalidUri is one
+    except ValueError:  # `InvalidUri` is a subclass
         return ""
 
 
 async def _refusal_of(settings: RepSettings, origin: Origin, uri: str) -> Failure | None:
     """The reason not to fetch a file from a redirect's target; None if it may be fetched."""
-    target = Origin.of(uri)  # None for an empty one
+    target = Origin.of(uri)  # None for an empty URI
     guard = settings.redirect_guard
     if target is None:
         return Failure.GUARD
@@ -528,7 +529,7 @@ async def _refusal_of(settings: RepSettings, origin: Origin, uri: str) -> Failur
     try:
         looking = run_in_thread(socket.getaddrinfo, target.host, target.port)
         found = await within(settings.fetch_timeout_seconds, looking)
-    except (OSError, UnicodeError):  # the time limit too
+    except (OSError, UnicodeError):  # a TimeoutError is an OSError
         return Failure.DNS
     addresses = {str(address[4][0]) for address in found}
     is_public = bool(addresses) and all(map(is_public_address, addresses))
@@ -538,8 +539,8 @@ async def _refusal_of(settings: RepSettings, origin: Origin, uri: str) -> Failur
 def _is_led_astray(settings: RepSettings, origin: Origin, uri: str, response: Response) -> bool:
     """Whether an answer came from an address that the guard refuses.
 
-    A name may resolve to another address by the time of the request. Through a proxy, the address
-    is the proxy's, which is not checked.
+    When the request is sent, a name may resolve to another address than at the look-up before. With
+    a proxy, the address is that of the proxy, and is not checked.
     """
     if settings.redirect_guard is not Guard.PUBLIC or response.ip_address is None:
         return False
