@@ -1,11 +1,11 @@
-"""When the hosts with a delay may be visited next, by all crawls that run in one thread.
+"""The times at which hosts with a delay may be visited next, for all crawls of one thread.
 
-One rule: a host with a delay gets one request at a time, and the next one when the delay has passed
-since the answer, or the failure, of the one before. So the site never sees a shorter gap, whichever
-slot, connection or middleware a request takes on its way.
+A host with a delay gets one request at a time. After the answer or the failure of a request, the
+host gets the next request when the delay has passed. So the site never sees a shorter gap. It does
+not matter which slot, connection or middleware a request takes on its way.
 
-A request takes its turn behind all middlewares. So none of them waits for something while it has a
-turn, and a request that one of them drops, or answers from a cache, costs no delay.
+A request takes its turn after all middlewares. So no request with a turn waits for a middleware. If
+a middleware drops a request, or answers it from a cache, this request costs no delay.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from .downloader import EVENT, NEVER
 if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
 
-_LOOK_SECONDS = 0.2  # how soon a turn ends if no signal tells of its end, while others wait
-_FEW = 256  # hosts; with more of them, hosts whose delay has passed are forgotten
+_LOOK_SECONDS = 0.2  # until the next look whether a turn ended without a signal
+_FEW = 256  # with more hosts than this, hosts whose delay has passed are forgotten
 
 
 class Ask(NamedTuple):
@@ -38,7 +38,7 @@ class Ask(NamedTuple):
     Attributes:
         origin: the origin.
         seconds: the least time between two requests.
-        until: when another pace may hold; monotonic seconds.
+        until: when this delay ends, because another pace may apply then; monotonic seconds.
         last_at: when the origin was visited last, as far as the policy knows; monotonic seconds.
     """
 
@@ -54,9 +54,9 @@ class Visit:
 
     Attributes:
         asked_seconds: the delay from its own policy.
-        is_over: whether the visit has ended, if no signal said so.
+        is_over: tells whether the visit has ended; needed if no signal came at the end.
         began_at: when its turn came; monotonic seconds.
-        seconds: the delay that the host is owed before and after it.
+        seconds: the delay that must pass before the visit and after it.
     """
 
     request: Request
@@ -74,7 +74,7 @@ class _Host:
     Attributes:
         asks: the delays of its origins, by origin and crawl.
         last_at: when it was visited last; monotonic seconds.
-        owed_seconds: the delay that it is owed after that visit.
+        owed_seconds: the delay that must pass after that visit.
         visit: the request that has its turn.
         waiting: the requests that wait for a turn.
     """
@@ -88,7 +88,7 @@ class _Host:
     timer: CallLaterResult | None = None
 
     def asked_seconds(self) -> float:
-        """The longest delay that is asked; two ports of a host share it."""
+        """The longest delay of its origins; it applies to all ports of the host."""
         now = time.monotonic()
         return max((ask.seconds for ask in self.asks.values() if now < ask.until), default=0.0)
 
@@ -120,7 +120,7 @@ class Visits(threading.local):
             self._look_at(host)
 
     def ask(self, ask: Ask, by: object) -> None:
-        """Note the delay of an origin for a crawl, or that it has none any more."""
+        """Note the delay of an origin for a crawl; with 0 seconds, forget its delay."""
         host = self._hosts.get(ask.origin.host)
         key = ask.origin, id(by)
         if ask.seconds:
@@ -146,7 +146,7 @@ class Visits(threading.local):
         return host
 
     def ready_at(self, name: str) -> float:
-        """When a host may be visited, monotonic seconds; `EVENT` while a request has its turn."""
+        """When a host may be visited; `EVENT` while a request has, or waits for, a turn."""
         host = self._hosts.get(name)
         if host is None:
             return NEVER
@@ -154,7 +154,7 @@ class Visits(threading.local):
         return EVENT if host.visit is not None or host.waiting else host.next_at
 
     def seconds(self, name: str) -> float:
-        """The delay that a host is owed, as far as is known."""
+        """The delay between two visits of a host, as far as is known."""
         host = self._hosts.get(name)
         return 0.0 if host is None else max(host.asked_seconds(), host.owed_seconds)
 
@@ -168,13 +168,13 @@ class Visits(threading.local):
     ) -> None:
         """Wait for the turn of a request; it comes at once if its host has no delay.
 
-        An urgent request is the next.
+        An urgent request goes before all others that wait.
         """
         host = self._record(ask) if ask.seconds else self._hosts.get(ask.origin.host)
         if host is None:
             return
         if host.visit is not None and host.visit.request is request:
-            self.visited(host.name, request)  # of which no signal told, and it comes once more
+            self.visited(host.name, request)  # its first visit ended without a signal
         visit = Visit(request, ask.seconds, is_over)
         if is_urgent:
             host.waiting.appendleft(visit)
@@ -219,7 +219,7 @@ class Visits(threading.local):
         self._next(host)
 
     def _next(self, host: _Host) -> None:
-        """Give the turn to the first that waits, or look again when that may be possible."""
+        """Give the turn to the first request that waits; if it is too early, try again later."""
         timer, host.timer = host.timer, None
         if timer is not None:
             timer.cancel()
