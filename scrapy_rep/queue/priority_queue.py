@@ -5,21 +5,21 @@ waits in the downloader and takes a place that another request could use. This q
 request once its robots.txt is known and the delay of its host has passed. Until then the request
 stays in the queue, on disk if the crawl has a `JOBDIR`.
 
-There are two levels. A slot, usually a host, has its turn when the downloader could send another
-request to it. Each origin of a slot has a lane with its waiting requests. Within a slot, the lanes
-that are ready take turns.
+There are two levels: slots and lanes. A slot is usually a host. When the downloader could send
+another request to a slot, the slot has its turn. Each origin of a slot has a lane, which contains
+its waiting requests. Within a slot, the lanes that are ready take turns.
 
 Rules for the next author:
 
-1. The queue is never searched. A waiting lane or slot is woken by an event, or is in a heap ordered
-   by time. So handing out a request costs O(log n) in the number of slots and origins.
-2. Every wait ends. `readiness.OriginState` says for each state of an origin how it ends. A slot
-   waits for a time, or for the end of one of its requests: each `pop` finds the requests that have
-   left the downloader, and the engine calls `pop` after each request that ends.
+1. The queue is never searched. A lane or slot that waits for a time is in a heap, sorted by time.
+   An event wakes the others. So `pop` costs O(log n) in the number of slots and origins.
+2. Every wait ends. For each state of an origin, `readiness.OriginState` says how the state ends. A
+   slot waits for a time, or until one of its requests ends. The engine calls `pop` after each
+   request that ends, and each `pop` finds the requests that have left the downloader.
 3. A ready lane is checked again before one of its requests is handed out, because its policy may
    have expired.
-4. A request is handed out or lost, and counted, exactly once. If a file fails, only its own
-   requests are lost.
+4. Each request is either handed out or lost, and this is counted once. If a file fails, only the
+   requests in this file are lost.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-_FAILURES = 100  # the most lost requests that one call of `pop` skips
-_LOOK_SECONDS = 0.2  # how soon the end of another request's turn is noticed
-_STUCK_SECONDS = 5.0  # until a lane whose disk is full is tried again
+_FAILURES = 100  # one call of `pop` skips at most this number of lost requests
+_LOOK_SECONDS = 0.2  # between looks whether the turn of another request has ended
+_STUCK_SECONDS = 5.0  # if the disk is full, a lane is tried again after this time
 
 
 class RepPriorityQueue:
@@ -59,8 +59,8 @@ class RepPriorityQueue:
     Priorities apply within an origin. Without `RepMiddleware` the queue applies only the delays of
     the downloader.
 
-    On disk, each origin and slot has a folder, in which Scrapy's queue for one host keeps its
-    files. The queue can resume a `JOBDIR` of Scrapy's downloader-aware queue.
+    On disk, there is a folder for each origin in a slot. In it, Scrapy's own queue class keeps its
+    files. This queue can resume a `JOBDIR` of Scrapy's downloader-aware queue.
     """
 
     keeps_resting = True
@@ -80,7 +80,7 @@ class RepPriorityQueue:
         start_queue_cls: type[QueueProtocol] | None = None,
         readiness: Readiness | None = None,
     ) -> None:
-        """Take the crawler, the classes of inner queues, the folder, and the result of `close`.
+        """Take the crawler, the classes of inner queues, the folder, and what `close` returned.
 
         Raises:
             ConfigurationError: CONCURRENT_REQUESTS_PER_IP is set, or the folder is from another
@@ -96,7 +96,7 @@ class RepPriorityQueue:
         self._turns = Turns()
         self._later = Later()
         self._asking = Asking(self._readiness)
-        self._changed: list[Lane | SlotLanes] = []  # items that may belong elsewhere now
+        self._changed: list[Lane | SlotLanes] = []  # to be put in place again
         self._alarm: CallLaterResult | None = None
         self._alarm_at = EVENT
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -124,7 +124,7 @@ class RepPriorityQueue:
         try:
             requests.push(request)
         except BaseException:
-            if requests:  # left by a killed crawl
+            if requests:  # a killed crawl left some
                 self._look_at(self._lanes.add(target, requests))
             else:
                 requests.close()
@@ -140,14 +140,14 @@ class RepPriorityQueue:
         for _ in range(_FAILURES):
             lane = self._next()
             if lane is None:
-                self._catch_up()  # place the lanes that were not ready after all
+                self._catch_up()  # `_next` found lanes that are not ready
                 self._set_alarm()
                 return None
             request = self._take(lane)
             if request is not None:
                 return request
             self._catch_up()
-        wake(self.crawler)  # go on later: the event loop has other work
+        wake(self.crawler)  # `pop` goes on later, after other work of the event loop
         return None
 
     def close(self) -> dict[str, list[int]]:
@@ -172,7 +172,7 @@ class RepPriorityQueue:
     def _origin_settled(self, origin: Origin) -> None:
         lanes = self._asking.settle(origin)
         for lane in lanes:
-            self._outlook(lane)  # notes its pace before the policy may be evicted
+            self._outlook(lane)  # notes its pace now: the policy may be evicted later
         self._changed += lanes
         if lanes:
             wake(self.crawler)
@@ -198,7 +198,7 @@ class RepPriorityQueue:
     # Lanes and slots
 
     def _take(self, lane: Lane) -> Request | None:
-        """Take the next request of the first lane; None if it is lost, or cannot be read now."""
+        """Take a request of a slot's first lane; None if it is lost, or cannot be read now."""
         request = lane.requests.take()
         self._lanes.recount(lane)
         if request is not None:
@@ -206,7 +206,7 @@ class RepPriorityQueue:
             self._readiness.hand_out(lane.origin, request)
         slot = lane.slot
         self._asking.age(lane)
-        slot.ready.popleft()  # it goes behind the others
+        slot.ready.popleft()  # the lane goes behind the other lanes
         if not lane.count:
             self._remove(lane)
         elif lane.requests.is_stuck:
@@ -265,7 +265,7 @@ class RepPriorityQueue:
             self._later.put(slot, at)
 
     def _ready_at(self, slot: SlotLanes) -> float:
-        """When a slot could send another request; `EVENT` until one of its requests ends."""
+        """When a slot could send another request; `EVENT` if one of its requests must end first."""
         return self._readiness.downloader.ready_at(slot.key, slot.given, slot.given_at)
 
     def _catch_up(self) -> None:
@@ -291,7 +291,7 @@ class RepPriorityQueue:
             self._place(item)
 
     def _next(self) -> Lane | None:
-        """The first lane that is still ready; lanes before it are put where they belong."""
+        """Find the first lane that is still ready; put the lanes before it in their places."""
         while (slot := self._turns.first()) is not None:
             lane = slot.ready[0]
             if self._outlook(lane).state is not OriginState.READY:
