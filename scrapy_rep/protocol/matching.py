@@ -1,12 +1,13 @@
-"""Find the rule that decides: the most specific match, in bounded time even for hostile rules.
+"""Find the most specific rule that matches a path; the time has a limit, even for hostile rules.
 
-A rule matches from the first octet of the path; ``*`` matches any octets and ``$`` the end
-(RFC 9309, 2.2.3). The matching rule with the most octets decides. If rules are equally long, allow
-wins (2.2.2). If they are also of the same kind, the first line wins.
+A rule matches from the first octet of the path. In a rule, ``*`` matches any octets, and ``$``
+matches the end of the path (RFC 9309, 2.2.3). The matching rule with the most octets decides. If
+rules are equally long, allow wins (2.2.2). If they are also of the same kind, the first line wins.
 
-Every rule starts with a literal prefix up to its first ``*``, its head. A literal rule has no
-``*``. The literal rules are sorted. The longest literal rule that begins a path is either the last
-rule that sorts before the path, or a stem: a rule that is a prefix of the rule after it. Example::
+The head of a rule is the text before its first ``*``. A literal rule has no ``*``. The literal
+rules are sorted. A stem is a literal rule with which the next rule begins. To find the longest
+literal rule that begins a path, take the last rule that sorts before the path. If this rule does
+not begin the path, then only a stem can. Example::
 
     Disallow: /a            literal, and a stem: the next rule begins with it
     Allow: /a/b             literal
@@ -14,20 +15,20 @@ rule that sorts before the path, or a stem: a rule that is a prefix of the rule 
     Disallow: /a/*.gif$     head "/a/", after which ".gif$" must be found
     Allow: /*?print         head "/", which begins every path
 
-For the path ``/a/x.gif$`` the binary search in ``/a``, ``/a/b``, ``/c$`` ends after ``/a/b``. This
-rule does not begin the path, but the stem ``/a`` does: 2 octets, disallow. Next come the wildcard
-rules for any path: ``?print`` is not in the path. Then come the wildcard rules after heads:
-``.gif$`` is found after ``/a/``: 9 octets, more than 2. So the fourth rule decides. A literal rule
-of 10 octets or more that begins the path would have ended the search, since no wildcard rule here
-could outrank it.
+For the path ``/a/x.gif$`` the binary search in ``/a``, ``/a/b``, ``/c$`` ends after ``/a/b``. The
+path does not begin with ``/a/b``, but it begins with the stem ``/a``, a disallow rule of 2 octets.
+The next step looks at the wildcard rules for any path: ``?print`` is not in the path. The last step
+looks at the wildcard rules whose head begins the path: ``.gif$`` comes after ``/a/``. This rule has
+9 octets, more than 2. So the fourth rule decides. If a literal rule of 10 octets or more began the
+path, the search would end with it, because no wildcard rule here is longer.
 
-Cost of a verdict: a binary search; at most one look-up for each length of stems; and the cost in
-`wildcards` for each wildcard rule with a head that begins the path, best first, until none can win.
-Together this is at most the octets of the path times those of the wildcard rules. Where that is too
-much, and for large sets, the rules have another form with the same answers: see `packed`. Building
-sorts the rules.
+A verdict costs a binary search, and at most one look-up for each length of stems. It also costs a
+comparison (see `wildcards`) with each wildcard rule whose head begins the path. The best of these
+rules come first, and the search ends when no other rule can win. The total is at most the octets of
+the path times the octets of the wildcard rules. If that is too much, or the set is large, the rules
+have another form with the same answers: see `packed`. Building sorts the rules.
 
-Patterns are ASCII. A path is ASCII too, unless no rule could match its other octets: then it is
+Patterns are ASCII. A path is also ASCII. Only if no rule could match its other octets, it is
 matched as written. Both are `str`, which Python searches faster than `bytes`.
 """
 
@@ -48,8 +49,8 @@ class RuleSet(Protocol):
     def match(self, path: str, asked: str, /) -> Any:
         """A key of the rule that decides for a path; None if no rule matches, or `UNDECIDED`.
 
-        The path is in normal form, or as written if no rule could match the difference, and ends
-        with `END`. `asked` is the same path as it was requested.
+        The path ends with `END`. It is in normal form. It may be as written if no rule can match
+        the octets that differ. `asked` is the same path as it was requested.
         """
 
     def decider(self, key: Any) -> tuple[int, bool]:
@@ -66,14 +67,14 @@ its pattern."""
 ANYWHERE = ("", "/")
 """The heads of most wildcard rules; such a rule may match any path."""
 
-_PART_OCTETS = 32  # kept of a longest part: few paths contain these without the rest
+_PART_OCTETS = 32  # of a longest part; few paths contain these octets, but not the whole part
 
-# Limit of the octets of a path times those of all wildcard rules.
+# The limit of this product: the octets of a path, times the octets of all wildcard rules.
 _SAFE_STEPS = 6_000_000
 
 
 class Prefixes:
-    """Strings; finds the strings that begin a path, with one look-up for each length.
+    """A set of strings that finds those that begin a path, with one look-up for each length.
 
     Attributes:
         all: the strings, for one `startswith` with all of them.
@@ -82,7 +83,7 @@ class Prefixes:
     __slots__ = ("_lengths", "_strings", "all")
 
     def __init__(self, strings: Collection[str]) -> None:
-        """Take a set of strings, or a dictionary with these keys; it is not copied."""
+        """Take a set of strings, or a dictionary with strings as keys; it is not copied."""
         self._strings = strings
         self._lengths = sorted({*map(len, strings)}, reverse=True)
         self.all = tuple(strings)
@@ -101,7 +102,7 @@ class FewRules:
     """Up to some hundred rules, in lists and dictionaries of strings."""
 
     def __init__(self, disallow: list[str], allow: dict[str, int], *, has_wild: bool) -> None:
-        """Take normal patterns; those of allow rules with their places."""
+        """Take the patterns in normal form; patterns of allow rules come with their places."""
         self._disallow = disallow
         self._allow = allow
         self._has_wild = has_wild
@@ -121,7 +122,7 @@ class FewRules:
     def _take_wild(self, patterns: list[str]) -> None:
         """Sort wildcard patterns by head, and for each head in the order in which they win.
 
-        The caller passes equally long ones in that order: allow first, then as in the file.
+        The caller passes equally long patterns in this order: allow first, then as in the file.
         """
         self._safe_octets = _SAFE_STEPS // (1 + sum(map(len, patterns)))
         for pattern in sorted(dict.fromkeys(patterns), key=len, reverse=True):
