@@ -225,18 +225,20 @@ class Visits(threading.local):
             timer.cancel()
         if not host.waiting:
             return
-        if host.visit is not None:
+        given = None
+        if host.visit is None:
+            first, now = host.waiting[0], time.monotonic()
+            wait_seconds = max(host.next_at, host.last_at + first.asked_seconds) - now
+            if wait_seconds > 0:
+                host.timer = call_later(wait_seconds, self._next, host)
+                return
+            given = host.visit = host.waiting.popleft()
+            given.began_at = now
+            given.seconds = host.owed_seconds = max(host.asked_seconds(), given.asked_seconds)
+        if host.waiting:
             host.timer = call_later(_LOOK_SECONDS, self._look_and_go_on, host)
-            return
-        first, now = host.waiting[0], time.monotonic()
-        wait_seconds = max(host.next_at, host.last_at + first.asked_seconds) - now
-        if wait_seconds > 0:
-            host.timer = call_later(wait_seconds, self._next, host)
-            return
-        visit = host.visit = host.waiting.popleft()
-        visit.began_at = now
-        visit.seconds = host.owed_seconds = max(host.asked_seconds(), visit.asked_seconds)
-        visit.promise.keep(None)
+        if given is not None:
+            given.promise.keep(None)  # what waits for it may call this method again
 
     def _look_and_go_on(self, host: _Host) -> None:
         self._look_at(host)

@@ -100,6 +100,14 @@ class OtherDownloader:
         self.active = self._inner.active
 
 
+class HiddenMiddlewares(OtherDownloader):
+    """The same, which does not show its middlewares either."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        del self.middleware
+
+
 class LogsIn:
     """A downloader middleware behind ours that logs in at the site before a page goes there."""
 

@@ -256,6 +256,26 @@ def test_what_the_site_never_sees_costs_no_delay(loop: Loop, settings: dict[str,
     assert result.stats["elapsed_time_seconds"] < 15, "of 40, if each had a delay"
 
 
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_turn_that_no_signal_ends(loop: Loop) -> None:
+    """Where we cannot be the last of the middlewares, those behind us drop what has its turn."""
+    with Site({"/robots.txt": asks(0.3)}) as site:
+        downloader = {
+            "DOWNLOADER": "tests.crawls.pace_spider.HiddenMiddlewares",
+            "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
+        }
+        urls = [site.url(f"/{kind}{number}") for number in range(4) for kind in (*_UNSEEN, "page")]
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={**ADDON, **downloader, **behind("Answers")},
+            urls=urls,
+            timeout_seconds=60,
+        )
+        assert len(result.items) == 12
+        assert_paced(site.requests(), 0.3)
+
+
 _UNSEEN = ("dropped", "cached")
 
 
