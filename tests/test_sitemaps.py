@@ -210,9 +210,10 @@ def test_limits() -> None:
     entry = b"<url><loc>http://a/</loc></url>"
     assert cut(b"<urlset>" + entry * SITEMAP_ENTRIES + b"</urlset>") == (SITEMAP_ENTRIES, False)
     assert cut(b"<urlset>" + entry * (SITEMAP_ENTRIES + 1)) == (SITEMAP_ENTRIES, True)
-    blank = b"<urlset>" + (b" " * 1000 + b"<a/>") * (SITEMAP_OCTETS // 1004)
-    assert cut(blank + entry + b"</urlset>") == (1, False)
-    assert cut(blank + b" " * 1004 + entry) == (0, True)
+    spread = b"<urlset>" + (b" " * (2048 - len(entry)) + entry) * (SITEMAP_OCTETS // 2048 - 1)
+    count = SITEMAP_OCTETS // 2048
+    assert cut(spread + entry + b"</urlset>") == (count, False)
+    assert cut(spread + b" " * 2048 + entry) == (count - 1, True)
     assert cut(b"<urlset>" + b"<a/>" * 200_000 + entry + b"</urlset>") == (0, True)
     longest = b"<urlset><url><loc>" + b"a" * 8192
     assert cut(longest + b"</loc></url></urlset>") == (1, False)
@@ -220,6 +221,17 @@ def test_limits() -> None:
     silent = Sitemap(gzip.compress(b"<urlset><!--" + b" " * 4_000_000))
     assert list(silent) == []
     assert silent.octets < 1_000_000
+
+
+@pytest.mark.parametrize("part", ["<![CDATA[{}]]>".format("<" * 100_000), "&lt;" * 25_000])
+def test_a_file_without_entries_does_not_hold_up_the_crawl(part: str) -> None:
+    """Nothing else runs until the next entry comes: five million octets would take a second."""
+    entry = f"<url><loc>{part}</loc></url>"
+    many, few = (f"<urlset>{entry * count}<url><loc>http://a/</loc></url>" for count in (50, 30))
+    sitemap = Sitemap(many.encode())
+    assert list(sitemap) == []
+    assert sitemap.is_cut
+    assert len(list(Sitemap(few.encode()))) == 1
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ _VALUE_CHARACTERS = 8192
 _VALUES_AN_ENTRY = 1000
 _SILENT_CHARACTERS = 1 << 19  # without a tag, and within a tag or comment
 _SILENT_ELEMENTS = 100_000  # between two entries
+_BARREN_CHARACTERS = 1 << 22  # between two entries: nothing else of the crawl runs meanwhile
 _NAMES = 1000  # libxml2 keeps each for as long as the process lives
 _DEPTH = 100_000
 _DAMAGES = 1_000_000  # 20 per entry: a file with more errors is not a sitemap
@@ -129,13 +130,15 @@ class Sitemap:
         """The entries in order."""
         if self._reader is None:
             return
-        left, silent_characters = SITEMAP_ENTRIES, 0
+        left, silent_characters, barren_characters = SITEMAP_ENTRIES, 0, 0
         for text in self._pieces():
             has_heard, found = self._reader.read(text)
             yield from found[:left]
             silent_characters = 0 if has_heard else silent_characters + len(text)
-            is_silent = silent_characters > _SILENT_CHARACTERS
-            if is_silent or self._reader.is_over or len(found) > left:
+            barren_characters = 0 if found else barren_characters + len(text)
+            is_vain = silent_characters > _SILENT_CHARACTERS
+            is_vain |= barren_characters > _BARREN_CHARACTERS
+            if is_vain or self._reader.is_over or len(found) > left:
                 self.is_cut = True
                 return
             left -= len(found)
