@@ -259,7 +259,7 @@ class TestRedis:
             crew.wait(90)
             assert crew.errors == ""
             assert crew.stat("rep/fleet/emptied") == 2
-            assert "what this worker has is written again" in crew.log(0)
+            assert "the requests of this worker are written again" in crew.log(0)
         paths = {path for _, path in asked(site)}
         assert "/7" not in paths
 
