@@ -220,7 +220,7 @@ def test_limits() -> None:
     assert cut(longest + b"<!-- -->a</loc></url></urlset>") == (0, False)
     silent = Sitemap(gzip.compress(b"<urlset><!--" + b" " * 4_000_000))
     assert list(silent) == []
-    assert silent.octets < 1_000_000
+    assert silent.octets < 2_500_000, "it is read in pieces, and not to its end"
 
 
 @pytest.mark.parametrize("part", ["<![CDATA[{}]]>".format("<" * 100_000), "&lt;" * 25_000])

@@ -20,7 +20,6 @@ from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import Run, TrailError, UnreadableError, run_at, runs_in
 from tests.audit.making import Judged
 from tests.commands.calling import rep
-from tests.report import making
 from tests.report.making import BEGAN, Made
 
 
@@ -178,25 +177,24 @@ class TestManyRuns:
         yield
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
-    def _runs(self, root: Path, apart: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    def _runs(self, root: Path, apart: float) -> None:
         for number in range(150):
-            monkeypatch.setattr(making, "BEGAN", BEGAN + apart * number)
-            made = Made(root, f"run-{number:03}")
+            made = Made(root, f"run-{number:03}", began=BEGAN + apart * number)
             p = made.policy("https://a.example")
             for _ in range(2):
                 made.now += 5
                 made.decide("https://a.example/", p)
             made.end()
 
-    def test_one_after_another(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._runs(tmp_path, 10.0, monkeypatch)
+    def test_one_after_another(self, tmp_path: Path) -> None:
+        self._runs(tmp_path, 10.0)
         report = report_of(trails_at([tmp_path]))
         assert report.totals.judged == 300
         assert {one.state for one in report.runs} == {"whole"}
 
-    def test_too_many_at_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_too_many_at_once(self, tmp_path: Path) -> None:
         """It says so, and calls no trail damaged."""
-        self._runs(tmp_path, 0.01, monkeypatch)
+        self._runs(tmp_path, 0.01)
         with pytest.raises(TrailError, match="too many files are open"):
             report_of(trails_at([tmp_path]))
 

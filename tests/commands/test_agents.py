@@ -143,7 +143,7 @@ def test_a_site(tmp_path: Path) -> None:
         assert site.paths() == ["/robots.txt"] * 2
         none = rep_process("rep", "agents", bare.url("/"), *store)
         assert none.status == 0
-        assert "does not exist (404): by RFC 9309, crawlers may fetch everything" in none.err
+        assert "does not exist (404): by RFC 9309, all URLs are allowed" in none.err
     url = f"http://127.0.0.1:{free_port()}/"
     down = rep_process("rep", "agents", url, *store, "-s", "REP_QUICK_RETRY_SECONDS=")
     assert (down.status, down.out) == (3, "")

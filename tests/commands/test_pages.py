@@ -99,7 +99,7 @@ def test_a_page_that_robots_txt_disallows_is_not_fetched(site: Site) -> None:
     done = ask("--usage", site.url("/private"), "--json")
     assert done.status == 1
     assert site.paths() == ["/robots.txt"] * 2
-    assert "is not fetched, as in a crawl of this project" in done.err
+    assert "a crawl may not fetch this" in done.err
     (row,) = rows(done)
     assert row["preferences"] == {
         **dict.fromkeys(["train-ai", "search", "tdm"], "unknown"),
@@ -120,7 +120,7 @@ def test_use_of_a_page(site: Site, loop: str) -> None:
     assert "decides: search=n by X-Robots-Tag 2" in done.out
     assert f"tdm=n by tdmrep.json 1 of {site.url('/.well-known/tdmrep.json')}" in done.out
     assert "licence: https://example.com/terms by License, line 6" in done.out
-    assert "not complete" not in done.out
+    assert "incomplete" not in done.out
 
 
 @pytest.mark.slow
@@ -143,7 +143,7 @@ def test_what_cannot_be_asked_is_not_complete(site: Site) -> None:
     site.change({"/.well-known/tdmrep.json": Answer(status=503)})
     done = ask("--usage", site.url("/plain"), "-s", "REP_TDMREP=1")
     assert done.status == 3, done.err
-    assert "not complete" in done.out
+    assert "incomplete" in done.out
     site.change({"/robots.txt": Answer(status=503)})
     done = ask("--usage", site.url("/plain"))
     assert done.status == 3

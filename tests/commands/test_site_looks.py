@@ -87,8 +87,7 @@ class TestSitemap:
         problems = {row["sitemap"]: row["problem"] for row in summary["problems"]}
         assert problems[site.url("/gone.xml")] == "the answer is 404"
         assert (
-            "not fetched, because a crawl may not: disallowed by line 6"
-            in problems[site.url("/secret.xml")]
+            "a crawl may not fetch this: disallowed by line 6" in problems[site.url("/secret.xml")]
         )
         assert sorted(site.paths()) == sorted(
             ["/robots.txt", "/i.xml", "/1.xml", "/moved.xml", "/2.txt", "/gone.xml"]
@@ -235,14 +234,14 @@ class TestPage:
     def test_a_page_that_a_crawl_may_not_fetch(self, site: Site) -> None:
         done = check("--page", site.url("/a"), "--page", site.url("/page"), "--agent", "foo")
         assert done.status == 1
-        assert "/a is not fetched, as in a crawl of this project: disallowed by line 4" in done.err
+        assert "/a: a crawl may not fetch this: disallowed by line 4" in done.err
         assert "blocked for foo: 1" in done.out
         assert "/a" not in site.paths()
 
     def test_what_cannot_be_read(self, site: Site) -> None:
         done = check("--page", site.url("/text"), "--agent", "foo")
         assert done.status == 0
-        assert "note: it is no HTML page" in done.out
+        assert "note: not an" in done.out
         for url in (f"http://127.0.0.1:{free_port()}/", site.url("/gone.xml")):
             done = check("--page", url, "--agent", "x")
             assert (done.status, done.out) == (3, "")
