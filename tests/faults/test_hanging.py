@@ -146,4 +146,4 @@ def test_handlers_of_robots_parsed_have_their_time(listener: str, queue: str, lo
         assert site.paths() == ["/robots.txt", "/a"]
     assert result.finish_reason == "finished"
     assert result.exit_code == 0, result.error
-    assert "did not end in 1 seconds" in result.log
+    assert "did not finish in 1 seconds" in result.log
