@@ -308,7 +308,8 @@ class RedisStore:
         try:
             until = await self._twice(lambda: self._link.run(_RENEW, names, arguments))
         except StoreError:
-            return lease  # the commit checks whether it is still held
+            # It holds until its end. After that, another worker may have it.
+            return lease if self._clock() < lease.until - self._ahead_seconds else None
         return None if until is None else Lease(lease.origin, lease.token, float(until))
 
     async def _commit(self, entry: Entry, lease: Lease | None) -> bool:

