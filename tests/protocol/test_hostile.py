@@ -139,9 +139,7 @@ class TestBodies:
         finally:
             tracemalloc.stop()
         counted = min(len(made), PARSE_LIMIT_OCTETS)
-        # Rules with a lone percent sign are also kept as they are written, each by itself.
-        times = 3 * _KEPT_TIMES_BODY if name == "escapes" else _KEPT_TIMES_BODY
-        assert kept <= max(times * counted, _SMALL_CHANGE_OCTETS)
+        assert kept <= max(_KEPT_TIMES_BODY * counted, _SMALL_CHANGE_OCTETS)
 
 
 class TestRightAnswers:
