@@ -180,7 +180,7 @@ class TestWorkers:
                     2,
                     settings=settings,
                     roots=[site.url("/", host="127.0.2.1") for site in sites],
-                    pages=8,
+                    pages=5,
                 )
             )
             until(sites[0], 2)
@@ -192,7 +192,7 @@ class TestWorkers:
             crew.wait(100)
             assert crew.errors == ""
             for site in sites:
-                assert {key[1] for key in asked(site)} >= {f"/{number}" for number in range(8)}
+                assert {key[1] for key in asked(site)} >= {f"/{number}" for number in range(5)}
                 assert_paced([seen.at for seen in site.requests()], 1.0)
 
     def test_a_page_that_kills_its_worker_kills_three(

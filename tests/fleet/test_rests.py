@@ -47,8 +47,10 @@ def assert_rests(site: Site, lasts_seconds: float = 8.0) -> None:
 
 
 @pytest.mark.every_loop
-@pytest.mark.parametrize("queue", QUEUES)
-@pytest.mark.parametrize("loop", ["asyncio", "reactorless"])
+@pytest.mark.parametrize(
+    ("loop", "queue"),
+    [*itertools.product(["asyncio"], QUEUES), ("reactorless", "fleet")],
+)
 def test_three_workers(redis_server: RedisServer, loop: Loop, queue: str) -> None:
     with (
         Site(limited()) as site,
@@ -69,7 +71,7 @@ def test_three_workers(redis_server: RedisServer, loop: Loop, queue: str) -> Non
         assert_rests(site)
 
 
-@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("queue", ["fleet", "ours"])
 def test_the_worker_that_has_the_probe_is_killed(redis_server: RedisServer, queue: str) -> None:
     """Another worker probes later, and every page comes."""
     # The answer to the first probe takes long.
@@ -100,7 +102,7 @@ def test_the_worker_that_has_the_probe_is_killed(redis_server: RedisServer, queu
         assert rounds(site.requests())[2][0] - probed[1][0] >= 3
 
 
-@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("queue", ["fleet", "ours"])
 def test_redis_is_out_amid_a_rest(redis_server: RedisServer, queue: str) -> None:
     """Each worker is by itself then; nothing is lost."""
     with (
@@ -122,7 +124,7 @@ def test_redis_is_out_amid_a_rest(redis_server: RedisServer, queue: str) -> None
         assert len(crew.scraped) == times * 12
 
 
-@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("queue", ["fleet", "ours"])
 def test_rests_without_a_time_grow_over_workers(redis_server: RedisServer, queue: str) -> None:
     """Whichever worker probes, the next rest is twice as long."""
     with (
@@ -141,7 +143,7 @@ def test_rests_without_a_time_grow_over_workers(redis_server: RedisServer, queue
     assert fourth[0] - third[0] >= 8
 
 
-@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("queue", ["fleet", "ours"])
 def test_an_origin_is_given_up_over_workers(redis_server: RedisServer, queue: str) -> None:
     """Every worker drops its requests; to the site go the first burst and the probes."""
     settings = {**QUEUES[queue], "REP_BACKOFF_GIVE_UP_SECONDS": 4}
