@@ -241,7 +241,7 @@ def test_stopped_and_resumed(loop: str, tmp_path: Path) -> None:
             stopped = call.end(60)
             assert stopped.returncode == 130, stopped.stderr
             assert b"no more sites are started" in stopped.stderr
-            assert b"the next call goes on" in stopped.stderr
+            assert b"the next call continues" in stopped.stderr
             asked = [seen.path for seen in site.requests()]
             assert 60 <= _counted(tmp_path) < 600
             assert _counted(tmp_path) == asked.count("/robots.txt") == asked.count("/there")
