@@ -22,10 +22,12 @@ from scrapy_rep.cache.memory import Lru
 from scrapy_rep.protocol.access.events import Meaning, name_of
 from scrapy_rep.protocol.access.knowledge import Outage, Step
 from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.extensions.rest import Rest
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.signals import (
     VERDICT,
     Notices,
+    RateLimited,
     RobotsTxtDisallowed,
     RobotsTxtUnreachable,
     request_disallowed,
@@ -97,8 +99,12 @@ class Witness(Protocol):
     def exempted(self, url: str, why: str, by: str) -> None:
         """A request goes on without being judged."""
 
-    def dropped_later(self, url: str, verdict: Verdict) -> None:
-        """A request that had passed was dropped: its browser was redirected to another URL."""
+    def dropped_later(self, url: str, verdict: Verdict | None) -> None:
+        """A request that had passed was dropped.
+
+        Its browser was redirected to a URL with this verdict. Without a verdict, its origin was
+        given up after 429 or 503 answers.
+        """
 
     def withheld(self, page: str, what: str, because: Any, *, is_dry_run: bool) -> None:
         """A request or an item of a page was dropped; `what` is the request's URL, or empty."""
@@ -120,6 +126,12 @@ class Witness(Protocol):
 
     def visited(self, origin: Hashable, sent_at: float, left_by: float, seconds: float) -> None:
         """An origin with a delay was visited between these times, in monotonic seconds."""
+
+    def rested(self, origin: Origin, status: int, rest: Rest) -> None:
+        """A rest began, became longer, or ended because the origin was given up."""
+
+    def probed(self, origin: Origin) -> None:
+        """A request is sent to an origin that has not answered well since it rested."""
 
 
 class Decisions:
@@ -184,6 +196,16 @@ class Decisions:
         if self.witness is not None:
             self.witness.visited(origin, began_at, ended_at, delay_seconds)
 
+    def rested(self, origin: Origin, status: int, rest: Rest) -> None:
+        """Note that an origin rests, or was given up."""
+        if self.witness is not None:
+            self.witness.rested(origin, status, rest)
+
+    def probed(self, origin: Origin) -> None:
+        """Note that a request is sent to an origin that has not answered well since it rested."""
+        if self.witness is not None:
+            self.witness.probed(origin)
+
     # Requests of the crawl
 
     def exempt(self, request: Request) -> None:
@@ -232,6 +254,12 @@ class Decisions:
         self._journal.count(stats.VERDICT_DISALLOWED)
         self._journal.count(stats.FILTERED)
         self._drop(request, verdict)
+
+    def rate_limited(self, request: Request, origin: Origin) -> RateLimited:
+        """The exception that drops a request: its origin was given up, or rests at the end."""
+        if self.witness is not None:
+            self.witness.dropped_later(request.url, None)
+        return RateLimited(origin)
 
     def redirected_in_browser(self, request: Request, verdict: Verdict) -> NoReturn:
         """Drop a request whose browser was redirected to a URL that is not allowed.

@@ -285,27 +285,29 @@ class RepMiddleware:
             RateLimited: its origin was given up, or rests while the crawl closes.
         """
         backoff, origin = self.pacing.backoff, ask.origin
-        self._drop_if_given_up(origin)
+        self._drop_if_given_up(request, origin)
         # Requests of `download_async` do not go to the queue: they come back here at once.
         goes_back = self._waits_in_queue and request not in self._came_back
         if goes_back and not backoff.go(origin, request):
             return self._put_back(request, stats.BACKOFF_PUT_BACK)
         if await self.pacing.turn(request, ask):
             try:
-                self._drop_if_given_up(origin)  # while the request waited
+                self._drop_if_given_up(request, origin)  # while the request waited
             except RateLimited:
                 self.pacing.give_up(request, origin)
                 raise
             backoff.sends(request)
+            if backoff.is_unsure(origin):
+                self._decisions.probed(origin)
             return None
         if self._may_return(request):
             return self._put_back(request)
-        raise RateLimited(origin)
+        raise self._decisions.rate_limited(request, origin)
 
-    def _drop_if_given_up(self, origin: Origin) -> None:
+    def _drop_if_given_up(self, request: Request, origin: Origin) -> None:
         if self.pacing.backoff.drops(origin):
             self._journal.count(stats.BACKOFF_DROPPED)
-            raise RateLimited(origin)
+            raise self._decisions.rate_limited(request, origin)
 
     def _answered(self, request: Request, response: Response) -> Request | None:
         """The request to queue again because its answer makes the origin rest, or None."""

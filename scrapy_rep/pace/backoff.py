@@ -149,6 +149,8 @@ class Backoff:
             if was_resting:
                 self._log(origin, "%s answers well again: its rest is over", origin)
             return
+        if rest.seconds:
+            self._decisions.rested(origin, response.status, rest)
         if rest.given_up_until:
             self._journal.count(stats.BACKOFF_GIVEN_UP)
             self._journal.warning(

@@ -29,6 +29,7 @@ from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.knowledge import Step
 from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.extensions.rest import Rest
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import SETTINGS
 from scrapy_rep.stats import Journal
@@ -185,10 +186,13 @@ class Trail:
         """Write an exemption: without these, a trail would prove nothing."""
         self._numbered(records.EXEMPT, {"url": self._url(url), "why": why, "by": by})
 
-    def dropped_later(self, url: str, verdict: Verdict) -> None:
+    def dropped_later(self, url: str, verdict: Verdict | None) -> None:
         """Write that an allowed request was dropped later."""
-        held = {"url": self._url(url), "reason": verdict.reason.name, "line": verdict.line or None}
-        self._numbered(records.DROP, {**held, "robots_txt": bare(verdict.robots_txt)})
+        held: dict[str, Any] = {"url": self._url(url), "reason": records.RATE_LIMITED}
+        if verdict is not None:
+            held |= {"reason": verdict.reason.name, "line": verdict.line or None}
+            held["robots_txt"] = bare(verdict.robots_txt)
+        self._numbered(records.DROP, held)
 
     def withheld(self, page: str, what: str, because: Any, *, is_dry_run: bool) -> None:
         """Write that a page withheld a request or item, and the statement that decided."""
@@ -220,10 +224,7 @@ class Trail:
 
     def sent_in_vain(self, origin: Origin, steps: Iterable[Step]) -> None:
         """Write the requests for a file that had no result."""
-        at = time.time()
-        if self._writer.ready(at) is not None:
-            told = {"origin": str(origin), "hops": self._hops(steps)}
-            self._writer.put(line({"t": records.FETCH, "at": rounded(at), **told}), at)
+        self._of_origin(records.FETCH, origin, {"hops": self._hops(steps)})
 
     def visited(self, origin: Hashable, sent_at: float, left_by: float, seconds: float) -> None:
         """Write when a request left for an origin with a delay."""
@@ -239,7 +240,28 @@ class Trail:
             }
             self._writer.put(line(held), at)
 
+    def rested(self, origin: Origin, status: int, rest: Rest) -> None:
+        """Write that an origin rests, and until when."""
+        until_at = rest.given_up_until or rest.until_at
+        held = {
+            "until": rounded(time.time() - time.monotonic() + until_at),
+            "status": status,
+            "asked_seconds": rounded(rest.asked_seconds),
+            "is_given_up": True if rest.given_up_until else None,
+        }
+        self._of_origin(records.REST, origin, held)
+
+    def probed(self, origin: Origin) -> None:
+        """Write that a request is sent to an origin that has not answered well since it rested."""
+        self._of_origin(records.PROBE, origin, {})
+
     # Writing
+
+    def _of_origin(self, kind: str, origin: Origin, held: dict[str, Any]) -> None:
+        at = time.time()
+        if self._writer.ready(at) is not None:
+            record = {"t": kind, "at": rounded(at), "origin": str(origin), **held}
+            self._writer.put(line(record), at)
 
     def _numbered(self, kind: str, held: dict[str, Any]) -> None:
         at = time.time()

@@ -23,6 +23,8 @@ VERSION = 1
 RUN, POLICY, BODY, DECISION, EXEMPT = "run", "policy", "body", "decision", "exempt"
 DROP, WITHHELD, FETCH, GAP = "drop", "withheld", "fetch", "gap"
 MARK, END, SENT = "mark", "end", "sent"
+REST, PROBE = "rest", "probe"
+RATE_LIMITED = "RATE_LIMITED"  # the reason of a `drop`: its origin was given up after 429 or 503
 
 NUMBERED = frozenset({DECISION, EXEMPT, DROP, WITHHELD})
 """The kinds with a number, `n`: 1, 2, 3 and so on in a run, without gaps."""

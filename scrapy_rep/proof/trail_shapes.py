@@ -133,6 +133,14 @@ SHAPES: dict[str, Shape] = {
     records.SENT: Shape(
         "at left_by origin kept_seconds", number="at left_by kept_seconds", text="origin"
     ),
+    records.REST: Shape(
+        "at origin until",
+        number="at until asked_seconds",
+        text="origin",
+        count="status",
+        flag="is_given_up",
+    ),
+    records.PROBE: Shape("at origin", number="at", text="origin"),
     records.GAP: Shape(
         "from_n to_n error", count=f"from_n to_n {_TOTALS}", number="from_at to_at", text="error"
     ),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 import signal
+import subprocess
+import sys
 import time
 from email.utils import formatdate
 from pathlib import Path
@@ -11,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import LOOPS, Loop, crawl
+from tests.crawling import LOOPS, REPOSITORY, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.faults.test_closing import assert_clean, log_of, started, wait_for
 from tests.servers.handle import Answer, Seen, Site
@@ -186,6 +189,46 @@ def test_requests_in_other_slots_are_not_sent(loop: Loop) -> None:
         seen = pages(site.requests())
     assert_all_came(result, urls)
     assert seen[2].at - seen[0].at >= 4
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_behind_a_proxy(loop: Loop) -> None:
+    """Only the origin whose URL was answered rests; others go on through the same proxy."""
+    limited = [busy(429, 1.5, "2"), Answer(body="page")]
+    routes = {"http://*": Answer(body="page"), "http://a.example/robots.txt": Answer()}
+    with Site({**routes, "http://a.example/*": limited}) as proxy:
+        names = ["a.example", *(f"b{number}.example" for number in range(10))]
+        urls = [f"http://{name}/{number}" for name in names for number in range(3)]
+        meta = {"proxy": proxy.url("")}
+        result = crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls, meta=meta)
+        seen = [one for one in proxy.requests() if not one.path.endswith("/robots.txt")]
+    assert_all_came(result, urls)
+    times = [one.at for one in seen if "a.example" in one.path]
+    assert times[3] - times[0] >= 2
+    assert max(one.at for one in seen if "a.example" not in one.path) < times[0] + 2
+    assert result.stats["rep/backoff/origins"] == 1
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_two_crawls_of_one_process(loop: Loop) -> None:
+    """The answer to one crawl has both wait, and one of them sends one request first."""
+    with Site({**ROBOTS, "/*": [busy(429, 1.5, "2"), Answer(body="page")]}) as site:
+        job = {
+            "loop": loop,
+            "settings": ADDON,
+            "spider": URLS_SPIDER,
+            "urls": [[site.url(f"/{crawl}/{page}") for page in range(6)] for crawl in range(2)],
+        }
+        command = [sys.executable, "-m", "tests.crawls.two_crawls", json.dumps(job)]
+        done = subprocess.run(
+            command, cwd=REPOSITORY, capture_output=True, timeout=60, check=True, text=True
+        )
+        first, *later = rounds(site.requests())
+        paths = {seen.path for seen in pages(site.requests())}
+    assert len(paths) == 12, done.stderr
+    assert later[0][0] - first[0] >= 2
+    assert len([at for one in later for at in one]) <= 12 + 1
+    assert_clean(done.stderr)
 
 
 @pytest.mark.parametrize("spider", ["HeadSpider", "CallbackSpider"])

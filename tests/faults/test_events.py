@@ -138,11 +138,33 @@ if sys.version_info < (3, 11):  # where the loss of the connection is named besi
     HTTP2["endless headers"] = "reset"
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "select"])
-def test_of_http2(loop: Loop) -> None:
+def needs_http2() -> None:
     pytest.importorskip("h2", reason="h2 is not installed, without which Scrapy has no HTTP/2")
     if _IS_REFUSED:
         pytest.skip("this Twisted speaks no HTTP/2 with this pyOpenSSL")
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "select"])
+def test_a_rest_over_http2(loop: Loop) -> None:
+    """Retry-After of a page counts as over HTTP/1.1."""
+    needs_http2()
+    with Http2Sites(["busy at first"]) as sites:
+        urls = [sites.url("busy at first", f"/{number}") for number in range(6)]
+        settings = {
+            **ADDON,
+            "DOWNLOAD_HANDLERS": {"https": f"{_HANDLERS}.http2.H2DownloadHandler"},
+        }
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+    assert sorted(item["url"] for item in result.items) == urls
+    assert {item["status"] for item in result.items} == {200}
+    assert result.stats["rep/backoff/rests"] == 1
+    assert result.stats["elapsed_time_seconds"] >= 1
+    assert "retry/count" not in result.stats
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "select"])
+def test_of_http2(loop: Loop) -> None:
+    needs_http2()
     with Http2Sites([*HTTP2, "a file"]) as sites:
         urls = {kind: sites.url(kind, "/robots.txt") for kind in HTTP2}
         result = crawl(

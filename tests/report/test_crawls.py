@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy.settings import Settings
@@ -46,6 +48,39 @@ def test_a_report_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
     assert (pace["asked_seconds"], pace["visits"], pace["word"]) == (0.2, 3, "kept")
     assert 0.2 <= pace["least_seconds"] <= min(gaps) + 0.02
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".part"] == []
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_rests(loop: Loop, tmp_path: Path) -> None:
+    """One origin answers 429 and then well; another is given up, and its requests are dropped."""
+    robots: dict[str, Any] = {"/robots.txt": Answer(body="User-agent: *\nDisallow: /private\n")}
+    limited = Answer(status=429, headers=[("Retry-After", "1")])
+    soon = {**robots, "/*": [replace(limited, lasts_seconds=0.5), Answer(body="page")]}
+    with Site(soon) as site, Site({**robots, "/*": limited}) as other:
+        urls = [one.url(f"/{number}") for one in (site, other) for number in range(3)]
+        settings = {"REP_BACKOFF_GIVE_UP_SECONDS": 2.5, "CONCURRENT_REQUESTS": 4}
+        _, run = audited(urls, tmp_path, loop=loop, settings=settings)
+    done = rep("report", run.path, "--json")
+    assert done.status == 0, done.out
+    found = json.loads(done.out)
+    rests = {row["origin"]: row for row in found["rests"]["rows"]}
+    mended, lost = rests[site.url("")], rests[other.url("")]
+    assert (mended["count"], mended["asked_seconds"], mended["too_soon"]) == (1, 1.0, 0)
+    assert 1.0 <= mended["longest_seconds"] < 1.5
+    assert mended["probes"] == 1, "the others follow its good answer"
+    assert (mended["is_given_up"], lost["is_given_up"]) == (False, True)
+    assert lost["count"] >= 2
+    assert lost["too_soon"] == 0
+    assert found["totals"]["rate_limited"] == 3
+    assert (
+        "2 origins answered 429 or 503 and rested. No request was sent"
+        in rep("report", run.path).out
+    )
+    assert rep("audit", "verify", run.path).status == 0
+    assert (
+        "dropped: its origin answered only 429"
+        in rep("audit", "explain", run.path, other.url("/1")).out
+    )
 
 
 def _times(site: Site) -> list[float]:

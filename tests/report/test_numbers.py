@@ -17,6 +17,7 @@ from scrapy_rep.proof.report.report_values import (
     Decided,
     Exemption,
     Paced,
+    Rested,
     Ruled,
     Withheld,
 )
@@ -201,6 +202,27 @@ def test_pace_of_several_workers(tmp_path: Path) -> None:
     (row,) = report_of(runs).paces.rows
     assert (row.visits, row.least_seconds, row.too_soon) == (4, 1.0, 1)
     assert {run.run for run in report_of(trails_at([tmp_path])).runs} == {"one", "two"}
+
+
+def test_rests_of_several_workers(tmp_path: Path) -> None:
+    """One worker hears of the rest of A, another sends a request to A before it is over."""
+    one, two = Made(tmp_path, "one"), Made(tmp_path, "two")
+    one.put("rest", at=BEGAN, until=BEGAN + 2.0, origin=B, status=503)
+    for at, until in ((0.0, 3.0), (1.0, 4.0), (5.0, 15.0)):  # the second makes the first longer
+        held = {"status": 429, "asked_seconds": until - at}
+        if at == 5.0:
+            one.put("probe", at=BEGAN + 4.5, origin=A)
+        one.put("rest", at=BEGAN + at, until=BEGAN + until, origin=A, **held)
+    two.put("probe", at=BEGAN + 2.0, origin=B)
+    two.put("probe", at=BEGAN + 6.0, origin=A)
+    found = report_of([one.end(), two.end()])
+    assert found.rests.rows == (
+        Rested(A, 2, 10.0, 10.0, 2, 1),
+        Rested(B, 1, 2.0, None, 1, 0),
+    )
+    assert ("bad", "2 origins answered 429 or 503 and rested; 1 request was sent too soon.") in [
+        *verdict(found)
+    ]
 
 
 def test_several_runs_add_up(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import ssl
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from tests.servers.handle import certificate
 from tests.servers.sending import reset
 
 _FILE = b"User-agent: *\nDisallow: /a\n"
+_BUSY = [(":status", "429"), ("retry-after", "1")]
 _HEAD = [(":status", "200"), ("content-type", "text/plain")]
 _CANCEL = 8  # RFC 9113, 7
 
@@ -35,8 +37,10 @@ class Http2Sites(ServerProcess):
         return f"https://127.0.0.1:{self.hello[kind]}{path}"
 
 
-def _answer(connection: Any, kind: str, stream: int, path: str) -> None:
-    if path != "/robots.txt" or kind == "a file":
+def _answer(connection: Any, kind: str, stream: int, path: str, number: int) -> None:
+    if kind == "busy at first" and number < 4 and path != "/robots.txt":
+        connection.send_headers(stream, _BUSY, end_stream=True)
+    elif path != "/robots.txt" or kind in ("a file", "busy at first"):
         connection.send_headers(stream, _HEAD)
         connection.send_data(stream, _FILE, end_stream=True)
     elif kind == "a reset stream":
@@ -63,6 +67,7 @@ async def _serve(kind: str, reader: asyncio.StreamReader, writer: asyncio.Stream
 
     connection = H2Connection(H2Configuration(client_side=False))
     connection.initiate_connection()
+    numbers = itertools.count()
     with contextlib.suppress(OSError):
         while not writer.is_closing():
             writer.write(connection.data_to_send())
@@ -73,7 +78,7 @@ async def _serve(kind: str, reader: asyncio.StreamReader, writer: asyncio.Stream
             for event in connection.receive_data(data):
                 if isinstance(event, RequestReceived):
                     path = dict(event.headers).get(b":path", b"").decode()
-                    _answer(connection, kind, event.stream_id, path)
+                    _answer(connection, kind, event.stream_id, path, next(numbers))
                     writer.write(connection.data_to_send())
                     if path == "/robots.txt" and kind in ("reset", "a reset amid the body"):
                         await asyncio.sleep(0.05)

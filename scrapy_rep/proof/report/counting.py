@@ -21,6 +21,7 @@ from .report_values import (
     Fetches,
     Lost,
     OriginFacts,
+    Rested,
     Ruled,
     Withheld,
     rows_of,
@@ -87,13 +88,14 @@ class Counting:
     def __init__(self) -> None:
         self.decided: Counter[tuple[str, bool, str, str]] = Counter()
         self.exempt = Counts()
-        self.dropped_later = self.stale = 0
+        self.dropped_later = self.rate_limited = self.stale = 0
         self.timeline = Timeline()
         self.fetching = Fetching()
         self.exemptions = Tally(Exemption)
         self.origins = Tally(OriginFacts)
         self.rules = Tally(Ruled)
         self.withheld = Tally(Withheld)
+        self.rests = Tally(Rested)
         self.withheld_count = 0
         self.gaps: list[Lost] = []
         self.gap_count = 0
@@ -197,8 +199,11 @@ class Counting:
         if name.startswith("http"):
             self.origins.of(name).exempt += 1
 
-    def _hear_drop(self, _run: RunCounts, _record: Record) -> None:
-        self.dropped_later += 1
+    def _hear_drop(self, _: RunCounts, record: Record) -> None:
+        if record["reason"] == records.RATE_LIMITED:
+            self.rate_limited += 1
+        else:
+            self.dropped_later += 1
 
     def _hear_withheld(self, _: RunCounts, record: Record) -> None:
         because = record["because"]
@@ -212,6 +217,13 @@ class Counting:
         kept = float(record["kept_seconds"])
         owed = kept if origin.crawl_delay is None else origin.crawl_delay
         origin.gaps.add(float(record["at"]), float(record["left_by"]), kept, owed)
+
+    def _hear_rest(self, _: RunCounts, record: Record) -> None:
+        at, until = float(record["at"]), float(record["until"])
+        self.rests.of(_text(record["origin"])).begin(at, until, record)
+
+    def _hear_probe(self, _: RunCounts, record: Record) -> None:
+        self.rests.of(_text(record["origin"])).probe(float(record["at"]))
 
     def _hear_gap(self, run: RunCounts, record: Record) -> None:
         count = sum(int(record.get(kind, 0)) for kind in records.OUTCOMES)

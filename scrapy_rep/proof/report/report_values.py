@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 
-from .tallies import Gaps, Held, Tally, Times
+from .tallies import ROUNDING_SECONDS, Gaps, Held, Tally, Times
 
 Row = TypeVar("Row")
 
@@ -79,6 +79,7 @@ class CrawlTotals:
         held_back: the disallowed requests that were dropped.
         went_on: the disallowed requests that were sent all the same.
         dropped_later: requests that were allowed, and dropped when their browser was redirected.
+        rate_limited: requests that were allowed, and dropped because of 429 or 503 answers.
         exempt: the requests that were not judged, by reason.
         withheld: requests and items that pages withheld.
         lost: records that could not be written.
@@ -92,6 +93,7 @@ class CrawlTotals:
     held_back: int
     went_on: int
     dropped_later: int
+    rate_limited: int
     exempt: Mapping[str, int]
     withheld: int
     lost: int
@@ -274,6 +276,50 @@ class Paced:
 
 
 @dataclass
+class Rested(Counted):
+    """The rests of an origin after its pages answered 429 or 503.
+
+    Attributes:
+        count: the number of rests.
+        longest_seconds: the longest of them; a rest that became longer counts whole.
+        asked_seconds: the longest Retry-After; None without one.
+        probes: the requests sent after the first rest, until the origin answered well.
+        too_soon: the requests among them that were sent before the end of a rest.
+        is_given_up: whether its requests were dropped in the end.
+    """
+
+    origin: str
+    count: int = 0
+    longest_seconds: float = 0.0
+    asked_seconds: float | None = None
+    probes: int = 0
+    too_soon: int = 0
+    is_given_up: bool = False
+
+    def __post_init__(self) -> None:
+        self._began_at = self._until = 0.0
+
+    def begin(self, at: float, until: float, record: Mapping[str, Any]) -> None:
+        """Note a rest that begins or becomes longer, or that the origin is given up."""
+        if record.get("is_given_up"):
+            self.is_given_up = True
+            return
+        if at >= self._until:
+            self.count += 1
+            self._began_at = at
+        self._until = max(self._until, until)
+        self.longest_seconds = max(self.longest_seconds, round(self._until - self._began_at, 3))
+        asked = record.get("asked_seconds")
+        if asked is not None:
+            self.asked_seconds = max(self.asked_seconds or 0.0, asked)
+
+    def probe(self, at: float) -> None:
+        """Note a request that was sent."""
+        self.probes += 1
+        self.too_soon += at < self._until - ROUNDING_SECONDS
+
+
+@dataclass
 class Withheld(Sampled):
     """Requests or items of pages that one statement withheld; `page` is one of the pages."""
 
@@ -313,6 +359,7 @@ class CrawlReport:
     fetches: Fetches
     rules: Rows[Ruled]
     paces: Rows[Paced]
+    rests: Rows[Rested]
     withheld: Rows[Withheld]
     gaps: Rows[Lost]
     limits: tuple[str, ...]

@@ -31,6 +31,8 @@ _MOMENTS = 120
 # Each is a multiple of the one before.
 _SPANS = (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 14_400, 43_200, 86_400, 604_800)
 _LATEST = 1e11  # later than any clock; later times are damage
+ROUNDING_SECONDS = 0.0021
+"""By how much a gap may seem too short: both ends are in whole milliseconds."""
 _BUFFERED = 8  # visits of an origin; trails list them in the order of their answers
 
 
@@ -191,13 +193,10 @@ class Gaps:
         if self._left_by > -math.inf:
             gap = round(max(0.0, at - self._left_by), 3)
             self.least = gap if self.least is None else min(self.least, gap)
-            self.too_soon += gap < asked - _ROUNDING_SECONDS
+            self.too_soon += gap < asked - ROUNDING_SECONDS
         self._left_by = max(self._left_by, left_by)
 
     def finish(self) -> None:
         """Count the visits that are still in the buffer."""
         while self._buffer:
             self._take(*self._buffer.pop(0))
-
-
-_ROUNDING_SECONDS = 0.0021  # both ends are in whole milliseconds

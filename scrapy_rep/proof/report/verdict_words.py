@@ -30,6 +30,7 @@ def verdict(report: CrawlReport) -> Iterator[tuple[str, str]]:
         settings = "(REP_OVERRIDES or REP_POLICY_OVERRIDES)"
         yield NOTE, f"{least}{_counted(overridden, 'request')} {told} {settings}."
     yield from _paces(report)
+    yield from _rests(report)
     yield _standing(report)
 
 
@@ -69,6 +70,20 @@ def _paces(report: CrawlReport) -> Iterator[tuple[str, str]]:
         yield NOTE, f"{origins} or more set a delay. {told} report could hold."
     elif words.count("kept"):
         yield GOOD, f"{origins} set a delay between requests, and no request came too soon."
+
+
+def _rests(report: CrawlReport) -> Iterator[tuple[str, str]]:
+    rows, limited = report.rests.rows, report.totals.rate_limited
+    too_soon = sum(row.too_soon for row in rows)
+    if rows:
+        told = f"{_counted(len(rows), 'origin')} answered 429 or 503 and rested"
+        if too_soon:
+            yield BAD, f"{told}; {_counted(too_soon, 'request')} {_were(too_soon)} sent too soon."
+        else:
+            yield GOOD, f"{told}. No request was sent to an origin before its rest was over."
+    if limited:
+        told = f"{_were(limited)} dropped because of such answers"
+        yield NOTE, f"{_counted(limited, 'request')} {told} (REP_BACKOFF_GIVE_UP_SECONDS)."
 
 
 def _standing(report: CrawlReport) -> tuple[str, str]:
