@@ -88,7 +88,7 @@ class Crawl:
             policies._keep(policy)  # noqa: SLF001
             began = time.process_time()
             policies._tell_of_file(_BODY, sha256)  # noqa: SLF001
-            policies._tell(policy)  # noqa: SLF001
+            self.middleware._decisions.learnt(policy)  # noqa: SLF001
             seconds += time.process_time() - began
         return seconds
 

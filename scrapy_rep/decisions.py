@@ -19,7 +19,7 @@ from scrapy import Request
 
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
-from scrapy_rep.protocol.access.events import Meaning, name_of
+from scrapy_rep.engine.crawl_log import CrawlLog
 from scrapy_rep.protocol.access.knowledge import Outage, Step
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.rest import Rest
@@ -59,11 +59,6 @@ DONT_OBEY, SCHEME, ITSELF = "dont_obey", "scheme", "robots-txt-itself"
 robots.txt itself."""
 
 _DRY_RUN_LINES = 20
-_OUTAGE_WORDS = {
-    Meaning.RULES: "an earlier copy is obeyed",
-    Meaning.ALLOW: "every URL of this origin is allowed",
-    Meaning.DISALLOW: "every URL of this origin is disallowed",
-}
 _KEPT_OCTETS = 1 << 24  # for about 80,000 origins; forgotten origins are announced again
 _ORIGIN_OCTETS = 200
 
@@ -140,14 +135,16 @@ class Decisions:
     Attributes:
         witness: the audit trail; None without one.
         is_dry_run: whether nothing is dropped.
+        log: writes the lines of the crawl in the log.
         notices: sends the signals.
         judged_by: the policy and the product tokens by which each request was judged; None where
             robots.txt does not apply.
     """
 
-    def __init__(self, crawler: Crawler, *, is_dry_run: bool = False) -> None:
+    def __init__(self, crawler: Crawler, settings: RepSettings) -> None:
         self.witness: Witness | None = None
-        self.is_dry_run = is_dry_run
+        self.is_dry_run = settings.dry_run
+        self.log = CrawlLog(crawler, settings)
         self.notices = Notices(crawler)
         self.judged_by: WeakKeyDictionary[Request, tuple[Policy, tuple[str, ...]] | None]
         self.judged_by = WeakKeyDictionary()
@@ -162,7 +159,7 @@ class Decisions:
         """The `Decisions` of a crawl, which its components share."""
         found = _EXITS.get(id(crawler))
         if found is None:
-            found = _EXITS[id(crawler)] = cls(crawler, is_dry_run=settings.dry_run)
+            found = _EXITS[id(crawler)] = cls(crawler, settings)
         return found
 
     # Each component that decides calls `enter` first, and `leave` when it stops deciding.
@@ -213,6 +210,7 @@ class Decisions:
         if self.witness is not None:
             self.witness.exempted(request.url, DONT_OBEY, _occasion(request))
         self.judged_by[request] = None
+        self._pass(request)
         self._journal.count(stats.EXEMPT)
 
     def judged(
@@ -232,6 +230,7 @@ class Decisions:
         """
         self._tell(request.url, request, verdict, AGAIN if is_again else _occasion(request))
         if verdict is None:
+            self._pass(request)
             self._journal.count(stats.NOT_JUDGED)
             return
         if is_again:
@@ -240,8 +239,14 @@ class Decisions:
         if not verdict.allowed:
             if not self.is_dry_run:
                 self._drop(request, verdict)
+            self.log.dropped(request, verdict)
             self._would_drop(stats.WOULD_DROP, request, verdict)
+        self._pass(request)
         meta[VERDICT] = verdict
+
+    def _pass(self, request: Request) -> None:
+        if not self.log.has_started:
+            self.log.passed(request)
 
     def filtered(self, request: Request, verdict: Verdict) -> NoReturn:
         """Drop a request before it is queued.
@@ -310,17 +315,17 @@ class Decisions:
             self._announced.put(origin, content, _ORIGIN_OCTETS)
             self.notices.send(sitemaps_discovered, origin=origin, sitemaps=sitemaps, policy=policy)
 
+    def learnt(self, policy: Policy) -> None:
+        """Record that a policy came into memory, possibly again."""
+        if self.witness is not None:
+            self.witness.learnt(policy)
+        self.log.learnt(policy)
+
     def outage(self, policy: Policy, outage: Outage) -> None:
-        """Log that a file is unreachable, after each fetch that failed."""
+        """Record that a file is unreachable, after each fetch that failed."""
         if policy.is_stale:
             self._journal.count(stats.STALE)
-        self._journal.warning(
-            "%s is unreachable (%s, failures in a row: %d): %s",
-            policy.origin.robots_txt_uri,
-            name_of(outage.event),
-            outage.count,
-            "a stale copy is obeyed" if policy.is_stale else _OUTAGE_WORDS[policy.meaning],
-        )
+        self.log.outage(policy, outage)
 
     # What callbacks yield
 
@@ -378,6 +383,7 @@ class Decisions:
 
     def _drop(self, request: Request, verdict: Verdict) -> NoReturn:
         self._journal.count(stats.FORBIDDEN)
+        self.log.dropped(request, verdict)
         self._journal.debug(
             "Forbidden by robots.txt: %(request)s (%(verdict)s)",
             {"request": request, "verdict": verdict},

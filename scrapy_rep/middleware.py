@@ -131,6 +131,7 @@ class RepMiddleware:
         if self._reservations is not None:
             await self._reservations.close()
         await self.policies.close()
+        self._decisions.log.finish()
         await self._decisions.leave(reason)
 
     def _downloaded(self, response: Response, request: Request) -> None:

@@ -210,7 +210,7 @@ class Policies:
             return None
         policy = self._overridden(origin, override)
         self._keep(policy)
-        self._tell(policy)
+        self._decisions.learnt(policy)
         self._decisions.discovered(policy)
         return policy
 
@@ -282,14 +282,10 @@ class Policies:
         """Keep a policy, and give it to all waiting requests even if keeping it fails."""
         try:
             self._keep(policy)
-            self._tell(policy)
+            self._decisions.learnt(policy)
         finally:
             self._work.end(policy.origin, policy)
             self._tell_listeners(policy.origin)
-
-    def _tell(self, policy: Policy) -> None:
-        if self._decisions.witness is not None:
-            self._decisions.witness.learnt(policy)
 
     def _tell_of_file(self, body: bytes, sha256: str) -> str:
         if self._decisions.witness is not None:

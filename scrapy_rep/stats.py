@@ -142,6 +142,11 @@ class Journal:
         """The `extra` of a log record."""
         return {"spider": self._crawler.spider}
 
+    @property
+    def tells_details(self) -> bool:
+        """Whether the log has lines at DEBUG."""
+        return self._logger.isEnabledFor(logging.DEBUG)
+
     def debug(self, words: str, *values: object) -> None:
         """Log a detail, at DEBUG."""
         self._logger.debug(words, *values, extra=self.extra, stacklevel=2)

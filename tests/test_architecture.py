@@ -35,6 +35,7 @@ _ROOMS: tuple[tuple[str, ...], ...] = (
     ("pace",),
     ("policies", "proof/trail"),
     ("decisions",),
+    ("engine/crawl_log",),
     ("policy",),
     ("fetch",),
     ("pace/downloader",),

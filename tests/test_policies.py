@@ -73,7 +73,7 @@ class Crawl:
         identity = Identity(crawler)
         identity.open()
         rep = RepSettings.of(crawler.settings)
-        self.policies = Policies(crawler, rep, identity, Decisions(crawler))
+        self.policies = Policies(crawler, rep, identity, Decisions(crawler, rep))
         self.fetches = Directed()
         self.heard: list[Origin] = []
         self.policies.listen(self.heard.append)

@@ -156,6 +156,8 @@ class Trail:
                     writer.folder,
                     extra=self._journal.extra,
                 )
+            else:
+                logger.info("Report written to %s", self._report, extra=self._journal.extra)
 
     # Methods of a witness
 

@@ -76,7 +76,7 @@ class Judged:
             origin, event, meaning, reading, tokens, steps=(step,), source="network", fetched_at=1e9
         )
         self.middleware.policies._keep(policy)
-        self.middleware.policies._tell(policy)
+        self.middleware._decisions.learnt(policy)
         return policy
 
     def judge(self, urls: Sequence[str], **meta: Any) -> None:

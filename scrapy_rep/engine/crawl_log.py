@@ -1,0 +1,227 @@
+"""The lines of a crawl in the log: its first origins, unreachable ones, and at the end the drops.
+
+Their number is limited: after the first few origins, the log has counts only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from scrapy import Request
+
+from scrapy_rep import stats
+from scrapy_rep.policy import OVERRIDE, STORE, Policy
+from scrapy_rep.protocol.access.events import Meaning, name_of
+from scrapy_rep.protocol.access.knowledge import Outage
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.stats import Journal
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.settings import RepSettings
+
+_FIRST_ORIGINS = 10
+_FIRST_OUTAGES = 5
+_OUTAGES_EVERY_SECONDS = 60.0
+_MOST_ORIGINS = 10_000  # of a count; beyond, it says "at least"
+_MOST_REASONS = 3
+_MEANINGS = {
+    Meaning.RULES: "its rules decide",
+    Meaning.ALLOW: "every URL of this origin is allowed",
+    Meaning.DISALLOW: "every URL of this origin is disallowed",
+}
+_FIXES = {
+    Reason.UNREACHABLE: "REP_POLICY decides what an unreachable robots.txt means",
+    Reason.HTML: "REP_POLICY decides what an HTML page in place of a robots.txt means",
+    Reason.CRAWL_DELAY: (
+        "REP_CRAWL_DELAY_EXCESS decides on delays above REP_CRAWL_DELAY_MAX_SECONDS"
+    ),
+    Reason.VISIT_TIME: "REP_VISIT_TIME_OBEY decides whether Visit-time is obeyed",
+    Reason.OVERRIDDEN: "REP_OVERRIDES or REP_POLICY_OVERRIDES says so",
+}
+_FIX = "If you may crawl these pages all the same, set REP_OVERRIDES for their host"
+
+
+@dataclass(slots=True)
+class _Drops:
+    """The requests that were dropped for one reason, with the first of them."""
+
+    example: str = ""
+    count: int = 0
+    files: set[str] = field(default_factory=set)
+
+
+class CrawlLog:
+    """Writes the lines of one crawl.
+
+    Attributes:
+        has_started: whether a start request passed.
+    """
+
+    def __init__(self, crawler: Crawler, settings: RepSettings) -> None:
+        self.has_started = False
+        self._crawler = crawler
+        self._settings = settings
+        self._journal = Journal(crawler, __name__)
+        self._told: set[Origin] = set()
+        self._drops: dict[Reason, _Drops] = {}
+        self._dropped_starts = 0
+        self._unreachable: set[Origin] = set()
+        self._outages = 0
+        self._outages_told = 0
+        self._outages_told_at = 0.0
+
+    # During the crawl
+
+    def learnt(self, policy: Policy) -> None:
+        """Log the robots.txt of an origin: at INFO for the first origins, then at DEBUG."""
+        if policy.outage is not None:
+            return
+        is_first = len(self._told) < _FIRST_ORIGINS and policy.origin not in self._told
+        if is_first:
+            self._told.add(policy.origin)
+        elif not self._journal.tells_details:
+            return
+        tell = self._journal.info if is_first else self._journal.debug
+        tell("%s (%s): %s", policy.origin.robots_txt_uri, _source(policy), _meaning(policy))
+
+    def outage(self, policy: Policy, outage: Outage) -> None:
+        """Log that a file is unreachable; after the first failures, only a number once a minute.
+
+        Every failure is logged at DEBUG.
+        """
+        if len(self._unreachable) < _MOST_ORIGINS:
+            self._unreachable.add(policy.origin)
+        self._outages += 1
+        is_first, now = self._outages <= _FIRST_OUTAGES, time.monotonic()
+        tell = self._journal.warning if is_first else self._journal.debug
+        tell(
+            "%s is unreachable (%s, failures in a row: %d): %s",
+            policy.origin.robots_txt_uri,
+            name_of(outage.event),
+            outage.count,
+            self._outage_words(policy),
+        )
+        if not is_first:
+            if now - self._outages_told_at < _OUTAGES_EVERY_SECONDS:
+                return
+            self._journal.warning(
+                "%d more fetches of robots.txt files failed; %s unreachable so far",
+                self._outages - self._outages_told,
+                _origins(len(self._unreachable)),
+            )
+        self._outages_told, self._outages_told_at = self._outages, now
+
+    def _outage_words(self, policy: Policy) -> str:
+        if policy.is_stale:
+            return "a stale copy is obeyed"
+        if policy.meaning is Meaning.RULES:
+            return "an earlier copy is obeyed"
+        words = f"{_MEANINGS[policy.meaning]} (REP_POLICY = {self._settings.policy!r})"
+        hold_seconds = self._settings.unreachable_hold_seconds
+        if policy.meaning is not Meaning.DISALLOW or not hold_seconds:
+            return words
+        return (
+            f"{words}. Its requests wait for up to {hold_seconds:g} s in case the file comes "
+            "(REP_UNREACHABLE_HOLD_SECONDS)"
+        )
+
+    def passed(self, request: Request) -> None:
+        """Note a request that passes; needed until `has_started`."""
+        self.has_started = bool(request.meta.get("is_start_request"))
+
+    def dropped(self, request: Request, verdict: Verdict) -> None:
+        """Note a request that is dropped, or would be without REP_DRY_RUN."""
+        self._dropped_starts += bool(request.meta.get("is_start_request"))
+        found = self._drops.get(verdict.reason)
+        if found is None:
+            found = self._drops[verdict.reason] = _Drops(f"{request.url} ({_because(verdict)})")
+        found.count += 1
+        if len(found.files) < _MOST_ORIGINS:
+            found.files.add(verdict.robots_txt)
+
+    # At its end
+
+    def finish(self) -> None:
+        """Log what was dropped and what waited; no line if every request passed at once."""
+        lines = [*self._dropped(), *self._origins()]
+        if lines:
+            self._journal.info("%s", "\n".join([*lines, self._where_to_look()]))
+        if self._dropped_starts and not self.has_started and not self._settings.dry_run:
+            reason = max(self._drops, key=lambda one: self._drops[one].count)
+            self._journal.warning(
+                "No page was crawled, because every start request was dropped. For example: %s. %s",
+                self._drops[reason].example,
+                _FIXES.get(reason, _FIX),
+            )
+
+    def _dropped(self) -> Iterator[str]:
+        limited = self._stat(stats.BACKOFF_DROPPED)
+        count = sum(drops.count for drops in self._drops.values())
+        if not count and not limited:
+            return
+        judged = self._stat(stats.VERDICT_ALLOWED) + self._stat(stats.VERDICT_DISALLOWED)
+        verb = "would be dropped without REP_DRY_RUN" if self._settings.dry_run else "were dropped"
+        yield f"{count + limited:,} of {judged:,} requests {verb}:"
+        ordered = sorted(self._drops.items(), key=lambda one: -one[1].count)
+        for reason, drops in ordered[:_MOST_REASONS]:
+            where = _origins(len(drops.files), verb="")
+            yield f"  {drops.count:,} of {where}: {reason.value}. For example {drops.example}"
+        others = sum(drops.count for _, drops in ordered[_MOST_REASONS:])
+        if others:
+            yield f"  {others:,} for other reasons"
+        if limited:
+            yield f"  {limited:,}: their origins answered only 429 or 503 (RateLimited)"
+
+    def _origins(self) -> Iterator[str]:
+        counts = {
+            "unreachable": len(self._unreachable),
+            "rested after 429 or 503": self._stat(stats.BACKOFF_ORIGINS),
+            "given up after 429 or 503": self._stat(stats.BACKOFF_GIVEN_UP),
+            "set a delay between requests": self._stat(stats.DELAYED_ORIGINS),
+        }
+        words = [f"{count:,} {what}" for what, count in counts.items() if count]
+        if words:
+            yield f"Origins: {', '.join(words)}"
+
+    def _where_to_look(self) -> str:
+        if self._settings.report:
+            return f"The report has each of them: {self._settings.report}"
+        if self._settings.audit_dir:
+            return f"To see each of them: scrapy rep report {self._settings.audit_dir}/latest"
+        return "For a page with each of them, set REP_AUDIT_DIR and REP_REPORT"
+
+    def _stat(self, name: str) -> int:
+        return int(self._crawler.stats.get_value(name, 0))
+
+
+def _because(verdict: Verdict) -> str:
+    if verdict.rule is None:
+        return verdict.robots_txt or verdict.reason.value
+    return f"line {verdict.line} of {verdict.robots_txt}: {verdict.rule}"
+
+
+def _source(policy: Policy) -> str:
+    if policy.source == OVERRIDE:
+        return "REP_OVERRIDES"
+    if policy.source == STORE:
+        age_seconds = max(0.0, time.time() - policy.fetched_at)
+        return f"{policy.event}, from the store, {age_seconds:.0f} s old"
+    return str(policy.event)
+
+
+def _meaning(policy: Policy) -> str:
+    delay = policy.asked_of().crawl_delay
+    return _MEANINGS[policy.meaning] + (f", Crawl-delay {delay:g} s" if delay else "")
+
+
+def _origins(count: int, verb: str = " is| are") -> str:
+    """A number of origins in words."""
+    least = "at least " if count >= _MOST_ORIGINS else ""
+    one, _, more = verb.partition("|")
+    return f"{least}{count:,} origin{one}" if count == 1 else f"{least}{count:,} origins{more}"

@@ -1,0 +1,117 @@
+"""What a crawl tells its log: its first origins, unreachable ones, and at its end the drops."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
+from tests.servers.handle import Answer, Site
+
+INFO: dict[str, Any] = {**ADDON, "LOG_LEVEL": "INFO"}
+FILE = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.1\n"
+
+
+def said(result: Crawl, level: str = "INFO") -> list[str]:
+    """The lines of our records about the crawl, with what continues them."""
+    records = re.split(r"^(?=\d{4}-\d\d-\d\d )", result.log, flags=re.MULTILINE)
+    mark = f"[scrapy_rep.engine.crawl_log] {level}: "
+    found = [record.partition(mark)[2] for record in records if mark in record]
+    return "".join(found).splitlines()
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_what_was_dropped(loop: Loop) -> None:
+    with Site({"/robots.txt": Answer(body=FILE)}) as site:
+        urls = [site.url(path) for path in ("/", "/private/1", "/private/2")]
+        closed = "http://127.0.0.2:1/"
+        result = crawl(URLS_SPIDER, loop=loop, settings=INFO, urls=[*urls, closed])
+        file = site.url("/robots.txt")
+    lines, rule = said(result), f"line 2 of {file}: Disallow: /private"
+    assert lines[0] == f"{file} (200): its rules decide, Crawl-delay 0.1 s"
+    assert lines[1:] == [
+        "3 of 4 requests were dropped:",
+        f"  2 of 1 origin: a rule matches. For example {urls[1]} ({rule})",
+        f"  1 of 1 origin: the file is unreachable. For example {closed} ({closed}robots.txt)",
+        "Origins: 1 unreachable, 1 set a delay between requests",
+        "For a page with each of them, set REP_AUDIT_DIR and REP_REPORT",
+    ]
+    assert len(said(result, "WARNING")) == 1, "the outage"
+
+
+def test_nothing_to_say() -> None:
+    with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /private\n")}) as site:
+        result = crawl(URLS_SPIDER, settings=INFO, urls=[site.url("/")])
+    assert len(said(result)) == 1
+    assert said(result, "WARNING") == []
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_every_start_request_was_dropped(loop: Loop) -> None:
+    with Site({"/robots.txt": Answer(body=DISALLOW_ALL)}) as site:
+        url = site.url("/")
+        result = crawl(URLS_SPIDER, loop=loop, settings=INFO, urls=[url, site.url("/b")])
+    (line,) = said(result, "WARNING")
+    assert line.startswith("No page was crawled, because every start request was dropped.")
+    assert f"{url} (line 2 of {site.url('/robots.txt')}: Disallow: /)" in line
+    assert "set REP_OVERRIDES" in line
+
+
+@pytest.mark.parametrize(
+    ("meta", "settings"),
+    [({"dont_obey_robotstxt": True}, {}), ({}, {"REP_DRY_RUN": True})],
+    ids=["exempt", "dry run"],
+)
+def test_a_start_request_that_is_let_through(
+    meta: dict[str, Any], settings: dict[str, Any]
+) -> None:
+    with Site({"/robots.txt": Answer(body=DISALLOW_ALL)}) as site:
+        settings = {**INFO, **settings}
+        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/")], meta=meta)
+    assert said(result, "WARNING") == []
+    would = "1 of 1 requests would be dropped without REP_DRY_RUN:"
+    assert (would in said(result)) is ("REP_DRY_RUN" in settings)
+
+
+def test_the_first_of_many_origins(tmp_path: Path) -> None:
+    """Ten files and five outages are named; at the end there are numbers."""
+    with Site({"/robots.txt": Answer(body=FILE)}, address="0.0.0.0") as site:
+        there = [site.url("/private", host=f"127.0.1.{number}") for number in range(1, 21)]
+        gone = [f"http://127.0.2.{number}:1/" for number in range(1, 21)]
+        report = tmp_path / "report.html"
+        settings = {**INFO, "REP_AUDIT_DIR": str(tmp_path / "audit"), "REP_REPORT": str(report)}
+        result = crawl(URLS_SPIDER, settings=settings, urls=[*there, *gone])
+    lines = said(result)
+    assert len([line for line in lines if "its rules decide" in line]) == 10
+    assert any(line.startswith("  20 of 20 origins: a rule matches.") for line in lines)
+    assert any(line.startswith("Origins: 20 unreachable, 20 set a delay") for line in lines)
+    assert lines[-1] == f"The report has each of them: {report}"
+    assert f"Report written to {report}" in result.log
+    outages = [line for line in said(result, "WARNING") if "is unreachable" in line]
+    assert len(outages) == 5
+    assert all("(REP_POLICY = 'rfc9309')" in line for line in outages)
+
+
+def test_a_file_from_the_store(tmp_path: Path) -> None:
+    settings = {**INFO, "REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "rep.db")}
+    with Site({"/robots.txt": Answer(status=404)}) as site:
+        for words in ("(404)", "(404, from the store, "):
+            result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/")])
+            (line,) = said(result)
+            assert f"{words}" in line
+            assert line.endswith("every URL of this origin is allowed")
+
+
+def test_a_start_url_that_is_down_is_explained() -> None:
+    """Its requests are held for a while, and the log says by which setting."""
+    settings = {**INFO, "REP_UNREACHABLE_HOLD_SECONDS": 2, "REP_RETRY_FIRST_SECONDS": 1}
+    with Site({"/robots.txt": Answer(status=503)}) as site:
+        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/")])
+    first, *_, last = said(result, "WARNING")
+    assert "Its requests wait for up to 2 s" in first
+    assert "REP_UNREACHABLE_HOLD_SECONDS" in first
+    assert "REP_POLICY decides what an unreachable robots.txt means" in last
