@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .protocol.verdict import Reason as Reason
     from .protocol.verdict import Rule as Rule
     from .protocol.verdict import Verdict as Verdict
+    from .queue.explaining import explain as explain
     from .queue.fleet.scheduler import RepRedisScheduler as RepRedisScheduler
     from .queue.priority_queue import RepPriorityQueue as RepPriorityQueue
     from .robotparser import RepRobotParser as RepRobotParser
@@ -83,6 +84,7 @@ _NAMES = {
     "protocol.page.rules": "PageRule PageRules",
     "protocol.usage.preference": "Licence Preference Statement UsagePreferences",
     "protocol.verdict": "Reason Rule Verdict",
+    "queue.explaining": "explain",
     "queue.fleet.scheduler": "RepRedisScheduler",
     "queue.priority_queue": "RepPriorityQueue",
     "robotparser": "RepRobotParser",

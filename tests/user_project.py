@@ -56,6 +56,7 @@ from scrapy_rep import (
     UsagePreferences,
     Verdict,
     VisitTime,
+    explain,
     lint,
     normalise,
     page_rules,
@@ -86,6 +87,7 @@ class PoliteSpider(scrapy.Spider):
     async def start(self) -> AsyncIterator[Any]:
         self.crawler.signals.connect(self.told, signals.sitemaps_discovered)
         policy: Policy = await policy_for(self.crawler, "https://example.com/")
+        self.logger.info("%s", explain(self.crawler, "https://example.com/x")["pace"])
         for sitemap in policy.sitemaps:
             yield scrapy.Request(sitemap, errback=self.dropped)
         delay: float | None = policy.crawl_delay

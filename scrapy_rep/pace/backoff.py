@@ -74,9 +74,13 @@ class Backoff:
         """Whether no other process sends a request first, where that is known."""
         return True
 
+    def rest_of(self, origin: Origin) -> Rest | None:
+        """The rest of an origin; None if it does not rest."""
+        return RESTS.of(origin) if self else None
+
     def is_unsure(self, origin: Origin) -> bool:
         """Whether an origin rests, or rested and has not answered well since."""
-        rest = RESTS.of(origin) if self else None
+        rest = self.rest_of(origin)
         return rest is not None and rest.seconds > 0 and not rest.given_up_until
 
     def _has_ended(self, request: Request) -> bool:

@@ -25,6 +25,7 @@ Rules for the next author:
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -166,6 +167,14 @@ class RepPriorityQueue:
     def __contains__(self, slot: str) -> bool:
         found = self._lanes.slots.get(slot)
         return found is not None and found.lane_count > 0
+
+    def waiting(self, origin: Origin) -> dict[str, int]:
+        """The requests of an origin, by the name of the state that they wait in. O(lanes)."""
+        counts: Counter[str] = Counter()
+        for lane in self._lanes.by_name.values():
+            if lane.origin == origin:
+                counts[self._outlook(lane).state.name] += lane.count
+        return dict(counts)
 
     # Events
 
