@@ -1,0 +1,78 @@
+"""Services that fetch pages: docs/others.md says which rules and which pace apply."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
+from tests.servers.handle import Answer, Site
+
+FILE = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.4\n"
+QUEUES = {"ours": ADDON, "scrapy's": WITH_SCRAPYS_QUEUE}
+
+
+def run(service: Site, site: Site, loop: Loop, queue: str, **more: Any) -> Crawl:
+    settings = {
+        **QUEUES[queue],
+        "DOWNLOADER_MIDDLEWARES": {"tests.crawls.services.Service": 800},
+        "SERVICE_URL": service.url("/api/"),
+        "REP_OVERRIDES": {service.url(""): "ignore"},
+        **more,
+    }
+    urls = [site.url(path) for path in ("/1", "/2", "/3", "/private")]
+    result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+    assert result.exit_code == 0, result.error
+    return result
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("has_body", [False, True])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_the_rules_and_the_pace_of_the_site(loop: Loop, has_body: bool, queue: str) -> None:
+    """The robots.txt of the service is down, and plays no part."""
+    down = {"/robots.txt": Answer(status=503)}
+    with Site({"/robots.txt": Answer(body=FILE)}) as site, Site(down) as service:
+        result = run(service, site, loop, queue, SERVICE_BODY=has_body)
+        assert site.paths() == ["/robots.txt"]
+        seen = service.requests()
+    assert len(seen) == 3, result.log
+    assert {one.path.partition("?")[0] for one in seen} == {"/api/"}
+    assert all(b.at - a.at >= 0.39 for a, b in pairwise(seen))
+    assert result.stats["robotstxt/forbidden"] == 1
+    assert len([item for item in result.items if item.get("status") == 200]) == 3
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_retries_keep_the_pace(loop: Loop) -> None:
+    busy = [Answer(status=502), Answer(status=502), Answer()]
+    routes = {"/api/*": busy}
+    with Site({"/robots.txt": Answer(body=FILE)}) as site, Site(routes) as service:
+        result = run(service, site, loop, "ours")
+        seen = service.requests()
+    assert len(seen) == 5, result.log
+    assert all(b.at - a.at >= 0.39 for a, b in pairwise(seen))
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_the_service_rests(queue: str) -> None:
+    """A 429 of the service is about the service, and all pages come afterwards."""
+    busy = Answer(status=429, headers=[("Retry-After", "2")], lasts_seconds=1.0)
+    routes = {"/api/*": [busy, Answer()]}
+    with Site({"/robots.txt": Answer(body=FILE)}) as site, Site(routes) as service:
+        result = run(service, site, "asyncio", queue)
+        first, *others = service.requests()
+    assert len([item for item in result.items if item.get("status") == 200]) == 3, result.log
+    assert others[-3].at - first.at >= 2
+    assert result.stats["rep/backoff/put_back"] < 10
+
+
+def test_without_an_override_the_rules_of_the_service_decide() -> None:
+    down = {"/robots.txt": Answer(body="User-agent: *\nDisallow: /\n")}
+    with Site({"/robots.txt": Answer(body=FILE)}) as site, Site(down) as service:
+        result = run(service, site, "asyncio", "ours", REP_OVERRIDES={})
+        assert service.paths() == ["/robots.txt"]
+    assert result.stats["robotstxt/forbidden"] == 4
