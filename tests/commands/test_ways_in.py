@@ -1,0 +1,117 @@
+"""The hooks of pre-commit and the steps of the GitHub Action, as they are run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.processes import REPOSITORY
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed"),
+    pytest.mark.skipif(find_spec("yaml") is None, reason="PyYAML is not installed"),
+]
+OPEN = "User-agent: *\nDisallow: /private\n"
+SHUT = "User-agent: *\nDisallow: /\n"
+BROKEN = "User-agent: *\nDisallow: private\n"
+SOURCES = ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml", "scrapy_rep")
+
+
+def run(command: list[str], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command with the `scrapy-rep` of this environment; any exit status."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, **variables}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def commit(folder: Path) -> None:
+    """Commit everything in a folder."""
+    names = ["-c", "user.name=Test", "-c", "user.email=test@example.com"]
+    for arguments in (["init", "-q"], ["add", "-A"], [*names, "commit", "-qm", "All of it"]):
+        assert run(["git", *arguments], folder).returncode == 0
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A repository with a robots.txt."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "robots.txt").write_text(OPEN, encoding="utf-8")
+    commit(folder)
+    return folder
+
+
+def step(name: str, folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+    """Run a step of the action."""
+    import yaml
+
+    action = yaml.safe_load((REPOSITORY / "action.yml").read_text(encoding="utf-8"))
+    found: dict[str, Any] = next(one for one in action["runs"]["steps"] if one.get("name") == name)
+    given = dict.fromkeys(found["env"], "") | {"FILES": "robots.txt"} | inputs
+    return run(["bash", "-c", found["run"]], folder, **given)
+
+
+def test_the_action_lints(project: Path) -> None:
+    done = step("Lint", project)
+    assert (done.returncode, "::error" in done.stdout) == (0, False), done.stderr
+    (project / "robots.txt").write_text(BROKEN, encoding="utf-8")
+    done = step("Lint", project)
+    assert done.returncode == 1
+    assert "::error file=robots.txt,line=2," in done.stdout
+    assert step("Lint", project, ARGUMENTS="--ignore REP401").returncode == 0
+    assert step("Lint", project, FILES="none.txt").returncode == 2
+
+
+def test_the_action_writes_sarif(project: Path) -> None:
+    (project / "robots.txt").write_text(BROKEN, encoding="utf-8")
+    done = step("Write SARIF", project, SARIF="found.sarif")
+    assert done.returncode == 0, done.stderr
+    assert '"REP401"' in (project / "found.sarif").read_text(encoding="utf-8")
+    assert step("Write SARIF", project, SARIF="found.sarif", FILES="none.txt").returncode == 1
+
+
+def test_the_action_compares(project: Path) -> None:
+    """By effect: comments do not count, and a new file is compared with none."""
+    (project / "robots.txt").write_text(f"# a comment\n{OPEN}", encoding="utf-8")
+    (project / "new.txt").write_text(SHUT, encoding="utf-8")
+    assert step("Compare", project, BASE="HEAD").returncode == 0
+    assert step("Compare", project, BASE="HEAD", FILES="robots.txt new.txt").returncode == 1
+    (project / "robots.txt").write_text(SHUT, encoding="utf-8")
+    done = step("Compare", project, BASE="HEAD")
+    assert done.returncode == 1
+    assert "disallowed" in done.stdout
+
+
+@pytest.mark.skipif(find_spec("pre_commit") is None, reason="pre-commit is not installed")
+def test_the_hooks_of_pre_commit(project: Path, tmp_path: Path) -> None:
+    """Installed from a clone, into an environment of their own."""
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    for name in SOURCES:
+        source = REPOSITORY / name
+        if source.is_dir():
+            shutil.copytree(source, clone / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, clone / name)
+    commit(clone)
+    (project / "robots.txt").write_text(f"{BROKEN}Disallow: /b\nDisallow: /b\n", encoding="utf-8")
+    run(["git", "add", "-A"], project)
+    home = {"PRE_COMMIT_HOME": str(tmp_path / "home")}
+    tried = [sys.executable, "-m", "pre_commit", "try-repo", str(clone)]
+    done = run([*tried, "rep-lint", "--files", "robots.txt"], project, **home)
+    assert done.returncode == 1, done.stderr
+    assert "REP401" in done.stdout
+    (project / "robots.txt").write_text("user-agent: *\ndisallow: /b\n", encoding="utf-8")
+    run([*tried, "rep-format", "--files", "robots.txt"], project, **home)
+    text = (project / "robots.txt").read_text(encoding="utf-8")
+    assert text == "User-agent: *\nDisallow: /b\n"
