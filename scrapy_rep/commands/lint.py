@@ -18,7 +18,7 @@ Examples:
   scrapy rep lint https://example.com --strict
   curl -s https://example.com/robots.txt | scrapy rep lint - --select all --ignore REP5,REP605
   scrapy rep lint */robots.txt --statistics
-  scrapy rep lint robots.txt --format sarif > robots.sarif
+  scrapy rep lint robots.txt --output-format sarif > robots.sarif
   scrapy rep lint robots.txt --diff
   scrapy rep lint robots.txt --fix
 
@@ -32,35 +32,31 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from hashlib import sha256
-from importlib.metadata import version
-from pathlib import PurePath
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
-from urllib.parse import quote
 
 from scrapy_rep.analysis.checks.check_table import CHECKS
-from scrapy_rep.analysis.checks.codes import Check, Code, Effect, Severity
+from scrapy_rep.analysis.checks.codes import Code, Effect, Severity
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.lint import linter
 from scrapy_rep.analysis.lint.answer_checks import answer_findings, scheme_findings
 from scrapy_rep.analysis.lint.linter import lint
 from scrapy_rep.analysis.lint.suppressions import Suppressions
 from scrapy_rep.protocol.access.events import AccessResult
-from scrapy_rep.protocol.lines import clean
 
 from .format import proof, show_diff, write
-from .inputs import STDIN_NAME, Input, read_all
+from .inputs import Input, read_all
 from .lint_choice import CHOICE_OPTIONS, Choice
+from .lint_formats import EFFECT_WORDS, FORMATS, NOUNS, FileReport, Outcome, line_of
 from .running import FOUND, OK, REFRESH, UNREACHABLE, Call, CommandError
 from .terminal import count_of, cut, safe, width_of
 
 OPTIONS = f"""
 sources FILE|URL|-...  a file, a URL, or - for standard input
---format text|json|sarif  the output format (default: text)
---json  the same as --format json
+--output-format text|json|sarif|github|gitlab|junit  the output format: text (the default), json,
+ sarif, github (annotations of a workflow), gitlab (a report of Code Quality) or junit
+--json  the same as --output-format json
 --all  show every finding, with its line and advice
 | --statistics  show the number of findings of each code
 {CHOICE_OPTIONS}
@@ -87,8 +83,8 @@ def run(call: Call) -> int:
             left = _fix(file, choice, form, call) if is_fixing else file
             if left is not None:
                 reports.append(_report_of(left, choice, call))
-    if reports or not (call.status or is_fixing):
-        write_report(reports, form, call)
+    if reports or form in FORMATS or not (call.status or is_fixing):
+        _write_report(reports, form, choice, call)
     found = {finding.severity.value for report in reports for finding in report.findings}
     return OK if found.isdisjoint(choice.fatal) else FOUND
 
@@ -136,54 +132,27 @@ def _fix(file: Input, choice: Choice, form: str, call: Call) -> Input | None:
 
 
 def _form(options: argparse.Namespace) -> str:
-    if options.json and options.format not in (None, "json"):
-        raise CommandError(f"--json and --format {options.format}: give one of them")
-    form = "json" if options.json else options.format or "text"
-    if form == "sarif" and options.statistics:
-        raise CommandError("--statistics cannot be written as SARIF: give one of them")
+    given = options.output_format
+    if options.json and given not in (None, "json"):
+        raise CommandError(f"--json and --output-format {given}: give one of them")
+    form = "json" if options.json else given or "text"
+    if form in FORMATS and options.statistics:
+        raise CommandError(f"--statistics cannot be written as {form}: give one of them")
     if options.diff and (form != "text" or options.statistics):
         raise CommandError("--diff shows no findings: give it without options for these")
     return form
 
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
-_NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-_EFFECT_WORDS = {Effect.CHANGES: " (this may change verdicts)"}
 _MENDED_BY = {Effect.KEEPS: "fix", Effect.FORMATS: "format"}
 _FOUND_CELLS = 40
 _WINDOW = 100  # characters of a source line that are shown
 
-_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_SITE = "https://scrapy-rep.readthedocs.io/en/latest"
-_FINGERPRINT = "codeAndLine/v1"
 
-
-@dataclass(frozen=True)
-class FileReport:
-    """The findings for one file.
-
-    Attributes:
-        file: the file.
-        findings: in the order of its lines.
-        suppressed: the number of findings that comments in the file suppress.
-    """
-
-    file: Input
-    findings: Sequence[Finding]
-    suppressed: int = 0
-
-    def by_code(self) -> dict[Code, list[Finding]]:
-        """The findings by code."""
-        found: dict[Code, list[Finding]] = {}
-        for finding in self.findings:
-            found.setdefault(finding.code, []).append(finding)
-        return found
-
-
-def write_report(reports: Sequence[FileReport], form: str, call: Call) -> None:
+def _write_report(reports: Sequence[FileReport], form: str, choice: Choice, call: Call) -> None:
     """Write the findings of all files, or their numbers."""
-    if form == "sarif":
-        call.row(_sarif(reports))
+    if form in FORMATS:
+        call.lines(FORMATS[form](Outcome(reports, call.failures, choice.fatal)))
     elif call.options.statistics:
         _write_statistics(reports, form, call)
     elif form == "json":
@@ -239,26 +208,15 @@ def _write_headline(
 def _write_finding(file: Input, finding: Finding, call: Call) -> None:
     """Write a finding with its line and advice, as modern linters do."""
     _write_headline(file, finding, call)
-    line = _line_of(file, finding)
+    line = line_of(file, finding)
     if line is not None:
         _write_source(finding, line, call)
     elif finding.octets:
         call.line(f"  {call.paint('|', 'blue')} {safe(finding.octets)}")
-    mend = f"{finding.mend}{_EFFECT_WORDS.get(finding.effect, '')}"
+    mend = f"{finding.mend}{EFFECT_WORDS.get(finding.effect, '')}"
     mend = call.terminal.wrapped(mend, first_cells=len("  = help: "), indent="    ")
     call.line(f"  {call.paint('=', 'blue')} {call.paint('help:', 'bold')} {mend}")
     call.line()
-
-
-@lru_cache(maxsize=2)
-def _lines_of(body: bytes) -> list[bytes]:
-    return clean(body)[0].split(b"\n")
-
-
-def _line_of(file: Input, finding: Finding) -> bytes | None:
-    """The line of a finding; None if it concerns the whole file."""
-    lines = _lines_of(file.body) if finding.line else []
-    return lines[finding.line - 1] if 0 < finding.line <= len(lines) else None
 
 
 def _write_source(finding: Finding, raw: bytes, call: Call) -> None:
@@ -290,7 +248,7 @@ def _write_summary(reports: Sequence[FileReport], hidden: int, call: Call) -> No
     counts = Counter(finding.severity for finding in findings)
     parts = [
         call.paint(count_of(counts[severity], noun), _COLOURS[severity])
-        for severity, noun in _NOUNS.items()
+        for severity, noun in NOUNS.items()
     ]
     suppressed = sum(report.suppressed for report in reports)
     if suppressed:
@@ -361,66 +319,3 @@ def _as_dict(file: Input, finding: Finding) -> dict[str, Any]:
         "mend_effect": finding.effect.value,
         "mended_by": _mended_by(finding) or None,
     }
-
-
-def _sarif(reports: Sequence[FileReport]) -> dict[str, Any]:
-    """The findings of all files as a SARIF 2.1.0 log, for code hosts."""
-    driver = {
-        "name": "scrapy-rep",
-        "version": version("scrapy-rep"),
-        "informationUri": f"{_SITE}/",
-        "rules": list(map(_rule, CHECKS.values())),
-    }
-    results = [result for report in reports for result in _results(report)]
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-
-
-def _rule(check: Check) -> dict[str, Any]:
-    return {
-        "id": check.code.value,
-        "name": check.code.slug,
-        "shortDescription": {"text": f"{check.meaning}."},
-        "help": {"text": f"{check.mend}."},
-        "helpUri": f"{_SITE}/lint/{check.code.value}.html",
-        "defaultConfiguration": {"level": _NOUNS[check.severity]},
-    }
-
-
-def _results(report: FileReport) -> Iterator[dict[str, Any]]:
-    places, seen = list(CHECKS), Counter[str]()
-    for finding in report.findings:
-        fingerprint = _fingerprint(report.file, finding)
-        seen[fingerprint] += 1
-        effect = _EFFECT_WORDS.get(finding.effect, "")
-        place = {"artifactLocation": {"uri": _uri(report.file.name)}, "region": _region(finding)}
-        yield {
-            "ruleId": finding.code.value,
-            "ruleIndex": places.index(finding.code),
-            "level": _NOUNS[finding.severity],
-            "message": {"text": f"{finding.message}: {finding.mend}{effect}."},
-            "locations": [{"physicalLocation": place}],
-            # An equal finding later in the file gets the next number.
-            "partialFingerprints": {_FINGERPRINT: f"{fingerprint}:{seen[fingerprint]}"},
-        }
-
-
-def _fingerprint(file: Input, finding: Finding) -> str:
-    """A digest that survives changes elsewhere: of the code and the text of the line."""
-    line = (_line_of(file, finding) or b"").strip()
-    return sha256(b"\0".join((finding.code.value.encode(), line, finding.octets))).hexdigest()[:32]
-
-
-def _region(finding: Finding) -> dict[str, Any]:
-    region: dict[str, Any] = {"startLine": max(finding.line, 1)}
-    if finding.column:
-        region["startColumn"] = finding.column
-    if finding.octets and finding.line:
-        region["snippet"] = {"text": finding.octets.decode("utf-8", "replace")}
-    return region
-
-
-def _uri(name: str) -> str:
-    if name == STDIN_NAME:
-        return "robots.txt"
-    return name if "://" in name else quote(PurePath(name).as_posix())

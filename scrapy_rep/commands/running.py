@@ -25,16 +25,23 @@ takes too much work; a bug in this package; the output cannot be written; Ctrl-C
 
 
 class CommandError(Exception):
-    """An error that ends a subcommand: a message for the user, and the exit status."""
+    """An error that ends a subcommand, or its work on one input.
 
-    def __init__(self, message: str, status: int = USAGE) -> None:
+    Attributes:
+        status: the exit status.
+        where: the input, as the user named it; may be empty.
+    """
+
+    def __init__(self, message: str, status: int = USAGE, where: str = "") -> None:
+        """Take a message for the user."""
         super().__init__(message)
         self.status = status
+        self.where = where
 
 
 def unreadable(name: object, error: OSError) -> CommandError:
     """The error for a file that cannot be read or written."""
-    return CommandError(f"{name}: {error.strerror or error}")
+    return CommandError(f"{name}: {error.strerror or error}", where=str(name))
 
 
 class Call:
@@ -45,6 +52,7 @@ class Call:
         options: its options.
         settings: those of the project.
         terminal: where it writes.
+        failures: the errors so far.
         status: the worst exit status so far.
     """
 
@@ -57,6 +65,7 @@ class Call:
         self.terminal = terminal
         self.line, self.paint, self.table = terminal.line, terminal.paint, terminal.table
         self.is_json: bool = getattr(options, "json", False)
+        self.failures: list[CommandError] = []
         self.status = OK
 
     @cached_property
@@ -88,6 +97,7 @@ class Call:
     def fail(self, error: CommandError) -> None:
         """Report an error, and continue."""
         self.complain(error)
+        self.failures.append(error)
         self.end_with(error.status)
 
     @contextmanager
@@ -149,6 +159,7 @@ AGENT = """\
  repeated; by default"""
 
 _TYPES: dict[str, Any] = {"N": int, "SECONDS": float}
+_METAVAR_CELLS = 40
 _NARGS = {(True, True): "*", (False, True): "+", (True, False): "?", (False, False): None}
 
 
@@ -188,8 +199,11 @@ def _facts(value: str, *, is_option: bool) -> dict[str, Any]:
     is_many, value = value.endswith("..."), value.removesuffix("...")
     value, has_default, default = value.partition("=")
     kind = _TYPES.get(value, str)
-    facts: dict[str, Any] = {"type": kind}
-    facts.update({"choices": value.split("|")} if value.islower() else {"metavar": value})
+    facts: dict[str, Any] = {"type": kind, "metavar": value}
+    if value.islower():
+        # Many words do not fit into the usage.
+        is_long = len(value) > _METAVAR_CELLS
+        facts.update(choices=value.split("|"), metavar="NAME" if is_long else None)
     if not is_option:
         facts["nargs"] = _NARGS[is_optional, is_many]
     elif is_many:

@@ -130,8 +130,8 @@ class TestStatus:
         ("options", "words"),
         [
             (["--select", "E501"], "no code begins with"),
-            (["--json", "--format", "sarif"], "give one of them"),
-            (["--format", "xml"], "invalid choice: 'xml'"),
+            (["--json", "--output-format", "sarif"], "give one of them"),
+            (["--output-format", "xml"], "invalid choice: 'xml'"),
         ],
     )
     def test_wrong_usage(self, robots: Path, options: list[str], words: str) -> None:
@@ -204,7 +204,7 @@ class TestMachines:
         }
 
     def test_sarif(self, robots: Path) -> None:
-        done = rep("lint", robots, "--format", "sarif")
+        done = rep("lint", robots, "--output-format", "sarif")
         log = json.loads(done.out)
         assert done.status == 1
         assert log["version"] == "2.1.0"
@@ -228,7 +228,7 @@ class TestMachines:
     def test_a_fingerprint_stays_as_lines_come_and_go(self, robots: Path) -> None:
         def prints(body: bytes) -> list[str]:
             robots.write_bytes(body)
-            log = json.loads(rep("lint", robots, "--format", "sarif", "--select", "REP4").out)
+            log = json.loads(rep("lint", robots, "--output-format", "sarif", "--select", "REP4").out)
             results = log["runs"][0]["results"]
             return [result["partialFingerprints"]["codeAndLine/v1"] for result in results]
 

@@ -130,7 +130,7 @@ class TestFixForPrograms:
     """What is left of all files is one document, alone on standard output."""
 
     @pytest.mark.parametrize(
-        "options", [["--json"], ["--format", "sarif"], ["--json", "--statistics"]], ids=" ".join
+        "options", [["--json"], ["--output-format", "sarif"], ["--json", "--statistics"]], ids=" ".join
     )
     def test_output(self, here: Path, options: list[str]) -> None:
         for name in "ab":
@@ -144,7 +144,7 @@ class TestFixForPrograms:
             rows = done.rows
             assert {row["code"] for row in rows} == {"REP401"}
 
-    @pytest.mark.parametrize("options", [["--json"], ["--format", "sarif"], ["--statistics"]])
+    @pytest.mark.parametrize("options", [["--json"], ["--output-format", "sarif"], ["--statistics"]])
     def test_a_difference_is_for_people(self, here: Path, options: list[str]) -> None:
         done = rep("lint", "-", "--diff", *options, stdin=BODY)
         assert (done.status, done.out) == (2, "")
@@ -183,7 +183,7 @@ class TestStatistics:
 
     def test_wrong_usage(self) -> None:
         assert rep("lint", "-", "--statistics", "--all").status == 2
-        assert rep("lint", "-", "--statistics", "--format", "sarif").status == 2
+        assert rep("lint", "-", "--statistics", "--output-format", "sarif").status == 2
 
 
 class TestComments:

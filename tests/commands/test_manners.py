@@ -223,7 +223,7 @@ class TestOutput:
                 (call, ">/dev/full")
                 for call in (
                     "lint robots.txt",
-                    "lint robots.txt --format sarif",
+                    "lint robots.txt --output-format sarif",
                     "lint robots.txt --json",
                     "format robots.txt",
                     "diff robots.txt other.txt",
@@ -282,7 +282,7 @@ class TestTerminal:
             ["lint", "robots.txt", "--select", "all"],
             ["lint", "robots.txt", "--select", "all", "--all"],
             ["lint", "robots.txt", "--select", "all", "--json"],
-            ["lint", "robots.txt", "--select", "all", "--format", "sarif"],
+            ["lint", "robots.txt", "--select", "all", "--output-format", "sarif"],
             ["lint", "robots.txt", "--select", "all", "--diff"],
             ["lint", "robots.txt", "--statistics"],
             ["format", "robots.txt"],
