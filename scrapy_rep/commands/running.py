@@ -159,7 +159,7 @@ AGENT = """\
  repeated; by default"""
 
 _TYPES: dict[str, Any] = {"N": int, "SECONDS": float}
-_METAVAR_CELLS = 40
+_METAVAR_CELLS = 30
 _NARGS = {(True, True): "*", (False, True): "+", (True, False): "?", (False, False): None}
 
 
@@ -202,7 +202,7 @@ def _facts(value: str, *, is_option: bool) -> dict[str, Any]:
     facts: dict[str, Any] = {"type": kind, "metavar": value}
     if value.islower():
         # Many words do not fit into the usage.
-        is_long = len(value) > _METAVAR_CELLS
+        is_long = is_option and len(value) > _METAVAR_CELLS
         facts.update(choices=value.split("|"), metavar="NAME" if is_long else None)
     if not is_option:
         facts["nargs"] = _NARGS[is_optional, is_many]
