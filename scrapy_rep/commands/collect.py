@@ -45,7 +45,7 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 
 from .engine_work import in_engine
-from .inputs import STDIN, put
+from .inputs import STDIN, lines_in, put
 from .running import INTERRUPTED, OK, Call, CommandError, unreadable
 from .terminal import span
 
@@ -125,11 +125,11 @@ def _lines(name: str) -> Iterator[str]:
         CommandError: it cannot be read.
     """
     if name == STDIN:
-        yield from (line.decode("utf-8", "replace") for line in sys.stdin.buffer)
+        yield from (line.decode("utf-8", "replace") for line in lines_in(sys.stdin.buffer))
         return
     try:
-        with Path(name).open(encoding="utf-8", errors="replace") as file:
-            yield from file
+        with Path(name).open("rb") as file:
+            yield from (line.decode("utf-8", "replace") for line in lines_in(file))
     except OSError as error:
         raise unreadable(name, error) from error
 

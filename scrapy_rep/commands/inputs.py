@@ -15,9 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from scrapy.settings import Settings
 
@@ -32,7 +35,15 @@ from .running import UNREACHABLE, Call, CommandError, unreadable
 
 STDIN = "-"
 STDIN_NAME = "<stdin>"
+READ_OCTETS = 16 * 1024 * 1024
+"""As much of a file is read: far more than any crawler reads."""
+_LINE_OCTETS = 1024 * 1024
 _SCHEMES = ("http://", "https://", "ftp://")
+_HOST = re.compile(r"(?:[\w-]+\.)+([a-z][\w-]+)(?::\d+)?(?=/|$)", re.IGNORECASE)
+# Endings of file names that look like hosts.
+_ENDINGS = frozenset(
+    ["txt", "text", "bak", "old", "new", "orig", "tmp", "conf", "html", "gz", "md"]
+)
 _DATED = re.compile(
     r"(?P<origin>.+)@(?P<date>\d{4}-\d\d-\d\d)(?:[T ](?P<time>\d\d:\d\d(:\d\d)?)Z?)?"
 )
@@ -186,16 +197,29 @@ def refuse_two_stdins(arguments: Sequence[str]) -> None:
         raise CommandError("standard input ('-') can be read only once")
 
 
-def octets_of(name: str) -> bytes:
-    """The octets of a local file, or of standard input.
+def octets_of(name: str, limit_octets: int = READ_OCTETS) -> bytes:
+    """The octets of a local file, or of standard input: at most one more than the limit.
 
     Raises:
         CommandError: it cannot be read.
     """
     try:
-        return _stdin().read() if name == STDIN else Path(name).read_bytes()
+        if name == STDIN:
+            return _stdin().read(limit_octets + 1)
+        with Path(name).open("rb") as file:
+            return file.read(limit_octets + 1)
     except OSError as error:
-        raise unreadable(name, error) from error
+        raise unreadable(name, error, _meant_instead_of(name)) from error
+
+
+def _meant_instead_of(name: str) -> str:
+    """What to type for the URL of a file, or for a URL without its scheme; or nothing."""
+    if name.lower().startswith("file:"):
+        return f"; give its path: {url2pathname(urlsplit(name).path)}"
+    host = _HOST.match(name)
+    if host is None or host[1].lower() in _ENDINGS:
+        return ""
+    return f"; for the robots.txt of a site, give a URL: https://{host[0]}"
 
 
 def put(path: Path, octets: bytes) -> None:
@@ -226,13 +250,24 @@ def stdin_lines() -> Iterator[str]:
     Raises:
         CommandError: standard input is closed.
     """
-    octets = _stdin()
-    for number, line in enumerate(iter(octets.readline, b"")):
+    for number, line in enumerate(lines_in(_stdin())):
         if number == 0:  # Windows' editors and shells write a byte order mark
             line = line.removeprefix(BOM_UTF8)  # noqa: PLW2901
         text = line.decode("utf-8", "surrogateescape").strip()
         if text:
             yield text
+
+
+def lines_in(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of a list, as soon as they arrive.
+
+    Raises:
+        CommandError: a line is too long for a list.
+    """
+    for line in iter(partial(file.readline, _LINE_OCTETS), b""):
+        if len(line) == _LINE_OCTETS:
+            raise CommandError(f"a line is longer than {_LINE_OCTETS:,} octets: this is not a list")
+        yield line
 
 
 def _stdin() -> BinaryIO:
@@ -290,7 +325,10 @@ def read_all(
 def _local(argument: str, call: Call, uri: str) -> Input:
     if _is_dated(argument):
         return _former(argument, call.settings)
-    return Input(argument, STDIN_NAME if argument == STDIN else argument, octets_of(argument), uri)
+    name, body = STDIN_NAME if argument == STDIN else argument, octets_of(argument)
+    if len(body) > READ_OCTETS:
+        call.complain(f"note: {name}: only the first {READ_OCTETS:,} octets are read")
+    return Input(argument, name, body[:READ_OCTETS], uri)
 
 
 def _former(argument: str, settings: Settings) -> Input:

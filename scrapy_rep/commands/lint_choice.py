@@ -27,11 +27,13 @@ from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.lint.suppressions import codes_of, without_suppressed
 
+from .inputs import octets_of
 from .running import CommandError
 
 _LEVELS = ("error", "warning", "info")
 _OWN_FILE, _PYPROJECT, _SETUP = "scrapy-rep.toml", "pyproject.toml", "setup.cfg"
 _SECTION = "scrapy-rep.lint"
+_MOST_OCTETS = 1024 * 1024
 _TOML_MODULES = "tomllib", "tomli"  # tomllib from Python 3.11 on
 
 
@@ -151,11 +153,16 @@ def _settings_of(name: str | None) -> _LintSettings:
 def _read(path: Path, *, is_named: bool) -> _LintSettings | None:
     """The settings in a file; None without any."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        octets = octets_of(str(path), _MOST_OCTETS)
+        text = octets.decode("utf-8").replace("\r\n", "\n")
+    except (CommandError, UnicodeDecodeError) as error:
         if not is_named and path.name != _OWN_FILE:
             return None  # a file of other software
-        raise CommandError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+        if isinstance(error, CommandError):
+            raise
+        raise CommandError(f"{path}: {error}") from error
+    if len(octets) > _MOST_OCTETS:
+        raise CommandError(f"{path}: too large for a file of settings")
     try:
         told = _of_toml(path, text) if path.suffix == ".toml" else _of_ini(text)
     except (ValueError, configparser.Error) as error:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import logging
 import os
 import sys
-from argparse import ArgumentParser, Namespace, _ActionsContainer
+import traceback
+from argparse import Action, ArgumentParser, Namespace, _ActionsContainer
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -39,9 +41,9 @@ class CommandError(Exception):
         self.where = where
 
 
-def unreadable(name: object, error: OSError) -> CommandError:
+def unreadable(name: object, error: OSError, advice: str = "") -> CommandError:
     """The error for a file that cannot be read or written."""
-    return CommandError(f"{name}: {error.strerror or error}", where=str(name))
+    return CommandError(f"{name}: {error.strerror or error}{advice}", where=str(name))
 
 
 class Call:
@@ -127,11 +129,10 @@ def run(
         call.fail(error)
     except LinkDownError as error:
         words = str(error).rstrip(".")
-        call.complain(f"{words}. It does not answer: start Redis, or correct REP_REDIS_URL")
-        return UNREACHABLE
+        words = f"{words}. It does not answer: start Redis, or correct REP_REDIS_URL"
+        call.fail(CommandError(words, UNREACHABLE))
     except (RepError, StoreError) as error:
-        call.complain(error)
-        return USAGE
+        call.fail(CommandError(str(error)))
     except BrokenPipeError:  # the reader has stopped reading, as `head` does
         _drop_output()
         return FOUND
@@ -142,6 +143,10 @@ def run(
     except KeyboardInterrupt:
         call.terminal.end_line()
         return INTERRUPTED
+    except Exception:  # noqa: BLE001 - Python's own status would be that of findings
+        traceback.print_exc()
+        call.complain("internal error; please report this, with the lines above")
+        return INTERNAL
     return call.status
 
 
@@ -160,6 +165,7 @@ AGENT = """\
 
 _TYPES: dict[str, Any] = {"N": int, "SECONDS": float}
 _METAVAR_CELLS = 30
+_PATHS = ("FILE", "INPUT", "RUN")
 _NARGS = {(True, True): "*", (False, True): "+", (True, False): "?", (False, False): None}
 
 
@@ -191,6 +197,20 @@ def add_options(parser: ArgumentParser, text: str) -> None:
         group.add_argument(*names, help=" ".join(words.split()), **facts)
 
 
+class _Files(Action):
+    """Expands wildcards in names of files, as shells do, except those of Windows."""
+
+    def __call__(self, parser: Any, namespace: Namespace, values: Any, *_: Any) -> None:  # noqa: ARG002
+        """Note the names; one without a match stays as it is."""
+        names = [name for value in values for name in (_matching(value) or [value])]
+        setattr(namespace, self.dest, names)
+
+
+def _matching(name: str) -> list[str]:
+    is_pattern = glob.has_magic(name) and not os.path.lexists(name)
+    return sorted(glob.glob(name, recursive=True)) if is_pattern else []
+
+
 def _facts(value: str, *, is_option: bool) -> dict[str, Any]:
     """The arguments of `add_argument` for an option with this value; empty text is a flag."""
     if not value:
@@ -200,6 +220,8 @@ def _facts(value: str, *, is_option: bool) -> dict[str, Any]:
     value, has_default, default = value.partition("=")
     kind = _TYPES.get(value, str)
     facts: dict[str, Any] = {"type": kind, "metavar": value}
+    if is_many and not is_option and value.startswith(_PATHS):
+        facts["action"] = _Files
     if value.islower():
         # Many words do not fit into the usage.
         is_long = is_option and len(value) > _METAVAR_CELLS

@@ -190,7 +190,8 @@ class _SitemapWalk:
             CommandError: the file that the user names cannot be read.
         """
         if not is_url(self.name):
-            async for page in self._pages_in(octets_of(self.name), self.name, None):
+            body = octets_of(self.name, SITEMAP_OCTETS)
+            async for page in self._pages_in(body, self.name, None):
                 yield page
             origin = None
         else:

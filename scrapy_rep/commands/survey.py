@@ -39,7 +39,7 @@ from scrapy_rep.survey.parquet import FactsFile
 from scrapy_rep.survey.saved import Survey
 from scrapy_rep.survey.survey_tables import percent, tables
 
-from .inputs import put
+from .inputs import lines_in, octets_of, put
 from .report import refuse_page_without_jinja
 from .running import INTERRUPTED, OK, Call, CommandError, unreadable
 from .terminal import cut, safe
@@ -57,6 +57,7 @@ inputs INPUT...  the inputs; or 'merge' or 'diff' and files written with -o
 
 _MERGE, _DIFF = "merge", "diff"
 _MOST_STRATA = 100
+_SURVEY_OCTETS = 256 * 1024 * 1024
 _CHANGES_SHOWN = 40
 
 
@@ -190,8 +191,9 @@ def _strata(name: str | None) -> dict[str, str]:
     if name is None:
         return {}
     try:
-        with Path(name).open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file) if row]
+        with Path(name).open("rb") as file:
+            texts = (line.decode("utf-8-sig") for line in lines_in(file))
+            rows = [row for row in csv.reader(texts) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise CommandError(f"{name}: {error}") from error
     if rows and rows[0][0].strip().lower() == "host":
@@ -206,9 +208,7 @@ def _strata(name: str | None) -> dict[str, str]:
 
 def _read(name: str) -> Survey:
     try:
-        return Survey.from_json(Path(name).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise unreadable(name, error) from error
+        return Survey.from_json(octets_of(name, _SURVEY_OCTETS).decode("utf-8"))
     except ValueError as error:
         raise CommandError(f"{name}: {error}; 'survey INPUT -o {name}' writes surveys") from error
 

@@ -228,7 +228,9 @@ class TestMachines:
     def test_a_fingerprint_stays_as_lines_come_and_go(self, robots: Path) -> None:
         def prints(body: bytes) -> list[str]:
             robots.write_bytes(body)
-            log = json.loads(rep("lint", robots, "--output-format", "sarif", "--select", "REP4").out)
+            log = json.loads(
+                rep("lint", robots, "--output-format", "sarif", "--select", "REP4").out
+            )
             results = log["runs"][0]["results"]
             return [result["partialFingerprints"]["codeAndLine/v1"] for result in results]
 

@@ -130,7 +130,9 @@ class TestFixForPrograms:
     """What is left of all files is one document, alone on standard output."""
 
     @pytest.mark.parametrize(
-        "options", [["--json"], ["--output-format", "sarif"], ["--json", "--statistics"]], ids=" ".join
+        "options",
+        [["--json"], ["--output-format", "sarif"], ["--json", "--statistics"]],
+        ids=" ".join,
     )
     def test_output(self, here: Path, options: list[str]) -> None:
         for name in "ab":
@@ -144,7 +146,9 @@ class TestFixForPrograms:
             rows = done.rows
             assert {row["code"] for row in rows} == {"REP401"}
 
-    @pytest.mark.parametrize("options", [["--json"], ["--output-format", "sarif"], ["--statistics"]])
+    @pytest.mark.parametrize(
+        "options", [["--json"], ["--output-format", "sarif"], ["--statistics"]]
+    )
     def test_a_difference_is_for_people(self, here: Path, options: list[str]) -> None:
         done = rep("lint", "-", "--diff", *options, stdin=BODY)
         assert (done.status, done.out) == (2, "")
