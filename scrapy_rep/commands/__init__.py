@@ -13,6 +13,7 @@ from scrapy.commands import ScrapyCommand
 SUBCOMMANDS = {
     "check": "test whether URLs are allowed, and by which line",
     "lint": "find errors in a file",
+    "rule": "explain the codes of lint",
     "format": "rewrite a file in normalised form",
     "diff": "compare the meaning of two files",
     "agents": "show which known crawlers may fetch a URL",

@@ -77,9 +77,13 @@ class Choice:
             raise CommandError("--config and --isolated contradict each other: give one of them")
         of_files = _LintSettings() if options.isolated else _settings_of(options.config)
         where = of_files.where
-        select = _codes(options.select) or _codes(of_files.select, where) or _codes([DEFAULT])
-        select |= _codes(of_files.extend_select, where) | _codes(options.extend_select)
-        select -= _codes(of_files.ignore, where) | _codes(options.ignore)
+        select = (
+            named_codes(options.select)
+            or named_codes(of_files.select, where)
+            or named_codes([DEFAULT])
+        )
+        select |= named_codes(of_files.extend_select, where) | named_codes(options.extend_select)
+        select -= named_codes(of_files.ignore, where) | named_codes(options.ignore)
         level = options.level or of_files.level or _LEVELS[-1]
         if level not in _LEVELS:
             raise CommandError(f"{where}: level = {level!r}: must be one of {', '.join(_LEVELS)}")
@@ -100,8 +104,8 @@ class Choice:
         return kept, len(chosen) - len(kept)
 
 
-def _codes(arguments: Iterable[str], where: str = "") -> frozenset[Code]:
-    """The codes that arguments name.
+def named_codes(arguments: Iterable[str], where: str = "") -> frozenset[Code]:
+    """The codes that arguments of `--select` name.
 
     Raises:
         CommandError: a word names no code.

@@ -1,0 +1,40 @@
+"""``scrapy rep rule``: what the codes mean."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_rep.analysis.checks.check_table import CHECKS, GROUPS
+from scrapy_rep.analysis.checks.codes import Code
+from tests.commands.calling import rep
+
+
+@pytest.mark.parametrize("code", Code)
+def test_each_code(code: Code) -> None:
+    done = rep("rule", code.value)
+    check = CHECKS[code]
+    assert (done.status, done.err) == (0, "")
+    assert done.out.startswith(f"{code.value} {code.slug}\n  severity: {check.severity.value}")
+    for words in (check.meaning, check.mend, f"/lint/{code.value}.html"):
+        assert words in done.out
+    assert rep("rule", code.slug).out == done.out
+
+
+def test_several() -> None:
+    done = rep("rule", "REP6", "full-url", "--json")
+    assert [row["code"] for row in done.rows] == [
+        code.value for code in Code if code.value.startswith("REP6") or code is Code.FULL_URL
+    ]
+    assert len(rep("rule", "weak", "--json").rows) == len(GROUPS["weak"])
+
+
+def test_all() -> None:
+    lines = rep("rule").out.splitlines()
+    assert lines[0].split() == ["code", "severity", "group", "name"]
+    assert [line.split()[0] for line in lines[1:]] == [code.value for code in Code]
+
+
+def test_unknown() -> None:
+    done = rep("rule", "E501")
+    assert (done.status, done.out) == (2, "")
+    assert "no code begins with 'E501'" in done.err
