@@ -1,14 +1,17 @@
-"""``scrapy rep``: the command line. Every call of ``scrapy`` loads this module: keep it light."""
+"""The command line: ``scrapy rep``, and ``scrapy-rep``, which starts without Scrapy.
+
+Every call of ``scrapy`` loads this module: keep it light.
+"""
 
 from __future__ import annotations
 
+import sys
 import textwrap
-from argparse import ArgumentParser, HelpFormatter, Namespace
+from argparse import SUPPRESS, Action, ArgumentParser, HelpFormatter, Namespace
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from typing import Any, ClassVar
-
-from scrapy.commands import ScrapyCommand
+from typing import Any
 
 SUBCOMMANDS = {
     "check": "test whether URLs are allowed, and by which line",
@@ -26,6 +29,16 @@ SUBCOMMANDS = {
     "survey": "collect statistics on many files",
 }
 """By name; the module `scrapy_rep.commands.NAME` is loaded when the subcommand is called."""
+
+OF_FILES = ("lint", "rule", "format", "diff", "agents")
+"""The subcommands that need Scrapy only for URLs: ``scrapy-rep`` runs them without it."""
+
+DESCRIPTION = (
+    "Test URLs against robots.txt; lint, rewrite, compare and watch such files; show which known "
+    "crawlers may fetch a URL; look into the store of answers and into audit trails; report on "
+    "crawls, and show those that several workers share; collect and survey many files. "
+    "'{prog} lint -h' describes lint, and so on."
+)
 
 
 class _Help(HelpFormatter):
@@ -54,75 +67,88 @@ class _SubcommandParser(ArgumentParser):
         return super().parse_known_args(args, namespace)
 
 
-class RepCommand(ScrapyCommand):
-    """``scrapy rep check|lint|format|...``: one subcommand for each of `SUBCOMMANDS`."""
+class _Version(Action):
+    """Shows the versions that a report of an error should name."""
 
-    requires_crawler_process = False
-    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+    def __call__(self, parser: ArgumentParser, *_: Any) -> None:
+        from importlib.metadata import version
+        from platform import python_version
 
-    def syntax(self) -> str:
-        """The arguments after ``scrapy rep``."""
-        return "subcommand ..."
-
-    def short_desc(self) -> str:
-        """One line for ``scrapy -h``."""
-        return "Test, lint, rewrite and compare robots.txt files"
-
-    def long_desc(self) -> str:
-        """The beginning of ``scrapy rep -h``."""
-        return (
-            "Test URLs against robots.txt; lint, rewrite, compare and watch such files; show which "
-            "known crawlers may fetch a URL; look into the store of answers and into audit trails; "
-            "report on crawls, and show those that several workers share; collect and survey many "
-            "files. "
-            "'scrapy rep lint -h' describes lint, and so on."
-        )
-
-    def add_options(self, parser: ArgumentParser) -> None:
-        """Add a parser for each subcommand, each with Scrapy's own options too."""
-        parser.prog, parser.formatter_class = "scrapy rep", HelpFormatter
-        chosen = parser.add_subparsers(
-            title="Subcommands",
-            dest="subcommand",
-            metavar="subcommand",
-            prog="scrapy rep",
-            parser_class=_SubcommandParser,
-        )
-        for name, summary in SUBCOMMANDS.items():
-            below = chosen.add_parser(name, help=summary, formatter_class=_Help)
-            below.fill = partial(self._fill, name)
-            below.set_defaults(**{_PARSER: below})
-        parser.set_defaults(**{_PARSER: parser})
-
-    def _fill(self, name: str, parser: ArgumentParser) -> None:
-        from .running import add_options
-
-        module = import_module(f"scrapy_rep.commands.{name}")
-        parser.description, examples, more = (module.__doc__ or "").partition("Examples:")
-        parser.epilog = examples + more
-        add_options(parser, module.OPTIONS)
-        super().add_options(parser)
-        parser.set_defaults(**{_RUN: module.run})
-
-    def process_options(self, args: list[str], opts: Namespace) -> None:
-        """Read Scrapy's options; an unknown option is a usage error."""
-        parser: ArgumentParser = getattr(opts, _PARSER)
-        if opts.subcommand is None:
-            names = textwrap.fill(", ".join(SUBCOMMANDS), 78)
-            parser.error(f"give one of these subcommands:\n{names}")
-        if args:
-            parser.error(f"unrecognized arguments: {' '.join(args)}")
-        try:
-            super().process_options(args, opts)
-        except OSError as error:  # from --pidfile
-            parser.error(f"{error.filename}: {error.strerror}")
-
-    def run(self, args: list[str], opts: Namespace) -> None:  # noqa: ARG002
-        """Run the subcommand; its exit status becomes Scrapy's."""
-        from .running import run
-
-        if self.settings is not None:  # Scrapy sets it before this
-            self.exitcode = run(opts.subcommand, getattr(opts, _RUN), opts, self.settings)
+        named = {name: version(name) for name in ("scrapy-rep", "Scrapy")}
+        named["Python"] = python_version()
+        parser.exit(message=", ".join(map(" ".join, named.items())) + "\n")
 
 
-_PARSER, _RUN = "_parser", "_run"
+def add_subcommands(
+    parser: ArgumentParser, prog: str, add_more: Callable[[ArgumentParser], None] | None = None
+) -> None:
+    """Add a parser for each subcommand, with its options; `add_more` adds those of all."""
+    parser.prog, parser.formatter_class = prog, HelpFormatter
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, default=SUPPRESS, help="show the version and exit"
+    )
+    chosen = parser.add_subparsers(
+        title="Subcommands",
+        dest="subcommand",
+        metavar="subcommand",
+        prog=prog,
+        parser_class=_SubcommandParser,
+    )
+    for name, summary in SUBCOMMANDS.items():
+        below = chosen.add_parser(name, help=summary, formatter_class=_Help)
+        below.fill = partial(_fill, name, add_more)
+        below.set_defaults(**{PARSER: below})
+    parser.set_defaults(**{PARSER: parser})
+
+
+def _fill(
+    name: str, add_more: Callable[[ArgumentParser], None] | None, parser: ArgumentParser
+) -> None:
+    from .running import add_options
+
+    module = import_module(f"scrapy_rep.commands.{name}")
+    parser.description, examples, more = (module.__doc__ or "").partition("Examples:")
+    parser.epilog = examples + more
+    add_options(parser, module.OPTIONS)
+    if add_more is not None:
+        add_more(parser)
+    parser.set_defaults(**{RUN: module.run})
+
+
+def refuse_no_subcommand(options: Namespace) -> None:
+    """End with a usage error if no subcommand is given."""
+    if options.subcommand is None:
+        names = textwrap.fill(", ".join(SUBCOMMANDS), 78)
+        getattr(options, PARSER).error(f"give one of these subcommands:\n{names}")
+
+
+def main() -> None:
+    """``scrapy-rep``: the same as ``scrapy rep``, but files are read without loading Scrapy."""
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] in OF_FILES or arguments[0].startswith("-"):
+        parser = ArgumentParser(description=DESCRIPTION.format(prog="scrapy-rep"))
+        add_subcommands(parser, "scrapy-rep")
+        options, rest = parser.parse_known_args(arguments)
+        refuse_no_subcommand(options)
+        if not rest:  # the others may be options of Scrapy
+            from .running import run
+
+            sys.exit(run(options.subcommand, getattr(options, RUN), options, project_settings))
+    from scrapy.cmdline import execute
+
+    execute(["scrapy", "rep", *arguments])
+
+
+def project_settings() -> Any:
+    """The settings of the project in the current folder, or Scrapy's defaults."""
+    from scrapy.utils.project import get_project_settings
+
+    settings = get_project_settings()
+    settings.setdict(DEFAULT_SETTINGS, priority="command")
+    return settings
+
+
+DEFAULT_SETTINGS: dict[str, Any] = {"LOG_ENABLED": False}
+
+PARSER, RUN = "_parser", "_run"
+"""The attributes of parsed options that hold their parser, and the subcommand's function."""

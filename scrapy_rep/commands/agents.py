@@ -33,6 +33,7 @@ from scrapy_rep.analysis.outline import Outline, name_of, outline
 from scrapy_rep.protocol.access.events import AccessResult
 from scrapy_rep.protocol.access.events import name_of as event_name
 from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.paths import path_of
 from scrapy_rep.protocol.tokens import EVERYONE
 
@@ -69,7 +70,9 @@ def run(call: Call) -> int:
     crawlers, urls = _crawlers(options), _urls(options)
     file = read(options.file, call)
     file.tell_freshness(call)
-    body, limit_octets = _body(file, call), call.ours.parse_limit_octets
+    body = _body(file, call)
+    is_short = len(body) <= PARSE_LIMIT_OCTETS  # settings may only raise it, and load Scrapy
+    limit_octets = PARSE_LIMIT_OCTETS if is_short else call.ours.parse_limit_octets
     robots_txt = parse(body, file.uri, limit_octets=limit_octets)
     outlined = outline(body, file.uri, limit_octets=limit_octets)
     found = sorted(bindings(robots_txt, crawlers, urls), key=_order)

@@ -50,8 +50,9 @@ from scrapy_rep.protocol.tokens import EVERYONE, names_of
 from scrapy_rep.protocol.verdict import Rule
 
 from .inputs import STDIN, origin_of, read, refuse_odd_path, refuse_two_stdins, stdin_lines
-from .judging import Agent, Judge, JudgedStream, Judgement, agents_of, verdict_word
+from .judging import Judge, JudgedStream, Judgement
 from .kept import fresh_copies, kept_store, refreshed
+from .named_agents import Agent, agents_of, verdict_word
 from .opinions import Opinion, Opinions
 from .page_check import show_pages, show_usage
 from .running import AGENT, JSON, REFRESH, Call, CommandError

@@ -28,7 +28,7 @@ from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.verdict import Verdict
 
 from .inputs import Input, is_url, origin_of, read_all
-from .judging import agents_of, verdict_word
+from .named_agents import agents_of, verdict_word
 from .running import AGENT, FOUND, JSON, OK, REFRESH, UNSETTLED, Call, CommandError
 from .terminal import count_of, safe
 

@@ -18,11 +18,8 @@ from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
-from typing import BinaryIO
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
-
-from scrapy.settings import Settings
+from typing import TYPE_CHECKING, BinaryIO
+from urllib.parse import unquote, urlsplit
 
 from scrapy_rep.protocol.access.events import AccessResult, name_of
 from scrapy_rep.protocol.access.knowledge import Answer, Copy
@@ -32,6 +29,9 @@ from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.units import age_words
 
 from .running import UNREACHABLE, Call, CommandError, unreadable
+
+if TYPE_CHECKING:
+    from scrapy.settings import Settings
 
 STDIN = "-"
 STDIN_NAME = "<stdin>"
@@ -215,7 +215,7 @@ def octets_of(name: str, limit_octets: int = READ_OCTETS) -> bytes:
 def _meant_instead_of(name: str) -> str:
     """What to type for the URL of a file, or for a URL without its scheme; or nothing."""
     if name.lower().startswith("file:"):
-        return f"; give its path: {url2pathname(urlsplit(name).path)}"
+        return f"; give its path: {unquote(urlsplit(name).path)}"
     host = _HOST.match(name)
     if host is None or host[1].lower() in _ENDINGS:
         return ""
@@ -365,11 +365,13 @@ def answer_of(copy: Copy) -> tuple[Answer, Freshness]:
 
 def _answers(call: Call, origins: Iterable[Origin]) -> dict[Origin, tuple[Answer, Freshness]]:
     """The answers of origins: fresh copies of the store, and the others, or all, fetched now."""
+    wanted = list(dict.fromkeys(origins))
+    if not wanted:
+        return {}
     from . import engine_work
     from .kept import fresh_copies
 
-    wanted = list(dict.fromkeys(origins))
-    copies = {} if call.options.refresh or not wanted else fresh_copies(call.settings, wanted)
+    copies = {} if call.options.refresh else fresh_copies(call.settings, wanted)
     found = {origin: answer_of(copy) for origin, copy in copies.items()}
     left = [origin for origin in wanted if origin not in found]
     if left:

@@ -12,76 +12,33 @@ from itertools import chain, islice
 from threading import Thread
 from typing import Any
 
-from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.effect.rule_patterns import Matcher
 from scrapy_rep.engine.loops import as_they_come, sleep
-from scrapy_rep.identity import Identity
 from scrapy_rep.middleware import policies_of, policy_for
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import AccessResult, Meaning
 from scrapy_rep.protocol.access.knowledge import status_of
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.extensions.headers import token_from_user_agent
 from scrapy_rep.protocol.extensions.pace import pace
 from scrapy_rep.protocol.paths import uri_without_dots
-from scrapy_rep.protocol.tokens import EVERYONE, as_product_tokens
+from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from scrapy_rep.sitemaps.seeding import origin_of as web_origin_of
 
 from .engine_work import in_engine
 from .inputs import Freshness, Input, is_url, origin_of, read
 from .kept import reading_of
+from .named_agents import Agent
 from .opinions import Opinion, Opinions
-from .running import FOUND, OK, UNREACHABLE, Call, CommandError
+from .running import FOUND, OK, UNREACHABLE, Call
 from .terminal import moment, safe, step_dict, way_words
 
 _DOUBTS = (Code.MARKUP, Code.UTF16, Code.PARSE_LIMIT)
 _NO_ORIGIN = Origin("https", "robots.txt.invalid", 443)
-
-
-@dataclass(frozen=True, slots=True)
-class Agent:
-    """A crawler: a name for people, and its product tokens."""
-
-    name: str
-    tokens: tuple[str, ...]
-
-
-def agents_of(call: Call) -> list[Agent]:
-    """The agents of the command line, or the agent of this project's crawls.
-
-    Raises:
-        CommandError: an argument cannot name a crawler.
-    """
-    if not call.options.agent:
-        identity = Identity(Crawler(Spider, call.settings))
-        identity.settle()
-        return [Agent(" or ".join(identity.tokens) or EVERYONE, identity.tokens)]
-    return list(map(_agent, call.options.agent))
-
-
-def _agent(argument: str) -> Agent:
-    if argument == EVERYONE:
-        return Agent(EVERYONE, ())
-    token = token_from_user_agent(argument)
-    if token is None:
-        raise CommandError(
-            f"--agent {argument!r} does not name a crawler: give a product token such as "
-            "'ExampleBot', a User-Agent header that contains one, or '*'"
-        )
-    as_product_tokens(token)
-    return Agent(token, (token,))
-
-
-def verdict_word(verdict: Verdict | None, call: Call) -> str:
-    """The verdict as a coloured word: allowed, disallowed, or unknown."""
-    if verdict is None:
-        return call.paint("unknown", "yellow")
-    return call.paint("allowed", "green") if verdict.allowed else call.paint("disallowed", "red")
 
 
 @dataclass

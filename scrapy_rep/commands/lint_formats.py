@@ -12,11 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
-from xml.etree import ElementTree as ET
 
 from scrapy_rep.analysis.checks.check_table import CHECKS
 from scrapy_rep.analysis.checks.codes import Check, Code, Effect, Severity
@@ -124,6 +122,8 @@ def _words(finding: Finding) -> str:
 
 
 def _sarif(outcome: Outcome) -> Iterator[str]:
+    from importlib.metadata import version  # slow to load, as is the module for XML
+
     driver = {
         "name": "scrapy-rep",
         "version": version("scrapy-rep"),
@@ -253,13 +253,18 @@ def _issue(path: str, name: str, severity: str, fingerprint: str) -> dict[str, A
 
 
 def _junit(outcome: Outcome) -> Iterator[str]:
+    from xml.etree import ElementTree as ET
+
+    def case_of(suite: ET.Element, name: str) -> ET.Element:
+        return ET.SubElement(suite, "testcase", classname=suite.get("name", ""), name=name)
+
     root = ET.Element("testsuites", name=_TITLE)
     for report in outcome.reports:
         suite = ET.SubElement(root, "testsuite", name=_xml(report.path))
         for finding in report.findings:
             at = ":".join(str(part) for part in (finding.line, finding.column) if part)
             name = f"{finding.code.value} {finding.code.slug}{at and f' at {at}'}"
-            case = _case(suite, name)
+            case = case_of(suite, name)
             if finding.severity.value in outcome.fatal:
                 message, kind = _xml(finding.message), finding.severity.value
                 told = ET.SubElement(case, "failure", message=message, type=kind)
@@ -267,18 +272,14 @@ def _junit(outcome: Outcome) -> Iterator[str]:
                 told = ET.SubElement(case, "system-out")
             told.text = _xml(f"{report.path}:{at}: {_words(finding)}")
         if not report.findings:
-            _case(suite, "no findings")
+            case_of(suite, "no findings")
     for failure in outcome.failures:
         suite = ET.SubElement(root, "testsuite", name=_xml(_path(failure.where or _TITLE)))
-        ET.SubElement(_case(suite, "read"), "error", message=_xml(str(failure)), type="error")
+        ET.SubElement(case_of(suite, "read"), "error", message=_xml(str(failure)), type="error")
     for one in (*root, root):  # each suite, and the whole
         for element, attribute in _COUNTS.items():
             one.set(attribute, str(len(one.findall(f".//{element}"))))
     yield ET.tostring(root, encoding="us-ascii", xml_declaration=True).decode("ascii")
-
-
-def _case(suite: ET.Element, name: str) -> ET.Element:
-    return ET.SubElement(suite, "testcase", classname=suite.get("name", ""), name=name)
 
 
 def _xml(text: str) -> str:

@@ -33,8 +33,9 @@ from scrapy_rep.signals import QUEUE
 
 from .engine_work import answer_to, in_engine
 from .inputs import origin_of, read, refuse_odd_path
-from .judging import Agent, Judges, verdict_word
+from .judging import Judges
 from .kept import kept_store
+from .named_agents import Agent, verdict_word
 from .running import FOUND, UNREACHABLE, Call, CommandError
 from .terminal import count_of, moment, safe, when
 

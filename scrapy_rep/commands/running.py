@@ -12,13 +12,14 @@ from argparse import Action, ArgumentParser, Namespace, _ActionsContainer
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import Any
-
-from scrapy.settings import Settings
-
-from scrapy_rep.settings import RepSettings
+from typing import TYPE_CHECKING, Any
 
 from .terminal import OutputError, Terminal
+
+if TYPE_CHECKING:  # a command that reads only files does not load Scrapy
+    from scrapy.settings import Settings
+
+    from scrapy_rep.settings import RepSettings
 
 OK, FOUND, USAGE, UNREACHABLE, UNSETTLED = range(5)
 INTERNAL, UNWRITABLE, INTERRUPTED = 70, 74, 130
@@ -52,18 +53,21 @@ class Call:
     Attributes:
         name: the subcommand.
         options: its options.
-        settings: those of the project.
         terminal: where it writes.
         failures: the errors so far.
         status: the worst exit status so far.
     """
 
     def __init__(
-        self, name: str, options: Namespace, settings: Settings, terminal: Terminal
+        self,
+        name: str,
+        options: Namespace,
+        settings_of: Callable[[], Settings],
+        terminal: Terminal,
     ) -> None:
         self.name = name
         self.options = options
-        self.settings = settings
+        self._settings_of = settings_of
         self.terminal = terminal
         self.line, self.paint, self.table = terminal.line, terminal.paint, terminal.table
         self.is_json: bool = getattr(options, "json", False)
@@ -71,8 +75,15 @@ class Call:
         self.status = OK
 
     @cached_property
+    def settings(self) -> Settings:
+        """The settings of the project."""
+        return self._settings_of()
+
+    @cached_property
     def ours(self) -> RepSettings:
         """The settings of this package."""
+        from scrapy_rep.settings import RepSettings
+
         return RepSettings.of(self.settings)
 
     def lines(self, texts: Iterable[str], indent: str = "") -> None:
@@ -112,27 +123,20 @@ class Call:
 
 
 def run(
-    name: str, work: Callable[[Call], int | None], options: Namespace, settings: Settings
+    name: str,
+    work: Callable[[Call], int | None],
+    options: Namespace,
+    settings_of: Callable[[], Settings],
 ) -> int:
     """Run a subcommand; the user's errors are shown without a traceback."""
-    from scrapy_rep.cache.base import StoreError
-    from scrapy_rep.cache.link import LinkDownError
-    from scrapy_rep.protocol.errors import RepError
-
     # Without any handler, Python would write warnings to standard error.
     logging.getLogger("scrapy_rep").addHandler(logging.NullHandler())
-    call = Call(name, options, settings, Terminal(sys.stdout, sys.stderr))
+    call = Call(name, options, settings_of, Terminal(sys.stdout, sys.stderr))
     try:
         call.end_with(work(call) or OK)
         call.terminal.flush()
     except CommandError as error:
         call.fail(error)
-    except LinkDownError as error:
-        words = str(error).rstrip(".")
-        words = f"{words}. It does not answer: start Redis, or correct REP_REDIS_URL"
-        call.fail(CommandError(words, UNREACHABLE))
-    except (RepError, StoreError) as error:
-        call.fail(CommandError(str(error)))
     except BrokenPipeError:  # the reader has stopped reading, as `head` does
         _drop_output()
         return FOUND
@@ -143,11 +147,26 @@ def run(
     except KeyboardInterrupt:
         call.terminal.end_line()
         return INTERRUPTED
-    except Exception:  # noqa: BLE001 - Python's own status would be that of findings
-        traceback.print_exc()
-        call.complain("internal error; please report this, with the lines above")
-        return INTERNAL
+    except Exception as error:  # noqa: BLE001 - Python's own status would be that of findings
+        failure = _failure(error)
+        if failure is None:
+            traceback.print_exc()
+            failure = CommandError("internal error; please report the lines above", INTERNAL)
+        call.fail(failure)
     return call.status
+
+
+def _failure(error: Exception) -> CommandError | None:
+    """An error of this package in words for the user; None if it is a bug."""
+    from scrapy_rep.cache.base import StoreError
+    from scrapy_rep.cache.link import LinkDownError
+    from scrapy_rep.protocol.errors import RepError
+
+    if isinstance(error, LinkDownError):
+        words = str(error).rstrip(".")
+        words = f"{words}. It does not answer: start Redis, or correct REP_REDIS_URL"
+        return CommandError(words, UNREACHABLE)
+    return CommandError(str(error)) if isinstance(error, (RepError, StoreError)) else None
 
 
 def _drop_output() -> None:

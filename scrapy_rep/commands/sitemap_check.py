@@ -34,7 +34,8 @@ from scrapy_rep.sitemaps.spiders import WELL_KNOWN
 from .engine_work import answer_to, in_engine
 from .inputs import is_url, octets_of
 from .inputs import origin_of as site_of
-from .judging import Agent, Judgement, Judges, verdict_word
+from .judging import Judgement, Judges
+from .named_agents import Agent, verdict_word
 from .running import UNREACHABLE, Call, CommandError
 from .terminal import count_of, safe
 

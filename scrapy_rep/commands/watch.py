@@ -26,8 +26,8 @@ from scrapy_rep.protocol.document import parse
 
 from .diff import show_differences
 from .inputs import Freshness, Input, origin_of
-from .judging import agents_of
 from .kept import answer_words, kept_store, refreshed, watch_key
+from .named_agents import agents_of
 from .running import AGENT, FOUND, JSON, OK, UNREACHABLE, UNSETTLED, Call
 from .terminal import date
 

@@ -19,7 +19,7 @@ from scrapy.settings import Settings
 
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.commands import RepCommand
+from scrapy_rep.commands.scrapy_command import RepCommand
 from tests.processes import Scrapy, without_proxies
 
 LOOPS: dict[str, list[str]] = {

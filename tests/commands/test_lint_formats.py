@@ -249,4 +249,4 @@ def test_a_bug_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     done = rep("lint", "-", stdin=CLEAN)
     assert (done.status, done.out) == (70, "")
     assert "ZeroDivisionError" in done.err
-    assert "please report this" in done.err
+    assert "please report the lines above" in done.err

@@ -1,0 +1,57 @@
+"""The crawlers that --agent names, and the words for their verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scrapy_rep.protocol.extensions.headers import token_from_user_agent
+from scrapy_rep.protocol.tokens import EVERYONE, as_product_tokens
+from scrapy_rep.protocol.verdict import Verdict
+
+from .running import Call, CommandError
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A crawler: a name for people, and its product tokens."""
+
+    name: str
+    tokens: tuple[str, ...]
+
+
+def agents_of(call: Call) -> list[Agent]:
+    """The agents of the command line, or the agent of this project's crawls.
+
+    Raises:
+        CommandError: an argument cannot name a crawler.
+    """
+    if not call.options.agent:
+        from scrapy import Spider  # commands that read only files do not load Scrapy
+        from scrapy.crawler import Crawler
+
+        from scrapy_rep.identity import Identity
+
+        identity = Identity(Crawler(Spider, call.settings))
+        identity.settle()
+        return [Agent(" or ".join(identity.tokens) or EVERYONE, identity.tokens)]
+    return list(map(_agent, call.options.agent))
+
+
+def _agent(argument: str) -> Agent:
+    if argument == EVERYONE:
+        return Agent(EVERYONE, ())
+    token = token_from_user_agent(argument)
+    if token is None:
+        raise CommandError(
+            f"--agent {argument!r} does not name a crawler: give a product token such as "
+            "'ExampleBot', a User-Agent header that contains one, or '*'"
+        )
+    as_product_tokens(token)
+    return Agent(token, (token,))
+
+
+def verdict_word(verdict: Verdict | None, call: Call) -> str:
+    """The verdict as a coloured word: allowed, disallowed, or unknown."""
+    if verdict is None:
+        return call.paint("unknown", "yellow")
+    return call.paint("allowed", "green") if verdict.allowed else call.paint("disallowed", "red")
