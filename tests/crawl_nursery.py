@@ -13,7 +13,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
-from scrapy_rep.commands import SUBCOMMANDS
+from scrapy_rep.commands.subcommands import SUBCOMMANDS
 
 _COMPONENTS = (
     "DOWNLOADER_MIDDLEWARES_BASE",

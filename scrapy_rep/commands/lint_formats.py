@@ -81,7 +81,7 @@ class FileReport:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call of `lint` found.
+    """The result of a call of `lint`.
 
     Attributes:
         reports: of the files that were read.

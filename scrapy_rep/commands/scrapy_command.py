@@ -7,7 +7,14 @@ from typing import Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 
-from . import DEFAULT_SETTINGS, DESCRIPTION, PARSER, RUN, add_subcommands, refuse_no_subcommand
+from .subcommands import (
+    DEFAULT_SETTINGS,
+    DESCRIPTION,
+    PARSER,
+    RUN,
+    add_subcommands,
+    refuse_no_subcommand,
+)
 
 
 class RepCommand(ScrapyCommand):

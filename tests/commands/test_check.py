@@ -125,7 +125,7 @@ class TestUsage:
             (["check", "https://a b/", "--robots", "pyproject.toml"], "names no origin"),
             (["check", "http://h/", "--cached", "--refresh"], "give one of them"),
             (["chek"], "invalid choice: 'chek'"),
-            ([], "of these subcommands:\ncheck, lint, format, diff, agents, cache"),
+            ([], "of these subcommands:\ncheck, lint, rule, format, diff, agents, cache"),
         ],
     )
     def test_in_words(self, arguments: list[str], words: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.commands import SUBCOMMANDS
+from scrapy_rep.commands.subcommands import SUBCOMMANDS
 from scrapy_rep.commands.terminal import Terminal, harmless
 from tests.commands.calling import LOOPS, Stream, rep
 from tests.commands.terminals import ENVIRONMENT, on_terminal

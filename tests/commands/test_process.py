@@ -14,20 +14,23 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.commands import SUBCOMMANDS
+from scrapy_rep.commands.subcommands import SUBCOMMANDS
 from tests.commands.calling import LOOPS, rep_process
 from tests.processes import REPOSITORY, Scrapy, without_proxies
 from tests.redis_server import RedisServer
 from tests.servers.handle import Answer, Site, free_port, redirect
 
-_LIGHT = {"scrapy_rep", "scrapy_rep.commands", "scrapy_rep.commands.scrapy_command"}
+_LIGHT = {
+    *("scrapy_rep", "scrapy_rep.commands"),
+    *("scrapy_rep.commands.scrapy_command", "scrapy_rep.commands.subcommands"),
+}
 
 
 class TestStart:
     """The command costs other commands nothing, and does not break them."""
 
     def test_the_command_loads_nothing_but_itself(self) -> None:
-        """As ``-X importtime`` tells it: after Scrapy's own modules come three light ones."""
+        """As ``-X importtime`` tells it: after Scrapy's own modules come four light ones."""
         done = subprocess.run(
             [
                 sys.executable,
@@ -117,7 +120,8 @@ class TestStart:
 def _script(call: str, folder: Path) -> tuple[subprocess.CompletedProcess[bytes], set[str]]:
     """A call of ``scrapy-rep``, and the packages that it loaded."""
     code = (
-        "import sys, atexit; from pathlib import Path; from scrapy_rep.commands import main\n"
+        "import sys, atexit; from pathlib import Path\n"
+        "from scrapy_rep.commands.subcommands import main\n"
         "atexit.register(lambda: Path('loaded').write_text(chr(10).join(sys.modules)))\n"
         f"sys.argv = ['scrapy-rep', *{call.split()!r}]; main()"
     )

@@ -1,0 +1,151 @@
+"""The subcommands, and ``scrapy-rep``. Every call of ``scrapy`` loads this module: keep it light."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from argparse import SUPPRESS, Action, ArgumentParser, HelpFormatter, Namespace
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+SUBCOMMANDS = {
+    "check": "test whether URLs are allowed, and by which line",
+    "lint": "find errors in a file",
+    "rule": "explain the codes of lint",
+    "format": "rewrite a file in normalised form",
+    "diff": "compare the meaning of two files",
+    "agents": "show which known crawlers may fetch a URL",
+    "cache": "show and edit the store of answers",
+    "watch": "report changes of files since the last look",
+    "fleet": "show crawls that several workers share",
+    "audit": "read audit trails of crawls",
+    "report": "report what crawls did, from their audit trails",
+    "collect": "fetch and store the files of many sites",
+    "survey": "collect statistics on many files",
+}
+"""By name; the module `scrapy_rep.commands.NAME` is loaded when the subcommand is called."""
+
+OF_FILES = ("lint", "rule", "format", "diff", "agents")
+"""The subcommands that need Scrapy only for URLs: ``scrapy-rep`` runs them without it."""
+
+DESCRIPTION = (
+    "Test URLs against robots.txt; lint, rewrite, compare and watch such files; show which known "
+    "crawlers may fetch a URL; look into the store of answers and into audit trails; report on "
+    "crawls, and show those that several workers share; collect and survey many files. "
+    "'{prog} lint -h' describes lint, and so on."
+)
+
+
+class _Help(HelpFormatter):
+    """Wraps paragraphs to the terminal; indented lines, such as examples, stay."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        # Names such as ai-search stay in one piece.
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n\n".join(
+            block if "\n  " in block else super(_Help, self)._fill_text(block, width, indent)
+            for block in text.split("\n\n")
+        )
+
+
+class _SubcommandParser(ArgumentParser):
+    """The parser of a subcommand; it loads the options from the module when first used."""
+
+    fill: Any = None
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        fill, self.fill = self.fill, None
+        if fill is not None:
+            fill(self)
+        return super().parse_known_args(args, namespace)
+
+
+class _Version(Action):
+    """Shows the versions that a report of an error should name."""
+
+    def __call__(self, parser: ArgumentParser, *_: Any) -> None:
+        from importlib.metadata import version
+        from platform import python_version
+
+        named = {name: version(name) for name in ("scrapy-rep", "Scrapy")}
+        named["Python"] = python_version()
+        parser.exit(message=", ".join(map(" ".join, named.items())) + "\n")
+
+
+def add_subcommands(
+    parser: ArgumentParser, prog: str, add_more: Callable[[ArgumentParser], None] | None = None
+) -> None:
+    """Add a parser for each subcommand, with its options; `add_more` adds those of all."""
+    parser.prog, parser.formatter_class = prog, HelpFormatter
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, default=SUPPRESS, help="show the version and exit"
+    )
+    chosen = parser.add_subparsers(
+        title="Subcommands",
+        dest="subcommand",
+        metavar="subcommand",
+        prog=prog,
+        parser_class=_SubcommandParser,
+    )
+    for name, summary in SUBCOMMANDS.items():
+        below = chosen.add_parser(name, help=summary, formatter_class=_Help)
+        below.fill = partial(_fill, name, add_more)
+        below.set_defaults(**{PARSER: below})
+    parser.set_defaults(**{PARSER: parser})
+
+
+def _fill(
+    name: str, add_more: Callable[[ArgumentParser], None] | None, parser: ArgumentParser
+) -> None:
+    from .running import add_options
+
+    module = import_module(f"scrapy_rep.commands.{name}")
+    parser.description, examples, more = (module.__doc__ or "").partition("Examples:")
+    parser.epilog = examples + more
+    add_options(parser, module.OPTIONS)
+    if add_more is not None:
+        add_more(parser)
+    parser.set_defaults(**{RUN: module.run})
+
+
+def refuse_no_subcommand(options: Namespace) -> None:
+    """End with a usage error if no subcommand is given."""
+    if options.subcommand is None:
+        names = textwrap.fill(", ".join(SUBCOMMANDS), 78)
+        getattr(options, PARSER).error(f"give one of these subcommands:\n{names}")
+
+
+def main() -> None:
+    """``scrapy-rep``: the same as ``scrapy rep``, but files are read without loading Scrapy."""
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] in OF_FILES or arguments[0].startswith("-"):
+        parser = ArgumentParser(description=DESCRIPTION.format(prog="scrapy-rep"))
+        add_subcommands(parser, "scrapy-rep")
+        options, rest = parser.parse_known_args(arguments)
+        refuse_no_subcommand(options)
+        if not rest:  # the others may be options of Scrapy
+            from .running import run
+
+            sys.exit(run(options.subcommand, getattr(options, RUN), options, project_settings))
+    from scrapy.cmdline import execute
+
+    execute(["scrapy", "rep", *arguments])
+
+
+def project_settings() -> Any:
+    """The settings of the project in the current folder, or Scrapy's defaults."""
+    from scrapy.utils.project import get_project_settings
+
+    settings = get_project_settings()
+    settings.setdict(DEFAULT_SETTINGS, priority="command")
+    return settings
+
+
+DEFAULT_SETTINGS: dict[str, Any] = {"LOG_ENABLED": False}
+
+PARSER, RUN = "_parser", "_run"
+"""The attributes of parsed options that hold their parser, and the subcommand's function."""
