@@ -18,8 +18,6 @@ file is unreachable
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import textwrap
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +37,7 @@ from scrapy_rep.protocol.tokens import EVERYONE
 
 from .inputs import Input, is_url, origin_of, read, refuse_odd_path
 from .running import FOUND, OK, REFRESH, Call, CommandError
-from .terminal import count_of, csv_cell, cut, safe
+from .terminal import count_of, cut, safe
 
 OPTIONS = f"""
 file URL|FILE|-  a URL, a file, or - for standard input
@@ -358,19 +356,7 @@ def _group_is(binding: Binding) -> str:
 
 
 def _write_csv(rows: Iterator[dict[str, Any]], call: Call) -> None:
-    """Write a CSV table; lists are joined by semicolons, and unknown values are empty."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     for number, row in enumerate(rows):
         if number == 0:
-            writer.writerow(row)
-        writer.writerow(map(_cell, row.values()))
-    call.lines(text.getvalue().splitlines())
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return "; ".join(value)
-    return "" if value is None else csv_cell(safe(value))
+            call.csv_row(row)
+        call.csv_row(row.values())

@@ -12,6 +12,7 @@ Examples:
   scrapy rep check https://example.com/private/ --agent FooBot
   scrapy rep check /private/ /public/ --robots robots.txt --agent FooBot --agent '*'
   scrapy rep check --json - < urls.txt
+  scrapy rep check --csv - < urls.txt > verdicts.csv
   scrapy rep check --rules --robots robots.txt --agent FooBot
   scrapy rep check https://example.com/a --agent FooBot --like urllib,protego
   scrapy rep check --sitemap https://example.com --agent Googlebot --robots new.txt
@@ -66,6 +67,7 @@ urls [URL...]  URLs, or - for one URL per line of standard input; not needed for
 --cached  read the store only, and fetch nothing
 {REFRESH}
 {JSON}
+| --csv  for URLs, the verdicts as CSV
 --sitemap URL|FILE|-...  judge all pages in a sitemap, and in the sitemaps that it lists; a site
  stands for all sitemaps in its robots.txt; may be repeated
 --page URL...  fetch a page, show its rules (fields, elements, links), and judge its style sheets,
@@ -114,7 +116,11 @@ def _judge_urls(call: Call, agents: Sequence[Agent]) -> None:
             "note: ROBOTSTXT_OBEY is off here, so a crawl would ignore all of this"
         )
     options.explain |= STDIN not in options.urls and not options.no_explain
-    show = _show_json if call.is_json else _show_text if options.explain else _show_line
+    show = _show_text if options.explain else _show_line
+    if call.is_json or options.csv:
+        show = _show_json if call.is_json else _show_csv
+    if options.csv:
+        call.csv_row(_CSV_COLUMNS)
     shown: set[tuple[int, str]] = set()
     with closing(_opinions(options.like)) as opinions:
 
@@ -216,6 +222,8 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
         raise CommandError("--robots and --cached name different sources: give one of them")
     if options.cached and options.refresh:
         raise CommandError("--cached fetches nothing, but --refresh does: give one of them")
+    if options.csv and (options.rules or not options.urls):
+        raise CommandError("--csv writes verdicts on URLs only: give URLs, and not --rules")
     lists = [name for name in ("urls", "sitemap", "page", "usage") if getattr(options, name)]
     if not lists and not (options.rules and options.robots):
         raise CommandError("give a URL, --sitemap, --page, --usage, or --rules with --robots")
@@ -262,6 +270,20 @@ def _show_json(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> N
     if judge.has_answer:
         found["access"] = judge.access_dict()
     call.row(found)
+
+
+_CSV_COLUMNS = (
+    *("url", "agent", "allowed", "reason", "group", "rule", "line", "text"),
+    *("robots_txt", "event", "source", "like"),
+)
+
+
+def _show_csv(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> None:
+    """Write a row, for spreadsheets."""
+    access = judgement.judge.access_dict() if judgement.judge.has_answer else None
+    found = {**(access or {}), **judgement.as_dict(), "text": judgement.text or None}
+    found["like"] = [f"{opinion.parser}: {opinion}" for opinion in said]
+    call.csv_row(map(found.get, _CSV_COLUMNS))
 
 
 def _show_line(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> None:

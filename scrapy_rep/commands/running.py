@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .terminal import OutputError, Terminal
+from .terminal import OutputError, Terminal, csv_line
 
 if TYPE_CHECKING:  # a command that reads only files does not load Scrapy
     from scrapy.settings import Settings
@@ -94,6 +94,10 @@ class Call:
     def row(self, row: Any) -> None:
         """Write a line of JSON."""
         self.line(json.dumps(row))
+
+    def csv_row(self, values: Iterable[object]) -> None:
+        """Write a row of a CSV table."""
+        self.line(csv_line(values))
 
     def remark(self, text: str, indent: str = "") -> None:
         """Write a line of output that qualifies the others."""

@@ -1,4 +1,4 @@
-"""The subcommands, and ``scrapy-rep``. Every call of ``scrapy`` loads this module: keep it light."""
+"""The subcommands, and ``scrapy-rep``. Each call of ``scrapy`` loads this module: keep it light."""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ pass. Cursor movements are written separately, by `screen` and the progress line
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import re
 import shutil
@@ -380,6 +382,21 @@ def step_dict(step: Step) -> dict[str, Any]:
     found = {**asdict(step), **told}
     del found["record"]  # for archives only
     return found
+
+
+def csv_line(values: Iterable[object]) -> str:
+    """A row of a CSV table; lists are joined by semicolons, and unknown values are empty."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(map(_csv_text, values))
+    return text.getvalue()
+
+
+def _csv_text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return "; ".join(value)
+    return "" if value is None else csv_cell(safe(value))
 
 
 def csv_cell(value: object) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -240,3 +242,34 @@ def test_a_mark_before_the_first_url(robots: Path) -> None:
     """Windows' editors and shells write one."""
     done = rep("check", "-", "--robots", robots, "--json", stdin=b"\xef\xbb\xbf/a\r\n/b\r\n")
     assert (done.err, [row["url"] for row in done.rows]) == ("", ["/a", "/b"])
+
+
+class TestCsv:
+    def test_a_row_for_each_url_and_agent(self, robots: Path) -> None:
+        agents = ["--agent", "foo", "--agent", "x"]
+        arguments = ["check", "-", *agents, "--robots", robots]
+        urls = b"/a,b\n/=1+1\n"
+        done = rep(*arguments, "--csv", stdin=urls)
+        table = list(csv.DictReader(io.StringIO(done.out)))
+        by_json = rep(*arguments, "--json", stdin=urls)
+        assert done.status == by_json.status
+        assert len(table) == len(by_json.rows) == 4
+        for row, told in zip(table, by_json.rows, strict=True):
+            assert row["allowed"] == str(told["allowed"]).lower()
+            for name in ("url", "agent", "reason", "group", "rule", "line", "text"):
+                assert row[name] == ("" if told[name] is None else str(told[name]))
+
+    def test_no_cell_is_a_formula(self, robots: Path) -> None:
+        robots.write_bytes(b"User-agent: *\n=Disallow: /\nDisallow: /=1\n")
+        done = rep("check", "/=1", "--agent", "x", "--robots", robots, "--csv", "--like", "urllib")
+        (row,) = csv.DictReader(io.StringIO(done.out))
+        assert row["like"] == "urllib: disallowed"
+        assert not any((cell or "").startswith(("=", "+", "@")) for cell in row.values())
+
+    @pytest.mark.parametrize(
+        "options", [["--rules", "/"], ["--page", "http://h/"], ["--sitemap", "s.xml"]], ids=" ".join
+    )
+    def test_only_for_urls(self, robots: Path, options: list[str]) -> None:
+        done = rep("check", *options, "--csv", "--agent", "x", "--robots", robots)
+        assert (done.status, done.out) == (2, "")
+        assert "--csv" in done.err
