@@ -268,6 +268,9 @@ REP611
 REP612
  {good}Sitemap: example.com/sitemap.xml\n
  {good}{sitemap}
+REP613
+ {good}Sitemap: http//example.com/sitemap.xml\n
+ {good}{sitemap}
 REP701
  {good}Crawl-delay: soon\n
  {good}Crawl-delay: 5\n

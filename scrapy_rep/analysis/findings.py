@@ -100,6 +100,7 @@ CODE_OF_SLIP = {
     Slip.QUOTED: Code.SITEMAP_QUOTED,
     Slip.SEVERAL: Code.SITEMAP_SEVERAL,
     Slip.NO_SCHEME: Code.SITEMAP_NO_SCHEME,
+    Slip.BROKEN_SCHEME: Code.SITEMAP_BAD_SCHEME,
     Slip.RELATIVE: Code.SITEMAP_RELATIVE,
 }
 """The code for each difference between a Sitemap value and an absolute URI."""

@@ -210,6 +210,8 @@ class _SitemapWalk:
             self._admit(self.name, origin)
             return
         policy = await policies_of(self._crawler, "check").get(origin)
+        for value in policy.robots_txt.invalid_sitemaps:
+            self._note(value, f"not fetched ({LeftOut.INVALID.value})")
         for url in policy.sitemaps:
             self._admit(url, origin)
         if policy.sitemaps:

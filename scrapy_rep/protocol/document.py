@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_rep.protocol.extensions.pace import PACE_KEYS, Asked, asked_of, pace_records
 from scrapy_rep.protocol.extensions.records import OtherRecord, RequestRate, VisitTime
-from scrapy_rep.protocol.extensions.sitemaps import sitemap_uris, sitemap_values
+from scrapy_rep.protocol.extensions.sitemaps import invalid_sitemaps, sitemap_uris, sitemap_values
 from scrapy_rep.protocol.usage.categories import NO_TOKENS, UsageTokens
 
 from .errors import ConfigurationError
@@ -148,6 +148,11 @@ class RobotsTxt:
     def sitemaps(self) -> tuple[str, ...]:
         """The absolute http(s) URIs of all Sitemap lines, each once."""
         return sitemap_uris(sitemap_values(self.octets), self.uri)
+
+    @property
+    def invalid_sitemaps(self) -> tuple[str, ...]:
+        """The values of Sitemap lines that name no http(s) URI for certain, each once."""
+        return invalid_sitemaps(sitemap_values(self.octets), self.uri)
 
     @property
     def other_records(self) -> tuple[OtherRecord, ...]:

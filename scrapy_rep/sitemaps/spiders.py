@@ -27,7 +27,7 @@ from scrapy_rep.engine.starts import Starts, is_function
 from scrapy_rep.middleware import policies_of
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
-from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import QUEUE, RobotsTxtDisallowed, RobotsTxtUnreachable
@@ -172,6 +172,7 @@ class RobotsSitemapMixin(Starts):
         return list(dict.fromkeys([*named, *asked]))
 
     def _seeds(self, policy: Policy) -> Iterator[Iterator[Request]]:
+        self._leave_out_invalid(policy.robots_txt, policy.origin)
         for url in policy.sitemaps:
             yield self._sitemap_request(url, policy.origin)
         if policy.sitemaps:
@@ -217,6 +218,10 @@ class RobotsSitemapMixin(Starts):
             "handle_httpstatus_list": REDIRECT_STATUSES,
             QUEUE: True,  # the errback gets the verdict
         }
+
+    def _leave_out_invalid(self, robots_txt: RobotsTxt, origin: Origin) -> None:
+        for value in robots_txt.invalid_sitemaps:
+            self._leave_out(value, origin, LeftOut.INVALID)
 
     def _leave_out(self, url: str, origin: Origin, reason: LeftOut) -> None:
         if reason is LeftOut.REPEATED:
@@ -272,6 +277,7 @@ class RobotsSitemapMixin(Starts):
     def _sitemaps_in(self, response: Response, origin: Origin) -> Iterator[Request]:
         """The requests for sitemaps in a robots.txt that the user requested as a sitemap."""
         robots_txt = parse(response.body, response.url, limit_octets=self._parse_limit_octets)
+        self._leave_out_invalid(robots_txt, origin)
         for url in robots_txt.sitemaps:
             yield from self._sitemap_request(url, origin)
 

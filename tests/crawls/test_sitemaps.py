@@ -70,18 +70,21 @@ def crawled(spider: str, loop: Loop = "asyncio", **arguments: Any) -> Crawl:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_values_as_they_are_meant(loop: Loop) -> None:
-    """In quotes, several, beginning with the host; and another host is no path of this one."""
+    """In quotes, several, beginning with the host; and what is unclear is counted, not fetched."""
     with Site() as site:
         bare = site.url("").partition("//")[2].rstrip("/")
-        values = ('"/a.xml"', f"{site.url('/b.xml')}, {site.url('/c.xml')}", f"{bare}/d.xml")
-        maps = {f"/{name}.xml": xml(urlset(site.url(f"/{name}"))) for name in "abcd"}
-        site.change(
-            {"/robots.txt": robots(*values, "www.example.com/e.xml", "https:/a/f.xml"), **maps}
+        values = (
+            *['"/a.xml"', f"{site.url('/b.xml')}, {site.url('/c.xml')}", f"{bare}/d.xml"],
+            f"http//{bare}/e.xml",
         )
-        run(site, loop=loop)
-        assert sorted(site.paths()) == [
-            *["/a", "/a.xml", "/b", "/b.xml", "/c", "/c.xml", "/d", "/d.xml", "/robots.txt"]
-        ]
+        unclear = ("www.example.com/f.xml", "https:/a/f.xml", "/f.xml /g.xml", "<loc>/f.xml</loc>")
+        maps = {f"/{name}.xml": xml(urlset(site.url(f"/{name}"))) for name in "abcdefg"}
+        site.change({"/robots.txt": robots(*values, *unclear, ""), **maps})
+        result = run(site, loop=loop)
+        pages = [path for name in "abcde" for path in (f"/{name}", f"/{name}.xml")]
+        assert sorted(site.paths()) == [*pages, "/robots.txt"]
+    assert result.stats["rep/sitemap/left_out/invalid"] == len(unclear)
+    assert "www.example.com/f.xml of" in result.log
 
 
 @pytest.mark.parametrize("loop", LOOPS)

@@ -27,7 +27,6 @@ class Clause(Enum):
     ROBOTS_TXT = "3: /robots.txt itself is always allowed"
     DOLLAR = "3: a final `$` is the end, and nothing else"
     NO_SLASH = "3: a rule that begins with neither `/` nor `*` matches nothing"
-    SITEMAP_RELATIVE = "4: a relative sitemap is resolved against the robots.txt URL"
     CRAWL_DELAY_CEILING = "4: a crawl-delay is seconds >= 0, and forbids nothing however long"
     SPELLINGS = "4: the values of Request-rate and Visit-time have one spelling"
 
@@ -94,9 +93,6 @@ _BY_CLAUSE = {
     ),
     Clause.DOLLAR: _cases("protego", f"{_PROTEGO}test_special_symbols_dual_behaviour", "#2 #3"),
     Clause.NO_SLASH: _cases("protego", _PROTEGO, "test_with_absolute_urls#2"),
-    Clause.SITEMAP_RELATIVE: _cases(
-        "protego-extras", _PROTEGO, "test_generosity_not_for_unknown_colon_directives#4"
-    ),
     Clause.CRAWL_DELAY_CEILING: _cases("crawler-commons", _COMMONS, "testBigCrawlDelay#1"),
     Clause.SPELLINGS: _cases("protego-extras", _PROTEGO, "test_visit_time#3"),
 }

@@ -70,7 +70,9 @@ class TestSitemaps:
             for row in rows
             if list(_read(row["host"]).sitemaps) != _from_raw(row["protego"], row["host"])
         }
-        assert wrong == {"www.au.dk", "www.garuda-indonesia.com"}  # the latter: https://https://
+        assert wrong == {"www.au.dk", "www.garuda-indonesia.com"}
+        doubled = _read("www.garuda-indonesia.com").sitemaps  # written https://https://
+        assert doubled == ("https://www.garuda-indonesia.com/sitemap.xml",)
         assert len(rows) == _HOSTS_WITH_SITEMAPS
 
     def test_colon_missing_after_the_key(self) -> None:

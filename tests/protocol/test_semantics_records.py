@@ -90,12 +90,21 @@ class TestSitemaps:
                 "https:s.xml",
             ],
             *["http://https://a/s.xml", "HTTP://http:/a/s.xml", "(https://a/s.xml)", "'https:/a'"],
+            *["https://", "https:///www.example.org/s.xml", "://a/s.xml", "https://https//a/s.xml"],
+            *["https//example.com.example.org/s.xml", "(https//example.com/s.xml)"],
+            *["/a.xml /b.xml", "a.xml, b.xml", "coming soon", "see https://example.com/s.xml"],
+            *["https://example.com/s.xml (main)", "https://example.com/s.xml /t.xml"],
+            *["example.com/s.xml main", "https//example.com/s.xml main"],
+            *["https://example.com /s.xml", "https://example.com/a b"],
+            *["<loc>https://a/s.xml</loc>", "{{ url }}/s.xml", "https://a/{lang}/s.xml"],
+            *['"https://example.com/s.xml', "https://example.com/s.xml”", "https://a/s.xml>"],
             *["http://a:99999/b", "http://a:x/b", "http://a b/c", "http://a/\x01", "http://a\\b/"],
         ],
     )
     def test_left_out(self, value: str) -> None:
         assert read(f"Sitemap: {value}").sitemaps == ()
         assert codes(f"Sitemap: {value}") == [(Code.SITEMAP_LEFT_OUT, 1)]
+        assert read(f"Sitemap: {value}").invalid_sitemaps == ((value,) if value else ())
 
     @pytest.mark.parametrize(
         "value",
@@ -106,6 +115,30 @@ class TestSitemaps:
         assert codes(f"Sitemap: {value}") == [(Code.SITEMAP_NO_SCHEME, 1)]
         found = parse(f"Sitemap: www.{value}".encode(), "http://www.example.com/robots.txt")
         assert found.sitemaps == ((f"http://www.{value}",) if value[0] == "e" else ())
+
+    @pytest.mark.parametrize(
+        ("value", "uri"),
+        [
+            *(
+                (f"{scheme}example.com/s.xml", f"{scheme[:5].rstrip(':/; ')}://example.com/s.xml")
+                for scheme in (
+                    *["http//", "http:/", "http:", "http;//", "http ://", "http: //", "https//"],
+                    *["https:/", "https:::///", "https:///", "https://https://", "https://https//"],
+                )
+            ),
+            ("HTTP//Example.com/s.xml", "HTTP://Example.com/s.xml"),
+            ("http://https://example.com/s.xml", "https://example.com/s.xml"),
+            ("://example.com/s.xml", "https://example.com/s.xml"),
+            ("https//www.example.com/s.xml?a=b", "https://www.example.com/s.xml?a=b"),
+            ("https//example.com/site map.xml", "https://example.com/site map.xml"),
+        ],
+    )
+    def test_this_host_after_a_broken_scheme(self, value: str, uri: str) -> None:
+        robots_txt = read(f"Sitemap: {value}")
+        assert (robots_txt.sitemaps, robots_txt.invalid_sitemaps) == ((uri,), ())
+        assert codes(f"Sitemap: {value}") == [(Code.SITEMAP_BAD_SCHEME, 1)]
+        # Without its own URL, a file does not tell whether the host is that of the site.
+        assert parse(f"Sitemap: {value}".encode()).sitemaps == ()
 
     @pytest.mark.parametrize("around", ['""', "''", "<>", "“”"])
     def test_quotes(self, around: str) -> None:

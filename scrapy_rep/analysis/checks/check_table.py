@@ -241,6 +241,8 @@ W611 the line names several sitemaps, which many crawlers read as one
  formats: write a line for each
 W612 the sitemap's address has no scheme; it gets the scheme of this file
  formats: write the whole URL
+E613 the scheme of the sitemap's address is misspelt
+ changes: begin it with https://
 # Other records
 E701 the value can't be read; the record is ignored
  changes: write a number of seconds for Crawl-delay, n/m for Request-rate, hhmm-hhmm for Visit-time

@@ -23,17 +23,26 @@ _AROUND = (
     "\u2009\u200a\u200b\u2028\u2029\u202f\u205f\u2060\u3000\ufeff\udca0"
 )
 # Matches most values, and only such values as `urljoin` does not change.
-_PLAIN = re.compile(rb"https?://[a-z0-9.-]+/[A-Za-z0-9/._~%+,=&-]*(?:\?[A-Za-z0-9/._~%+,=&-]+)?")
-_QUOTES = {('"', '"'), ("'", "'"), ("<", ">"), ("\u201c", "\u201d"), ("\u2018", "\u2019")}
-_BETWEEN = re.compile(r"""[\s,]+(?=["'<\u201c\u2018]?https?://)""", re.IGNORECASE)
-_ABSOLUTE = re.compile(r"""["'<\u201c\u2018]?https?://""", re.IGNORECASE)
-# Values that begin almost like an absolute URI: https:/host, https//host, https://https://host.
-_MISWRITTEN = re.compile(r"(?!https?://(?!https?:))[^\w/.?#]*https?\s*(?:[:;]|//)", re.IGNORECASE)
-_HOST = re.compile(r"([\w-]+(?:\.[\w-]+)*)(:\d{1,5})?(?=[/?#]|$)")
-# Endings of file names that look like host names.
-_ENDINGS = frozenset(
-    ["xml", "txt", "gz", "rss", "atom", "php", "html", "htm", "asp", "aspx", "ashx", "axd", "jsp"]
+_PLAIN = re.compile(
+    rb"https?://(?!https?/)[a-z0-9.-]+/[A-Za-z0-9/._~%+,=&-]*(?:\?[A-Za-z0-9/._~%+,=&-]+)?"
 )
+_QUOTES = {('"', '"'), ("'", "'"), ("<", ">"), ("\u201c", "\u201d"), ("\u2018", "\u2019")}
+_ENDING = r"\.(?:xml|txt|gz|rss|atom|php|html?|aspx?|ashx|axd|jsp)"
+_QUOTE = r"""["'<\u201c\u2018]?"""
+# What is between several absolute URIs: also nothing, if the one before ends as sitemaps do.
+_BETWEEN = re.compile(
+    rf"(?:[\s,;|]+|(?<=\.xml)|(?<=\.txt)|(?<=\.gz))(?={_QUOTE}https?://)", re.IGNORECASE
+)
+_ABSOLUTE = re.compile(rf"{_QUOTE}https?://", re.IGNORECASE)
+_WHOLE = re.compile(r"https?://(?![\s:;/]|https?[\s:;/]|$)", re.IGNORECASE)
+# Beginnings that are almost that of an absolute URI: https:/, https//, https://https://, ://
+_BROKEN = re.compile(r"(?:(?:(https?)\s*(?:[:;]|//)|[:;])[\s:;/]*)+", re.IGNORECASE)
+_MISWRITTEN = re.compile(r"(?!https?:///)[^\w/.?#]*(?:https?\s*(?:[:;]|//)|[:;])", re.IGNORECASE)
+# Markup, templates and quotes that are not closed.
+_NO_URI = re.compile(r"""[<>{}"\u201c\u201d]""")
+_HOST = re.compile(r"([\w-]+(?:\.[\w-]+)*)(:\d{1,5})?(?=[/?#]|$)")
+_FILE_NAME = re.compile(rf".*{_ENDING}", re.IGNORECASE)  # may look like a host
+_FILE = re.compile(rf"{_ENDING}(?![\w.])", re.IGNORECASE)
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 
@@ -60,12 +69,19 @@ def sitemap_uris(values: Iterable[bytes], robots_txt: str) -> tuple[str, ...]:
     )
 
 
+def invalid_sitemaps(values: Iterable[bytes], robots_txt: str) -> tuple[str, ...]:
+    """The values that name no http(s) URI for certain, each once; without empty ones."""
+    found = (value for value in values if value and not sitemap_line(value, robots_txt).uris)
+    return tuple(dict.fromkeys(map(_text, found)))
+
+
 class Slip(Enum):
     """A difference between a Sitemap value and an absolute URI that is tolerated."""
 
     QUOTED = "it is in quotes or angle brackets"
     SEVERAL = "it contains several"
     NO_SCHEME = "it begins with the host"
+    BROKEN_SCHEME = "its scheme is broken"
     RELATIVE = "it is relative"
 
 
@@ -114,17 +130,38 @@ def _without_quotes(text: str) -> str:
 
 
 def _read(text: str, robots_txt: str) -> tuple[str | None, Slip | None]:
-    if _MISWRITTEN.match(text):
+    """The URI that a value means for certain, and the slip in it.
+
+    Without a whole scheme, that is a URI of the same site, or a path.
+    """
+    if _NO_URI.search(text):
         return None, None
-    host = _HOST.match(text)
-    if host is not None:
-        scheme = robots_txt.partition(":")[0]
-        if robots_txt and _named(f"{scheme}://{host[1]}") == _named(robots_txt):
-            return _resolved(f"{scheme}://{text}", ""), Slip.NO_SCHEME
-        if _is_another(host):
+    if not _WHOLE.match(text):
+        broken = _BROKEN.match(text)
+        rest = text[broken.end() :] if broken else text
+        host = _HOST.match(rest)
+        scheme = (broken and broken[1]) or robots_txt.partition(":")[0]
+        if host and robots_txt and _named(f"{scheme}://{host[1]}") == _named(robots_txt):
+            slip = Slip.BROKEN_SCHEME if broken else Slip.NO_SCHEME
+            return None if _is_divided(rest) else _resolved(f"{scheme}://{rest}", ""), slip
+        is_path = rest and not _MISWRITTEN.match(text) and not (host and _is_another(host))
+        if not is_path or len(text.split()) > 1:
             return None, None
+    elif _is_divided(text):
+        return None, None
     uri = _resolved(text, robots_txt)
     return uri, None if uri is None or _resolved(text, "") is not None else Slip.RELATIVE
+
+
+def _is_divided(uri: str) -> bool:
+    """Whether an absolute URI seems to end before a blank, and not at the end of the value.
+
+    A blank belongs to the file's name in ``https://example.com/site map.xml``, but perhaps not in
+    ``https://example.com/sitemap.xml (main)``.
+    """
+    *words, last = uri.split()
+    is_name = not any(map(_FILE.search, words)) and _FILE.search(last) and last[0] != "/"
+    return bool(words) and not is_name
 
 
 def _named(uri: str) -> str | None:
@@ -147,7 +184,7 @@ def _is_another(host: re.Match[str]) -> bool:
     if port or (labels[0] == "www" and len(labels) > 1):
         return True
     is_domain = len(labels) > 1 and len(labels[-1]) > 1 and not labels[-1][0].isdigit()
-    return is_domain and labels[-1] not in _ENDINGS and host.string[host.end() :][:1] == "/"
+    return is_domain and not _FILE_NAME.fullmatch(name) and host.string[host.end() :][:1] == "/"
 
 
 def absolute_uri(value: bytes, base: str) -> str | None:
