@@ -92,6 +92,20 @@ def test_the_action_compares(project: Path) -> None:
     assert "disallowed" in done.stdout
 
 
+def test_what_the_hooks_run(project: Path) -> None:
+    import yaml
+
+    hooks = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    entries = {hook["id"]: hook["entry"].split() for hook in hooks}
+    assert run([*entries["rep-lint"], "robots.txt"], project).returncode == 0
+    (project / "robots.txt").write_text(BROKEN.lower(), encoding="utf-8")
+    assert run([*entries["rep-lint"], "robots.txt"], project).returncode == 1
+    (project / "robots.txt").write_text(SHUT.lower(), encoding="utf-8")
+    assert run([*entries["rep-format"], "robots.txt"], project).returncode == 0
+    assert (project / "robots.txt").read_text(encoding="utf-8") == SHUT
+
+
+@pytest.mark.at_length
 @pytest.mark.skipif(find_spec("pre_commit") is None, reason="pre-commit is not installed")
 def test_the_hooks_of_pre_commit(project: Path, tmp_path: Path) -> None:
     """Installed from a clone, into an environment of their own."""
