@@ -39,6 +39,7 @@ READ_OCTETS = 16 * 1024 * 1024
 """As much of a file is read: far more than any crawler reads."""
 _LINE_OCTETS = 1024 * 1024
 _SCHEMES = ("http://", "https://", "ftp://")
+_OTHER_SCHEME = re.compile(r"[a-z]{2,}:/", re.IGNORECASE)  # C:/ is a drive
 _HOST = re.compile(r"(?:[\w-]+\.)+([a-z][\w-]+)(?::\d+)?(?=/|$)", re.IGNORECASE)
 # Endings of file names that look like hosts.
 _ENDINGS = frozenset(
@@ -213,13 +214,15 @@ def octets_of(name: str, limit_octets: int = READ_OCTETS) -> bytes:
 
 
 def _meant_instead_of(name: str) -> str:
-    """What to type for the URL of a file, or for a URL without its scheme; or nothing."""
+    """Advice on what to type, if the name looks like a URL or a host; otherwise empty."""
     if name.lower().startswith("file:"):
         return f"; give its path: {unquote(urlsplit(name).path)}"
+    if _OTHER_SCHEME.match(name):
+        return f"; a URL begins with {', '.join(_SCHEMES[:-1])} or {_SCHEMES[-1]}"
     host = _HOST.match(name)
     if host is None or host[1].lower() in _ENDINGS:
         return ""
-    return f"; for the robots.txt of a site, give a URL: https://{host[0]}"
+    return f"; for a site, give a URL: https://{host[0]}"
 
 
 def put(path: Path, octets: bytes) -> None:
