@@ -98,7 +98,7 @@ class TestStart:
                 (f"lint {site.url()}", 1),
                 (f"lint {site.url()} -s REP_STORE=memory", 1),
                 (f"diff robots.txt {site.url()}", 1),
-                ("cache list", 0),
+                ("cache list", 1),
             ):
                 done, loaded = _script(call, here)
                 assert done.returncode == status, done.stderr
