@@ -5,7 +5,7 @@
     python docs/make_agents.py AGENTS.JSONL [FILE]
 
 Each line of the list is an object with the fields of `Crawler`. Its ``note`` may name fields
-without a source after ``mem:``.
+without a source after ``mem:``. `_MORE` has names that real files often contain and the list lacks.
 """
 
 from __future__ import annotations
@@ -36,10 +36,60 @@ DATED = "{date}"
 ROWS = """\\
 '''
 
+# Token, operator, purpose, flags, other spellings; nothing else is known about these crawlers.
+_MORE = """\
+CloudflareBrowserRenderingCrawler | Cloudflare | other | - | -
+peer39_crawler | Peer39 | ads | - | -
+R6_CommentReader | Salesforce (Radian6) | other | obsolete | -
+Spinn3r | Spinn3r | other | obsolete | -
+NerdByNature.Bot | Nerd by Nature | other | - | -
+netEstate NE Crawler | netEstate | other | - | netEstate Imprint Crawler, Datenbank Crawler
+panscient.com | Panscient | other | - | Panscient
+quillbot.com | QuillBot | other | - | -
+5emeRue | 5ème Rue | other | - | 5erue
+Sidetrade indexer bot | Sidetrade | ai-training | - | -
+Poseidon Research Crawler | Poseidon Research | ai-training | - | -
+TaraGroup Intelligent Bot | Tara Group | other | - | -
+sitecheck.internetseer.com | InternetSeer | monitoring | obsolete | -
+crawler4j | anyone (open source) | other | - | -
+k2spider | anyone (Verity) | other | obsolete | -
+Hatena Antenna | Hatena | feed | - | -
+Offline Explorer | anyone (MetaProducts) | other | - | Offline.Explorer
+Teleport Pro | anyone (Tennyson Maxwell) | other | - | -
+WebCopier | anyone (MaximumSoft) | other | - | -
+Website Quester | anyone (unknown) | other | obsolete | Website.Quester
+Web Image Collector | anyone (unknown) | other | obsolete | Web.Image.Collector
+Webster Pro | anyone (unknown) | other | obsolete | Webster.Pro
+Download Ninja | anyone (Ifour) | other | obsolete | Internet Ninja
+Kenjin Spider | anyone (Autonomy) | other | obsolete | Kenjin.Spider
+Mister PiX | anyone (unknown) | other | obsolete | Mister.PiX
+Mata Hari | anyone (unknown) | other | obsolete | Mata.Hari
+URLy Warning | anyone (unknown) | other | obsolete | URLy.Warning
+The Intraformant | anyone (unknown) | other | obsolete | The.Intraformant
+QueryN Metasearch | anyone (unknown) | other | obsolete | QueryN.Metasearch
+Keyword Density | anyone (unknown) | other | obsolete | Keyword.Density
+Black Hole | anyone (unknown) | other | obsolete | Black.Hole
+Microsoft URL Control | anyone (library) | other | obsolete | Microsoft.URL.Control, URL Control
+Crescent Internet ToolPak HTTP OLE Control | anyone (library) | other | obsolete | -
+Xenu Link Sleuth | anyone (Tilman Hausherr) | other | obsolete | Xenu's, Xenu's Link Sleuth
+Zeus | anyone (unknown) | other | obsolete | Zeus Link Scout
+Oracle Ultra Search | anyone (Oracle) | other | obsolete | -
+RepoMonkey | anyone (unknown) | other | obsolete | RepoMonkey Bait & Tackle
+Bookmark search tool | anyone (unknown) | other | obsolete | -
+FairAd Client | anyone (unknown) | other | obsolete | -
+Flaming AttackBot | anyone (unknown) | other | obsolete | -
+VCI WebViewer | anyone (unknown) | other | obsolete | VCI WebViewer VCI WebViewer Win32
+"""
+
 
 def table(lines: list[str], date: str) -> str:
     """The module."""
     rows = [_row(json.loads(line)) for line in lines if line.strip()]
+    for line in _MORE.splitlines():
+        token, operator, purpose, *rest = line.split(" | ")
+        flags, spellings = rest
+        cells = [token, operator, purpose, *["unknown"] * 3, "memory", flags, "-", "-", spellings]
+        rows.append(" | ".join(cells))
     return _HEAD.format(date=date) + "\n".join(rows) + '\n"""\n'
 
 

@@ -286,4 +286,45 @@ aiohttp | anyone (library) | other | no | unknown | unknown | list 2026-07-02 | 
 httpx | anyone (library) | other | no | unknown | unknown | list 2026-07-02 | - | - | - | -
 Crawl4AI | anyone (open source) | other | partly | unknown | unknown | list 2026-08-22 | - | - | - | -
 008 | 80legs | other | unknown | unknown | unknown | memory | obsolete | - | - | -
+CloudflareBrowserRenderingCrawler | Cloudflare | other | unknown | unknown | unknown | memory | - | - | - | -
+peer39_crawler | Peer39 | ads | unknown | unknown | unknown | memory | - | - | - | -
+R6_CommentReader | Salesforce (Radian6) | other | unknown | unknown | unknown | memory | obsolete | - | - | -
+Spinn3r | Spinn3r | other | unknown | unknown | unknown | memory | obsolete | - | - | -
+NerdByNature.Bot | Nerd by Nature | other | unknown | unknown | unknown | memory | - | - | - | -
+netEstate NE Crawler | netEstate | other | unknown | unknown | unknown | memory | - | - | - | netEstate Imprint Crawler, Datenbank Crawler
+panscient.com | Panscient | other | unknown | unknown | unknown | memory | - | - | - | Panscient
+quillbot.com | QuillBot | other | unknown | unknown | unknown | memory | - | - | - | -
+5emeRue | 5ème Rue | other | unknown | unknown | unknown | memory | - | - | - | 5erue
+Sidetrade indexer bot | Sidetrade | ai-training | unknown | unknown | unknown | memory | - | - | - | -
+Poseidon Research Crawler | Poseidon Research | ai-training | unknown | unknown | unknown | memory | - | - | - | -
+TaraGroup Intelligent Bot | Tara Group | other | unknown | unknown | unknown | memory | - | - | - | -
+sitecheck.internetseer.com | InternetSeer | monitoring | unknown | unknown | unknown | memory | obsolete | - | - | -
+crawler4j | anyone (open source) | other | unknown | unknown | unknown | memory | - | - | - | -
+k2spider | anyone (Verity) | other | unknown | unknown | unknown | memory | obsolete | - | - | -
+Hatena Antenna | Hatena | feed | unknown | unknown | unknown | memory | - | - | - | -
+Offline Explorer | anyone (MetaProducts) | other | unknown | unknown | unknown | memory | - | - | - | Offline.Explorer
+Teleport Pro | anyone (Tennyson Maxwell) | other | unknown | unknown | unknown | memory | - | - | - | -
+WebCopier | anyone (MaximumSoft) | other | unknown | unknown | unknown | memory | - | - | - | -
+Website Quester | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | Website.Quester
+Web Image Collector | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | Web.Image.Collector
+Webster Pro | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | Webster.Pro
+Download Ninja | anyone (Ifour) | other | unknown | unknown | unknown | memory | obsolete | - | - | Internet Ninja
+Kenjin Spider | anyone (Autonomy) | other | unknown | unknown | unknown | memory | obsolete | - | - | Kenjin.Spider
+Mister PiX | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | Mister.PiX
+Mata Hari | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | Mata.Hari
+URLy Warning | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | URLy.Warning
+The Intraformant | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | The.Intraformant
+QueryN Metasearch | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | QueryN.Metasearch
+Keyword Density | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | Keyword.Density
+Black Hole | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | Black.Hole
+Microsoft URL Control | anyone (library) | other | unknown | unknown | unknown | memory | obsolete | - | - | Microsoft.URL.Control, URL Control
+Crescent Internet ToolPak HTTP OLE Control | anyone (library) | other | unknown | unknown | unknown | memory | obsolete | - | - | -
+Xenu Link Sleuth | anyone (Tilman Hausherr) | other | unknown | unknown | unknown | memory | obsolete | - | - | Xenu's, Xenu's Link Sleuth
+Zeus | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | Zeus Link Scout
+Oracle Ultra Search | anyone (Oracle) | other | unknown | unknown | unknown | memory | obsolete | - | - | -
+RepoMonkey | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | RepoMonkey Bait & Tackle
+Bookmark search tool | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | -
+FairAd Client | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | -
+Flaming AttackBot | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | -
+VCI WebViewer | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | VCI WebViewer VCI WebViewer Win32
 """

@@ -117,21 +117,22 @@ E301 a rule before the first user-agent line is ignored
  changes: put a user-agent line in front of it
 E302 the user-agent line is empty and names no crawler
  changes: write * for all other crawlers, or the crawler's product token
-E303 a user-agent line contains no product token
- changes: write the crawler's product token, which begins with a letter, '-' or '_'
-W304 the name contains a character that product tokens can't contain; many crawlers read only the
-  part before it
- outside: write the name that the crawler's operator documents
-I305 [needless] a version after the name is ignored
+E303 no crawler can have the name in this line
+ changes: write the name that the crawler's operator documents, such as Googlebot
+I304 [weak] the name contains a character that product tokens can't contain; crawlers that follow
+  RFC 9309 to the letter read only the part before it
+ outside: leave it if the crawler's operator documents this name
+I305 [needless] a version or a comment after the name is ignored
  keeps: write only the product token
 E306 this is a User-Agent header; only its first word is read, which names a browser
  changes: write only the crawler's product token
 W307 * within a name is not a wildcard; the part before it, if any, is the name
  keeps: write only the product token, one line for each crawler
-E308 a user-agent line names one crawler; the names after the comma are ignored
- changes: write one user-agent line for each crawler, one below the other
+E308 a user-agent line names one crawler; the text after the first name is ignored
+ changes: write one user-agent line for each crawler, one below the other, and each other record on
+  a line of its own
 W309 no crawler with this name is known, but one with a similar name
- changes: write the intended name
+ changes: write the name as the crawler's operator spells it, if that crawler is meant
 I310 [needless] another group of this crawler has the same rules
  formats: put all rules of a crawler into one group, as `scrapy rep format` does
 W311 another group of this crawler is above; they are merged, but some crawlers read only one of
@@ -159,6 +160,11 @@ E320 this crawler gets the rules of the next group, since there is no rule below
   line
  changes: write an empty Disallow below it, or its own rules; leave it if the next group is for
   it
+W321 no crawler has this name, which is that of an operator or a product, or an everyday word
+ changes: write the names of the crawlers that are meant, one line for each, or * for all others
+W322 crawlers read only the first word of a user-agent line
+ outside: leave it if the first word is the name that the crawler looks for; otherwise write that
+  name
 # Rules
 E401 a path pattern begins with neither '/' nor '*' and matches nothing
  changes: put a / in front of it
@@ -185,12 +191,15 @@ W411 a backslash does not separate parts of a path; clients send / or %5C instea
  changes: write /
 W412 clients resolve '.' and '..' before they send a request, so no request contains them
  changes: write the path as clients request it
-I413 crawlers that are not named may fetch nothing, including search engines
+I413 crawlers that no group names may fetch nothing, or only what an Allow permits, and that
+  includes search engines
  outside: make sure that this is intended
 I414 /robots.txt itself is always allowed, whatever a rule says
  changes: remove the line; paths that only begin like that, if there are any, are allowed then
-W415 the path contains a control character, which is invisible and must be escaped in a URL
+W415 the path contains an invisible character
  changes: remove it, or write it as a percent-escape if it is intended
+W416 this group bans a big search engine from the whole site
+ outside: make sure that this is intended; the site disappears from its results
 # Wildcards and escapes
 W501 $ means the end of the path only as the last character; here it is an ordinary character
  keeps: write %24, which means the same
@@ -207,7 +216,7 @@ W506 this escape equals its character, but not for crawlers that compare octets
  keeps: write the character itself
 I507 [weak] escapes in lower case equal those in upper case, but not for all crawlers
  keeps: write the digits in upper case
-W508 rules support * and a final $, but no other parts of regular expressions
+W508 a path pattern is no regular expression: it supports * and a final $, and nothing else
  changes: write it with * and $, or as several rules
 I509 [weak] crawlers that do not support wildcards ignore a rule that begins with *
  changes: put / in front of the * if the rule is not for the top of the site
@@ -243,6 +252,8 @@ W612 the sitemap's address has no scheme; it gets the scheme of this file
  formats: write the whole URL
 E613 the scheme of the sitemap's address is misspelt
  changes: begin it with https://
+W614 the sitemap's address contains a blank, which some crawlers read as its end
+ outside: write %20 if the blank belongs to the address; otherwise remove it
 # Other records
 E701 the value can't be read; the record is ignored
  changes: write a number of seconds for Crawl-delay, n/m for Request-rate, hhmm-hhmm for Visit-time
@@ -279,10 +290,6 @@ W715 another Content-Usage of the group differs for the same path; the most rest
  changes: keep one
 W716 the Clean-param is longer than 500 characters, which is more than Yandex reads
  outside: write several, with some of the parameters each
-W717 the file has another Host above; a site has one main host, and the first one counts
- outside: keep one
-W718 a Host is the name of a host, optionally with a port; not all crawlers read other forms
- outside: write only the host, without a scheme and a path
 W719 the Content-Signal is before the first group, so it belongs to no group: at most its no
   counts
  changes: put it into a group, below the rules
@@ -292,6 +299,8 @@ E721 a Content-Usage is case-sensitive, so this has no effect, or less than it s
  changes: write train-ai, search, y and n in lower case
 E722 the words belong to Content-Signal; in a Content-Usage they are ignored
  changes: write train-ai for ai-train, y for yes and n for no
+I723 crawlers ignore labels of a Content-Usage that they do not know; they know train-ai and search
+ outside: write one of these if it is meant; otherwise leave it
 # Effect
 W801 the rule can never decide: wherever it matches, a more specific rule matches too
  keeps: remove the rule

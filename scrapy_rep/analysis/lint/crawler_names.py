@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator
 
 from scrapy_rep.analysis.agents import crawlers
 from scrapy_rep.analysis.agents.crawlers import CRAWLERS, Crawler, crawler_of
@@ -27,10 +29,59 @@ def is_one_slip(one: str, other: str) -> bool:
 KNOWN = crawlers.known_names()
 """Names of crawlers, in all their spellings."""
 
+BIG_ENGINES = ("googlebot", "bingbot")
+"""The search engines that most visitors use."""
+
 _SHORTEST = 5  # short names are similar to each other
+_LONGEST = 60  # longer texts are not compared
+_LONG = 9  # in a shorter name, another letter makes another name: wotbot is not dotbot
+# Letters and digits that look like Latin letters; names are in lower case, but may come from upper.
+_LOOK_ALIKES = str.maketrans(
+    "авеԁһнісјкӏмопрԛѕтԝухꙅαβεζηικμνορτυχ01ı", "abedhnicjklmonpqstwyxsabezhikmnoptyxoli"
+)
+_NOT_SHAPE = re.compile(r"[^a-z0-9]+")
+_WORDS_FOR_ALL = frozenset(
+    [
+        *["all", "any", "anybody", "anyone", "anything", "every", "everybody", "everyone", "none"],
+        *["everything", "other", "others", "default", "bot", "bots", "robot", "robots", "crawler"],
+        *["crawlers", "spider", "spiders", "allbots", "allrobots", "allcrawlers"],
+    ]
+)
+# Products that no name in the table begins with, or another product's name does.
+_AI = ["GPTBot", "ClaudeBot", "Google-Extended", "CCBot"]
+_PRODUCTS = {
+    **dict.fromkeys(("ai", "aibot", "aibots", "aicrawler", "aicrawlers", "llm"), _AI),
+    "alexa": ["Amazonbot"],
+    "bard": ["Google-Extended"],
+    "chatgpt": ["GPTBot", "OAI-SearchBot", "ChatGPT-User"],
+    "copilot": ["bingbot"],
+    "facebook": ["facebookexternalhit", "meta-externalagent"],
+    "gemini": ["Google-Extended"],
+    "instagram": ["facebookexternalhit", "meta-externalagent"],
+    "llama": ["meta-externalagent"],
+    "msn": ["bingbot"],
+    "siri": ["Applebot"],
+}
+_STEM_END = re.compile(r"-|(?:bot|spider|crawler)$")
+_PURPOSES = ("search", "ai-training", "ai-search", "ai-user-fetch", "seo", "preview")
+_MOST_MEANT = 3
+
+
+def _shape(text: str) -> str:
+    """The letters and digits of a name, with look-alikes replaced."""
+    lowered = unicodedata.normalize("NFKC", text[:_LONGEST]).lower()
+    return _NOT_SHAPE.sub("", lowered.translate(_LOOK_ALIKES))
+
+
+# Current names last, since they count.
+_BY_SHAPE = {
+    _shape(name): crawler
+    for crawler in sorted(CRAWLERS, key=lambda crawler: not crawler.is_obsolete)
+    for name in (*crawler.other_spellings, crawler.name)
+}
 # Lists name hundreds of small crawlers, and miss others that are one letter away from these (spbot,
 # psbot): so only names that operators document are proposed.
-_MEANT = sorted(
+_DOCUMENTED = sorted(
     crawler.name
     for crawler in CRAWLERS
     if crawler.by == crawlers.OPERATOR and not crawler.is_obsolete
@@ -38,10 +89,73 @@ _MEANT = sorted(
 
 
 def nearly(name: str) -> str | None:
-    """The known crawler with a name that differs by one typing mistake, or None."""
-    if name in KNOWN or len(name) < _SHORTEST:
+    """The known crawler with a similar name, or None.
+
+    Similar is a name that differs by one typing mistake; or by blanks, signs, or letters that look
+    alike: ``Claude Bot``, ``chatgpt_user``.
+    """
+    if name in KNOWN or not _SHORTEST <= len(name) <= _LONGEST:
         return None
-    return next((known for known in _MEANT if is_one_slip(name, known)), None)
+    same = _BY_SHAPE.get(_shape(name))
+    if same is not None:
+        return same.name
+    return next((known for known in _DOCUMENTED if _is_mistyped(name, known)), None)
+
+
+def _is_mistyped(name: str, known: str) -> bool:
+    if name[0] != known[0] or not is_one_slip(name, known):
+        return False
+    is_another_letter = len(name) == len(known) and sorted(name) != sorted(known)
+    return not is_another_letter or len(known) >= _LONG
+
+
+def _by_word() -> dict[str, list[Crawler]]:
+    """The crawlers of each operator and product, by the shape of its name."""
+    found: dict[str, list[Crawler]] = {}
+    in_use = [
+        crawler
+        for crawler in CRAWLERS
+        if not crawler.is_obsolete and not crawler.operator.startswith(("anyone", "unknown"))
+    ]
+    for crawler in in_use:
+        found.setdefault(_shape(_STEM_END.split(crawler.name)[0]), []).append(crawler)
+    for crawler in in_use:
+        operator = crawler.operator.partition(" (")[0]
+        for word in {_shape(operator), _shape(operator.removesuffix(" AI"))}:
+            known = found.setdefault(word, [])
+            if crawler not in known:
+                known.append(crawler)
+    return found
+
+
+_BY_WORD = _by_word()
+
+
+def meant_by(text: str) -> tuple[str, ...]:
+    """The names that a user-agent line probably means by a word that is no crawler's name.
+
+    The word is an operator (``OpenAI``), a product (``ChatGPT``), or stands for all (``any``).
+    Empty if it is another word.
+    """
+    shape = _shape(text) if len(text) <= _LONGEST else ""
+    if len(shape) < 2 or text.lower() in KNOWN:  # noqa: PLR2004 - a letter is no word
+        return ()
+    if shape in _WORDS_FOR_ALL:
+        return ("*",)
+    for word in (shape, shape.removesuffix("ai"), shape.removesuffix("bot")):
+        if word in _PRODUCTS:
+            return tuple(_PRODUCTS[word])
+        if len(word) > 2 and word in _BY_WORD:  # noqa: PLR2004 - short words mean many things
+            return tuple(_one_of_each_purpose(_BY_WORD[word]))
+    return ()
+
+
+def _one_of_each_purpose(found: Iterable[Crawler]) -> Iterator[str]:
+    first: dict[str, Crawler] = {}
+    for crawler in found:
+        first.setdefault(crawler.purpose, crawler)
+    wanted = [first[purpose] for purpose in _PURPOSES if purpose in first] or list(first.values())
+    return (crawler.token for crawler in wanted[:_MOST_MEANT])
 
 
 def ignores_crawl_delay(name: str) -> str:
@@ -76,3 +190,9 @@ def fallback_of(name: str) -> str:
     """The name of the group that a crawler takes before ``*``, or empty."""
     crawler = crawler_of(name)
     return crawler.fallback.lower() if crawler is not None else ""
+
+
+def is_search_crawler(name: str) -> bool:
+    """Whether a known search engine has this name."""
+    crawler = crawler_of(name)
+    return crawler is not None and crawler.purpose == "search"

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
-from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.checks.codes import Code, Effect
 from scrapy_rep.analysis.effect.analysis import Needless, Pattern, first_of_each, needless
 from scrapy_rep.analysis.effect.rule_patterns import (
     StepBudget,
@@ -20,6 +21,7 @@ from scrapy_rep.analysis.effect.rule_patterns import (
     may_meet,
 )
 from scrapy_rep.analysis.findings import Finding, value_finding
+from scrapy_rep.analysis.mending import Mend
 from scrapy_rep.analysis.outline import Block, Line, Outline
 from scrapy_rep.protocol.extensions.sitemaps import absolute_uri, sitemap_line
 from scrapy_rep.protocol.lines import Kind
@@ -28,7 +30,8 @@ from scrapy_rep.protocol.ruleset import folder_of
 from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.written import matches_as_written
 
-from .crawler_names import fallback_of
+from .crawler_names import BIG_ENGINES, fallback_of, is_search_crawler, own_group_only
+from .group_checks import managed_lines
 
 BUDGET_STEPS = 3_000_000
 
@@ -36,6 +39,11 @@ _READY_STEPS = 8  # to prepare a rule for comparison, in each merged group that 
 
 _EVERYTHING = ("/", "/*", "*")
 
+_AT_CDN = Mend(
+    "turn the managed robots.txt off in the settings of the content delivery network, or name the "
+    "crawlers in your own groups",
+    Effect.OUTSIDE,
+)
 _RESOURCES = re.compile(
     r"\.(?:css|js)(?:\*|\$|\?|$)|/(?:css|js|javascripts?|stylesheets?|styles|scripts)/?\*?$",
     re.IGNORECASE,
@@ -48,6 +56,8 @@ def effect_findings(outlined: Outline) -> Iterator[Finding]:
     by_number = {line.number: line for line in outlined.lines}
     merges = _merges(outlined, budget)
     yield from _needless_findings(merges, by_number, budget)
+    yield from _tie_findings(outlined, merges, budget)
+    yield from _ban_findings(outlined, merges)
     yield from _order_findings(outlined, budget)
     yield from _blocked_uris(outlined, merges, budget)
     yield from _resources(outlined)
@@ -101,6 +111,70 @@ def _needless_findings(
         code = Code.RULE_SHADOWED if first.is_shadowed else Code.RULE_REDUNDANT
         detail = f"see line {other.line}" if other is not None and other.line else ""
         yield value_finding(code, by_number[number], detail)
+
+
+def _tie_findings(
+    outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
+) -> Iterator[Finding]:
+    """Paths that a merged group both allows and disallows; each line is reported once."""
+    managed = managed_lines(outlined)
+    told: set[int] = set()
+    for rules in merges.values():
+        if not budget.take(len(rules)):
+            return
+        first: dict[tuple[Kind | None, str], Line] = {}
+        for line in rules:
+            if line.pattern:
+                first.setdefault((line.kind, line.says), line)
+        for (kind, says), line in first.items():
+            allow = first.get((Kind.ALLOW, says))
+            if kind is not Kind.DISALLOW or allow is None:
+                continue
+            later, other = (line, allow) if line.number > allow.number else (allow, line)
+            if later.number in told:
+                continue
+            told.add(later.number)
+            found = value_finding(Code.TIE, later, f"see line {other.number}")
+            if other is allow and allow.number in managed:
+                where = f"line {other.number}, which the content delivery network adds, opens it"
+                found = replace(found, detail=where, proposal=_AT_CDN)
+            yield found
+
+
+def _ban_findings(outlined: Outline, merges: dict[Merge, list[Line]]) -> Iterator[Finding]:
+    """Groups that ban all crawlers that are not named, or a big search engine by its name."""
+    names = outlined.by_name
+    line = _ban(merges.get(names.get(EVERYONE, ()), []))
+    if line is not None:
+        if not _has_allow_list(outlined, merges):
+            yield value_finding(Code.DISALLOW_ALL, line)
+        if left := own_group_only(names):
+            yield value_finding(Code.OWN_TOKEN_ONLY, line, ", ".join(one.token for one in left))
+    banned: dict[int, tuple[Line, list[str]]] = {}
+    for name in BIG_ENGINES:
+        rules = merges.get(names.get(name, ()), [])
+        line = _ban(rules)
+        if line is not None and not any(one.kind is Kind.ALLOW and one.value for one in rules):
+            banned.setdefault(line.number, (line, []))[1].append(name.capitalize())
+    for line, engines in banned.values():
+        yield value_finding(Code.SEARCH_ENGINE_DISALLOWED, line, ", ".join(engines))
+
+
+def _ban(rules: list[Line]) -> Line | None:
+    """The line that disallows everything, except for what longer rules allow; None without one."""
+    about_all = [line for line in rules if line.pattern in _EVERYTHING]
+    longest = max(
+        about_all, key=lambda line: (len(line.pattern), line.kind is Kind.ALLOW), default=None
+    )
+    return longest if longest is not None and longest.kind is Kind.DISALLOW else None
+
+
+def _has_allow_list(outlined: Outline, merges: dict[Merge, list[Line]]) -> bool:
+    """Whether the file lets a search engine in by name: then a ban of the others is intended."""
+    return any(
+        is_search_crawler(name) and merge in merges and _ban(merges[merge]) is None
+        for name, merge in outlined.by_name.items()
+    )
 
 
 def _order_findings(outlined: Outline, budget: StepBudget) -> Iterator[Finding]:
@@ -162,6 +236,7 @@ def _blocked_uris(
         if (not outlined.uri or _authority(uri) == _authority(outlined.uri))
     ]
     star = outlined.by_name.get(EVERYONE)
+    is_allow_list = _has_allow_list(outlined, merges)
     told: set[int] = set()
     for merge, lines in merges.items() if targets else ():
         rules = [
@@ -178,6 +253,8 @@ def _blocked_uris(
             if line is None:
                 continue
             if merge == star:
+                if is_allow_list and line.pattern in _EVERYTHING:
+                    continue
                 is_map = target.kind is Kind.SITEMAP
                 code = Code.SITEMAP_DISALLOWED if is_map else Code.LICENSE_DISALLOWED
                 yield value_finding(code, target, f"see line {line.number}")

@@ -5,23 +5,40 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import islice, pairwise, takewhile
+from dataclasses import replace
+from itertools import groupby, islice, pairwise, takewhile
 from operator import attrgetter
 
-from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.agents.crawlers import crawler_of
+from scrapy_rep.analysis.checks.codes import Code, Effect
 from scrapy_rep.analysis.findings import Finding, value_finding
+from scrapy_rep.analysis.mending import Mend
 from scrapy_rep.analysis.outline import Block, Line, Outline, name_of
-from scrapy_rep.protocol.lines import RULES, Kind
-from scrapy_rep.protocol.tokens import EVERYONE, IDENTIFIER, token_of
+from scrapy_rep.protocol.lines import RULES
+from scrapy_rep.protocol.tokens import EVERYONE, token_of
 from scrapy_rep.protocol.verdict import shown
 
-from .crawler_names import KNOWN, may_not_obey, nearly, own_group_only
+from .crawler_names import KNOWN, may_not_obey, meant_by, nearly
 from .swallowed import swallowed
 
-_VERSION = re.compile(IDENTIFIER.encode() + rb"+/\S*$")
-# Findings about names that are not product tokens; not for names that an operator documents.
-_OF_ODD_NAMES = (Code.USER_AGENT_CUT, Code.USER_AGENT_NAMES_NOBODY)
+# A version or a comment, as in a User-Agent header: Bot/1.0, Bot v2.1, Bot (+https://example.com).
+_AFTER_NAME = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|/\S*|(?<!\S)v?\.?\d[\w.]*(?!\S)")
+_KEY = re.compile(rb"(?:user-?agent|(?:dis)?allow|sitemap|crawl-?delay|noindex)\s*:", re.IGNORECASE)
+_BETWEEN_NAMES = re.compile(r"[\s,;|&+]+|(?<!\S)-+(?!\S)")
+_BOT = re.compile(r"[\w-]{2,}(?:bot|spider|crawler)", re.IGNORECASE)
+_IN_HEADER = re.compile(r"[\w.-]+(?:bot|crawler|spider|robot)\b", re.IGNORECASE)
+_COMPATIBLE = re.compile(r"compatible;\s*([^\s/;()]+)", re.IGNORECASE)
+_SEPARATOR = re.compile(r"[,;|]")
+_HEADERS = ("mozilla/", "mozilla ")
+_URLS = ("http://", "https://")
+_BROWSERS = ("msie", "windows", "konqueror")
+_MANAGED = re.compile(rb"\b(?:BEGIN|END) \w+ managed content", re.IGNORECASE)
+_AT_CDN = (
+    "leave it if the rules do not contradict each other: the content delivery network adds "
+    "the group above, and its settings can turn that off"
+)
 _MOST_NAMES = 500  # different names that are compared with the known ones
+_MOST_SHOWN = 5  # names in one finding
 
 
 def group_findings(outlined: Outline) -> Iterator[Finding]:
@@ -29,45 +46,94 @@ def group_findings(outlined: Outline) -> Iterator[Finding]:
     for line in outlined.before:
         if line.kind in RULES:
             yield Finding(Code.RULE_BEFORE_GROUP, line.number, line.value, line.key_column)
-    near_left = _MOST_NAMES
     for block in outlined.blocks:
         yield from _repeated(block)
-        for line in block.agents:
-            yield from _agent_findings(line)
-        for name in block.names if near_left > 0 else ():
-            near_left -= 1
-            meant = nearly(name)
-            if meant is not None:
-                yield value_finding(Code.USER_AGENT_NEAR, _by_name(block)[name], f"perhaps {meant}")
+    yield from _name_findings(outlined)
     yield from _merge_findings(outlined)
     yield from _layout_findings(outlined)
-    yield from _coverage_findings(outlined)
+    if outlined.blocks and EVERYONE not in outlined.by_name:
+        yield Finding(Code.NO_STAR)
 
 
-def _agent_findings(line: Line) -> Iterator[Finding]:
-    name = name_of(line.value)
-    code = _agent_code(line.value)
-    is_documented = code in _OF_ODD_NAMES and name in KNOWN
-    if code is not None and not is_documented:
-        yield value_finding(code, line)
-    if by := may_not_obey(name):
-        yield value_finding(Code.UNENFORCEABLE, line, by)
+def _name_findings(outlined: Outline) -> Iterator[Finding]:
+    """Findings about names; the same name is reported once."""
+    worded: list[Line] = []
+    told: set[bytes] = set()
+    for line in (line for block in outlined.blocks for line in block.agents):
+        if by := may_not_obey(name_of(line.value)):
+            yield value_finding(Code.UNENFORCEABLE, line, by)
+        if line.value.lower() in told and line.value:
+            continue
+        told.add(line.value.lower())
+        found = _name_finding(line, is_compared=len(told) <= _MOST_NAMES)
+        if found is not None and found.code is Code.USER_AGENT_WORDS:
+            worded.append(line)
+        elif found is not None:
+            yield found
+    if worded:
+        texts = [f"{shown(line.value)} is read as {name_of(line.value)}" for line in worded]
+        yield value_finding(Code.USER_AGENT_WORDS, worded[0], _some(texts, "; "))
 
 
-def _agent_code(value: bytes) -> Code | None:
+def _some(texts: list[str], between: str = ", ") -> str:
+    """The first texts, and the number of the others."""
+    left = len(texts) - _MOST_SHOWN
+    return between.join([*texts[:_MOST_SHOWN], *([f"and {left} more"] if left > 0 else [])])
+
+
+def _name_finding(line: Line, *, is_compared: bool) -> Finding | None:
     """The first unusual thing in the value of a user-agent line, or None."""
-    name = name_of(value)
+    value, name = line.value, name_of(line.value)
+    text = value.decode("utf-8", "replace")
+    bare = _AFTER_NAME.sub("", text).strip()
+    is_known = bare.lower() in KNOWN or text.lower() in KNOWN
+    is_odd = is_compared and not is_known
+    key = _KEY.search(value)
+    others = [] if is_known else _other_names(bare)
+    near = _near(bare, name) if is_odd else ""
+    meant = meant_by(bare) if is_odd else ()
     rows = (
-        (not value, Code.USER_AGENT_EMPTY),
-        (name == EVERYONE and value == b"*", None),
-        (value.lower().startswith((b"mozilla/", b"mozilla ")), Code.USER_AGENT_HEADER),
-        (b"," in value, Code.USER_AGENT_LIST),
-        (b"*" in value and value != b"*", Code.USER_AGENT_WILDCARD),
-        (not token_of(name), Code.USER_AGENT_NAMES_NOBODY),
-        (_VERSION.match(value) is not None, Code.USER_AGENT_VERSION),
-        (token_of(name) != value.decode("utf-8", "replace").lower(), Code.USER_AGENT_CUT),
+        (not value, Code.USER_AGENT_EMPTY, ""),
+        (value == b"*", None, ""),
+        (text.lower().startswith(_HEADERS), Code.USER_AGENT_HEADER, _crawler_in_header(text)),
+        (key, Code.USER_AGENT_LIST, f"{shown(key[0])} begins no record here" if key else ""),
+        (others, Code.USER_AGENT_LIST, f"crawlers do not read {_some(others)}"),
+        (b"*" in value and not is_known, Code.USER_AGENT_WILDCARD, ""),
+        (not name or text.lower().startswith(_URLS), Code.USER_AGENT_NAMES_NOBODY, ""),
+        (near, Code.USER_AGENT_NEAR, f"perhaps {near}"),
+        (meant, Code.USER_AGENT_NO_CRAWLER, f"perhaps {' or '.join(meant)}"),
+        (bare != text and bare.lower() == name, Code.USER_AGENT_VERSION, ""),
+        (is_known, None, ""),
+        (" " in bare, Code.USER_AGENT_WORDS, ""),
+        (token_of(name) != text.lower(), Code.USER_AGENT_CUT, ""),
     )
-    return next((code for holds, code in rows if holds), None)
+    code, detail = next(((code, detail) for holds, code, detail in rows if holds), (None, ""))
+    return None if code is None else value_finding(code, line, detail)
+
+
+def _crawler_in_header(text: str) -> str:
+    found = _COMPATIBLE.search(text)
+    names = [found[1]] if found and found[1].lower() not in _BROWSERS else _IN_HEADER.findall(text)
+    return f"perhaps {names[-1]}" if names else ""
+
+
+def _other_names(bare: str) -> list[str]:
+    """The names after the first one, if the words are names of several crawlers."""
+    words = [word for word in _BETWEEN_NAMES.split(bare) if word and word.lower() != "and"]
+    first, *others = words or [""]
+    is_list = _SEPARATOR.search(bare) is not None
+    is_bot = first.lower() in KNOWN or _BOT.fullmatch(first) is not None
+    has_known = any(word.lower() in KNOWN for word in others)
+    if is_list or (is_bot and (has_known or any(map(_BOT.fullmatch, others)))):
+        return others
+    return []
+
+
+def _near(bare: str, name: str) -> str:
+    """The known crawler that has almost this name, as its operator spells it, or empty."""
+    found = nearly(bare.lower()) or nearly(name)
+    crawler = crawler_of(found) if found is not None else None
+    return "" if crawler is None else crawler.token
 
 
 def _repeated(block: Block) -> Iterator[Finding]:
@@ -83,17 +149,32 @@ def _merge_findings(outlined: Outline) -> Iterator[Finding]:
     """Groups with the same name: they are merged, but not by all crawlers."""
     said = [{(line.kind, line.says) for line in b.rules} for b in outlined.blocks]
     named = [_by_name(block) for block in outlined.blocks]
+    managed = managed_lines(outlined)
     for name, indices in outlined.by_name.items():
         first, *more = indices
         above = outlined.blocks[first].agents[0].number
         for index in more:
             if name == EVERYONE:
                 code = Code.MULTIPLE_STAR
+                if above in managed:
+                    found = value_finding(code, named[index][name], f"see line {above}")
+                    yield replace(found, proposal=Mend(_AT_CDN, Effect.OUTSIDE))
+                    continue
             elif said[index] == said[first]:
                 code = Code.DUPLICATE_GROUP
             else:
                 code = Code.GROUP_SHADOWED
             yield value_finding(code, named[index][name], f"see line {above}")
+
+
+def managed_lines(outlined: Outline) -> range:
+    """The numbers of the lines that a content delivery network puts in front of the file."""
+    marks = [
+        line.number
+        for line in outlined.lines
+        if line.comment is not None and _MANAGED.search(line.comment)
+    ]
+    return range(marks[0], marks[-1] + 1) if len(marks) > 1 else range(0)
 
 
 def _by_name(block: Block) -> dict[str, Line]:
@@ -108,10 +189,15 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
     advice for the line would make the mistake permanent.
     """
     cut: dict[int, int] = {}
-    for found in swallowed(outlined):
-        detail = f"line {found.rule.number}: {shown(found.rule.octets.strip()[:80])}"
-        yield value_finding(Code.GROUP_SWALLOWED, found.agent, detail)
-        cut[found.rule.number] = found.agent.number
+    for number, of_rule in groupby(swallowed(outlined), key=lambda one: one.rule.number):
+        run = list(of_rule)
+        rule, agents = run[0].rule, [one.agent for one in run]
+        detail = f"line {number}: {shown(rule.octets.strip()[:80])}"
+        if len(agents) > 1:
+            names = _some([shown(agent.value) for agent in agents])
+            detail = f"{len(agents)} names up to line {agents[-1].number}: {names}; {detail}"
+        yield value_finding(Code.GROUP_SWALLOWED, agents[0], detail)
+        cut[number] = agents[-1].number
     for block in outlined.blocks:
         first_rule = block.rules[0].number if block.rules else 0
         start = max((cut.get(line.number, 0) for line in block.rules), default=0)
@@ -138,18 +224,3 @@ def _blank_lines(outlined: Outline, start: int, stop: int) -> Iterator[Finding]:
         if number > previous + 1:
             yield Finding(Code.BLANK_LINE_INSIDE, previous + 1)
             return
-
-
-def _coverage_findings(outlined: Outline) -> Iterator[Finding]:
-    names = outlined.by_name
-    if outlined.blocks and EVERYONE not in names:
-        yield Finding(Code.NO_STAR)
-    for index in names.get(EVERYONE, ()):
-        block = outlined.blocks[index]
-        for line in block.rules:
-            if line.kind is Kind.DISALLOW and line.pattern in ("/", "/*", "*"):
-                yield Finding(Code.DISALLOW_ALL, line.number, line.value, line.value_column)
-                if left := own_group_only(names):
-                    yield value_finding(
-                        Code.OWN_TOKEN_ONLY, line, ", ".join(one.token for one in left)
-                    )

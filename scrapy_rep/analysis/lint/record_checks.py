@@ -4,35 +4,40 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from urllib.parse import urlsplit
 
-from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.checks.codes import Code, Effect
 from scrapy_rep.analysis.findings import CODE_OF_SLIP, READERS, Finding, value_finding
+from scrapy_rep.analysis.mending import Mend
 from scrapy_rep.analysis.outline import Block, Line, Outline
 from scrapy_rep.protocol.extensions import records
-from scrapy_rep.protocol.extensions.sitemaps import absolute_uri, sitemap_line
-from scrapy_rep.protocol.fields.remarks import Remarks, Source
+from scrapy_rep.protocol.extensions.sitemaps import Slip, absolute_uri, sitemap_line
+from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.usage.content_fields import content_signal, content_usage
 from scrapy_rep.protocol.usage.preference import Preference
 from scrapy_rep.protocol.usage.scoped import divided
 
-from .crawler_names import ignores_crawl_delay
+from .crawler_names import ignores_crawl_delay, is_one_slip
 
 _OF_A_GROUP = frozenset({*READERS, b"content-usage"})
 _HUGE_SECONDS = 30
 _SCHEME = re.compile(rb"([A-Za-z][A-Za-z0-9+.-]*):")
-_CLEAN_PARAM = re.compile(rb"[^\s&/,]+(?:&[^\s&/,]+)*(?:\s+[/*]\S*)?")
+_USUAL_SCHEMES = ("http", "https")
+_BAD_SCHEME = re.compile(rb"(?:https?\s*[:;]?\s*/{0,3}\s*)+(?=[\w.-]+\.)", re.IGNORECASE)
+_HOST_FIRST = re.compile(r"(?:[\w-]+\.)+[A-Za-z]{2,18}(?::\d+)?(?:/|$)")
+_CLEAN_PARAM = re.compile(rb"&?[^\s&/,]+(?:&[^\s&/,]+)*&?(?:\s+[/*]\S*)?")
 _SIGNAL = re.compile(
     rb"(?:(?:search|ai-input|ai-train)\s*=\s*(?:yes|no)|use\s*=\s*(?:immediate|reference|full))",
     re.IGNORECASE,
 )
 _SIGNALS = (b"content-signal", b"content-signals")
-_HOST = re.compile(rb"[^\s/:@?#]+(?::\d{1,5})?|\[[0-9A-Fa-f:.]+\](?::\d{1,5})?")
 _YANDEX_CHARACTERS = 500
 _SITEMAP_ENDING = re.compile(r"\.(?:xml|txt|rss|atom|gz|php|ashx|aspx|jsp|axd)$", re.IGNORECASE)
 _SAYS_YES = re.compile(rb"=\s*yes", re.IGNORECASE)
 _HERE = Source("Content-Usage")
+_UNKNOWN_LABEL = Problem.UNKNOWN_LABEL
 # Words of Content-Signal, and their equivalents in Content-Usage.
 _OWN = {b"ai-train": b"train-ai", b"yes": b"y", b"no": b"n"}
 _FOREIGN = re.compile(rb"(?<![^\s,=])(?:ai-train|yes|no)(?![^\s,=])")
@@ -70,7 +75,12 @@ def _usage_slip(value: bytes) -> Code | None:
     if _says_all(lowered):
         return Code.USAGE_LETTER_CASE
     own_words = _FOREIGN.sub(lambda found: _OWN[found[0]], lowered)
-    return Code.USAGE_FOREIGN_WORDS if _says_all(own_words) else Code.USAGE_SYNTAX
+    if _says_all(own_words):
+        return Code.USAGE_FOREIGN_WORDS
+    remarks = Remarks()
+    content_usage(said, _HERE, remarks)
+    is_new = own_words == lowered and {one.problem for one in remarks.kept} == {_UNKNOWN_LABEL}
+    return Code.USAGE_UNKNOWN_LABEL if is_new else Code.USAGE_SYNTAX
 
 
 # The checks of values: keys, a code, and a function that tells whether the code applies.
@@ -82,14 +92,16 @@ _VALUE_CHECKS: tuple[tuple[tuple[bytes, ...], Code, Callable[[bytes], bool]], ..
     ((b"clean-param",), Code.CLEAN_PARAM_FORMAT, lambda value: not _CLEAN_PARAM.fullmatch(value)),
     ((b"clean-param",), Code.CLEAN_PARAM_TOO_LONG, lambda value: len(value) > _YANDEX_CHARACTERS),
     ((b"host",), Code.HOST_DEPRECATED, lambda _: True),
-    ((b"host",), Code.HOST_FORMAT, lambda value: not _HOST.fullmatch(value)),
     ((b"noindex",), Code.NOINDEX_UNSUPPORTED, lambda _: True),
     (_SIGNALS, Code.SIGNAL_SYNTAX, _is_silent_signal),
     (_SIGNALS, Code.SIGNAL_SPELLING, _is_odd_signal),
     ((b"license",), Code.LICENSE_INVALID, lambda value: absolute_uri(value, "") is None),
     *(
         ((b"content-usage",), code, lambda value, code=code: _usage_slip(value) is code)
-        for code in (Code.USAGE_SYNTAX, Code.USAGE_LETTER_CASE, Code.USAGE_FOREIGN_WORDS)
+        for code in (
+            *(Code.USAGE_SYNTAX, Code.USAGE_LETTER_CASE),
+            *(Code.USAGE_FOREIGN_WORDS, Code.USAGE_UNKNOWN_LABEL),
+        )
     ),
 )
 
@@ -105,9 +117,6 @@ def record_findings(outlined: Outline) -> Iterator[Finding]:
     for line in outlined.lines:
         if line.kind is Kind.OTHER:
             yield from _value_findings(line)
-    hosts = [line for line in outlined.lines if line.name == b"host"]
-    for line in hosts[1:]:
-        yield value_finding(Code.HOST_DUPLICATE, line, f"see line {hosts[0].number}")
     for run in outlined.runs:
         yield from _run_findings(run)
     for block in outlined.blocks:
@@ -122,8 +131,10 @@ def _sitemap_findings(outlined: Outline) -> Iterator[Finding]:
         for slip in found.slips:
             yield value_finding(CODE_OF_SLIP[slip], line)
         if not found.uris:
-            yield value_finding(_why_left_out(line.value, outlined.uri), line)
+            yield _left_out(line, outlined.uri)
             continue
+        if Slip.SEVERAL not in found.slips and len(line.value.split()) > 1:
+            yield value_finding(Code.SITEMAP_BLANK, line)
         if host and any(urlsplit(uri).hostname != host for uri in found.uris):
             yield value_finding(Code.SITEMAP_CROSS_HOST, line)
         if not all(map(_has_sitemap_ending, found.uris)):
@@ -135,13 +146,30 @@ def _sitemap_findings(outlined: Outline) -> Iterator[Finding]:
         yield Finding(Code.SITEMAP_MISSING)
 
 
-def _why_left_out(value: bytes, robots_txt: str) -> Code:
+def _left_out(line: Line, robots_txt: str) -> Finding:
+    """Why a Sitemap line names no sitemap."""
+    value = line.value
     scheme = _SCHEME.match(value)
+    name = scheme[1].decode().lower() if scheme else ""
     if not value:
-        return Code.SITEMAP_EMPTY
-    if scheme and scheme[1].lower() not in (b"http", b"https"):
-        return Code.SITEMAP_SCHEME
-    return Code.SITEMAP_LEFT_OUT if robots_txt or scheme else Code.SITEMAP_RELATIVE
+        return value_finding(Code.SITEMAP_EMPTY, line)
+    if _BAD_SCHEME.match(value) or any(is_one_slip(name, usual) for usual in _USUAL_SCHEMES):
+        rest = _BAD_SCHEME.sub(b"", value) if _BAD_SCHEME.match(value) else value[len(name) + 1 :]
+        meant = f"https://{rest.decode('utf-8', 'replace').lstrip('/')}"
+        return _with_advice(value_finding(Code.SITEMAP_BAD_SCHEME, line), f"write {meant}")
+    if scheme and b"." not in scheme[1]:
+        return value_finding(Code.SITEMAP_SCHEME, line)
+    if not scheme and not robots_txt:
+        return value_finding(Code.SITEMAP_RELATIVE, line)
+    found = value_finding(Code.SITEMAP_LEFT_OUT, line)
+    text = value.decode("utf-8", "replace")
+    if _HOST_FIRST.match(text):
+        return _with_advice(found, f"write https:// in front of it: https://{text}")
+    return found
+
+
+def _with_advice(finding: Finding, text: str) -> Finding:
+    return replace(finding, proposal=Mend(text, Effect.CHANGES))
 
 
 def _has_sitemap_ending(uri: str) -> bool:

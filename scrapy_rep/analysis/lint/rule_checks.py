@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from urllib.parse import urlsplit
 
-from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.checks.codes import Code, Effect
 from scrapy_rep.analysis.findings import MOST_WILDCARDS, Finding, value_finding
+from scrapy_rep.analysis.mending import Mend
 from scrapy_rep.analysis.outline import Block, Line, Outline
 from scrapy_rep.protocol.lines import RULES, Kind
 
@@ -15,9 +18,28 @@ NEEDLESS_ESCAPE = rb"%(?:2[DEde]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])
 
 _YANDEX_OCTETS = 1024
 _URL = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://|//[^/][^/.]*\.[^/]+/")
-_SEVERAL = re.compile(rb"(?<![\s,])[\s,]+(?:/|\*/|https?:)")
-# Ranges and alternatives; bounded, so that the search is linear.
-_EXPRESSION = rb"\.\*(?=.)|\[\^?\w-\w[^\[\]]{0,40}\]|\([^()]{0,60}\|[^()]{0,60}\)|\\[.dw]|^\^"
+_SEVERAL = re.compile(rb"(?<![\s,*])[\s,]+(?:/|\*/|https?://)")
+# Ranges, alternatives and escapes; bounded, so that the search is linear. A dot before a star is
+# usually a dot: /main.*.js.
+_EXPRESSION = (
+    rb"(?:(?<=^)|(?<=[/^(]))\.\*(?=[^/*$])|\[\^?\w-\w[^\[\]]{0,40}\]|\([^()]{0,60}\|[^()]{0,60}\)"
+    rb"|\([^()]{0,60}\)[*+?$]|\\[^\sA-Za-z0-9\\]|\\[dwsb](?![A-Za-z])|^\^"
+)
+_INVISIBLE = (
+    rb"(?:[\x01-\x08\x0e-\x1f\x7f]|\xc2[\xa0\xad]|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xa9]"
+    rb"|\xef\xbb\xbf)+"
+)
+
+_ESCAPE = re.compile(r"\\([^\sA-Za-z0-9\\])")
+_NOTHING = ("none", "nothing", "no", "false", "null", "n/a", "-")
+_ALL = ("all", "everything", "any", "yes", "true", "site")
+_DAMAGED_URL = re.compile(r"https?[:;/]", re.IGNORECASE)
+_ENDING = re.compile(r"(\.\w{1,5})([$?*]?)")
+_HOST_FIRST = re.compile(r"(?:[\w-]+\.)+([A-Za-z]{2,18})(?::\d+)?(?=/|$)")
+_FILES = frozenset(  # endings of file names that look like those of hosts
+    ["php", "html", "htm", "asp", "aspx", "jsp", "xml", "txt", "js", "css", "json", "pdf", "cgi"]
+)
+_WORD = re.compile(r"[\w.~-]")
 
 
 def _search(pattern: bytes) -> Callable[[bytes], re.Match[bytes] | None]:
@@ -36,8 +58,8 @@ _VALUE_CHECKS: tuple[tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]]
     (3, Code.DOT_SEGMENTS, _search(rb"/\.{1,2}(?:/|$|\?)")),
     (4, Code.DOLLAR_NOT_LAST, _search(rb"\$(?=.)")),
     (5, Code.BAD_ESCAPE, _search(rb"%(?![0-9A-Fa-f]{2})")),
+    (6, Code.INVISIBLE_IN_PATH, _search(_INVISIBLE)),
     (6, Code.NOT_ASCII, _search(rb"[\x80-\xff]+")),
-    (13, Code.CONTROL_CHARACTER, _search(rb"[\x01-\x08\x0e-\x1f\x7f]+")),
     (7, Code.REPEATED_STAR, _search(rb"\*\*+")),
     (7, Code.TRAILING_STAR, _search(rb"(?<=.)\*$")),
     (8, Code.NEEDLESS_ESCAPE, _search(NEEDLESS_ESCAPE)),
@@ -52,7 +74,7 @@ def rule_findings(outlined: Outline) -> Iterator[Finding]:
     """Findings about rules."""
     rules = [line for line in outlined.lines if line.kind in RULES]
     for line in rules:
-        yield from _value_findings(line)
+        yield from _value_findings(line, outlined.uri)
     wildcards = sum(b"*" in line.value for line in rules)
     if wildcards > MOST_WILDCARDS:
         yield Finding(Code.MANY_WILDCARDS, detail=f"{wildcards:,}")
@@ -61,7 +83,7 @@ def rule_findings(outlined: Outline) -> Iterator[Finding]:
     yield from _same_findings(outlined)
 
 
-def _value_findings(line: Line) -> Iterator[Finding]:
+def _value_findings(line: Line, uri: str) -> Iterator[Finding]:
     told = 0
     for number, code, holds in _VALUE_CHECKS:
         match = holds(line.value) if number != told else None
@@ -69,12 +91,64 @@ def _value_findings(line: Line) -> Iterator[Finding]:
             told = number
             at = line.value_at + match.start(match.lastindex or 0)
             found = match[match.lastindex or 0] or line.value
-            yield Finding(code, line.number, found[:200], line.column_of(at))
+            finding = Finding(code, line.number, found[:200], line.column_of(at))
+            text = _advice(code, line, uri)
+            yield replace(finding, proposal=Mend(text, Effect.CHANGES)) if text else finding
     before, mark, _ = line.octets.partition(b"#")
     if mark and line.value and not before[-1:].isspace():
         yield Finding(Code.FRAGMENT, line.number, b"#", line.column_of(len(before)))
     if line.kind is Kind.DISALLOW and line.pattern in ("/robots.txt", "/robots.txt$"):
         yield Finding(Code.BLOCKS_ROBOTS, line.number, line.value, line.value_column)
+
+
+def _advice(code: Code, line: Line, uri: str) -> str:
+    """The fix for a value that says what was probably meant; empty if the table's words fit."""
+    value = line.value.decode("utf-8", "replace")
+    if code is Code.RULE_MATCHES_NOTHING:
+        return _advice_for_no_path(value, uri)
+    if code is Code.FULL_URL:
+        return _advice_for_url(value, uri)
+    if code is Code.REGULAR_EXPRESSION:
+        plain = _as_wildcards(value)
+        return f"perhaps {plain} is meant; otherwise write it as several rules" if plain else ""
+    return ""
+
+
+def _as_wildcards(value: str) -> str:
+    """A simple regular expression as a path pattern; empty if that is not possible."""
+    plain = _ESCAPE.sub(r"\1", value.removeprefix("^")).replace(".*", "*")
+    is_simple = plain.startswith(("/", "*")) and not re.search(_EXPRESSION, plain.encode())
+    return plain if is_simple and plain != value else ""
+
+
+def _advice_for_url(value: str, uri: str) -> str:
+    same = urlsplit(value if "://" in value else f"http:{value}")
+    path = same._replace(scheme="", netloc="").geturl() or "/"
+    if uri and same.hostname == urlsplit(uri).hostname:
+        return f"write only the path: {path}"
+    return f"remove the line, or write {path} in the robots.txt of {same.hostname or 'that host'}"
+
+
+def _advice_for_no_path(value: str, uri: str) -> str:
+    bare = value.strip("\"'<>\u201c\u201d\u2018\u2019")
+    word = bare.lower()
+    host, ending = _HOST_FIRST.match(bare), _ENDING.fullmatch(bare)
+    is_host = host is not None and host[1].lower() not in _FILES
+    rows = (
+        (bare != value and bare.startswith(("/", "*")), f"remove the quotes: {bare}"),
+        (word in _NOTHING, "write an empty Disallow if everything may be fetched, or / if nothing"),
+        (word in _ALL, "write / for everything"),
+        (_DAMAGED_URL.match(bare), "write only the path of the URL, from the / after the host on"),
+        (
+            ending,
+            f"write /*{bare if bare[-1:] in '$?*' else bare + '$'} for all paths with this ending",
+        ),
+        (bare.startswith(("?", "&", "=")), f"write /*{bare} if a part of the query is meant"),
+        (is_host, _advice_for_url(f"http://{bare}", uri)),
+        (_WORD.match(bare), f"write /{bare} for the top of the site, or /*{bare} for any place"),
+    )
+    usual = "write the path as it is in the URL, from the / after the host on"
+    return next((text for holds, text in rows if holds), usual)
 
 
 def _empty_findings(block: Block) -> Iterator[Finding]:
@@ -98,8 +172,3 @@ def _same_findings(outlined: Outline) -> Iterator[Finding]:
             same = first.setdefault((line.kind, line.says), line)
             if same is not line:
                 yield value_finding(Code.DUPLICATE_RULE, line, f"see line {same.number}")
-        for (kind, pattern), line in first.items():
-            allow = first.get((Kind.ALLOW, pattern))
-            if kind is Kind.DISALLOW and allow is not None:
-                later, other = (line, allow) if line.number > allow.number else (allow, line)
-                yield value_finding(Code.TIE, later, f"see line {other.number}")
