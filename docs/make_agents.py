@@ -49,7 +49,7 @@ quillbot.com | QuillBot | other | - | -
 5emeRue | 5ème Rue | other | - | 5erue
 Sidetrade indexer bot | Sidetrade | ai-training | - | -
 Poseidon Research Crawler | Poseidon Research | ai-training | - | -
-TaraGroup Intelligent Bot | Tara Group | other | - | -
+TaraGroup Intelligent Bot | Tara Group | other | - | TaraGroup Intelligence Bot
 sitecheck.internetseer.com | InternetSeer | monitoring | obsolete | -
 crawler4j | anyone (open source) | other | - | -
 k2spider | anyone (Verity) | other | obsolete | -
@@ -65,6 +65,19 @@ Kenjin Spider | anyone (Autonomy) | other | obsolete | Kenjin.Spider
 Mister PiX | anyone (unknown) | other | obsolete | Mister.PiX
 Mata Hari | anyone (unknown) | other | obsolete | Mata.Hari
 URLy Warning | anyone (unknown) | other | obsolete | URLy.Warning
+asknread.com | Ask'n'Read | other | - | Ask n read
+Qwam content intelligence | Qwam | other | - | -
+The Knowledge AI | The Knowledge AI | other | - | -
+Clickagy Intelligence Bot | ZoomInfo (Clickagy) | other | - | -
+Yahoo Ad Monitoring | Yahoo | ads | - | -
+DTS Agent | anyone (unknown) | other | obsolete | -
+NetSeer crawler | NetSeer | ads | obsolete | -
+Sogou Orion spider | Sogou | search | - | Sogou blog, Sogou spider2, Sogou wap spider
+Snap URL Preview Service | Snap | preview | - | -
+Echobot Bot | Echobot | other | - | -
+Openfind data gatherer | Openfind | search | obsolete | Openfind data gathere
+Radiation Retriever | anyone (unknown) | other | obsolete | -
+LinkScan | anyone (Elsop) | other | obsolete | LinkScan Unix
 The Intraformant | anyone (unknown) | other | obsolete | The.Intraformant
 QueryN Metasearch | anyone (unknown) | other | obsolete | QueryN.Metasearch
 Keyword Density | anyone (unknown) | other | obsolete | Keyword.Density
@@ -72,7 +85,7 @@ Black Hole | anyone (unknown) | other | obsolete | Black.Hole
 Microsoft URL Control | anyone (library) | other | obsolete | Microsoft.URL.Control, URL Control
 Crescent Internet ToolPak HTTP OLE Control | anyone (library) | other | obsolete | -
 Xenu Link Sleuth | anyone (Tilman Hausherr) | other | obsolete | Xenu's, Xenu's Link Sleuth
-Zeus | anyone (unknown) | other | obsolete | Zeus Link Scout
+Zeus | anyone (unknown) | other | obsolete | Zeus Link Scout, Zeus Webster Pro V2.9 Win32
 Oracle Ultra Search | anyone (Oracle) | other | obsolete | -
 RepoMonkey | anyone (unknown) | other | obsolete | RepoMonkey Bait & Tackle
 Bookmark search tool | anyone (unknown) | other | obsolete | -

@@ -297,7 +297,7 @@ quillbot.com | QuillBot | other | unknown | unknown | unknown | memory | - | - |
 5emeRue | 5ème Rue | other | unknown | unknown | unknown | memory | - | - | - | 5erue
 Sidetrade indexer bot | Sidetrade | ai-training | unknown | unknown | unknown | memory | - | - | - | -
 Poseidon Research Crawler | Poseidon Research | ai-training | unknown | unknown | unknown | memory | - | - | - | -
-TaraGroup Intelligent Bot | Tara Group | other | unknown | unknown | unknown | memory | - | - | - | -
+TaraGroup Intelligent Bot | Tara Group | other | unknown | unknown | unknown | memory | - | - | - | TaraGroup Intelligence Bot
 sitecheck.internetseer.com | InternetSeer | monitoring | unknown | unknown | unknown | memory | obsolete | - | - | -
 crawler4j | anyone (open source) | other | unknown | unknown | unknown | memory | - | - | - | -
 k2spider | anyone (Verity) | other | unknown | unknown | unknown | memory | obsolete | - | - | -
@@ -313,6 +313,19 @@ Kenjin Spider | anyone (Autonomy) | other | unknown | unknown | unknown | memory
 Mister PiX | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | Mister.PiX
 Mata Hari | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | Mata.Hari
 URLy Warning | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | URLy.Warning
+asknread.com | Ask'n'Read | other | unknown | unknown | unknown | memory | - | - | - | Ask n read
+Qwam content intelligence | Qwam | other | unknown | unknown | unknown | memory | - | - | - | -
+The Knowledge AI | The Knowledge AI | other | unknown | unknown | unknown | memory | - | - | - | -
+Clickagy Intelligence Bot | ZoomInfo (Clickagy) | other | unknown | unknown | unknown | memory | - | - | - | -
+Yahoo Ad Monitoring | Yahoo | ads | unknown | unknown | unknown | memory | - | - | - | -
+DTS Agent | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | -
+NetSeer crawler | NetSeer | ads | unknown | unknown | unknown | memory | obsolete | - | - | -
+Sogou Orion spider | Sogou | search | unknown | unknown | unknown | memory | - | - | - | Sogou blog, Sogou spider2, Sogou wap spider
+Snap URL Preview Service | Snap | preview | unknown | unknown | unknown | memory | - | - | - | -
+Echobot Bot | Echobot | other | unknown | unknown | unknown | memory | - | - | - | -
+Openfind data gatherer | Openfind | search | unknown | unknown | unknown | memory | obsolete | - | - | Openfind data gathere
+Radiation Retriever | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | -
+LinkScan | anyone (Elsop) | other | unknown | unknown | unknown | memory | obsolete | - | - | LinkScan Unix
 The Intraformant | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | The.Intraformant
 QueryN Metasearch | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | QueryN.Metasearch
 Keyword Density | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | Keyword.Density
@@ -320,7 +333,7 @@ Black Hole | anyone (unknown) | other | unknown | unknown | unknown | memory | o
 Microsoft URL Control | anyone (library) | other | unknown | unknown | unknown | memory | obsolete | - | - | Microsoft.URL.Control, URL Control
 Crescent Internet ToolPak HTTP OLE Control | anyone (library) | other | unknown | unknown | unknown | memory | obsolete | - | - | -
 Xenu Link Sleuth | anyone (Tilman Hausherr) | other | unknown | unknown | unknown | memory | obsolete | - | - | Xenu's, Xenu's Link Sleuth
-Zeus | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | Zeus Link Scout
+Zeus | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | Zeus Link Scout, Zeus Webster Pro V2.9 Win32
 Oracle Ultra Search | anyone (Oracle) | other | unknown | unknown | unknown | memory | obsolete | - | - | -
 RepoMonkey | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | RepoMonkey Bait & Tackle
 Bookmark search tool | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | -

@@ -162,7 +162,7 @@ E320 this crawler gets the rules of the next group, since there is no rule below
   it
 W321 no crawler has this name, which is that of an operator or a product, or an everyday word
  changes: write the names of the crawlers that are meant, one line for each, or * for all others
-W322 crawlers read only the first word of a user-agent line
+I322 crawlers read only the first word of a user-agent line
  outside: leave it if the first word is the name that the crawler looks for; otherwise write that
   name
 # Rules

@@ -73,19 +73,14 @@ def _shape(text: str) -> str:
     return _NOT_SHAPE.sub("", lowered.translate(_LOOK_ALIKES))
 
 
-# Current names last, since they count.
-_BY_SHAPE = {
-    _shape(name): crawler
-    for crawler in sorted(CRAWLERS, key=lambda crawler: not crawler.is_obsolete)
-    for name in (*crawler.other_spellings, crawler.name)
-}
+# Names that can be advised: no group finds a name with a blank.
+_IN_USE = [
+    one for one in CRAWLERS if not (one.is_obsolete or one.by == "memory" or " " in one.name)
+]
+_BY_SHAPE = {_shape(crawler.name): crawler for crawler in _IN_USE}
 # Lists name hundreds of small crawlers, and miss others that are one letter away from these (spbot,
 # psbot): so only names that operators document are proposed.
-_DOCUMENTED = sorted(
-    crawler.name
-    for crawler in CRAWLERS
-    if crawler.by == crawlers.OPERATOR and not crawler.is_obsolete
-)
+_DOCUMENTED = sorted(one.name for one in _IN_USE if one.by == crawlers.OPERATOR)
 
 
 def nearly(name: str) -> str | None:
@@ -112,14 +107,12 @@ def _is_mistyped(name: str, known: str) -> bool:
 def _by_word() -> dict[str, list[Crawler]]:
     """The crawlers of each operator and product, by the shape of its name."""
     found: dict[str, list[Crawler]] = {}
-    in_use = [
-        crawler
-        for crawler in CRAWLERS
-        if not crawler.is_obsolete and not crawler.operator.startswith(("anyone", "unknown"))
-    ]
-    for crawler in in_use:
-        found.setdefault(_shape(_STEM_END.split(crawler.name)[0]), []).append(crawler)
-    for crawler in in_use:
+    owned = [one for one in _IN_USE if not one.operator.startswith(("anyone", "unknown"))]
+    for crawler in owned:
+        stem = _STEM_END.split(crawler.name)[0]
+        if stem not in KNOWN:
+            found.setdefault(_shape(stem), []).append(crawler)
+    for crawler in owned:
         operator = crawler.operator.partition(" (")[0]
         for word in {_shape(operator), _shape(operator.removesuffix(" AI"))}:
             known = found.setdefault(word, [])
@@ -142,9 +135,9 @@ def meant_by(text: str) -> tuple[str, ...]:
         return ()
     if shape in _WORDS_FOR_ALL:
         return ("*",)
+    if shape in _PRODUCTS:
+        return tuple(_PRODUCTS[shape])
     for word in (shape, shape.removesuffix("ai"), shape.removesuffix("bot")):
-        if word in _PRODUCTS:
-            return tuple(_PRODUCTS[word])
         if len(word) > 2 and word in _BY_WORD:  # noqa: PLR2004 - short words mean many things
             return tuple(_one_of_each_purpose(_BY_WORD[word]))
     return ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, islice, pairwise, takewhile
 from operator import attrgetter
@@ -22,15 +22,18 @@ from .crawler_names import KNOWN, may_not_obey, meant_by, nearly
 from .swallowed import swallowed
 
 # A version or a comment, as in a User-Agent header: Bot/1.0, Bot v2.1, Bot (+https://example.com).
-_AFTER_NAME = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|/\S*|(?<!\S)v?\.?\d[\w.]*(?!\S)")
+_AFTER_NAME = re.compile(
+    r"\+?https?://\S*|\([^()]*(?:\)|$)|\[[^\[\]]*\]|/\S*|(?<!\S)(?:- )?v?\.?\d[\w.]*(?!\S)",
+    re.IGNORECASE,
+)
 _KEY = re.compile(rb"(?:user-?agent|(?:dis)?allow|sitemap|crawl-?delay|noindex)\s*:", re.IGNORECASE)
 _BETWEEN_NAMES = re.compile(r"[\s,;|&+]+|(?<!\S)-+(?!\S)")
-_BOT = re.compile(r"[\w-]{2,}(?:bot|spider|crawler)", re.IGNORECASE)
-_IN_HEADER = re.compile(r"[\w.-]+(?:bot|crawler|spider|robot)\b", re.IGNORECASE)
-_COMPATIBLE = re.compile(r"compatible;\s*([^\s/;()]+)", re.IGNORECASE)
-_SEPARATOR = re.compile(r"[,;|]")
+_BOT = re.compile(r"(?!robot)[\w-]{2,}(?:bot|spider|crawler)", re.IGNORECASE)
+_IN_HEADER = re.compile(r"(?<![\w.-])(?!robot\b)[\w.-]+(?:bot|crawler|spider)\b", re.IGNORECASE)
+_COMPATIBLE = re.compile(r"compatible;\s*([^\s/;()]+)[/;)]", re.IGNORECASE)
+_SEPARATOR = re.compile(r"[,|]|(?<!&amp);")
 _HEADERS = ("mozilla/", "mozilla ")
-_URLS = ("http://", "https://")
+_URLS = ("http://", "https://", "mailto:")
 _BROWSERS = ("msie", "windows", "konqueror")
 _MANAGED = re.compile(rb"\b(?:BEGIN|END) \w+ managed content", re.IGNORECASE)
 _AT_CDN = (
@@ -65,7 +68,7 @@ def _name_findings(outlined: Outline) -> Iterator[Finding]:
         if line.value.lower() in told and line.value:
             continue
         told.add(line.value.lower())
-        found = _name_finding(line, is_compared=len(told) <= _MOST_NAMES)
+        found = _name_finding(line, outlined.by_name, is_compared=len(told) <= _MOST_NAMES)
         if found is not None and found.code is Code.USER_AGENT_WORDS:
             worded.append(line)
         elif found is not None:
@@ -81,17 +84,17 @@ def _some(texts: list[str], between: str = ", ") -> str:
     return between.join([*texts[:_MOST_SHOWN], *([f"and {left} more"] if left > 0 else [])])
 
 
-def _name_finding(line: Line, *, is_compared: bool) -> Finding | None:
+def _name_finding(line: Line, names: Collection[str], *, is_compared: bool) -> Finding | None:
     """The first unusual thing in the value of a user-agent line, or None."""
     value, name = line.value, name_of(line.value)
     text = value.decode("utf-8", "replace")
-    bare = _AFTER_NAME.sub("", text).strip()
+    bare = _AFTER_NAME.sub("", text).strip(" \t,;")
     is_known = bare.lower() in KNOWN or text.lower() in KNOWN
     is_odd = is_compared and not is_known
     key = _KEY.search(value)
     others = [] if is_known else _other_names(bare)
-    near = _near(bare, name) if is_odd else ""
-    meant = meant_by(bare) if is_odd else ()
+    near = _near(bare, name) if is_odd else ()
+    meant = near or (meant_by(bare) if is_odd else ())
     rows = (
         (not value, Code.USER_AGENT_EMPTY, ""),
         (value == b"*", None, ""),
@@ -100,15 +103,28 @@ def _name_finding(line: Line, *, is_compared: bool) -> Finding | None:
         (others, Code.USER_AGENT_LIST, f"crawlers do not read {_some(others)}"),
         (b"*" in value and not is_known, Code.USER_AGENT_WILDCARD, ""),
         (not name or text.lower().startswith(_URLS), Code.USER_AGENT_NAMES_NOBODY, ""),
-        (near, Code.USER_AGENT_NEAR, f"perhaps {near}"),
-        (meant, Code.USER_AGENT_NO_CRAWLER, f"perhaps {' or '.join(meant)}"),
+        (near, Code.USER_AGENT_NEAR, f"perhaps {_either(near)}"),
+        (meant, Code.USER_AGENT_NO_CRAWLER, f"perhaps {_either(meant)}"),
         (bare != text and bare.lower() == name, Code.USER_AGENT_VERSION, ""),
         (is_known, None, ""),
         (" " in bare, Code.USER_AGENT_WORDS, ""),
         (token_of(name) != text.lower(), Code.USER_AGENT_CUT, ""),
     )
     code, detail = next(((code, detail) for holds, code, detail in rows if holds), (None, ""))
-    return None if code is None else value_finding(code, line, detail)
+    if code is None:
+        return None
+    found = value_finding(code, line, detail)
+    named = [one for one in meant if one.lower() in names]
+    if named and code in (Code.USER_AGENT_NEAR, Code.USER_AGENT_NO_CRAWLER):
+        is_all = len(named) == len(meant)
+        text = f"remove the line{'' if is_all else ', or write the other names'}: the file names "
+        found = replace(found, proposal=Mend(f"{text}{', '.join(named)} already", Effect.CHANGES))
+    return found
+
+
+def _either(names: Sequence[str]) -> str:
+    *others, last = names or ("",)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _crawler_in_header(text: str) -> str:
@@ -123,17 +139,18 @@ def _other_names(bare: str) -> list[str]:
     first, *others = words or [""]
     is_list = _SEPARATOR.search(bare) is not None
     is_bot = first.lower() in KNOWN or _BOT.fullmatch(first) is not None
-    has_known = any(word.lower() in KNOWN for word in others)
+    known = filter(None, map(crawler_of, others))
+    has_known = any(not crawler.operator.startswith("anyone") for crawler in known)
     if is_list or (is_bot and (has_known or any(map(_BOT.fullmatch, others)))):
         return others
     return []
 
 
-def _near(bare: str, name: str) -> str:
-    """The known crawler that has almost this name, as its operator spells it, or empty."""
+def _near(bare: str, name: str) -> tuple[str, ...]:
+    """The known crawler that has almost this name, as its operator spells it."""
     found = nearly(bare.lower()) or nearly(name)
     crawler = crawler_of(found) if found is not None else None
-    return "" if crawler is None else crawler.token
+    return () if crawler is None else (crawler.token,)
 
 
 def _repeated(block: Block) -> Iterator[Finding]:

@@ -35,7 +35,10 @@ _NOTHING = ("none", "nothing", "no", "false", "null", "n/a", "-")
 _ALL = ("all", "everything", "any", "yes", "true", "site")
 _DAMAGED_URL = re.compile(r"https?[:;/]", re.IGNORECASE)
 _ENDING = re.compile(r"(\.\w{1,5})([$?*]?)")
-_HOST_FIRST = re.compile(r"(?:[\w-]+\.)+([A-Za-z]{2,18})(?::\d+)?(?=/|$)")
+_AUTHORITY = re.compile(r"[^/?#]*")
+_HOST_FIRST = re.compile(
+    r"(?:[\w-]+\.)+([A-Za-z]{2,18})(?::\d+)?/|(?:www\.)?(?:[\w-]+\.)+(com|org|net)(?::\d+)?$"
+)
 _FILES = frozenset(  # endings of file names that look like those of hosts
     ["php", "html", "htm", "asp", "aspx", "jsp", "xml", "txt", "js", "css", "json", "pdf", "cgi"]
 )
@@ -70,6 +73,10 @@ _VALUE_CHECKS: tuple[tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]]
 )
 
 
+_NO_PATH = (Code.FULL_URL, Code.SEVERAL_PATHS, Code.RULE_MATCHES_NOTHING)
+"""After these, advice about parts of the path would mislead."""
+
+
 def rule_findings(outlined: Outline) -> Iterator[Finding]:
     """Findings about rules."""
     rules = [line for line in outlined.lines if line.kind in RULES]
@@ -94,6 +101,8 @@ def _value_findings(line: Line, uri: str) -> Iterator[Finding]:
             finding = Finding(code, line.number, found[:200], line.column_of(at))
             text = _advice(code, line, uri)
             yield replace(finding, proposal=Mend(text, Effect.CHANGES)) if text else finding
+            if code in _NO_PATH:
+                break
     before, mark, _ = line.octets.partition(b"#")
     if mark and line.value and not before[-1:].isspace():
         yield Finding(Code.FRAGMENT, line.number, b"#", line.column_of(len(before)))
@@ -122,18 +131,19 @@ def _as_wildcards(value: str) -> str:
 
 
 def _advice_for_url(value: str, uri: str) -> str:
-    same = urlsplit(value if "://" in value else f"http:{value}")
-    path = same._replace(scheme="", netloc="").geturl() or "/"
-    if uri and same.hostname == urlsplit(uri).hostname:
+    rest = value.partition("//")[2]
+    host = _AUTHORITY.match(rest)[0]  # type: ignore[index]
+    path = rest[len(host) :] or "/"
+    if uri and host.lower() == urlsplit(uri).netloc.lower():
         return f"write only the path: {path}"
-    return f"remove the line, or write {path} in the robots.txt of {same.hostname or 'that host'}"
+    return f"remove the line, or write {path} in the robots.txt of {host}"
 
 
 def _advice_for_no_path(value: str, uri: str) -> str:
     bare = value.strip("\"'<>\u201c\u201d\u2018\u2019")
     word = bare.lower()
     host, ending = _HOST_FIRST.match(bare), _ENDING.fullmatch(bare)
-    is_host = host is not None and host[1].lower() not in _FILES
+    is_host = host is not None and (host[1] or host[2]).lower() not in _FILES
     rows = (
         (bare != value and bare.startswith(("/", "*")), f"remove the quotes: {bare}"),
         (word in _NOTHING, "write an empty Disallow if everything may be fetched, or / if nothing"),
