@@ -101,7 +101,7 @@ REP302
  User-agent:\nDisallow: /private/\n
  User-agent: ExampleBot\n{good}
 REP303
- User-agent: 2bot\nDisallow: /private/\n
+ User-agent: https://example.com/bot\nDisallow: /private/\n
  User-agent: ExampleBot\n{good}
 REP304
  User-agent: Example.Bot\nDisallow: /private/\n
@@ -154,6 +154,12 @@ REP319
 REP320
  User-agent: Bingbot\nCrawl-delay: 5\n\nUser-agent: BadBot\nDisallow: /\n
  User-agent: Bingbot\nCrawl-delay: 5\nDisallow:\n\nUser-agent: BadBot\nDisallow: /\n
+REP321
+ User-agent: OpenAI\nDisallow: /\n
+ User-agent: GPTBot\nUser-agent: OAI-SearchBot\nDisallow: /\n
+REP322
+ User-agent: Example Site Reader\nDisallow: /private/\n
+ User-agent: ExampleBot\nDisallow: /private/\n
 REP401
  {star}Disallow: private/\n
  {good}
@@ -199,6 +205,9 @@ REP414
 REP415
  {star}Disallow: /pri\x08vate/\n
  {good}
+REP416
+ User-agent: Googlebot\nDisallow: /\n
+ User-agent: Googlebot\nDisallow: /private/\n
 REP501
  {star}Disallow: /a$b\n
  {star}Disallow: /a%24b\n
@@ -271,6 +280,9 @@ REP612
 REP613
  {good}Sitemap: http//example.com/sitemap.xml\n
  {good}{sitemap}
+REP614
+ {good}Sitemap: https://example.com/site map.xml\n
+ {good}Sitemap: https://example.com/site%20map.xml\n
 REP701
  {good}Crawl-delay: soon\n
  {good}Crawl-delay: 5\n
@@ -319,12 +331,6 @@ REP715
 REP716
  ...
  {good}Clean-param: p1&p2 /\n
-REP717
- {good}Host: example.com\nHost: www.example.com\n
- {good}Host: example.com\n
-REP718
- {good}Host: https://example.com/\n
- {good}Host: example.com\n
 REP719
  Content-Signal: search=yes, ai-train=no\n{good}
  {good}Content-Signal: search=yes, ai-train=no\n
@@ -336,6 +342,9 @@ REP721
  {good}Content-Usage: train-ai=n\n
 REP722
  {good}Content-Usage: ai-train=no\n
+ {good}Content-Usage: train-ai=n\n
+REP723
+ {good}Content-Usage: bots=n\n
  {good}Content-Usage: train-ai=n\n
 REP801
  {star}Disallow: /a\nAllow: /a*\n

@@ -14,7 +14,6 @@ from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.extensions import records as other
 from scrapy_rep.protocol.extensions.sitemaps import Slip, sitemap_line
 from scrapy_rep.protocol.lines import RULES, Coding, Kind, records
-from scrapy_rep.protocol.tokens import names_somebody
 from scrapy_rep.protocol.verdict import shown
 
 from .mending import Mend
@@ -122,8 +121,6 @@ def findings(robots_txt: RobotsTxt) -> tuple[Finding, ...]:
 
 
 def _findings(robots_txt: RobotsTxt, octets: bytes) -> Iterator[Finding]:
-    from scrapy_rep.analysis.agents.crawlers import crawler_of  # few crawls need it
-
     uri = robots_txt.uri
     if robots_txt.is_cut:
         yield Finding(Code.PARSE_LIMIT)
@@ -140,8 +137,7 @@ def _findings(robots_txt: RobotsTxt, octets: bytes) -> Iterator[Finding]:
         wildcards += kind in RULES and b"*" in value
         codes: Iterable[Code]
         if kind is Kind.USER_AGENT:
-            is_somebody = names_somebody(value) or crawler_of(name_of(value)) is not None
-            codes = () if is_somebody else (Code.USER_AGENT_NAMES_NOBODY,)
+            codes = () if name_of(value) else (Code.USER_AGENT_NAMES_NOBODY,)
         else:
             codes = _codes(kind, key, value, uri, sitemaps, has_group=has_group)
         for code in codes:

@@ -57,11 +57,6 @@ def is_everyone(value: bytes) -> bool:
     return value[:2].strip() == b"*"
 
 
-def names_somebody(value: bytes) -> bool:
-    """Whether the value of a user-agent line is ``*`` or begins with a product token."""
-    return is_everyone(value) or _TOKEN.match(value) is not None
-
-
 def as_product_tokens(product_tokens: ProductTokens) -> tuple[str, ...]:
     """The tokens in lower case, in order, without ``*``: its group is always the last resort.
 

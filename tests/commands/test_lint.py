@@ -32,7 +32,8 @@ class TestText:
             "matches nothing\n"
             "  2 | Disallow: private/\n"
             "    |           ^^^^^^^^\n"
-            "  = help: put a / in front of it (this may change verdicts)\n"
+            "  = help: write /private/ for the top of the site, or /*private/ for any place "
+            "(this may change verdicts)\n"
             "\n"
             f"{robots}:3:13: REP403 warning: the path contains white space, which some crawlers "
             "read as its end  [fix]\n"
@@ -52,8 +53,8 @@ class TestText:
             "matches nothing: private/  and 3 more\n"
             f"{robots}:3:13: REP403 warning: the path contains white space, which some crawlers "
             "read as its end  [fix]\n"
-            f"{robots}:4:12: REP415 warning: the path contains a control character, which is "
-            "invisible and must be escaped in a URL: \\x1b  and 2 more\n"
+            f"{robots}:4:12: REP415 warning: the path contains an invisible character: \\x1b  and "
+            "2 more\n"
             "1 file: 4 errors, 4 warnings, 0 notes\n"
             "--fix fixes 1 of them; --all shows the other 5 too, with its line and advice\n"
         )
@@ -198,7 +199,7 @@ class TestMachines:
             "severity": "error",
             "message": "a path pattern begins with neither '/' nor '*' and matches nothing",
             "found": "private/",
-            "mend": "put a / in front of it",
+            "mend": "write /private/ for the top of the site, or /*private/ for any place",
             "mend_effect": "changes",
             "mended_by": None,
         }

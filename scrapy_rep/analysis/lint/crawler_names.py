@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Iterable, Iterator
+from string import ascii_lowercase
 
 from scrapy_rep.analysis.agents import crawlers
 from scrapy_rep.analysis.agents.crawlers import CRAWLERS, Crawler, crawler_of
@@ -36,8 +36,10 @@ _SHORTEST = 5  # short names are similar to each other
 _LONGEST = 60  # longer texts are not compared
 _LONG = 9  # in a shorter name, another letter makes another name: wotbot is not dotbot
 # Letters and digits that look like Latin letters; names are in lower case, but may come from upper.
+_WIDE = "".join(map(chr, range(0xFF41, 0xFF5B)))
 _LOOK_ALIKES = str.maketrans(
-    "авеԁһнісјкӏмопрԛѕтԝухꙅαβεζηικμνορτυχ01ı", "abedhnicjklmonpqstwyxsabezhikmnoptyxoli"
+    f"{_WIDE}авеԁһнісјкӏмопрԛѕтԝухαβεζηικμνορτυχ01ı",
+    f"{ascii_lowercase}abedhnicjklmonpqstwyxabezhikmnoptyxoli",
 )
 _NOT_SHAPE = re.compile(r"[^a-z0-9]+")
 _WORDS_FOR_ALL = frozenset(
@@ -69,8 +71,7 @@ _MOST_MEANT = 3
 
 def _shape(text: str) -> str:
     """The letters and digits of a name, with look-alikes replaced."""
-    lowered = unicodedata.normalize("NFKC", text[:_LONGEST]).lower()
-    return _NOT_SHAPE.sub("", lowered.translate(_LOOK_ALIKES))
+    return _NOT_SHAPE.sub("", text.lower().translate(_LOOK_ALIKES))
 
 
 # Names that can be advised: no group finds a name with a blank.
@@ -125,7 +126,7 @@ _BY_WORD = _by_word()
 
 
 def meant_by(text: str) -> tuple[str, ...]:
-    """The names that a user-agent line probably means by a word that is no crawler's name.
+    """The names that a user-agent line probably means by a word that is not a crawler's name.
 
     The word is an operator (``OpenAI``), a product (``ChatGPT``), or stands for all (``any``).
     Empty if it is another word.

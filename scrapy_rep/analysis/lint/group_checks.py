@@ -40,6 +40,10 @@ _AT_CDN = (
     "leave it if the rules do not contradict each other: the content delivery network adds "
     "the group above, and its settings can turn that off"
 )
+_ONCE = (
+    *(Code.USER_AGENT_NEAR, Code.USER_AGENT_NO_CRAWLER),
+    *(Code.USER_AGENT_WORDS, Code.USER_AGENT_CUT),
+)
 _MOST_NAMES = 500  # different names that are compared with the known ones
 _MOST_SHOWN = 5  # names in one finding
 
@@ -59,19 +63,21 @@ def group_findings(outlined: Outline) -> Iterator[Finding]:
 
 
 def _name_findings(outlined: Outline) -> Iterator[Finding]:
-    """Findings about names; the same name is reported once."""
+    """Findings about names; the same name is compared with others once."""
     worded: list[Line] = []
     told: set[bytes] = set()
     for line in (line for block in outlined.blocks for line in block.agents):
         if by := may_not_obey(name_of(line.value)):
             yield value_finding(Code.UNENFORCEABLE, line, by)
-        if line.value.lower() in told and line.value:
-            continue
+        is_new = line.value.lower() not in told
         told.add(line.value.lower())
-        found = _name_finding(line, outlined.by_name, is_compared=len(told) <= _MOST_NAMES)
-        if found is not None and found.code is Code.USER_AGENT_WORDS:
+        is_compared = is_new and len(told) <= _MOST_NAMES
+        found = _name_finding(line, outlined.by_name, is_compared=is_compared)
+        if found is None or (found.code in _ONCE and not is_new):
+            continue
+        if found.code is Code.USER_AGENT_WORDS:
             worded.append(line)
-        elif found is not None:
+        else:
             yield found
     if worded:
         texts = [f"{shown(line.value)} is read as {name_of(line.value)}" for line in worded]

@@ -153,11 +153,12 @@ def _left_out(line: Line, robots_txt: str) -> Finding:
     name = scheme[1].decode().lower() if scheme else ""
     if not value:
         return value_finding(Code.SITEMAP_EMPTY, line)
-    if _BAD_SCHEME.match(value) or any(is_one_slip(name, usual) for usual in _USUAL_SCHEMES):
-        rest = _BAD_SCHEME.sub(b"", value) if _BAD_SCHEME.match(value) else value[len(name) + 1 :]
-        meant = f"https://{rest.decode('utf-8', 'replace').lstrip('/')}"
-        return _with_advice(value_finding(Code.SITEMAP_BAD_SCHEME, line), f"write {meant}")
-    if scheme and b"." not in scheme[1]:
+    is_misspelt = name not in _USUAL_SCHEMES and any(map(is_one_slip, [name] * 2, _USUAL_SCHEMES))
+    bad = _BAD_SCHEME.match(value)
+    if bad or is_misspelt:
+        rest = value[bad.end() if bad else len(name) + 1 :].decode("utf-8", "replace").lstrip("/")
+        return _with_advice(value_finding(Code.SITEMAP_BAD_SCHEME, line), f"write https://{rest}")
+    if name and "." not in name and name not in _USUAL_SCHEMES:
         return value_finding(Code.SITEMAP_SCHEME, line)
     if not scheme and not robots_txt:
         return value_finding(Code.SITEMAP_RELATIVE, line)

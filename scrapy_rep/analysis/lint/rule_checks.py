@@ -73,7 +73,7 @@ _VALUE_CHECKS: tuple[tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]]
 )
 
 
-_NO_PATH = (Code.FULL_URL, Code.SEVERAL_PATHS, Code.RULE_MATCHES_NOTHING)
+_NO_PATH = (Code.FULL_URL, Code.SEVERAL_PATHS)
 """After these, advice about parts of the path would mislead."""
 
 

@@ -43,7 +43,7 @@ class TestTable:
 
     def test_names_are_unique(self) -> None:
         names = [crawler.name for crawler in CRAWLERS]
-        assert len(names) == len(set(names)) == 277
+        assert len(names) == len(set(names)) == 331
 
     def test_values(self) -> None:
         for crawler in CRAWLERS:

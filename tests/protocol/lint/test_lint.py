@@ -22,9 +22,12 @@ FINER = {
     Code.USER_AGENT_NAMES_NOBODY: {
         *[Code.USER_AGENT_EMPTY, Code.USER_AGENT_WILDCARD, Code.USER_AGENT_LIST],
         *[Code.USER_AGENT_HEADER, Code.USER_AGENT_CUT, Code.USER_AGENT_VERSION],
+        *[Code.USER_AGENT_NEAR, Code.USER_AGENT_NO_CRAWLER, Code.USER_AGENT_WORDS],
     },
-    Code.SITEMAP_LEFT_OUT: {Code.SITEMAP_SCHEME, Code.SITEMAP_EMPTY, Code.SITEMAP_RELATIVE},
-    Code.SITEMAP_RELATIVE: {Code.SITEMAP_SCHEME, Code.SITEMAP_LEFT_OUT},
+    Code.SITEMAP_LEFT_OUT: {
+        *[Code.SITEMAP_SCHEME, Code.SITEMAP_EMPTY, Code.SITEMAP_RELATIVE, Code.SITEMAP_BAD_SCHEME],
+    },
+    Code.SITEMAP_RELATIVE: {Code.SITEMAP_SCHEME, Code.SITEMAP_LEFT_OUT, Code.SITEMAP_BAD_SCHEME},
 }
 
 
@@ -119,6 +122,14 @@ class TestNames:
             ("gptbo", "gptbot"),
             ("examplebot", None),
             ("bingbott", "bingbot"),
+            ("claude bot", "claudebot"),
+            ("chatgpt_user", "chatgpt-user"),
+            ("metaexternalagent", "meta-externalagent"),
+            ("gptb\u043et", "gptbot"),  # a Cyrillic letter
+            ("g00glebot", "googlebot"),
+            ("wotbot", None),
+            ("pingbot", None),
+            ("roverbot", None),
             ("spbot", None),
         ],
     )
@@ -132,7 +143,10 @@ class TestNames:
 
 
 _SILENT_SIGNAL = {Code.SIGNAL_SYNTAX}
-_SILENT_USAGE = {Code.USAGE_SYNTAX, Code.USAGE_LETTER_CASE, Code.USAGE_FOREIGN_WORDS}
+_SILENT_USAGE = {
+    *(Code.USAGE_SYNTAX, Code.USAGE_LETTER_CASE),
+    *(Code.USAGE_FOREIGN_WORDS, Code.USAGE_UNKNOWN_LABEL),
+}
 _OF_USAGE = {
     *(Code.SIGNAL_SPELLING, Code.SIGNAL_BEFORE_GROUP, Code.USAGE_CONFLICT),
     *(_SILENT_SIGNAL | _SILENT_USAGE),
@@ -163,8 +177,8 @@ class TestUsage:
             ("Content-Usage: train-ai=no", [Code.USAGE_FOREIGN_WORDS]),
             ("Content-Usage: /no AI-Train=No, search=y", [Code.USAGE_FOREIGN_WORDS]),
             ("Content-Usage: ai-train", [Code.USAGE_SYNTAX]),
-            ("Content-Usage: noai", [Code.USAGE_SYNTAX]),
-            ("Content-Usage: bots=n", [Code.USAGE_SYNTAX]),
+            ("Content-Usage: noai", [Code.USAGE_UNKNOWN_LABEL]),
+            ("Content-Usage: bots=n", [Code.USAGE_UNKNOWN_LABEL]),
             ("Content-Usage: train-ai=n,", [Code.USAGE_SYNTAX]),
             ("Content-Usage: /a", [Code.USAGE_SYNTAX]),
             ("Content-Usage: train-ai=n\nContent-Usage: / train-ai=y", [Code.USAGE_CONFLICT]),

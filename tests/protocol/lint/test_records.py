@@ -36,29 +36,6 @@ def test_sitemap_ending(value: str, is_odd: bool) -> None:
     assert _has(f"Sitemap: {value}", Code.SITEMAP_ENDING) is is_odd
 
 
-@pytest.mark.parametrize(
-    ("value", "is_odd"),
-    [
-        ("example.com", False),
-        ("example.com:8080", False),
-        ("bücher.example", False),
-        ("[::1]:80", False),
-        ("https://example.com", True),
-        ("example.com/", True),
-        ("a b", True),
-        ("", True),
-    ],
-)
-def test_host(value: str, is_odd: bool) -> None:
-    assert _has(f"Host: {value}", Code.HOST_FORMAT) is is_odd
-
-
-def test_a_second_host() -> None:
-    body = b"User-agent: a\nDisallow: /\nHost: a\nUser-agent: b\nDisallow: /\nHost: b\n"
-    found = [f for f in lint(body, URI) if f.code is Code.HOST_DUPLICATE]
-    assert [(one.line, one.detail) for one in found] == [(6, "see line 3")]
-
-
 @pytest.mark.parametrize(("count", "is_odd"), [(500, False), (501, True)])
 def test_clean_param(count: int, is_odd: bool) -> None:
     assert _has(f"Clean-param: {'p' * count}", Code.CLEAN_PARAM_TOO_LONG) is is_odd
