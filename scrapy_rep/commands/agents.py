@@ -27,6 +27,7 @@ from scrapy_rep.analysis.agents.crawler_table import DATED
 from scrapy_rep.analysis.agents.crawlers import CRAWLERS, Crawler, crawler_of
 from scrapy_rep.analysis.audience.accidents import Accident, Accidents
 from scrapy_rep.analysis.audience.bindings import Access, Binding, bindings, name_by_rfc
+from scrapy_rep.analysis.lint.crawler_names import KNOWN, either, meant_by, near_tokens
 from scrapy_rep.analysis.outline import Outline, name_of, outline
 from scrapy_rep.protocol.access.events import AccessResult
 from scrapy_rep.protocol.access.events import name_of as event_name
@@ -154,6 +155,7 @@ def _write_text(
         _write_url([one for one in found if one.url == url], accidents, said, call)
     known = {one.crawler.name for one in found}
     _write_section("names in the file", dict.fromkeys(_name_words(outlined, known)), call)
+    _write_section("names that match no known crawler", _unknown_words(outlined), call)
     call.line(f"from a list of {DATED}; ? marks uncertain facts, and --json gives the reason")
     if any(map(_mark, _shown(found, accidents, call))):
         call.line("! no parser of RFC 9309 can match this name; the crawler itself may")
@@ -299,7 +301,7 @@ def _name_words(outlined: Outline, known: set[str]) -> Iterator[str]:
             if crawler is None or crawler.name not in known:
                 continue
             where = f"line {line.number}: {safe(line.value)}"
-            if crawler.is_obsolete:
+            if crawler.is_obsolete and not crawler.operator.startswith("anyone"):
                 yield f"{where} is out of use{_successors(crawler)}"
             read = name_by_rfc(crawler)
             if read is not None:
@@ -307,6 +309,24 @@ def _name_words(outlined: Outline, known: set[str]) -> Iterator[str]:
                 yield (
                     f"{where}: no parser of RFC 9309 can match {crawler.token!r}, it reads {reads}"
                 )
+
+
+def _unknown_words(outlined: Outline) -> Iterator[str]:
+    """The names in the file that no known crawler has: first those that may be mistakes."""
+    unknown: dict[str, int] = {}
+    for line in (line for block in outlined.blocks for line in block.agents):
+        name = name_of(line.value)
+        if name != EVERYONE and not {name, safe(line.value).lower()} & KNOWN:
+            unknown.setdefault(safe(line.value), line.number)
+    others = []
+    for text, number in unknown.items():
+        meant = near_tokens(text) or meant_by(text)
+        if meant:
+            yield f"line {number}: {text}; perhaps {either(meant)}"
+        else:
+            others.append(text or "(empty)")
+    if others:
+        yield f"other names: {', '.join(others)}"
 
 
 def _successors(crawler: Crawler) -> str:

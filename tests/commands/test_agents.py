@@ -46,6 +46,17 @@ def test_what_people_see(robots: Path) -> None:
     assert f"from a list of {DATED}" in done.out
 
 
+def test_names_that_match_no_known_crawler(robots: Path) -> None:
+    robots.write_bytes(FILE + b"\nUser-agent: OpenAI\nUser-agent: Claude Bot\nDisallow: /\n")
+    lines = rep("agents", robots).out.splitlines()
+    start = lines.index("names that match no known crawler")
+    assert lines[start + 1 : start + 4] == [
+        "  line 15: OpenAI; perhaps GPTBot, OAI-SearchBot or ChatGPT-User",
+        "  line 16: Claude Bot; perhaps ClaudeBot",
+        "  other names: BadBot",
+    ]
+
+
 def test_all_that_is_known(robots: Path) -> None:
     done = rep("agents", robots, "--all")
     table, _, retired = done.out.partition("names out of use\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from string import ascii_lowercase
 
 from scrapy_rep.analysis.agents import crawlers
@@ -96,6 +96,19 @@ def nearly(name: str) -> str | None:
     if same is not None:
         return same.name
     return next((known for known in _DOCUMENTED if _is_mistyped(name, known)), None)
+
+
+def near_tokens(*names: str) -> tuple[str, ...]:
+    """The known crawler with a name that is similar to one of these, as its operator spells it."""
+    near = next(filter(None, (nearly(name.lower()) for name in names)), "")
+    crawler = crawler_of(near)
+    return () if crawler is None else (crawler.token,)
+
+
+def either(names: Sequence[str]) -> str:
+    """Names in words: ``A, B or C``."""
+    *others, last = names or ("",)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _is_mistyped(name: str, known: str) -> bool:

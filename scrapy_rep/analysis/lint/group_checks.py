@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import groupby, islice, pairwise, takewhile
 from operator import attrgetter
@@ -18,7 +18,7 @@ from scrapy_rep.protocol.lines import RULES
 from scrapy_rep.protocol.tokens import EVERYONE, token_of
 from scrapy_rep.protocol.verdict import shown
 
-from .crawler_names import KNOWN, may_not_obey, meant_by, nearly
+from .crawler_names import KNOWN, either, may_not_obey, meant_by, near_tokens
 from .swallowed import swallowed
 
 # A version or a comment, as in a User-Agent header: Bot/1.0, Bot v2.1, Bot (+https://example.com).
@@ -99,18 +99,18 @@ def _name_finding(line: Line, names: Collection[str], *, is_compared: bool) -> F
     is_odd = is_compared and not is_known
     key = _KEY.search(value)
     others = [] if is_known else _other_names(bare)
-    near = _near(bare, name) if is_odd else ()
+    near = near_tokens(bare, name) if is_odd else ()
     meant = near or (meant_by(bare) if is_odd else ())
     rows = (
         (not value, Code.USER_AGENT_EMPTY, ""),
         (value == b"*", None, ""),
         (text.lower().startswith(_HEADERS), Code.USER_AGENT_HEADER, _crawler_in_header(text)),
         (key, Code.USER_AGENT_LIST, f"{shown(key[0])} begins no record here" if key else ""),
-        (others, Code.USER_AGENT_LIST, f"crawlers do not read {_some(others)}"),
+        (others, Code.USER_AGENT_LIST, f"crawlers do not read {shown(_some(others).encode())}"),
         (b"*" in value and not is_known, Code.USER_AGENT_WILDCARD, ""),
         (not name or text.lower().startswith(_URLS), Code.USER_AGENT_NAMES_NOBODY, ""),
-        (near, Code.USER_AGENT_NEAR, f"perhaps {_either(near)}"),
-        (meant, Code.USER_AGENT_NO_CRAWLER, f"perhaps {_either(meant)}"),
+        (near, Code.USER_AGENT_NEAR, f"perhaps {either(near)}"),
+        (meant, Code.USER_AGENT_NO_CRAWLER, f"perhaps {either(meant)}"),
         (bare != text and bare.lower() == name, Code.USER_AGENT_VERSION, ""),
         (is_known, None, ""),
         (" " in bare, Code.USER_AGENT_WORDS, ""),
@@ -128,15 +128,10 @@ def _name_finding(line: Line, names: Collection[str], *, is_compared: bool) -> F
     return found
 
 
-def _either(names: Sequence[str]) -> str:
-    *others, last = names or ("",)
-    return f"{', '.join(others)} or {last}" if others else last
-
-
 def _crawler_in_header(text: str) -> str:
     found = _COMPATIBLE.search(text)
     names = [found[1]] if found and found[1].lower() not in _BROWSERS else _IN_HEADER.findall(text)
-    return f"perhaps {names[-1]}" if names else ""
+    return f"perhaps {shown(names[-1].encode())}" if names else ""
 
 
 def _other_names(bare: str) -> list[str]:
@@ -147,16 +142,9 @@ def _other_names(bare: str) -> list[str]:
     is_bot = first.lower() in KNOWN or _BOT.fullmatch(first) is not None
     known = filter(None, map(crawler_of, others))
     has_known = any(not crawler.operator.startswith("anyone") for crawler in known)
-    if is_list or (is_bot and (has_known or any(map(_BOT.fullmatch, others)))):
+    if is_list or has_known or (is_bot and any(map(_BOT.fullmatch, others))):
         return others
     return []
-
-
-def _near(bare: str, name: str) -> tuple[str, ...]:
-    """The known crawler that has almost this name, as its operator spells it."""
-    found = nearly(bare.lower()) or nearly(name)
-    crawler = crawler_of(found) if found is not None else None
-    return () if crawler is None else (crawler.token,)
 
 
 def _repeated(block: Block) -> Iterator[Finding]:

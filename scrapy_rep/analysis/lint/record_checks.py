@@ -18,6 +18,7 @@ from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.usage.content_fields import content_signal, content_usage
 from scrapy_rep.protocol.usage.preference import Preference
 from scrapy_rep.protocol.usage.scoped import divided
+from scrapy_rep.protocol.verdict import shown
 
 from .crawler_names import ignores_crawl_delay, is_one_slip
 
@@ -25,7 +26,7 @@ _OF_A_GROUP = frozenset({*READERS, b"content-usage"})
 _HUGE_SECONDS = 30
 _SCHEME = re.compile(rb"([A-Za-z][A-Za-z0-9+.-]*):")
 _USUAL_SCHEMES = ("http", "https")
-_BAD_SCHEME = re.compile(rb"(?:https?\s*[:;]?\s*/{0,3}\s*)+(?=[\w.-]+\.)", re.IGNORECASE)
+_BAD_SCHEME = re.compile(rb"(?:https?\s*[:;]*\s*/{0,3}\s*)+(?=[\w.-]+\.)", re.IGNORECASE)
 _HOST_FIRST = re.compile(r"(?:[\w-]+\.)+[A-Za-z]{2,18}(?::\d+)?(?:/|$)")
 _CLEAN_PARAM = re.compile(rb"&?[^\s&/,]+(?:&[^\s&/,]+)*&?(?:\s+[/*]\S*)?")
 _SIGNAL = re.compile(
@@ -156,14 +157,14 @@ def _left_out(line: Line, robots_txt: str) -> Finding:
     is_misspelt = name not in _USUAL_SCHEMES and any(map(is_one_slip, [name] * 2, _USUAL_SCHEMES))
     bad = _BAD_SCHEME.match(value)
     if bad or is_misspelt:
-        rest = value[bad.end() if bad else len(name) + 1 :].decode("utf-8", "replace").lstrip("/")
+        rest = shown(value[bad.end() if bad else len(name) + 1 :]).lstrip("/")
         return _with_advice(value_finding(Code.SITEMAP_BAD_SCHEME, line), f"write https://{rest}")
     if name and "." not in name and name not in _USUAL_SCHEMES:
         return value_finding(Code.SITEMAP_SCHEME, line)
     if not scheme and not robots_txt:
         return value_finding(Code.SITEMAP_RELATIVE, line)
     found = value_finding(Code.SITEMAP_LEFT_OUT, line)
-    text = value.decode("utf-8", "replace")
+    text = shown(value)
     if _HOST_FIRST.match(text):
         return _with_advice(found, f"write https:// in front of it: https://{text}")
     return found

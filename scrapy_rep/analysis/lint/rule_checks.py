@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 from scrapy_rep.analysis.checks.codes import Code, Effect
 from scrapy_rep.analysis.findings import MOST_WILDCARDS, Finding, value_finding
 from scrapy_rep.analysis.mending import Mend
 from scrapy_rep.analysis.outline import Block, Line, Outline
 from scrapy_rep.protocol.lines import RULES, Kind
+from scrapy_rep.protocol.verdict import shown
 
 NEEDLESS_ESCAPE = rb"%(?:2[DEde]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])"
 """Escapes of characters that need none."""
@@ -23,19 +23,20 @@ _SEVERAL = re.compile(rb"(?<![\s,*])[\s,]+(?:/|\*/|https?://)")
 # usually a dot: /main.*.js.
 _EXPRESSION = (
     rb"(?:(?<=^)|(?<=[/^(]))\.\*(?=[^/*$])|\[\^?\w-\w[^\[\]]{0,40}\]|\([^()]{0,60}\|[^()]{0,60}\)"
-    rb"|\([^()]{0,60}\)[*+?$]|\\[^\sA-Za-z0-9\\]|\\[dwsb](?![A-Za-z])|^\^"
+    rb"|\([^()]{0,60}\)[*+?$]|\\[^\sA-Za-z0-9\\]|\\[dws](?![A-Za-z])|^\^"
 )
 _INVISIBLE = (
-    rb"(?:[\x01-\x08\x0e-\x1f\x7f]|\xc2[\xa0\xad]|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xa9]"
+    rb"(?:[\x01-\x08\x0e-\x1f\x7f]|(?<!\xc3[\x80-\xbf])\xc2[\xa0\xad]|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xa9]"
     rb"|\xef\xbb\xbf)+"
 )
 
+_MOST_ADVISED = 200  # characters of a value in advice
 _ESCAPE = re.compile(r"\\([^\sA-Za-z0-9\\])")
 _NOTHING = ("none", "nothing", "no", "false", "null", "n/a", "-")
 _ALL = ("all", "everything", "any", "yes", "true", "site")
 _DAMAGED_URL = re.compile(r"https?[:;/]", re.IGNORECASE)
-_ENDING = re.compile(r"(\.\w{1,5})([$?*]?)")
-_AUTHORITY = re.compile(r"[^/?#]*")
+_ENDING = re.compile(r"\.\w{1,5}[$*]?")
+_AFTER_AUTHORITY = re.compile(r"(?=[/?#])|\Z")
 _HOST_FIRST = re.compile(
     r"(?:[\w-]+\.)+([A-Za-z]{2,18})(?::\d+)?/|(?:www\.)?(?:[\w-]+\.)+(com|org|net)(?::\d+)?$"
 )
@@ -112,7 +113,9 @@ def _value_findings(line: Line, uri: str) -> Iterator[Finding]:
 
 def _advice(code: Code, line: Line, uri: str) -> str:
     """The fix for a value that says what was probably meant; empty if the table's words fit."""
-    value = line.value.decode("utf-8", "replace")
+    value = shown(line.value)
+    if len(value) > _MOST_ADVISED:
+        return ""
     if code is Code.RULE_MATCHES_NOTHING:
         return _advice_for_no_path(value, uri)
     if code is Code.FULL_URL:
@@ -131,31 +134,30 @@ def _as_wildcards(value: str) -> str:
 
 
 def _advice_for_url(value: str, uri: str) -> str:
-    rest = value.partition("//")[2]
-    host = _AUTHORITY.match(rest)[0]  # type: ignore[index]
-    path = rest[len(host) :] or "/"
-    if uri and host.lower() == urlsplit(uri).netloc.lower():
+    host, path = _authority_and_path(value)
+    if host.lower() == _authority_and_path(uri)[0].lower():
         return f"write only the path: {path}"
     return f"remove the line, or write {path} in the robots.txt of {host}"
 
 
+def _authority_and_path(url: str) -> tuple[str, str]:
+    host, path = _AFTER_AUTHORITY.split(url.partition("//")[2], maxsplit=1)
+    return host, path or "/"
+
+
 def _advice_for_no_path(value: str, uri: str) -> str:
-    bare = value.strip("\"'<>\u201c\u201d\u2018\u2019")
-    word = bare.lower()
-    host, ending = _HOST_FIRST.match(bare), _ENDING.fullmatch(bare)
+    word = value.lower()
+    host, ending = _HOST_FIRST.match(value), _ENDING.fullmatch(value)
     is_host = host is not None and (host[1] or host[2]).lower() not in _FILES
     rows = (
-        (bare != value and bare.startswith(("/", "*")), f"remove the quotes: {bare}"),
         (word in _NOTHING, "write an empty Disallow if everything may be fetched, or / if nothing"),
         (word in _ALL, "write / for everything"),
-        (_DAMAGED_URL.match(bare), "write only the path of the URL, from the / after the host on"),
-        (
-            ending,
-            f"write /*{bare if bare[-1:] in '$?*' else bare + '$'} for all paths with this ending",
-        ),
-        (bare.startswith(("?", "&", "=")), f"write /*{bare} if a part of the query is meant"),
-        (is_host, _advice_for_url(f"http://{bare}", uri)),
-        (_WORD.match(bare), f"write /{bare} for the top of the site, or /*{bare} for any place"),
+        (_DAMAGED_URL.match(value), "write only the path of the URL, from the / after the host on"),
+        (ending, f"write /*{value.rstrip('$*')}$ for all paths with this ending"),
+        (value.startswith(("?", "&", "=")), f"write /*{value} if a part of the query is meant"),
+        (value.startswith("."), f"write /*{value} for any place"),
+        (is_host, _advice_for_url(f"http://{value}", uri)),
+        (_WORD.match(value), f"write /{value} for the top of the site, or /*{value} for any place"),
     )
     usual = "write the path as it is in the URL, from the / after the host on"
     return next((text for holds, text in rows if holds), usual)

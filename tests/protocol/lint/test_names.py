@@ -1,0 +1,281 @@
+"""Names that no crawler has, and advice that fits the value."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_rep.analysis.checks.check_table import GROUPS
+from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.findings import Finding
+from scrapy_rep.analysis.lint.linter import lint
+from tests.protocol.reading import URI
+
+HOST = URI.split("/")[2]
+
+
+def _found(body: str, *codes: Code) -> list[Finding]:
+    return [one for one in lint(body.encode(), URI) if not codes or one.code in codes]
+
+
+def _of_name(name: str) -> list[Finding]:
+    """The findings about a name that are reported by default, without those about the file."""
+    body = f"User-agent: {name}\nDisallow: /x\n\nUser-agent: *\nDisallow:\n"
+    return [one for one in _found(body) if one.code in GROUPS["default"] and one.line == 1]
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("name", "others"),
+        [
+            ("GPTBot CCBot ClaudeBot", "CCBot, ClaudeBot"),
+            ("GPTBot; CCBot", "CCBot"),
+            ("GPTBot|CCBot", "CCBot"),
+            ("Googlebot and Bingbot", "Bingbot"),
+            ("GPTBot/1.0 CCBot/2.0", "CCBot"),
+            ("FirstBot OtherBot", "OtherBot"),
+            ("Yahoo Slurp", "Slurp"),
+        ],
+    )
+    def test_several_on_a_line_are_an_error(self, name: str, others: str) -> None:
+        (one,) = _of_name(name)
+        assert (one.code, one.detail) == (Code.USER_AGENT_LIST, f"crawlers do not read {others}")
+
+    @pytest.mark.parametrize(
+        ("name", "meant"),
+        [
+            ("all", "*"),
+            ("any", "*"),
+            ("none", "*"),
+            ("Everyone", "*"),
+            ("robots", "*"),
+            ("OpenAI", "GPTBot, OAI-SearchBot or ChatGPT-User"),
+            ("Open AI", "GPTBot, OAI-SearchBot or ChatGPT-User"),
+            ("ChatGPT", "GPTBot, OAI-SearchBot or ChatGPT-User"),
+            ("Claude", "ClaudeBot, Claude-SearchBot or Claude-User"),
+            ("Anthropic", "ClaudeBot, Claude-SearchBot or Claude-User"),
+            ("Perplexity", "PerplexityBot or Perplexity-User"),
+            ("Google", "Googlebot, Google-Extended or Google-CloudVertexBot"),
+            ("Gemini", "Google-Extended"),
+            ("Bing", "bingbot"),
+            ("Semrush", "SemrushBot"),
+            ("Ahrefs", "AhrefsBot"),
+            ("baidu", "Baiduspider or YiyanBot"),
+            ("Common Crawl", "CCBot"),
+            ("Facebook", "facebookexternalhit or meta-externalagent"),
+            ("TikTok", "TikTokSpider"),
+            ("AI", "GPTBot, ClaudeBot, Google-Extended or CCBot"),
+        ],
+    )
+    def test_operators_and_words_are_told_with_the_names(self, name: str, meant: str) -> None:
+        (one,) = _of_name(name)
+        assert (one.code, one.detail) == (Code.USER_AGENT_NO_CRAWLER, f"perhaps {meant}")
+
+    @pytest.mark.parametrize(
+        ("name", "meant"),
+        [
+            ("Claude Bot", "ClaudeBot"),
+            ("GPT Bot", "GPTBot"),
+            ("Bing Bot", "bingbot"),
+            ("chatgpt_user", "ChatGPT-User"),
+            ("GPT\u0412ot", "GPTBot"),
+            ("\uff27\uff30\uff34Bot", "GPTBot"),
+            ("Amazon-Bot", "Amazonbot"),
+        ],
+    )
+    def test_blanks_and_look_alikes(self, name: str, meant: str) -> None:
+        (one,) = _of_name(name)
+        assert (one.code, one.detail) == (Code.USER_AGENT_NEAR, f"perhaps {meant}")
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            *("5emeRue", "007ac9", "peer39_crawler", "peer39_crawler/1.0", "Offline Explorer"),
+            *("Kangaroo Bot", "Wotbot", "Pingbot", "Roverbot", "MJ12bot", "Yahoo! Slurp"),
+            *("Googlebot/2.1 (+http://www.google.com/bot.html)", "Mediapartners-Google*"),
+            *("Turnitin Robot (v2)", "BSearchR&amp;D", "ExampleBot", "Microsoft.URL.Control"),
+        ],
+    )
+    def test_names_that_are_really_used_are_no_mistake(self, name: str) -> None:
+        assert [one.code for one in _of_name(name) if one.code is not Code.USER_AGENT_WORDS] == []
+
+    def test_names_of_several_words_are_told_once(self) -> None:
+        names = ["Big Reader", "Small Reader", "Third Reader"] * 3
+        body = "\n".join(f"User-agent: {name}\nDisallow: /x\n" for name in names)
+        (one,) = _found(body, Code.USER_AGENT_WORDS)
+        assert one.line == 1
+        assert one.detail == (
+            "Big Reader is read as big; Small Reader is read as small; "
+            "Third Reader is read as third"
+        )
+
+    def test_a_name_is_compared_once(self) -> None:
+        body = "User-agent: OpenAI\nDisallow: /x\n\n" * 3
+        assert len(_found(body, Code.USER_AGENT_NO_CRAWLER)) == 1
+
+    def test_what_is_named_already_can_go(self) -> None:
+        body = "User-agent: GPT\nUser-agent: GPTBot\nDisallow: /x\n"
+        (one,) = _found(body, Code.USER_AGENT_NO_CRAWLER)
+        assert one.mend == "remove the line: the file names GPTBot already"
+
+    def test_a_run_that_gets_the_rules_of_the_next_group_is_told_once(self) -> None:
+        body = "".join(f"User-agent: a{n}\nCrawl-delay: 1\n\n" for n in range(9))
+        (one,) = _found(body + "User-agent: BadBot\nDisallow: /\n", Code.GROUP_SWALLOWED)
+        assert one.line == 1
+        assert (
+            one.detail
+            == "9 names up to line 25: a0, a1, a2, a3, a4, and 4 more; line 29: Disallow: /"
+        )
+
+
+class TestAdvice:
+    @pytest.mark.parametrize(
+        ("value", "advice"),
+        [
+            (".pdf", "write /*.pdf$ for all paths with this ending"),
+            (".jpg$", "write /*.jpg$ for all paths with this ending"),
+            ("none", "write an empty Disallow if everything may be fetched, or / if nothing"),
+            ("all", "write / for everything"),
+            ("e.com/foo", "remove the line, or write /foo in the robots.txt of e.com"),
+            (f"{HOST}/foo", "write only the path: /foo"),
+            (f"https://{HOST}/a/b", "write only the path: /a/b"),
+            (f"https://{HOST}", "write only the path: /"),
+            ("http://e.com", "remove the line, or write / in the robots.txt of e.com"),
+            ("http//e.com/x", "write only the path of the URL, from the / after the host on"),
+            ("?sort=", "write /*?sort= if a part of the query is meant"),
+            ("private/", "write /private/ for the top of the site, or /*private/ for any place"),
+            ("index.php", "write /index.php for the top of the site, or /*index.php for any place"),
+            ("(x)", "write the path as it is in the URL, from the / after the host on"),
+            ("/search\\?", "perhaps /search? is meant; otherwise write it as several rules"),
+            ("*\\+*", "perhaps *+* is meant; otherwise write it as several rules"),
+            ("/.*\\.pdf$", "perhaps /*.pdf$ is meant; otherwise write it as several rules"),
+            ("/(a|b)", "write it with * and $, or as several rules"),
+            ("/a\\b", "write /"),
+        ],
+    )
+    def test_for_rules(self, value: str, advice: str) -> None:
+        found = _found(f"User-agent: *\nDisallow: {value}\nDisallow: /zz\n")
+        assert advice in [one.mend for one in found if one.line == 2]
+
+    @pytest.mark.parametrize("value", ["/main.*.js", "/x.*/y", "/.*", "/a+b", "/f(1)", "/wp\\docs"])
+    def test_a_path_is_no_regular_expression_only_since_it_has_a_dot(self, value: str) -> None:
+        assert _found(f"User-agent: *\nDisallow: {value}\n", Code.REGULAR_EXPRESSION) == []
+
+    @pytest.mark.parametrize(
+        ("value", "code", "advice"),
+        [
+            ("http//e.com/s.xml", Code.SITEMAP_BAD_SCHEME, "write https://e.com/s.xml"),
+            ("htps://e.com/s.xml", Code.SITEMAP_BAD_SCHEME, "write https://e.com/s.xml"),
+            ("https:/e.com/s.xml", Code.SITEMAP_BAD_SCHEME, "write https://e.com/s.xml"),
+            ("https:://e.com/s.xml", Code.SITEMAP_BAD_SCHEME, "write https://e.com/s.xml"),
+            ("https://https://e.com/s.xml", Code.SITEMAP_BAD_SCHEME, "write https://e.com/s.xml"),
+            (
+                "www.e.com/s.xml",
+                Code.SITEMAP_LEFT_OUT,
+                "write https:// in front of it: https://www.e.com/s.xml",
+            ),
+            (
+                f"https://{HOST}/a b.xml",
+                Code.SITEMAP_BLANK,
+                "write %20 if the blank belongs to the address; otherwise remove it",
+            ),
+            ("ftp://e.com/s.xml", Code.SITEMAP_SCHEME, "write an http or https URL"),
+        ],
+    )
+    def test_for_sitemaps(self, value: str, code: Code, advice: str) -> None:
+        (one,) = _found(f"User-agent: *\nDisallow: /x\nSitemap: {value}\n", code)
+        assert one.mend == advice
+
+
+CDN = """\
+# BEGIN Cloudflare Managed content
+
+User-agent: *
+Content-Signal: search=yes,ai-train=no
+Allow: /
+
+User-agent: GPTBot
+Disallow: /
+
+# END Cloudflare Managed Content
+
+User-agent: *
+Disallow: /
+"""
+
+
+class TestBans:
+    def test_a_group_of_the_network_that_opens_the_site(self) -> None:
+        found = {one.code: one for one in _found(CDN)}
+        tie = found[Code.TIE]
+        assert (tie.line, tie.severity.value) == (13, "warning")
+        assert tie.detail == "line 5, which the content delivery network adds, opens it"
+        assert "settings of the content delivery network" in tie.mend
+        assert "content delivery network adds" in found[Code.MULTIPLE_STAR].mend
+        assert Code.DISALLOW_ALL not in found
+
+    def test_a_tie_in_several_groups_is_told_once(self) -> None:
+        body = "User-agent: a\nAllow: /x\n\nUser-agent: b\nUser-agent: a\nDisallow: /x\n"
+        (one,) = _found(body, Code.TIE)
+        assert (one.line, one.detail) == (6, "see line 2")
+
+    @pytest.mark.parametrize("name", ["Googlebot", "bingbot"])
+    def test_a_big_search_engine_that_is_banned_by_name(self, name: str) -> None:
+        (one,) = _found(f"User-agent: {name}\nDisallow: /\n", Code.SEARCH_ENGINE_DISALLOWED)
+        assert (one.line, one.severity.value) == (2, "warning")
+        assert one.detail.lower() == name.lower()
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            "User-agent: Googlebot\nDisallow: /\nAllow: /a\n",
+            "User-agent: GPTBot\nDisallow: /\n",
+            "User-agent: Googlebot\nDisallow: /x\n",
+            "User-agent: *\nDisallow: /\n",
+        ],
+    )
+    def test_others_are_not(self, body: str) -> None:
+        assert _found(body, Code.SEARCH_ENGINE_DISALLOWED) == []
+
+    def test_a_list_of_those_that_may_come_is_no_accident(self) -> None:
+        allowed = "User-agent: Googlebot\nUser-agent: bingbot\nDisallow:\n\n"
+        rest = f"User-agent: *\nDisallow: /\n\nSitemap: https://{HOST}/sitemap.xml\n"
+        codes = (Code.DISALLOW_ALL, Code.SITEMAP_DISALLOWED)
+        assert _found(allowed + rest, *codes) == []
+        assert [one.code for one in _found(rest, *codes)] == [*codes]
+
+
+# Files that widely used systems write by default, or advise.
+DEFAULT_FILES = {
+    "WordPress": "User-agent: *\nDisallow: /wp-admin/\nAllow: /wp-admin/admin-ajax.php\n\n"
+    "Sitemap: https://{host}/wp-sitemap.xml\n",
+    "Yoast": "# START YOAST BLOCK\n# ---------------------------\nUser-agent: *\nDisallow:\n\n"
+    "Sitemap: https://{host}/sitemap_index.xml\n# ---------------------------\n# END YOAST BLOCK\n",
+    "Squarespace": "# Squarespace Robots Txt\n\nUser-agent: GPTBot\nUser-agent: ChatGPT-User\n"
+    "User-agent: CCBot\nUser-agent: anthropic-ai\nUser-agent: Google-Extended\n"
+    "User-agent: FacebookBot\nUser-agent: Claude-Web\nUser-agent: cohere-ai\n"
+    "User-agent: PerplexityBot\nUser-agent: Applebot-Extended\nUser-agent: AdsBot-Google\n"
+    "User-agent: AdsBot-Google-Mobile\nUser-agent: AdsBot-Google-Mobile-Apps\nUser-agent: *\n"
+    "Disallow: /config\nDisallow: /search\nDisallow: /account$\nDisallow: /account/\n"
+    "Disallow: /commerce/digital-download/\nDisallow: /api/\nAllow: /api/ui-extensions/\n"
+    "Disallow: /static/\nDisallow:/*?author=*\nDisallow:/*&author=*\nDisallow:/*?tag=*\n"
+    "Disallow:/*?month=*\nDisallow:/*?view=*\nDisallow:/*?format=json\n"
+    "Disallow:/*?format=page-context\n\nSitemap: https://{host}/sitemap.xml\n",
+    "Drupal": "# robots.txt\n#\nUser-agent: *\n# CSS, JS, Images\nAllow: /core/*.css$\n"
+    "Allow: /core/*.js$\nAllow: /core/*.gif\n# Directories\nDisallow: /core/\n"
+    "Disallow: /profiles/\n# Files\nDisallow: /README.md\n# Paths (clean URLs)\n"
+    "Disallow: /admin/\nDisallow: /user/login\n# Paths (no clean URLs)\n"
+    "Disallow: /index.php/admin/\n",
+    "Joomla": "User-agent: *\nDisallow: /administrator/\nDisallow: /api/\nDisallow: /bin/\n"
+    "Disallow: /cache/\nDisallow: /cli/\nDisallow: /components/\nDisallow: /includes/\n"
+    "Disallow: /installation/\nDisallow: /language/\nDisallow: /layouts/\nDisallow: /tmp/\n",
+    "Magento": "User-agent: *\nDisallow: /index.php/\nDisallow: /*?\nDisallow: /checkout/\n"
+    "Disallow: /app/\nDisallow: /lib/\nDisallow: /*.php$\nDisallow: /pkginfo/\n"
+    "Disallow: /report/\nDisallow: /var/\nDisallow: /catalog/\nDisallow: /customer/\n"
+    "Disallow: /sendfriend/\nDisallow: /review/\nDisallow: /*SID=\n",
+}
+
+
+@pytest.mark.parametrize("system", DEFAULT_FILES)
+def test_default_files_are_quiet(system: str) -> None:
+    body = DEFAULT_FILES[system].format(host=HOST)
+    assert [one for one in _found(body) if one.code in GROUPS["default"]] == []
