@@ -85,7 +85,7 @@ Black Hole | anyone (unknown) | other | obsolete | Black.Hole
 Microsoft URL Control | anyone (library) | other | obsolete | Microsoft.URL.Control, URL Control
 Crescent Internet ToolPak HTTP OLE Control | anyone (library) | other | obsolete | -
 Xenu Link Sleuth | anyone (Tilman Hausherr) | other | obsolete | Xenu's, Xenu's Link Sleuth
-Zeus | anyone (unknown) | other | obsolete | Zeus Link Scout, Zeus Webster Pro V2.9 Win32
+Zeus | anyone (unknown) | other | obsolete | Zeus Link Scout, Zeus Webster Pro Win32
 Oracle Ultra Search | anyone (Oracle) | other | obsolete | -
 RepoMonkey | anyone (unknown) | other | obsolete | RepoMonkey Bait & Tackle
 Bookmark search tool | anyone (unknown) | other | obsolete | -

@@ -333,7 +333,7 @@ Black Hole | anyone (unknown) | other | unknown | unknown | unknown | memory | o
 Microsoft URL Control | anyone (library) | other | unknown | unknown | unknown | memory | obsolete | - | - | Microsoft.URL.Control, URL Control
 Crescent Internet ToolPak HTTP OLE Control | anyone (library) | other | unknown | unknown | unknown | memory | obsolete | - | - | -
 Xenu Link Sleuth | anyone (Tilman Hausherr) | other | unknown | unknown | unknown | memory | obsolete | - | - | Xenu's, Xenu's Link Sleuth
-Zeus | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | Zeus Link Scout, Zeus Webster Pro V2.9 Win32
+Zeus | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | Zeus Link Scout, Zeus Webster Pro Win32
 Oracle Ultra Search | anyone (Oracle) | other | unknown | unknown | unknown | memory | obsolete | - | - | -
 RepoMonkey | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | RepoMonkey Bait & Tackle
 Bookmark search tool | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | -

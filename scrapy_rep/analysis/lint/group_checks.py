@@ -94,7 +94,7 @@ def _name_finding(line: Line, names: Collection[str], *, is_compared: bool) -> F
     """The first unusual thing in the value of a user-agent line, or None."""
     value, name = line.value, name_of(line.value)
     text = value.decode("utf-8", "replace")
-    bare = _AFTER_NAME.sub("", text).strip(" \t,;")
+    bare = " ".join(_AFTER_NAME.sub("", text).split()).strip(",; ")
     is_known = bare.lower() in KNOWN or text.lower() in KNOWN
     is_odd = is_compared and not is_known
     key = _KEY.search(value)
@@ -223,8 +223,16 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
                 )
         yield from _blank_lines(outlined, start, first_rule)
     last = outlined.blocks[-1] if outlined.blocks else None
-    if last is not None and not last.rules:
+    if last is not None and not last.rules and not _has_rules_elsewhere(outlined, last):
         yield value_finding(Code.GROUP_WITHOUT_RULES, last.agents[-1])
+
+
+def _has_rules_elsewhere(outlined: Outline, block: Block) -> bool:
+    """Whether each crawler that a group names has rules in another group."""
+    return all(
+        any(outlined.blocks[index].rules for index in outlined.by_name[name])
+        for name in block.names
+    )
 
 
 def _blank_lines(outlined: Outline, start: int, stop: int) -> Iterator[Finding]:

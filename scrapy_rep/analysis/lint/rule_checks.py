@@ -99,7 +99,8 @@ def _value_findings(line: Line, uri: str) -> Iterator[Finding]:
             told = number
             at = line.value_at + match.start(match.lastindex or 0)
             found = match[match.lastindex or 0] or line.value
-            finding = Finding(code, line.number, found[:200], line.column_of(at))
+            detail = _letters_meant(line.value) if code is Code.NOT_ASCII else ""
+            finding = Finding(code, line.number, found[:200], line.column_of(at), detail)
             text = _advice(code, line, uri)
             yield replace(finding, proposal=Mend(text, Effect.CHANGES)) if text else finding
             if code in _NO_PATH:
@@ -109,6 +110,23 @@ def _value_findings(line: Line, uri: str) -> Iterator[Finding]:
         yield Finding(Code.FRAGMENT, line.number, b"#", line.column_of(len(before)))
     if line.kind is Kind.DISALLOW and line.pattern in ("/robots.txt", "/robots.txt$"):
         yield Finding(Code.BLOCKS_ROBOTS, line.number, line.value, line.value_column)
+
+
+def _letters_meant(value: bytes) -> str:
+    """The words for UTF-8 that was read as Windows-1252, and encoded again; otherwise empty."""
+    try:
+        once = b"".join(map(_octet, value.decode("utf-8")))
+        text = once.decode("utf-8")
+    except UnicodeError:
+        return ""
+    return "" if text.isascii() else f"they are encoded twice; perhaps {shown(once[:200])}"
+
+
+def _octet(letter: str) -> bytes:
+    try:
+        return letter.encode("cp1252")
+    except UnicodeEncodeError:
+        return letter.encode("latin-1")
 
 
 def _advice(code: Code, line: Line, uri: str) -> str:
@@ -135,7 +153,8 @@ def _as_wildcards(value: str) -> str:
 
 def _advice_for_url(value: str, uri: str) -> str:
     host, path = _authority_and_path(value)
-    if host.lower() == _authority_and_path(uri)[0].lower():
+    own, _ = _authority_and_path(uri)
+    if host.lower().removeprefix("www.") == own.lower().removeprefix("www."):
         return f"write only the path: {path}"
     return f"remove the line, or write {path} in the robots.txt of {host}"
 
