@@ -26,7 +26,7 @@ _OF_A_GROUP = frozenset({*READERS, b"content-usage"})
 _HUGE_SECONDS = 30
 _SCHEME = re.compile(rb"([A-Za-z][A-Za-z0-9+.-]*):")
 _USUAL_SCHEMES = ("http", "https")
-_BAD_SCHEME = re.compile(rb"(?:https?\s*[:;]*\s*/{0,3}\s*)+(?=[\w.-]+\.)", re.IGNORECASE)
+_BAD_SCHEME = re.compile(rb"(?:https?\s*[:;]*\s*/{0,3}\s*){1,3}(?=[\w-]{1,63}\.)", re.IGNORECASE)
 _HOST_FIRST = re.compile(r"(?:[\w-]+\.)+[A-Za-z]{2,18}(?::\d+)?(?:/|$)")
 _CLEAN_PARAM = re.compile(rb"&?[^\s&/,]+(?:&[^\s&/,]+)*&?(?:\s+[/*]\S*)?")
 _SIGNAL = re.compile(
