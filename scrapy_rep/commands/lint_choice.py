@@ -97,11 +97,21 @@ class Choice:
 
     def kept(self, body: bytes, findings: Iterable[Finding]) -> tuple[list[Finding], int]:
         """Select the findings to report; also return the number that comments suppress."""
-        chosen = [finding for finding in findings if finding.code in self.codes]
+        chosen = [
+            finding
+            for finding in findings
+            if finding.code in self.codes and _is_about(finding) in self.codes
+        ]
         if not self.has_suppressions:
             return chosen, 0
         kept = without_suppressed(body, chosen)
         return kept, len(chosen) - len(kept)
+
+
+def _is_about(finding: Finding) -> Code:
+    """The code of the findings that are not listed; otherwise its own code."""
+    is_rest = finding.code is Code.TOO_MANY_FINDINGS
+    return Code(finding.detail.split()[0]) if is_rest else finding.code
 
 
 def named_codes(arguments: Iterable[str], where: str = "") -> frozenset[Code]:

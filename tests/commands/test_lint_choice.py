@@ -59,6 +59,11 @@ class TestOptions:
     def test_what_is_reported(self, arguments: list[str], codes: set[str]) -> None:
         assert _codes(*arguments) == codes
 
+    def test_that_more_are_left_out_is_said_of_chosen_codes(self) -> None:
+        body = b"User-agent: *\n" + b"Disallow: /c/*\n" * 1002
+        assert "REP112" not in _codes(body=body)
+        assert "REP112" in _codes("--select", "needless,REP112", body=body)
+
     def test_what_is_not_reported_does_not_fail(self) -> None:
         assert rep("lint", "-", "--ignore", "REP401", stdin=BODY).status == 0
         assert rep("lint", "-", "--ignore", "REP401", "--strict", stdin=BODY).status == 1

@@ -25,6 +25,11 @@ _WORDS = {
     Kind.DISALLOW: b"disallow",
     Kind.SITEMAP: b"sitemap",
 }
+# Keys that remain if the beginning of a line is lost.
+_CUT_KEYS = {
+    b"-agent": "perhaps User-agent",
+    **dict.fromkeys((b"http", b"https"), "perhaps Sitemap belongs in front of the URL"),
+}
 _SPELLINGS = tuple(word.decode() for word in (*_WORDS.values(), *sorted(KNOWN_KEYS)))
 _INVISIBLE = re.compile(rb"\s*(\xef\xbb\xbf|\xe2\x80[\x8b-\x8f]|\xc2\xa0|\xc2\xad|\xe2\x81\xa0)")
 _LONGEST_KEY = 24  # longer unknown keys are not compared with the known ones
@@ -60,6 +65,9 @@ def _key_findings(line: Line, near: dict[bytes, str | None]) -> Iterator[Finding
         yield Finding(Code.MISSING_COLON, *found)
     if line.kind is Kind.OTHER:
         if line.name in KNOWN_KEYS:
+            return
+        if said := _CUT_KEYS.get(line.name) or _CUT_KEYS.get(line.name[-6:]):
+            yield Finding(Code.NEAR_KEY, *found, said)
             return
         if line.name in _UNSUPPORTED_KEYS:
             yield Finding(Code.UNSUPPORTED_KEY, *found)

@@ -186,6 +186,18 @@ class TestAdvice:
         assert one.mend == advice
 
 
+@pytest.mark.parametrize(
+    ("line", "detail"),
+    [
+        ("er-agent: Google-Extended", "perhaps User-agent"),
+        ("https://e.com/s.xml", "perhaps Sitemap belongs in front of the URL"),
+    ],
+)
+def test_a_key_that_is_cut_off(line: str, detail: str) -> None:
+    (one,) = _found(f"User-agent: *\nDisallow: /x\n{line}\n", Code.NEAR_KEY)
+    assert (one.line, one.detail) == (3, detail)
+
+
 CDN = """\
 # BEGIN Cloudflare Managed content
 
