@@ -4,7 +4,7 @@
 
     # scrapy-rep.toml                 # pyproject.toml                # setup.cfg
     [lint]                            [tool.scrapy-rep.lint]          [scrapy-rep.lint]
-    ignore = ["REP304"]               ignore = ["REP304"]             ignore = REP304
+    ignore = ["REP316"]               ignore = ["REP316"]             ignore = REP316
     strict = true                     strict = true                   strict = true
 
 The folders are searched from the current one upwards. The first folder with such settings counts,

@@ -26,7 +26,11 @@ _OF_A_GROUP = frozenset({*READERS, b"content-usage"})
 _HUGE_SECONDS = 30
 _SCHEME = re.compile(rb"([A-Za-z][A-Za-z0-9+.-]*):")
 _USUAL_SCHEMES = ("http", "https")
-_BAD_SCHEME = re.compile(rb"(?:https?\s*[:;]*\s*/{0,3}\s*){1,3}(?=[\w-]{1,63}\.)", re.IGNORECASE)
+_ADVICE_FOR_BLANKS = "write only the URL, and %20 for a blank that belongs to it"
+_BAD_SCHEME = re.compile(
+    r"(?!https?://(?!https?[:;/]))(?:https?\s*[:;]*\s*/{0,3}\s*){1,3}(?=[\w-]{1,63}\.)",
+    re.IGNORECASE,
+)
 _HOST_FIRST = re.compile(r"(?:[\w-]+\.)+[A-Za-z]{2,18}(?::\d+)?(?:/|$)")
 _CLEAN_PARAM = re.compile(rb"&?[^\s&/,]+(?:&[^\s&/,]+)*&?(?:\s+[/*]\S*)?")
 _SIGNAL = re.compile(
@@ -148,30 +152,29 @@ def _sitemap_findings(outlined: Outline) -> Iterator[Finding]:
 
 
 def _left_out(line: Line, robots_txt: str) -> Finding:
-    """Why a Sitemap line names no sitemap."""
-    value = line.value
-    scheme = _SCHEME.match(value)
-    name = scheme[1].decode().lower() if scheme else ""
-    if not value:
-        return value_finding(Code.SITEMAP_EMPTY, line)
-    is_misspelt = name not in _USUAL_SCHEMES and any(map(is_one_slip, [name] * 2, _USUAL_SCHEMES))
-    bad = _BAD_SCHEME.match(value)
-    if bad or is_misspelt:
-        rest = shown(value[bad.end() if bad else len(name) + 1 :]).lstrip("/")
-        return _with_advice(value_finding(Code.SITEMAP_BAD_SCHEME, line), f"write https://{rest}")
-    if name and "." not in name and name not in _USUAL_SCHEMES:
-        return value_finding(Code.SITEMAP_SCHEME, line)
-    if not scheme and not robots_txt:
-        return value_finding(Code.SITEMAP_RELATIVE, line)
-    found = value_finding(Code.SITEMAP_LEFT_OUT, line)
-    text = shown(value)
-    if _HOST_FIRST.match(text):
-        return _with_advice(found, f"write https:// in front of it: https://{text}")
-    return found
-
-
-def _with_advice(finding: Finding, text: str) -> Finding:
-    return replace(finding, proposal=Mend(text, Effect.CHANGES))
+    """Why a Sitemap line names no sitemap, with the address that was probably meant."""
+    text = shown(line.value)
+    found = _SCHEME.match(line.value)
+    scheme = found[1].decode().lower() if found and b"." not in found[1] else ""
+    is_slip = scheme not in _USUAL_SCHEMES and any(is_one_slip(scheme, u) for u in _USUAL_SCHEMES)
+    bad = _BAD_SCHEME.match(text)
+    rest = text[bad.end() if bad else len(scheme) + 1 :].lstrip("/")
+    rows = (
+        (not text, Code.SITEMAP_EMPTY, ""),
+        (bad or is_slip, Code.SITEMAP_BAD_SCHEME, f"write https://{rest}"),
+        (scheme not in ("", *_USUAL_SCHEMES), Code.SITEMAP_SCHEME, ""),
+        (not (scheme or robots_txt), Code.SITEMAP_RELATIVE, ""),
+        (len(text.split()) > 1, Code.SITEMAP_LEFT_OUT, _ADVICE_FOR_BLANKS),
+        (
+            _HOST_FIRST.match(text),
+            Code.SITEMAP_LEFT_OUT,
+            f"write https:// before it: https://{text}",
+        ),
+        (True, Code.SITEMAP_LEFT_OUT, ""),
+    )
+    code, advice = next((code, advice) for holds, code, advice in rows if holds)
+    finding = value_finding(code, line)
+    return replace(finding, proposal=Mend(advice, Effect.CHANGES)) if advice else finding
 
 
 def _has_sitemap_ending(uri: str) -> bool:

@@ -171,12 +171,17 @@ class TestAdvice:
             (
                 "www.e.com/s.xml",
                 Code.SITEMAP_LEFT_OUT,
-                "write https:// in front of it: https://www.e.com/s.xml",
+                "write https:// before it: https://www.e.com/s.xml",
             ),
             (
                 f"https://{HOST}/a b.xml",
                 Code.SITEMAP_BLANK,
                 "write %20 if the blank belongs to the address; otherwise remove it",
+            ),
+            (
+                f"https://{HOST}/sitemap.xml (main)",
+                Code.SITEMAP_LEFT_OUT,
+                "write only the URL, and %20 for a blank that belongs to it",
             ),
             ("ftp://e.com/s.xml", Code.SITEMAP_SCHEME, "write an http or https URL"),
         ],
