@@ -36,62 +36,90 @@ DATED = "{date}"
 ROWS = """\\
 '''
 
-# Token, operator, purpose, flags, other spellings; nothing else is known about these crawlers.
+# Token, operator, purpose, source, flags, other spellings; nothing else is known about these.
 _MORE = """\
-CloudflareBrowserRenderingCrawler | Cloudflare | other | - | -
-peer39_crawler | Peer39 | ads | - | -
-R6_CommentReader | Salesforce (Radian6) | other | obsolete | -
-Spinn3r | Spinn3r | other | obsolete | -
-NerdByNature.Bot | Nerd by Nature | other | - | -
-netEstate NE Crawler | netEstate | other | - | netEstate Imprint Crawler, Datenbank Crawler
-panscient.com | Panscient | other | - | Panscient
-quillbot.com | QuillBot | other | - | -
-5emeRue | 5ème Rue | other | - | 5erue
-Sidetrade indexer bot | Sidetrade | ai-training | - | -
-Poseidon Research Crawler | Poseidon Research | ai-training | - | -
-TaraGroup Intelligent Bot | Tara Group | other | - | TaraGroup Intelligence Bot
-sitecheck.internetseer.com | InternetSeer | monitoring | obsolete | -
-crawler4j | anyone (open source) | other | - | -
-k2spider | anyone (Verity) | other | obsolete | -
-Hatena Antenna | Hatena | feed | - | -
-Offline Explorer | anyone (MetaProducts) | other | - | Offline.Explorer
-Teleport Pro | anyone (Tennyson Maxwell) | other | - | -
-WebCopier | anyone (MaximumSoft) | other | - | -
-Website Quester | anyone (unknown) | other | obsolete | Website.Quester
-Web Image Collector | anyone (unknown) | other | obsolete | Web.Image.Collector
-Webster Pro | anyone (unknown) | other | obsolete | Webster.Pro
-Download Ninja | anyone (Ifour) | other | obsolete | Internet Ninja
-Kenjin Spider | anyone (Autonomy) | other | obsolete | Kenjin.Spider
-Mister PiX | anyone (unknown) | other | obsolete | Mister.PiX
-Mata Hari | anyone (unknown) | other | obsolete | Mata.Hari
-URLy Warning | anyone (unknown) | other | obsolete | URLy.Warning
-asknread.com | Ask'n'Read | other | - | Ask n read
-Qwam content intelligence | Qwam | other | - | -
-The Knowledge AI | The Knowledge AI | other | - | -
-Clickagy Intelligence Bot | ZoomInfo (Clickagy) | other | - | -
-Yahoo Ad Monitoring | Yahoo | ads | - | -
-DTS Agent | anyone (unknown) | other | obsolete | -
-NetSeer crawler | NetSeer | ads | obsolete | -
-Sogou Orion spider | Sogou | search | - | Sogou blog, Sogou spider2, Sogou wap spider
-Snap URL Preview Service | Snap | preview | - | -
-Echobot Bot | Echobot | other | - | -
-Openfind data gatherer | Openfind | search | obsolete | Openfind data gathere
-Radiation Retriever | anyone (unknown) | other | obsolete | -
-LinkScan | anyone (Elsop) | other | obsolete | LinkScan Unix
-The Intraformant | anyone (unknown) | other | obsolete | The.Intraformant
-QueryN Metasearch | anyone (unknown) | other | obsolete | QueryN.Metasearch
-Keyword Density | anyone (unknown) | other | obsolete | Keyword.Density
-Black Hole | anyone (unknown) | other | obsolete | Black.Hole
-Microsoft URL Control | anyone (library) | other | obsolete | Microsoft.URL.Control, URL Control
-Crescent Internet ToolPak HTTP OLE Control | anyone (library) | other | obsolete | -
-Xenu Link Sleuth | anyone (Tilman Hausherr) | other | obsolete | Xenu's, Xenu's Link Sleuth
-Zeus | anyone (unknown) | other | obsolete | Zeus Link Scout, Zeus Webster Pro Win32
-Oracle Ultra Search | anyone (Oracle) | other | obsolete | -
-RepoMonkey | anyone (unknown) | other | obsolete | RepoMonkey Bait & Tackle
-Bookmark search tool | anyone (unknown) | other | obsolete | -
-FairAd Client | anyone (unknown) | other | obsolete | -
-Flaming AttackBot | anyone (unknown) | other | obsolete | -
-VCI WebViewer | anyone (unknown) | other | obsolete | VCI WebViewer VCI WebViewer Win32
+CloudflareBrowserRenderingCrawler | Cloudflare | other | memory | - | -
+peer39_crawler | Peer39 | ads | memory | - | -
+R6_CommentReader | Salesforce (Radian6) | other | memory | obsolete | -
+Spinn3r | Spinn3r | other | memory | obsolete | -
+NerdByNature.Bot | Nerd by Nature | other | memory | - | -
+netEstate NE Crawler | netEstate | other | memory | - | netEstate Imprint Crawler, Datenbank Crawler
+panscient.com | Panscient | other | memory | - | Panscient
+quillbot.com | QuillBot | other | memory | - | -
+5emeRue | 5ème Rue | other | memory | - | 5erue
+Sidetrade indexer bot | Sidetrade | ai-training | memory | - | -
+Poseidon Research Crawler | Poseidon Research | ai-training | memory | - | -
+TaraGroup Intelligent Bot | Tara Group | other | memory | - | TaraGroup Intelligence Bot
+sitecheck.internetseer.com | InternetSeer | monitoring | memory | obsolete | -
+crawler4j | anyone (open source) | other | memory | - | -
+k2spider | anyone (Verity) | other | memory | obsolete | -
+Hatena Antenna | Hatena | feed | memory | - | -
+Offline Explorer | anyone (MetaProducts) | other | memory | - | Offline.Explorer
+Teleport Pro | anyone (Tennyson Maxwell) | other | memory | - | -
+WebCopier | anyone (MaximumSoft) | other | memory | - | -
+Website Quester | anyone (unknown) | other | memory | obsolete | Website.Quester
+Web Image Collector | anyone (unknown) | other | memory | obsolete | Web.Image.Collector
+Webster Pro | anyone (unknown) | other | memory | obsolete | Webster.Pro
+Download Ninja | anyone (Ifour) | other | memory | obsolete | Internet Ninja
+Kenjin Spider | anyone (Autonomy) | other | memory | obsolete | Kenjin.Spider
+Mister PiX | anyone (unknown) | other | memory | obsolete | Mister.PiX
+Mata Hari | anyone (unknown) | other | memory | obsolete | Mata.Hari
+URLy Warning | anyone (unknown) | other | memory | obsolete | URLy.Warning
+asknread.com | Ask'n'Read | other | memory | - | Ask n read
+Qwam content intelligence | Qwam | other | memory | - | -
+The Knowledge AI | The Knowledge AI | other | memory | - | -
+Clickagy Intelligence Bot | ZoomInfo (Clickagy) | other | memory | - | -
+Yahoo Ad Monitoring | Yahoo | ads | memory | - | -
+DTS Agent | anyone (unknown) | other | memory | obsolete | -
+NetSeer crawler | NetSeer | ads | memory | obsolete | -
+Sogou Orion spider | Sogou | search | memory | - | Sogou blog, Sogou spider2, Sogou wap spider
+Snap URL Preview Service | Snap | preview | memory | - | -
+Echobot Bot | Echobot | other | memory | - | -
+Openfind data gatherer | Openfind | search | memory | obsolete | Openfind data gathere
+Radiation Retriever | anyone (unknown) | other | memory | obsolete | -
+LinkScan | anyone (Elsop) | other | memory | obsolete | LinkScan Unix
+The Intraformant | anyone (unknown) | other | memory | obsolete | The.Intraformant
+QueryN Metasearch | anyone (unknown) | other | memory | obsolete | QueryN.Metasearch
+Keyword Density | anyone (unknown) | other | memory | obsolete | Keyword.Density
+Black Hole | anyone (unknown) | other | memory | obsolete | Black.Hole
+Microsoft URL Control | anyone (library) | other | memory | obsolete | Microsoft.URL.Control
+Crescent Internet ToolPak HTTP OLE Control | anyone (library) | other | memory | obsolete | -
+Xenu Link Sleuth | anyone (Tilman Hausherr) | other | memory | obsolete | Xenu's, Xenu's Link Sleuth
+Zeus | anyone (unknown) | other | memory | obsolete | Zeus Link Scout, Zeus Webster Pro Win32
+Oracle Ultra Search | anyone (Oracle) | other | memory | obsolete | -
+RepoMonkey | anyone (unknown) | other | memory | obsolete | RepoMonkey Bait & Tackle
+Bookmark search tool | anyone (unknown) | other | memory | obsolete | -
+FairAd Client | anyone (unknown) | other | memory | obsolete | -
+Flaming AttackBot | anyone (unknown) | other | memory | obsolete | -
+VCI WebViewer | anyone (unknown) | other | memory | obsolete | VCI WebViewer VCI WebViewer Win32
+Anomura | Direqt | ai-search | list 2026-08-22 | - | -
+atlassian-bot | Atlassian | ai-search | list 2026-08-22 | - | -
+Awario | Awario | monitoring | list 2026-08-22 | - | -
+bigsur.ai | Big Sur AI | ai-user-fetch | list 2026-08-22 | - | -
+BuddyBot | BuddyBotLearning | other | list 2026-08-22 | - | -
+CragCrawler | CragSoftware | other | list 2026-08-22 | - | -
+Devin | Devin AI | ai-user-fetch | list 2026-08-22 | asked | -
+EchoboxBot | Echobox | other | list 2026-08-22 | - | -
+Factset_spyderbot | FactSet | ai-training | list 2026-08-22 | - | -
+GeistHaus-PageFetcher | GeistHaus | ai-user-fetch | list 2026-08-22 | - | -
+Google-Gemini-CLI | Google | ai-user-fetch | list 2026-08-22 | asked | -
+Claude-Code | Anthropic | ai-user-fetch | list 2026-08-22 | asked | -
+KlaviyoAIBot | Klaviyo | ai-user-fetch | list 2026-08-22 | - | -
+Lightpanda | anyone (open source) | other | list 2026-08-22 | - | -
+Mozilla-Tabstack | Mozilla | ai-user-fetch | list 2026-08-22 | - | -
+NagetBot | Naget | other | list 2026-08-22 | - | -
+Poggio-Citations | Poggio | ai-user-fetch | list 2026-08-22 | - | -
+QualifiedBot | Qualified | ai-user-fetch | list 2026-08-22 | - | -
+QueritBot | Querit | ai-search | list 2026-08-22 | - | -
+Querit-SearchBot | Querit | ai-search | list 2026-08-22 | - | -
+Reflectionbot | Reflection AI | other | list 2026-08-22 | - | -
+AIWebIndex | Lyrenth | other | list 2026-08-22 | - | -
+AgentTimes | The Agent Times | feed | list 2026-08-22 | - | -
+Thinkbot | Thinkbot | other | list 2026-08-22 | - | -
+TwinAgent | Twin | ai-user-fetch | list 2026-08-22 | asked | -
+WARDBot | WEBSPARK | other | list 2026-08-22 | - | -
+wpbot | QuantumCloud | other | list 2026-08-22 | - | -
+YaK | Meltwater | other | list 2026-08-22 | - | -
 """
 
 
@@ -99,9 +127,8 @@ def table(lines: list[str], date: str) -> str:
     """The module."""
     rows = [_row(json.loads(line)) for line in lines if line.strip()]
     for line in _MORE.splitlines():
-        token, operator, purpose, *rest = line.split(" | ")
-        flags, spellings = rest
-        cells = [token, operator, purpose, *["unknown"] * 3, "memory", flags, "-", "-", spellings]
+        token, operator, purpose, source, flags, spellings = line.split(" | ")
+        cells = [token, operator, purpose, *["unknown"] * 3, source, flags, "-", "-", spellings]
         rows.append(" | ".join(cells))
     return _HEAD.format(date=date) + "\n".join(rows) + '\n"""\n'
 

@@ -330,7 +330,7 @@ The Intraformant | anyone (unknown) | other | unknown | unknown | unknown | memo
 QueryN Metasearch | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | QueryN.Metasearch
 Keyword Density | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | Keyword.Density
 Black Hole | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | Black.Hole
-Microsoft URL Control | anyone (library) | other | unknown | unknown | unknown | memory | obsolete | - | - | Microsoft.URL.Control, URL Control
+Microsoft URL Control | anyone (library) | other | unknown | unknown | unknown | memory | obsolete | - | - | Microsoft.URL.Control
 Crescent Internet ToolPak HTTP OLE Control | anyone (library) | other | unknown | unknown | unknown | memory | obsolete | - | - | -
 Xenu Link Sleuth | anyone (Tilman Hausherr) | other | unknown | unknown | unknown | memory | obsolete | - | - | Xenu's, Xenu's Link Sleuth
 Zeus | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | Zeus Link Scout, Zeus Webster Pro Win32
@@ -340,4 +340,32 @@ Bookmark search tool | anyone (unknown) | other | unknown | unknown | unknown | 
 FairAd Client | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | -
 Flaming AttackBot | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | -
 VCI WebViewer | anyone (unknown) | other | unknown | unknown | unknown | memory | obsolete | - | - | VCI WebViewer VCI WebViewer Win32
+Anomura | Direqt | ai-search | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+atlassian-bot | Atlassian | ai-search | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+Awario | Awario | monitoring | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+bigsur.ai | Big Sur AI | ai-user-fetch | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+BuddyBot | BuddyBotLearning | other | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+CragCrawler | CragSoftware | other | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+Devin | Devin AI | ai-user-fetch | unknown | unknown | unknown | list 2026-08-22 | asked | - | - | -
+EchoboxBot | Echobox | other | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+Factset_spyderbot | FactSet | ai-training | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+GeistHaus-PageFetcher | GeistHaus | ai-user-fetch | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+Google-Gemini-CLI | Google | ai-user-fetch | unknown | unknown | unknown | list 2026-08-22 | asked | - | - | -
+Claude-Code | Anthropic | ai-user-fetch | unknown | unknown | unknown | list 2026-08-22 | asked | - | - | -
+KlaviyoAIBot | Klaviyo | ai-user-fetch | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+Lightpanda | anyone (open source) | other | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+Mozilla-Tabstack | Mozilla | ai-user-fetch | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+NagetBot | Naget | other | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+Poggio-Citations | Poggio | ai-user-fetch | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+QualifiedBot | Qualified | ai-user-fetch | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+QueritBot | Querit | ai-search | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+Querit-SearchBot | Querit | ai-search | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+Reflectionbot | Reflection AI | other | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+AIWebIndex | Lyrenth | other | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+AgentTimes | The Agent Times | feed | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+Thinkbot | Thinkbot | other | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+TwinAgent | Twin | ai-user-fetch | unknown | unknown | unknown | list 2026-08-22 | asked | - | - | -
+WARDBot | WEBSPARK | other | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+wpbot | QuantumCloud | other | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
+YaK | Meltwater | other | unknown | unknown | unknown | list 2026-08-22 | - | - | - | -
 """

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+from datetime import date, datetime, timezone
 from pathlib import Path
 from types import ModuleType
 
@@ -41,9 +43,19 @@ class TestTable:
         made = _maker().table(lines, crawler_table.DATED)
         assert made == Path(crawler_table.__file__).read_text(encoding="utf-8")
 
+    def test_a_release_has_a_list_of_its_season(self) -> None:
+        """At most 90 days older than the release of the changelog, if that has a date."""
+        changelog = (Path(REPOSITORY) / "CHANGELOG.md").read_text(encoding="utf-8")
+        released = re.search(r"^## [0-9.]+.*?(\d{4}-\d\d-\d\d|unreleased)", changelog, re.MULTILINE)
+        assert released is not None
+        listed = date.fromisoformat(crawler_table.DATED)
+        if released[1] != "unreleased":
+            assert (date.fromisoformat(released[1]) - listed).days <= 90, "check the crawlers"
+        assert listed <= datetime.now(timezone.utc).date()
+
     def test_names_are_unique(self) -> None:
         names = [crawler.name for crawler in CRAWLERS]
-        assert len(names) == len(set(names)) == 331
+        assert len(names) == len(set(names)) == 359
 
     def test_values(self) -> None:
         for crawler in CRAWLERS:
