@@ -39,6 +39,8 @@ _PROMISES = {
 }
 
 _INTRODUCTION = """\
+<!-- python docs/make_lint.py makes these pages from scrapy_rep/analysis/checks. -->
+
 # Lint codes
 
 For users of `scrapy rep lint`: after reading these pages, you know what each finding means and
@@ -61,10 +63,8 @@ in a file and the [configuration](../command.md#lint) take the same.
 
 Each finding has advice. If the advice may change which URLs are allowed, it says so. All other
 advice keeps every verdict: it was followed for thousands of real files, one by one and all at
-once, and the files before and after were compared (`benchmarks/lint_mends.py`).
-
-`python docs/make_lint.py` makes these pages from the table in `scrapy_rep/analysis/checks`,
-which the code uses. Change the table, not these pages. The tests run all examples."""
+once, and the files before and after were compared (`benchmarks/lint_mends.py`). The tests run all
+examples."""
 
 
 def pages() -> dict[str, str]:

@@ -22,6 +22,8 @@ _DAY_SECONDS = 86_400
 _HOUR_SECONDS = 3600
 
 _INTRODUCTION = """\
+<!-- python docs/make_states.py makes this page from scrapy_rep/protocol/access/exchange.py. -->
+
 # The states of a policy
 
 For authors of crawls: after reading this page, you know what a request finds in each state of a
@@ -43,10 +45,7 @@ _PHASES = """\
 
 The table shows what an unreachable file means with each `REP_POLICY`, by the length of the
 outage. A copy is usable for 30 days after it was last confirmed. If `REP_POLICY_OVERRIDES`
-names the failure, it replaces this table for the whole outage.
-
-`python docs/make_states.py` makes this page from the tables of
-`scrapy_rep.protocol.access.exchange`, which the code uses. Change the tables, not this page."""
+names the failure, it replaces this table for the whole outage."""
 
 
 def _page() -> Iterator[str]:
