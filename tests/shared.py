@@ -19,5 +19,5 @@ SHARED: Path | None = _find()
 
 needs_shared = pytest.mark.skipif(
     SHARED is None,
-    reason="needs the shared corpora: ../shared beside the repository, or REP_SHARED",
+    reason="needs the shared corpora (REP_SHARED)",
 )
