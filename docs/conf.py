@@ -2,9 +2,13 @@
 
 from importlib.metadata import version as version_of
 
+from docutils import nodes
+from sphinx.application import Sphinx
+
 import scrapy_rep.policy
 import scrapy_rep.protocol.document
 from scrapy_rep import Finding, UsagePreferences
+from scrapy_rep.settings import SETTINGS
 
 # These modules import the names late, but their annotations need them.
 vars(scrapy_rep.policy).update(Finding=Finding, UsagePreferences=UsagePreferences)
@@ -56,3 +60,23 @@ html_theme_options = {
     "source_directory": "docs/",
 }
 copybutton_prompt_text = "$ "
+
+_SETTINGS_PAGE = "reference/settings"
+
+
+def _link_settings(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Link the names of settings to their headings: `REP_POLICY`, `REP_POLICY = "strict"`."""
+    if page == _SETTINGS_PAGE:
+        return
+    target = app.builder.get_relative_uri(page, _SETTINGS_PAGE)
+    for literal in list(doctree.findall(nodes.literal)):
+        name = literal.astext().split(" ")[0]
+        if name in SETTINGS and not isinstance(literal.parent, (nodes.reference, nodes.title)):
+            anchor = name.lower().replace("_", "-")
+            link = nodes.reference("", "", literal.deepcopy(), refuri=f"{target}#{anchor}")
+            literal.replace_self(link)
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.connect("doctree-resolved", _link_settings)
