@@ -56,7 +56,7 @@ _DEPENDENT = [
 def tests(session: nox.Session, scrapy: str) -> None:
     """The test command of the README; arguments after `--` are pytest's."""
     session.install(".[test]", *_SCRAPIES[scrapy])
-    session.run("pytest", "-n", "4", "--dist", "loadfile", *session.posargs)
+    session.run("pytest", "-n", "6", "--dist", "loadfile", *session.posargs)
 
 
 @nox.session(python=_PYTHONS)
@@ -65,7 +65,7 @@ def matrix(session: nox.Session, scrapy: str) -> None:
     """A cell of the matrix in a few minutes: what depends on Scrapy, and all of the pure core."""
     session.install(".[test]", *_SCRAPIES[scrapy])
     arguments = session.posargs or [*_DEPENDENT, "tests/protocol"]
-    session.run("pytest", "-n", "4", "--dist", "loadfile", *arguments)
+    session.run("pytest", "-n", "6", "--dist", "loadfile", *arguments)
 
 
 @nox.session(python=_OLDEST[0])

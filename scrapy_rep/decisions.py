@@ -195,6 +195,7 @@ class Decisions:
 
     def rested(self, origin: Origin, status: int, rest: Rest) -> None:
         """Note that an origin rests, or was given up."""
+        self.log.rested(origin)
         if self.witness is not None:
             self.witness.rested(origin, status, rest)
 

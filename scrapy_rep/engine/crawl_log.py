@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from scrapy import Request
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.settings import RepSettings
+
+Named = TypeVar("Named")
 
 _FIRST_ORIGINS = 10
 _FIRST_OUTAGES = 5
@@ -72,6 +74,7 @@ class CrawlLog:
         self._drops: dict[Reason, _Drops] = {}
         self._dropped_starts = 0
         self._unreachable: set[Origin] = set()
+        self._rested: set[Origin] = set()
         self._outages = 0
         self._outages_told = 0
         self._outages_told_at = 0.0
@@ -95,8 +98,7 @@ class CrawlLog:
 
         Every failure is logged at DEBUG.
         """
-        if len(self._unreachable) < _MOST_ORIGINS:
-            self._unreachable.add(policy.origin)
+        _add(self._unreachable, policy.origin)
         self._outages += 1
         is_first, now = self._outages <= _FIRST_OUTAGES, time.monotonic()
         tell = self._journal.warning if is_first else self._journal.debug
@@ -131,6 +133,10 @@ class CrawlLog:
             "(REP_UNREACHABLE_HOLD_SECONDS)"
         )
 
+    def rested(self, origin: Origin) -> None:
+        """Note that an origin rests."""
+        _add(self._rested, origin)
+
     def passed(self, request: Request) -> None:
         """Note a request that passes; needed until `has_started`."""
         self.has_started = bool(request.meta.get("is_start_request"))
@@ -142,8 +148,7 @@ class CrawlLog:
         if found is None:
             found = self._drops[verdict.reason] = _Drops(f"{request.url} ({_because(verdict)})")
         found.count += 1
-        if len(found.files) < _MOST_ORIGINS:
-            found.files.add(verdict.robots_txt)
+        _add(found.files, verdict.robots_txt)
 
     # At its end
 
@@ -181,7 +186,7 @@ class CrawlLog:
     def _origins(self) -> Iterator[str]:
         counts = {
             "unreachable": len(self._unreachable),
-            "rested after 429 or 503": self._stat(stats.BACKOFF_ORIGINS),
+            "rested after 429 or 503": len(self._rested),
             "given up after 429 or 503": self._stat(stats.BACKOFF_GIVEN_UP),
             "set a delay between requests": self._stat(stats.DELAYED_ORIGINS),
         }
@@ -198,6 +203,12 @@ class CrawlLog:
 
     def _stat(self, name: str) -> int:
         return int(self._crawler.stats.get_value(name, 0))
+
+
+def _add(found: set[Named], one: Named) -> None:
+    """Add to a set that has a limit."""
+    if len(found) < _MOST_ORIGINS:
+        found.add(one)
 
 
 def _because(verdict: Verdict) -> str:
