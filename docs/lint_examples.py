@@ -64,6 +64,9 @@ REP115
 REP116
  ...
  {good}
+REP117
+ ...
+ {good}
 REP201
  {star}Disallow /private/\n
  {good}
@@ -94,6 +97,24 @@ REP209
 REP210
  {star}: /private/\n
  {good}
+REP211
+ User-agent: * Disallow: /private/\n
+ {good}
+REP212
+ {star}Disallow\xef\xbc\x9a /private/\n
+ {good}
+REP213
+ {star}Disallow: "/private/"\n
+ {good}
+REP214
+ {star}- Disallow: /private/\n
+ {good}
+REP215
+ {star}Disallow: /*.pdf $\n
+ {star}Disallow: /*.pdf$\n
+REP216
+ {star}Disallow: /private/ // old\n
+ {star}Disallow: /private/ # old\n
 REP301
  Disallow: /private/\n{star}Disallow: /tmp/\n
  {good}Disallow: /tmp/\n
@@ -383,6 +404,7 @@ _BAD = {
     Code.UTF32: _GOOD.decode().encode("utf-32"),
     Code.GZIP: _GZIP,
     Code.GZIP_DAMAGED: _GZIP[:20],
+    Code.NOT_TEXT: _GOOD.decode().encode("utf-16-le"),
     Code.LINE_TOO_LONG: _STAR + b"Disallow: /" + b"a" * 17_000 + b"\n",
     Code.RULE_TOO_LONG: _STAR + b"Disallow: /" + b"a" * 1024 + b"\n",
     Code.MANY_WILDCARDS: _STAR + b"".join(b"Disallow: /*p%d/\n" % n for n in range(2001)),

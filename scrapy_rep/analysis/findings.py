@@ -13,7 +13,7 @@ from scrapy_rep.analysis.checks.codes import Check, Code, Effect, Severity
 from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.extensions import records as other
 from scrapy_rep.protocol.extensions.sitemaps import Slip, sitemap_line
-from scrapy_rep.protocol.lines import RULES, Coding, Kind, records
+from scrapy_rep.protocol.lines import RULES, Coding, Kind, line_number, records
 from scrapy_rep.protocol.verdict import shown
 
 from .mending import Mend
@@ -65,6 +65,16 @@ class Finding:
             return self.proposal.effect
         usual = self._check.effect
         return Effect.CHANGES if usual is Effect.KEEPS else usual  # this place was not checked
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether it has a safe fix: one that keeps every verdict, and that a program can make."""
+        return self.effect is Effect.KEEPS
+
+    @property
+    def is_unsafe(self) -> bool:
+        """Whether it has an unsafe fix: one that may change verdicts, as the author wants."""
+        return self.effect is Effect.CHANGES and bool(self.proposal and self.proposal.edits)
 
     @property
     def _check(self) -> Check:
@@ -123,7 +133,7 @@ def findings(robots_txt: RobotsTxt) -> tuple[Finding, ...]:
 def _findings(robots_txt: RobotsTxt, octets: bytes) -> Iterator[Finding]:
     uri = robots_txt.uri
     if robots_txt.is_cut:
-        yield Finding(Code.PARSE_LIMIT)
+        yield Finding(Code.PARSE_LIMIT, line_number(octets, len(octets)))
     for coding in robots_txt.codings:
         yield Finding(CODE_OF_CODING[coding])
     if octets.lstrip()[:1] == b"<":

@@ -147,6 +147,14 @@ class Outline:
         return any(coding is not Coding.UTF16 for coding in self.codings)
 
     @cached_property
+    def is_markup(self) -> bool:
+        """Whether it is a page; only a comment of HTML may also begin a robots.txt."""
+        start = self.octets.lstrip()
+        if start.startswith(b"<!--"):
+            return b"<html" in start.lower() or b"<!doctype" in start.lower()
+        return start.startswith(b"<")
+
+    @cached_property
     def by_name(self) -> dict[str, tuple[int, ...]]:
         """The indices of the groups that name each name, in the order of first mention."""
         return _indices_by_name(self.blocks)

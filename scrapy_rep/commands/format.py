@@ -5,7 +5,8 @@ of crawlers with equal rules, the group for * last, Sitemap lines at the end. 'c
 duplicates and rules without effect. 'compatible' is for weak parsers: one group for each crawler,
 and no wildcards where plain rules mean the same. Before writing, the command proves that the new
 file means the same: for every named agent and for unnamed ones, over probe URLs built from all
-rules of both files.
+rules of both files. A file with errors that the new file would hide is not written: its author
+meant something else. Names behind the first on a user-agent line are kept as a comment.
 
 Examples:
   scrapy rep format robots.txt
@@ -13,8 +14,8 @@ Examples:
   scrapy rep format robots.txt --check
   scrapy rep format */robots.txt --write
 
-exit status: 0 written, or nothing to do; 1 with --check or --diff: the file would change; 2 wrong
-usage, or a file cannot be read; 3 there is no file at a URL; 4 not settled: the proof would take
+exit status: 0 written, or nothing to do; 1 not written because of errors in the file, or with
+--check or --diff: the file would change; 2 wrong usage, or a file cannot be read; 3 there is no file at a URL; 4 not settled: the proof would take
 too much work, and nothing is written; 70 the new file would not mean the same and was not written:
 please report that
 """
@@ -22,13 +23,17 @@ please report that
 from __future__ import annotations
 
 import os
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterable
 from difflib import unified_diff
 from pathlib import Path
 
+from scrapy_rep.analysis.checks.codes import Code, Severity
 from scrapy_rep.analysis.effect.differences import TooMuchToCompare, differences
 from scrapy_rep.analysis.effect.usage_changes import UsageDifference, usage_differences
-from scrapy_rep.analysis.lint.swallowed import swallowed
+from scrapy_rep.analysis.findings import Finding
+from scrapy_rep.analysis.lint.damage import damages
+from scrapy_rep.analysis.lint.linter import lint
+from scrapy_rep.analysis.lint.suppressions import without_suppressed
 from scrapy_rep.analysis.outline import outline
 from scrapy_rep.analysis.rewrite import normal
 from scrapy_rep.protocol.document import parse
@@ -44,6 +49,7 @@ sources FILE|URL|-...  a file, a URL, or - for standard input; several with --wr
 --check  write nothing; report whether the file would change
 | --diff  show the differences only
 | --write  write the new file over the old one
+--keep-errors  also write a file with errors that the new file hides
 --uri URL=  where FILE is served, to make sitemaps absolute
 {REFRESH}
 """
@@ -69,12 +75,16 @@ def _format(file: Input, call: Call) -> int:
     if options.write and not file.is_local:
         raise CommandError(f"--write needs a FILE, and {file.name} is not a file")
     file.refuse_absent()
+    errors = [one for one in lint(file.body, file.uri) if one.severity is Severity.ERROR]
+    errors = without_suppressed(file.body, errors)
+    refuse_unread(file, errors)
     new = normal.normalise(file.body, options.mode, file.uri)
     status = proof(file, new, call, keeps_usage=True)
     if status != OK:
         return status
-    if new != file.body:
-        _tell_swallowed(file, call)
+    if new != file.body and not options.keep_errors:
+        _refuse_to_hide(file, errors, new, call)
+    _tell_kept(file, errors, call)
     if options.check:
         is_same = new == file.body
         call.line(f"{file.name}: {'already in this form' if is_same else 'would be rewritten'}")
@@ -88,20 +98,52 @@ def _format(file: Input, call: Call) -> int:
     return OK
 
 
-def _tell_swallowed(file: Input, call: Call) -> None:
-    """Report the crawlers that get the rules of the next group, because the new file shows it."""
-    lines = [str(one.agent.number) for one in swallowed(outline(file.body, file.uri))]
-    if lines:
-        some = ", ".join(lines[:_TOLD]) + ("" if len(lines) <= _TOLD else " and more")
-        call.complain(
-            f"note: {file.name}: the crawlers of lines {some} get the rules of the next group, and "
-            "are written so; see REP320 of lint"
+_UNREAD = {Code.PARSE_LIMIT, Code.NOT_TEXT, Code.UTF32, Code.GZIP, Code.GZIP_DAMAGED}
+_KEPT = {Code.USER_AGENT_LIST, Code.USER_AGENT_HEADER}
+
+
+def refuse_unread(file: Input, findings: Iterable[Finding]) -> None:
+    """Refuse to write a file that crawlers do not read as a whole: the rest would be lost.
+
+    Raises:
+        CommandError: there is a finding about that.
+    """
+    for finding in findings:
+        if finding.code in _UNREAD:
+            raise CommandError(f"{file.name} is not written: {finding}", FOUND)
+
+
+def _refuse_to_hide(file: Input, errors: Iterable[Finding], new: bytes, call: Call) -> None:
+    """Refuse to write a file without errors of the old one: its author meant something else.
+
+    Raises:
+        CommandError: there are such errors.
+    """
+    damaged = damages(outline(file.body, file.uri))
+    left = {finding.code for finding in lint(new, file.uri)} | _KEPT
+    hidden = [one for one in errors if one.line in damaged or one.code not in left]
+    for finding in hidden[:_TOLD]:
+        call.complain(f"{file.name}: {finding.code.value}: {finding}")
+    if hidden:
+        more = len(hidden) - _TOLD
+        raise CommandError(
+            f"{file.name} is not written, since that would hide "
+            f"{'these errors' if more <= 0 else f'these errors and {more:,} more'}: "
+            "correct them ('scrapy rep lint --fix --unsafe-fixes' can do some of it), or give "
+            "--keep-errors",
+            FOUND,
         )
 
 
-_LOOKED_AT_OCTETS = 65_536
-_CONTROLS = bytes(octet for octet in range(32) if octet not in b"\t\n\v\f\r")
-_CONTROLS_OF_NO_TEXT = 5  # text may have one by accident, but not 5 and 1 in 20
+def _tell_kept(file: Input, errors: Iterable[Finding], call: Call) -> None:
+    """Report the lines with names that are kept as comments only."""
+    lines = [str(one.line) for one in errors if one.code in _KEPT]
+    if lines:
+        some = ", ".join(lines[:_TOLD]) + ("" if len(lines) <= _TOLD else " and more")
+        call.complain(
+            f"note: {file.name}: only the first name counts in the user-agent lines {some}; the "
+            "others are kept as comments"
+        )
 
 
 def proof(file: Input, new: bytes, call: Call, *, keeps_usage: bool = False) -> int:
@@ -150,32 +192,18 @@ def write(file: Input, new: bytes) -> str:
     if new == file.body:
         return f"{path}: already in this form"
     target = path.resolve()
-    _refuse_to_replace(path, target, file.body)
+    _refuse_to_replace(path, target)
     put(target, new)
     return f"{path}: rewritten, {len(file.body):,} octets before and {len(new):,} now"
 
 
-def _refuse_to_replace(path: Path, target: Path, body: bytes) -> None:
+def _refuse_to_replace(path: Path, target: Path) -> None:
     """Refuse to replace a file if that would destroy something.
 
     Raises:
-        CommandError: it is read-only, a pipe or a device, or not text.
+        CommandError: it is read-only, a pipe or a device.
     """
     if not target.is_file():
         raise CommandError(f"{path}: not a regular file, so it is not replaced")
     if not os.access(target, os.W_OK):
         raise CommandError(f"{path}: read-only, so it is not replaced")
-    if _is_no_text(body):
-        raise CommandError(
-            f"{path}: not text (compressed, or UTF-16 without a mark?), so it is not replaced: the "
-            "part that crawlers cannot read would be lost"
-        )
-
-
-def _is_no_text(body: bytes) -> bool:
-    """Whether too many octets are control characters, as in gzip data or UTF-16 (NUL)."""
-    if body.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        return False
-    start = body[:_LOOKED_AT_OCTETS]
-    controls = len(start) - len(start.translate(None, _CONTROLS))
-    return controls >= _CONTROLS_OF_NO_TEXT and controls * 20 > len(start)

@@ -3,7 +3,8 @@
 Report errors and unusual lines in robots.txt files: the place, the meaning, and the fix. An error
 is not used as written. A warning is used, but crawlers differ. Infos are good to know. By default,
 each code gets one line per file; --all shows every finding, with its line and advice. --fix fixes
-findings marked [fix]; 'scrapy rep format' fixes those marked [format].
+findings marked [fix]; with --unsafe-fixes, it also fixes those marked [unsafe fix], which may
+change verdicts, and shows the effect. 'scrapy rep format' fixes those marked [format].
 
 Three groups of codes are off by default: needless (without effect), weak (only weak crawlers read
 it otherwise), and context (facts about a correct file). To report them, use --select all, or
@@ -21,6 +22,7 @@ Examples:
   scrapy rep lint robots.txt --output-format sarif > robots.sarif
   scrapy rep lint robots.txt --diff
   scrapy rep lint robots.txt --fix
+  scrapy rep lint robots.txt --diff --unsafe-fixes
 
 exit status: 0 no errors; 1 errors, or with --strict warnings, or with --diff something to write; 2
 wrong usage, or a file cannot be read; 3 the robots.txt of a URL is unreachable; 4 not settled: with
@@ -45,11 +47,12 @@ from scrapy_rep.analysis.lint.linter import lint
 from scrapy_rep.analysis.lint.suppressions import Suppressions
 from scrapy_rep.protocol.access.events import AccessResult
 
-from .format import proof, show_diff, write
+from .diff import show_differences
+from .format import proof, refuse_unread, show_diff, write
 from .inputs import Input, read_all
 from .lint_choice import CHOICE_OPTIONS, Choice
 from .lint_formats import EFFECT_WORDS, FORMATS, NOUNS, FileReport, Outcome, line_of
-from .running import FOUND, OK, REFRESH, UNREACHABLE, Call, CommandError
+from .running import FOUND, OK, REFRESH, UNREACHABLE, UNSETTLED, Call, CommandError
 from .terminal import count_of, cut, safe, width_of
 
 OPTIONS = f"""
@@ -62,9 +65,11 @@ sources FILE|URL|-...  a file, a URL, or - for standard input
 {CHOICE_OPTIONS}
 --uri URL=  where a FILE is served, to check its sitemaps
 --both-schemes  for a URL, compare with the answer of its host over the other of http and https
---fix  apply all advice that keeps every verdict, and report the remaining findings; the new file is
- proved to mean the same
+--fix  apply all safe fixes, and report the remaining findings; the new file is proved to mean the
+ same, and has the same errors
 | --diff  only show what --fix would write
+--unsafe-fixes  with --fix or --diff, also write the records that were probably meant, and show
+ which verdicts change
 {REFRESH}
 """
 
@@ -115,14 +120,31 @@ def _findings(file: Input) -> list[Finding]:
 
 def _fix(file: Input, choice: Choice, form: str, call: Call) -> Input | None:
     """Fix, or show the fix of, one file; return the new file if it is written."""
-    if call.options.fix and not file.is_local:
+    options = call.options
+    if options.fix and not file.is_local:
         raise CommandError(f"--fix needs a FILE, and {file.name} is not a file; use --diff")
     file.refuse_absent()
-    has_suppressions = choice.has_suppressions
-    new, done = linter.fixed(file.body, file.uri, choice.codes, has_suppressions=has_suppressions)
-    status = proof(file, new, call)
-    if status != OK or call.options.diff:
-        call.end_with(status if status != OK else show_diff(file, new, call))
+    try:
+        refuse_unread(file, lint(file.body, file.uri))
+    except CommandError as error:
+        call.fail(error)
+        return None if options.diff else file
+    new, done = linter.fixed(
+        file.body,
+        file.uri,
+        choice.codes,
+        has_suppressions=choice.has_suppressions,
+        is_unsafe=options.unsafe_fixes,
+    )
+    status = OK if options.unsafe_fixes else proof(file, new, call)
+    if status == OK and options.diff:
+        status = show_diff(file, new, call)
+    if any(finding.is_unsafe for finding in done) and form == "text":
+        call.line(call.paint(f"{file.name}: the effect of the unsafe fixes:", "bold"))
+        if show_differences(file, replace(file, body=new), None, call) == UNSETTLED:
+            status = UNSETTLED
+    if options.diff or status != OK:
+        call.end_with(status)
         return None
     # In other formats, standard output is only for the report.
     tell = call.line if form == "text" else call.terminal.complain
@@ -138,6 +160,8 @@ def _form(options: argparse.Namespace) -> str:
     form = "json" if options.json else given or "text"
     if form in FORMATS and options.statistics:
         raise CommandError(f"--statistics cannot be written as {form}: give one of them")
+    if options.unsafe_fixes and not (options.fix or options.diff):
+        raise CommandError("--unsafe-fixes needs --fix or --diff")
     if options.diff and (form != "text" or options.statistics):
         raise CommandError("--diff shows no findings: give it without options for these")
     return form
@@ -145,6 +169,7 @@ def _form(options: argparse.Namespace) -> str:
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _MENDED_BY = {Effect.KEEPS: "fix", Effect.FORMATS: "format"}
+_UNSAFE = "unsafe fix"
 _FOUND_CELLS = 40
 _WINDOW = 100  # characters of a source line that are shown
 
@@ -164,8 +189,8 @@ def _write_report(reports: Sequence[FileReport], form: str, choice: Choice, call
 
 
 def _mended_by(finding: Finding) -> str:
-    """The command that fixes a finding: "fix", "format", or "" if none does."""
-    return _MENDED_BY.get(finding.effect, "")
+    """What fixes a finding: "fix", "unsafe fix", "format", or "" if nothing does."""
+    return _UNSAFE if finding.is_unsafe else _MENDED_BY.get(finding.effect, "")
 
 
 def _write_text(reports: Sequence[FileReport], call: Call) -> None:
@@ -261,6 +286,7 @@ def _write_summary(reports: Sequence[FileReport], hidden: int, call: Call) -> No
     way = "--fix fixes" if is_local else "--diff shows how to fix"
     advice = [
         *([f"{way} {mended['fix']:,} of them"] if mended["fix"] else []),
+        *([f"--unsafe-fixes also fixes {mended[_UNSAFE]:,}"] if mended[_UNSAFE] else []),
         *([f"'scrapy rep format' fixes {mended['format']:,}"] if mended["format"] else []),
     ]
     if findings and not (call.options.all or call.options.statistics):
@@ -300,7 +326,7 @@ def _statistics_row(code: Code, by_file: Sequence[list[Finding]]) -> dict[str, A
         "severity": CHECKS[code].severity.value,
         "findings": mended.total(),
         "files": len(by_file),
-        "mended_by": {name: mended[name] for name in ("fix", "format") if mended[name]},
+        "mended_by": {name: mended[name] for name in ("fix", _UNSAFE, "format") if mended[name]},
     }
 
 

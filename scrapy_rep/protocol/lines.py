@@ -36,6 +36,9 @@ _LONE_CR = re.compile(rb"\r(?!\n)")
 _UTF8_BOM = re.compile(rb"\A\xef(?:\xbb\xbf?)?")
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _UTF32_BOMS = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
+BOMS_WITH_NUL = (*_UTF16_BOMS, *_UTF32_BOMS)
+"""The beginnings of files in UTF-16 and UTF-32, which have many NUL octets."""
+
 _NOTHING_ALLOWED = b"User-agent: *\nDisallow: /\n"
 
 

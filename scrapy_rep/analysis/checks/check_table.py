@@ -65,7 +65,7 @@ W102 the file is in UTF-16 instead of UTF-8
 W103 these octets are not UTF-8; they are compared as they are, which few crawlers do
  keeps: save the file as UTF-8, or write the octets as percent-escapes
 E104 a NUL ends the content of its line
- keeps: remove the NUL and the rest of its line, which is not read
+ changes: remove the NUL and the rest of its line, which is not read
 W105 lines end with CR alone, which some crawlers do not read as a line end
  keeps: end lines with LF or CRLF
 E106 the file is larger than the parse limit; the rest of it is ignored
@@ -84,18 +84,20 @@ I112 more lines have this finding; they are not listed
  outside: fix the lines above, and run the checks again
 I113 the file is too large for all checks of effect (REP8xx); some are left out
  changes: make the file smaller
-W114 the file is in UTF-32 instead of UTF-8
+E114 the file is in UTF-32 instead of UTF-8
  changes: save the file as UTF-8; to most crawlers it is empty, which permits everything
-W115 the file is gzip, but no header says so; it is decompressed, which few crawlers do
+E115 the file is gzip, but no header says so; it is decompressed, which few crawlers do
  outside: serve the file as text, or with Content-Encoding: gzip; to most crawlers it is empty,
   which permits everything
 E116 the file begins like gzip, but can't be decompressed; nothing is allowed
  outside: serve the file as text
+E117 much of the file is NUL or other control characters, so most of it is not read
+ outside: save the file as UTF-8; it may be UTF-16 or UTF-32 without a byte order mark, or no text
 # Lines
 W201 the colon is missing; exactly two words are read as key and value, by some crawlers
  keeps: put a colon after the key
 E202 the line is not a record and is ignored
- keeps: put # in front of it, or write it as 'key: value' if crawlers should read it
+ changes: put # in front of it, or write it as 'key: value' if crawlers should read it
 W203 no crawler is known that reads this key; the record is ignored
  keeps: remove the line, or put # in front of it
 I204 the key is known, but no crawler of today reads it
@@ -107,11 +109,23 @@ E206 the key is unknown, but similar to a known one; the record is ignored
 W207 the key continues after a known word; Google reads it as that word, others do not
  keeps: write only the known word
 E208 the line is longer than 16,663 octets; the rest of it is ignored
- keeps: remove the rest, which is not read
-E209 the line begins with an invisible character, which makes its key unknown
+ changes: remove the rest, which is not read
+E209 an invisible character is in the key or the value, so crawlers read another one
  changes: remove the character, or type the line again
 E210 the line begins with its colon; without a key it is ignored
- keeps: put # in front of it; if it should be a record, write its key in front of the colon
+ changes: put # in front of it; if it should be a record, write its key in front of the colon
+E211 the line has several records, but crawlers read it as one
+ changes: write each record on its own line
+E212 a character only looks like the right one, so crawlers don't know the key or the value
+ changes: type the line again
+E213 quotes or angle brackets are around the value; crawlers read them as a part of it
+ changes: write the value without them
+E214 a list mark, a number or a quote is in front of the key, so crawlers don't know the key
+ changes: begin the line with the key
+E215 a blank is in front of the final $, so the rule is only for paths that end with a blank
+ changes: remove the blank
+E216 crawlers don't know this form of a comment; a comment begins with #
+ changes: begin the comment with #
 # Groups and user-agent lines
 E301 a rule before the first user-agent line is ignored
  changes: put a user-agent line in front of it
@@ -233,7 +247,7 @@ E602 the sitemap's address is not an http(s) URL
 E603 sitemaps are read over http and https only
  changes: write an http or https URL
 E604 the Sitemap line is empty
- keeps: write the whole URL, or remove the line
+ changes: write the whole URL, or remove the line
 I605 [context] the file names no sitemap
  outside: add a Sitemap line if there is one
 I606 [context] the sitemap is on another host; crawlers accept that only if this file names it

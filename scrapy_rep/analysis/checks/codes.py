@@ -57,6 +57,7 @@ class Code(Enum):
     UTF32 = "REP114"
     GZIP = "REP115"
     GZIP_DAMAGED = "REP116"
+    NOT_TEXT = "REP117"
 
     MISSING_COLON = "REP201"
     NO_RECORD = "REP202"
@@ -68,6 +69,12 @@ class Code(Enum):
     LINE_TOO_LONG = "REP208"
     INVISIBLE_CHARACTER = "REP209"
     KEY_MISSING = "REP210"
+    SEVERAL_RECORDS = "REP211"
+    LOOK_ALIKE = "REP212"
+    QUOTED_VALUE = "REP213"
+    LIST_MARK = "REP214"
+    BLANK_BEFORE_END = "REP215"
+    FOREIGN_COMMENT = "REP216"
 
     RULE_BEFORE_GROUP = "REP301"
     USER_AGENT_EMPTY = "REP302"
@@ -175,11 +182,12 @@ class Effect(Enum):
     """The effect of a fix; the value is for programs."""
 
     KEEPS = "keeps"
-    """Every verdict stays the same. `lint --fix` applies it; tests prove it with real files."""
+    """A safe fix: every verdict stays the same. `lint --fix` applies it."""
     FORMATS = "formats"
     """Every verdict stays the same. `scrapy rep format` applies it."""
     CHANGES = "changes"
-    """Verdicts may change, perhaps as the author wants."""
+    """Verdicts may change, perhaps as the author wants. If a program can make it, it is an unsafe
+    fix, which `lint --fix --unsafe-fixes` applies."""
     OUTSIDE = "outside"
     """Nothing changes in the file: it takes a decision, or a change elsewhere."""
 

@@ -7,8 +7,19 @@ from collections.abc import Iterator
 
 from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.findings import CODE_OF_CODING, Finding
-from scrapy_rep.analysis.outline import Line, Outline
-from scrapy_rep.protocol.lines import KNOWN_KEYS, LINE_LIMIT_OCTETS, RULES, Kind
+from scrapy_rep.analysis.outline import KEYS, Line, Outline
+from scrapy_rep.protocol.compressed import GZIP_MAGIC
+from scrapy_rep.protocol.lines import (
+    BOMS_WITH_NUL,
+    KNOWN_KEYS,
+    LINE_LIMIT_OCTETS,
+    RULES,
+    Kind,
+    clean,
+    line_number,
+    records,
+)
+from scrapy_rep.protocol.verdict import shown
 
 from .crawler_names import is_one_slip
 
@@ -31,7 +42,6 @@ _CUT_KEYS = {
     **dict.fromkeys((b"http", b"https"), "perhaps Sitemap belongs in front of the URL"),
 }
 _SPELLINGS = tuple(word.decode() for word in (*_WORDS.values(), *sorted(KNOWN_KEYS)))
-_INVISIBLE = re.compile(rb"\s*(\xef\xbb\xbf|\xe2\x80[\x8b-\x8f]|\xc2\xa0|\xc2\xad|\xe2\x81\xa0)")
 _LONGEST_KEY = 24  # longer unknown keys are not compared with the known ones
 _MOST_KEYS = 200  # different unknown keys that are compared with the known ones
 
@@ -39,17 +49,13 @@ _MOST_KEYS = 200  # different unknown keys that are compared with the known ones
 def line_findings(outlined: Outline) -> Iterator[Finding]:
     """Findings about single lines."""
     near: dict[bytes, str | None] = {}
-    is_markup = outlined.octets.lstrip()[:1] == b"<"
     for line in outlined.lines:
         if line.is_cut:
             yield Finding(Code.LINE_TOO_LONG, line.number, line.octets[:40], LINE_LIMIT_OCTETS + 1)
-        invisible = _INVISIBLE.match(line.octets)
-        if invisible:
-            yield Finding(Code.INVISIBLE_CHARACTER, line.number, invisible[1], line.key_column)
-        elif line.kind is None:
-            if not line.octets.lstrip().startswith(b"#") and not is_markup:
+        if line.kind is None:
+            if not line.octets.lstrip().startswith(b"#") and not outlined.is_markup:
                 yield _no_record(line)
-        elif not is_markup or line.kind is not Kind.OTHER:
+        elif not outlined.is_markup or line.kind is not Kind.OTHER:
             yield from _key_findings(line, near)
 
 
@@ -76,7 +82,7 @@ def _key_findings(line: Line, near: dict[bytes, str | None]) -> Iterator[Finding
         if meant is None:
             yield Finding(Code.UNKNOWN_KEY, *found)
         else:
-            yield Finding(Code.NEAR_KEY, *found, f"perhaps {meant.capitalize()}")
+            yield Finding(Code.NEAR_KEY, *found, f"perhaps {meant}")
     elif line.kind is not None and line.name != _WORDS[line.kind]:
         if line.name.startswith(_WORDS[line.kind]):
             yield Finding(Code.KEY_GOES_ON, *found)
@@ -86,39 +92,78 @@ def _key_findings(line: Line, near: dict[bytes, str | None]) -> Iterator[Finding
 
 
 def _meant(name: bytes, near: dict[bytes, str | None]) -> str | None:
-    """The key that is similar to this one, or None."""
+    """The key that is similar to this one, or None; each key is compared once."""
     if name not in near:
-        if len(name) > _LONGEST_KEY or len(near) >= _MOST_KEYS:
+        if len(near) >= _MOST_KEYS:
             return None
-        text = name.decode("latin-1")
-        near[name] = next((known for known in _SPELLINGS if is_one_slip(text, known)), None)
+        near[name] = meant_key(name)
     return near[name]
+
+
+def meant_key(name: bytes) -> str | None:
+    """The key that is similar to this one, in its usual spelling, or None."""
+    if len(name) > _LONGEST_KEY:
+        return None
+    text = name.decode("latin-1")
+    known = next((known for known in _SPELLINGS if is_one_slip(text, known)), None)
+    return known.capitalize() if known is not None else None
 
 
 _BOM = b"\xef\xbb\xbf"
 _YANDEX_RULES = 2048
 _CR = re.compile(rb"\r(?!\n)")
 _JSON = re.compile(rb"\s*[\[{]\s*[\"\]}]")
+_LOOKED_AT_OCTETS = 65_536
+_CONTROLS = bytes(octet for octet in range(32) if octet not in b"\t\n\v\f\r")
+_CONTROLS_OF_NO_TEXT = 5  # text may have one by accident, but not 5 and 1 in 20
+_MOST_NAMED = 5
 
 
 def file_findings(body: bytes, outlined: Outline) -> Iterator[Finding]:
     """Findings about the octets, and the file as a whole."""
-    octets = outlined.octets
     if body.startswith(_BOM):
         yield Finding(Code.BOM, 1, _BOM, 1)
     for coding in outlined.codings:
         yield Finding(CODE_OF_CODING[coding])
-    if not outlined.codings:
+    if is_no_text(body):
+        yield Finding(Code.NOT_TEXT)
+    elif not outlined.codings:
         yield from _raw_findings(body)
     if outlined.is_cut:
-        yield Finding(Code.PARSE_LIMIT)
-    if octets.lstrip()[:1] == b"<":
+        yield _parse_limit(body, outlined)
+    if outlined.is_markup:
         yield Finding(Code.MARKUP)
-    elif _JSON.match(octets):
+    elif _JSON.match(outlined.octets):
         yield Finding(Code.JSON)
     yield from _coverage_findings(outlined)
     for line in outlined.lines:
         yield from _not_utf8(line.number, line.octets)
+
+
+def is_no_text(body: bytes) -> bool:
+    """Whether too many octets are control characters, as in UTF-16 (NUL) without a mark."""
+    if body.startswith((*BOMS_WITH_NUL, GZIP_MAGIC)):
+        return False
+    start = body[:_LOOKED_AT_OCTETS]
+    controls = len(start) - len(start.translate(None, _CONTROLS))
+    return controls >= _CONTROLS_OF_NO_TEXT and controls * 20 > len(start)
+
+
+def _parse_limit(body: bytes, outlined: Outline) -> Finding:
+    """The finding about the line that the limit cuts, with the names and sitemaps behind it."""
+    read = len(outlined.octets)
+    line = line_number(outlined.octets, read)
+    if outlined.is_opaque:
+        return Finding(Code.PARSE_LIMIT)
+    octets = clean(body, len(body))[0]
+    behind: dict[str, None] = {}
+    for _, kind, _, value in records(octets, read):
+        if kind in (Kind.USER_AGENT, Kind.SITEMAP):
+            behind[f"{KEYS[kind].decode()}: {shown(value[:200])}"] = None
+    named = list(behind)[:_MOST_NAMED]
+    more = [f"{len(behind) - _MOST_NAMED:,} more"] if len(behind) > _MOST_NAMED else []
+    detail = ", ".join((*named, *more)) or "no group and no Sitemap line"
+    return Finding(Code.PARSE_LIMIT, line, detail=f"behind it: {detail}")
 
 
 def _raw_findings(body: bytes) -> Iterator[Finding]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from scrapy_rep.analysis.checks.codes import Code, Effect
+from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.mending import Edit, EditPlace, edited
 from scrapy_rep.analysis.outline import outline
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 
+from .damage import damages
 from .effect_checks import effect_findings
 from .group_checks import group_findings
 from .line_checks import file_findings, line_findings
@@ -38,16 +39,22 @@ def lint(body: bytes, uri: str = "") -> list[Finding]:
     comparisons of rules, at most `effect_checks.BUDGET_STEPS`.
     """
     outlined = outline(body, uri)
-    found = [
-        *file_findings(body, outlined),
+    damaged = damages(outlined)
+    of_lines = (
         *line_findings(outlined),
         *group_findings(outlined),
         *rule_findings(outlined),
         *record_findings(outlined),
         *effect_findings(outlined),
+    )
+    found = [
+        *file_findings(body, outlined),
+        *(damage.finding for damage in damaged.values()),
+        # What a damaged line says to crawlers is not what its author meant.
+        *(finding for finding in of_lines if finding.line not in damaged),
     ]
     found.sort(key=lambda finding: (finding.line, finding.column, finding.code.value))
-    return list(_bounded(with_mends(outlined, found, len(body))))
+    return list(_bounded(with_mends(outlined, found, damaged, len(body))))
 
 
 def _bounded(found: list[Finding]) -> Iterator[Finding]:
@@ -62,7 +69,7 @@ def _bounded(found: list[Finding]) -> Iterator[Finding]:
 
 
 _MOST_ROUNDS = 40  # after these, the rest stays as it is
-_FIRST = (Code.UTF16, Code.BOM, Code.CR_ONLY, Code.NUL)
+_FIRST = (Code.UTF16, Code.BOM, Code.CR_ONLY)
 
 
 def fixed(
@@ -71,16 +78,18 @@ def fixed(
     codes: Iterable[Code] = tuple(Code),
     *,
     has_suppressions: bool = True,
+    is_unsafe: bool = False,
 ) -> tuple[bytes, list[Finding]]:
-    """A file after all fixes that keep verdicts, and the findings that were fixed.
+    """A file after all safe fixes, and the findings that were fixed.
 
     Args:
         body: the file, decompressed; any octets.
         uri: the requested URI, to make Sitemap lines absolute; may be empty.
         codes: the findings to fix.
         has_suppressions: whether to skip findings that comments in the file suppress.
+        is_unsafe: whether to apply unsafe fixes, too.
 
-    The caller proves that verdicts stay the same, as `format` does.
+    The caller proves that verdicts stay the same without unsafe fixes, as `format` does.
     """
     wanted = frozenset(codes)
     done: list[Finding] = []
@@ -88,7 +97,7 @@ def fixed(
         found = [
             finding
             for finding in lint(body, uri)
-            if finding.code in wanted and finding.effect is Effect.KEEPS
+            if finding.code in wanted and (finding.is_safe or (is_unsafe and finding.is_unsafe))
         ]
         if has_suppressions:
             found = without_suppressed(body, found)
@@ -112,13 +121,17 @@ def _edits(finding: Finding) -> tuple[Edit, ...]:
 
 
 def _together(found: list[Finding]) -> Iterable[Finding]:
-    """The findings that change no line twice; a change of all octets comes alone and first."""
+    """The findings that change no line twice; a change of all octets comes alone and first.
+
+    Unsafe fixes come before safe ones, which depend on the records that are meant.
+    """
     octets = [finding for finding in found if finding.code in _FIRST]
     if octets:
         yield octets[0]
         return
     touched: set[int] = set()
-    for finding in found:
+    unsafe = [finding for finding in found if finding.is_unsafe]
+    for finding in unsafe or found:
         lines = {edit.line for edit in _edits(finding) if edit.place is EditPlace.AT}
         if lines.isdisjoint(touched):
             touched |= lines

@@ -1,7 +1,11 @@
-"""The fix for each finding of a file, and whether it keeps every verdict.
+"""The fix for each finding of a file, and whether it is safe.
 
-A fix is about one place, but the rest of the file decides whether it is safe:
+A safe fix keeps every verdict, name, Sitemap line and comment, and every error: for an error, the
+author meant something else than crawlers read, so only an unsafe fix changes its line. A fix is
+about one place, but the rest of the file decides whether it is safe:
 
+- A line with an error may be meant as another rule, or as the beginning of a group. So while a
+  file has one, safe fixes only change spellings: nothing is added, removed or moved.
 - After the last rule of a group, the next user-agent line begins another group. Without that rule
   the two groups become one, so an empty ``Disallow:`` replaces it. This also applies if all rules
   of a group have a finding: users follow all the advice.
@@ -22,12 +26,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 
 from scrapy_rep.analysis.checks.check_table import CHECKS
-from scrapy_rep.analysis.checks.codes import Code, Effect
+from scrapy_rep.analysis.checks.codes import Code, Effect, Severity
 from scrapy_rep.analysis.effect.rule_patterns import pattern_of
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.mending import Edit, EditPlace, Mend
@@ -42,7 +46,10 @@ from scrapy_rep.protocol.lines import (
     read_line,
 )
 from scrapy_rep.protocol.tokens import EVERYONE
+from scrapy_rep.protocol.verdict import shown
 
+from .damage import Damage
+from .line_checks import meant_key
 from .rivals import Rivals
 from .rule_checks import NEEDLESS_ESCAPE
 
@@ -93,10 +100,14 @@ def _with_colon(line: Line) -> bytes:
     return line.octets[:at] + b":" + line.octets[at:]
 
 
+# Behind a name, a version or a star says nothing; anything else may be another name.
+_NO_NAME = re.compile(rb"\**(?:/[Vv]?\d[\d.]*\w?)?\**")
+
+
 def _name_alone(line: Line) -> bytes | None:
-    """Only the name in a user-agent line, without the text after it."""
+    """Only the name in a user-agent line, without its version."""
     name = name_of(line.value)
-    if not name:
+    if not name or not _NO_NAME.fullmatch(line.value[len(name.encode()) :]):
         return None
     return with_value(line, b"*" if name == EVERYONE else line.value[: len(name.encode())])
 
@@ -127,15 +138,10 @@ def _before_comment(line: Line) -> bytes:
     return before + b" #" + comment
 
 
-REWRITES: dict[Code, Rewrite] = {
+SPELLINGS: dict[Code, Rewrite] = {
     Code.MISSING_COLON: _with_colon,
-    Code.NO_RECORD: as_comment,
-    Code.UNKNOWN_KEY: as_comment,
-    Code.UNSUPPORTED_KEY: as_comment,
-    Code.KEY_MISSING: as_comment,
     Code.MISSPELT_KEY: _with_key,
     Code.KEY_GOES_ON: _with_key,
-    Code.LINE_TOO_LONG: lambda line: line.octets[:LINE_LIMIT_OCTETS],
     Code.NOT_UTF8: _as_utf8,
     Code.USER_AGENT_VERSION: _name_alone,
     Code.USER_AGENT_WILDCARD: _name_alone,
@@ -149,6 +155,34 @@ REWRITES: dict[Code, Rewrite] = {
 }
 """The new line for each code; it keeps the meaning, whatever the rest of the file is."""
 
+REWRITES: dict[Code, Rewrite] = {
+    **SPELLINGS,
+    **dict.fromkeys((Code.UNKNOWN_KEY, Code.UNSUPPORTED_KEY), as_comment),
+}
+
+
+def _with_known_key(line: Line) -> tuple[bytes, ...]:
+    at = line.octets.find(line.key)
+    key = meant_key(line.name) or line.key.decode()
+    return (line.octets[:at] + key.encode() + line.octets[at + len(line.key) :],)
+
+
+def _in_lines(line: Line) -> tuple[bytes, ...]:
+    """A record for each value, with the comment at the last."""
+    values = [value for value in re.split(rb"[\s,;]+", line.value) if value]
+    lines = [line.octets[: line.value_at] + value for value in values]
+    return (*lines[:-1], with_value(line, values[-1]))
+
+
+UNSAFE: dict[Code, Callable[[Line], tuple[bytes, ...]]] = {
+    **dict.fromkeys((Code.NO_RECORD, Code.KEY_MISSING), lambda line: (as_comment(line),)),
+    Code.NEAR_KEY: _with_known_key,
+    Code.LINE_TOO_LONG: lambda line: (line.octets[:LINE_LIMIT_OCTETS],),
+    Code.USER_AGENT_LIST: _in_lines,
+    Code.SEVERAL_PATHS: _in_lines,
+}
+"""The lines that were probably meant, for each code of an error."""
+
 
 _EMPTY = b"Disallow:"
 _KEEP_ONE = (
@@ -161,6 +195,7 @@ _OWN_GROUPS = (
 _UNCUT = "; then more of the file is read, since it is larger than the parse limit"
 _CUT = "; then less of the file may be read, since it is near the parse limit"
 _END_OCTETS = len(b"\r\n")  # at most
+_SHOWN = 4  # lines that were meant
 
 # Rules to remove. A rule with such a finding has no effect at its place.
 _RULES_THAT_GO = frozenset(
@@ -171,8 +206,7 @@ _RULES_THAT_GO = frozenset(
 )
 _LINES_THAT_GO = frozenset(
     [
-        *[Code.USER_AGENT_REPEATED, Code.SITEMAP_EMPTY, Code.SITEMAP_DUPLICATE],
-        Code.CRAWL_DELAY_DUPLICATE,
+        *[Code.USER_AGENT_REPEATED, Code.SITEMAP_DUPLICATE, Code.CRAWL_DELAY_DUPLICATE],
     ]
 )
 # Findings with a fix that writes a new line: a line beyond the limit would be cut elsewhere.
@@ -181,19 +215,34 @@ _WRITTEN_ANEW = frozenset(
 )
 
 
-def with_mends(outlined: Outline, found: list[Finding], octets: int) -> list[Finding]:
+# Findings with a safe fix that errors elsewhere in the file can't spoil.
+_LOCAL = frozenset([Code.BOM, Code.UTF16, Code.CR_ONLY, *SPELLINGS])
+
+
+def with_mends(
+    outlined: Outline, found: list[Finding], damaged: Mapping[int, Damage], octets: int
+) -> list[Finding]:
     """The findings with their fixes; findings about lines that must stay are dropped.
 
     `octets` is the size of the file.
     """
-    return list(_Mender(outlined, found, octets).findings())
+    return list(_Mender(outlined, found, damaged, octets).findings())
 
 
 class _Mender:
     """The findings of one file, with their lines and groups."""
 
-    def __init__(self, outlined: Outline, found: list[Finding], octets: int) -> None:
+    def __init__(
+        self,
+        outlined: Outline,
+        found: list[Finding],
+        damaged: Mapping[int, Damage],
+        octets: int,
+    ) -> None:
         self._outlined = outlined
+        self._damaged = damaged
+        self._errors = {one.line for one in found if one.severity is Severity.ERROR} - {0}
+        self._is_text = all(one.code is not Code.NOT_TEXT for one in found)
         if outlined.codings == (Coding.UTF16,):  # the first edit converts it to UTF-8
             octets = len(outlined.octets) + outlined.octets.count(b"\n")
         # The last line may lack its end.
@@ -211,6 +260,8 @@ class _Mender:
                 continue
             if CHECKS[finding.code].effect is Effect.KEEPS:
                 yield replace(finding, proposal=self._mend(finding))
+            elif unsafe := self._unsafe(finding):
+                yield replace(finding, proposal=self._within_the_file(unsafe))
             elif finding.code is Code.BLOCKS_ROBOTS:
                 yield replace(finding, proposal=self._robots_rule(finding))
             else:
@@ -220,14 +271,52 @@ class _Mender:
         """The fix for a finding that usually keeps verdicts; at this place it may change them."""
         mend = self._edits_of(finding)
         if not isinstance(mend, Mend):
-            mend = () if any(map(self._is_cut_by, mend)) or self._joins_runs(mend) else mend
+            if self._errors and finding.code not in _LOCAL:
+                return self._later(finding)
+            mend = () if self._is_spoiled(mend) else mend
             effect = Effect.KEEPS if mend else Effect.CHANGES
             mend = Mend(CHECKS[finding.code].mend, effect, mend)
         return self._within_the_file(mend)
 
+    def _later(self, finding: Finding) -> Mend:
+        first = f"; repair line {min(self._errors)} first"
+        return Mend(CHECKS[finding.code].mend + first, Effect.CHANGES)
+
+    def _unsafe(self, finding: Finding) -> Mend | None:
+        """The lines that were probably meant, for an error; None if nothing can be proposed."""
+        line = self._lines.get(finding.line)
+        damage = self._damaged.get(finding.line)
+        text = CHECKS[finding.code].mend
+        if finding.code is Code.NUL:
+            return Mend(text, Effect.CHANGES, self._without_nul(finding))
+        if line is None:
+            return None
+        if damage is not None and damage.finding.code is finding.code:
+            if not damage.meant:
+                return None
+            lines = damage.meant
+            text = "write " + " and ".join(f"'{shown(one[:80])}'" for one in lines[:_SHOWN])
+        elif finding.code is Code.SITEMAP_EMPTY:
+            return Mend(text, Effect.CHANGES, _without_line(finding, line))
+        elif finding.code in UNSAFE:
+            lines = UNSAFE[finding.code](line)
+        else:
+            return None
+        first, *more = lines
+        below = (Edit(EditPlace.BELOW, line.number, one) for one in more)
+        return Mend(text, Effect.CHANGES, (Edit(EditPlace.AT, line.number, first), *below))
+
+    def _is_spoiled(self, edits: tuple[Edit, ...]) -> bool:
+        """Whether safe edits would not be safe at their place."""
+        return (
+            any(edit.place is EditPlace.AT and edit.line in self._errors for edit in edits)
+            or any(map(self._is_cut_by, edits))
+            or self._joins_runs(edits)
+        )
+
     def _within_the_file(self, mend: Mend) -> Mend:
         """A fix, marked as changing verdicts if it makes crawlers read more or less of the file."""
-        if mend.edits and self._outlined.is_opaque:
+        if mend.edits and (self._outlined.is_opaque or not self._is_text):
             return Mend(mend.text, Effect.CHANGES)
         if mend.edits and self._outlined.is_cut:
             return Mend(mend.text + _UNCUT, Effect.CHANGES)
@@ -266,7 +355,7 @@ class _Mender:
         line = self._lines.get(finding.line)
         if line is None:
             return ()
-        if line.is_cut and code in _WRITTEN_ANEW and code is not Code.LINE_TOO_LONG:
+        if line.is_cut and code in _WRITTEN_ANEW:
             return ()
         if code in self._of_line:
             return self._of_line[code](finding, line)
@@ -279,7 +368,6 @@ class _Mender:
             **dict.fromkeys((Code.BOM, Code.UTF16, Code.CR_ONLY), _octets),
             Code.NO_STAR: self._group_for_all,
             Code.BLANK_LINE_INSIDE: self._without_blank_lines,
-            Code.NUL: self._without_nul,
         }
 
     @cached_property
@@ -287,6 +375,7 @@ class _Mender:
         return {
             **dict.fromkeys(_RULES_THAT_GO, self._without_rule),
             **dict.fromkeys(_LINES_THAT_GO, _without_line),
+            Code.USER_AGENT_REPEATED: _without_repeated,
             Code.GROUP_WITHOUT_RULES: _empty_rule_below,
             Code.RECORD_SPLITS_GROUP: self._below_agents,
             Code.ORDER_MATTERS: _above_shorter,
@@ -329,6 +418,8 @@ class _Mender:
         line = self._lines[finding.line]
         if not _forbids_nothing(line):
             return Mend(CHECKS[finding.code].mend, Effect.CHANGES)
+        if self._errors:
+            return self._later(finding)
         mend = self._without_rule(finding, line)
         if not isinstance(mend, Mend):
             mend = Mend("remove the line", Effect.KEEPS, mend)
@@ -426,6 +517,10 @@ def _octets(_: Finding) -> tuple[Edit, ...]:
 
 def _without_line(_: Finding, line: Line) -> tuple[Edit, ...]:
     return (Edit(EditPlace.AT, line.number, without(line)),)
+
+
+def _without_repeated(finding: Finding, line: Line) -> tuple[Edit, ...]:
+    return _without_line(finding, line) if _name_alone(line) else ()
 
 
 def _empty_rule_below(_: Finding, line: Line) -> tuple[Edit, ...]:

@@ -1,0 +1,279 @@
+"""Lines that look like damaged records, and the records that were probably meant.
+
+::
+
+    User-agent: * Disallow: /       two records on one line
+    Disallow: /private/ // old      a comment of another language
+    1. Disallow: "/private/"        a number, and quotes
+
+Crawlers read something else in such a line, or nothing. So the finding is an error, no safe fix
+touches the line, and `format` does not write the file. The unsafe fix writes `Damage.meant`.
+
+`_REPAIRS` has a function for each kind of damage, and each function gets the result of the one
+above it. The first that changes the line gives the code. Linear in the octets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.findings import Finding, value_finding
+from scrapy_rep.analysis.outline import Line, Outline
+from scrapy_rep.protocol.lines import KNOWN_KEYS, RULES, Kind, read_line
+
+_KEYS = ("user-agent", "useragent", "disallow", "allow", "sitemap", *map(bytes.decode, KNOWN_KEYS))
+_KEY = rf"(?:user agent|{'|'.join(sorted(map(re.escape, _KEYS), reverse=True))})"
+
+# A line in the usual form: most lines need only this one check.
+_USUAL = re.compile(
+    rb"\s*#.*|\s*[A-Za-z][A-Za-z-]*[ \t]*:[ \t]*[^\s#:;\"'`<>\\\x7f-\xff]*\s*(?:#.*)?"
+)
+_WHITE = " \t\v\f"
+
+_BLANKS = "\u00a0\u2007\u202f\u3000"  # they are no white space to crawlers
+_HIDDEN = "\u00ad\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
+_JOINERS = "\u200c\u200d"  # within words, some scripts need them
+_UNSEEN = f"{_BLANKS}{_HIDDEN}{_JOINERS}"
+_IN_KEYS = re.compile(f"[{_UNSEEN}]")
+_AROUND = re.compile(f"\\A[{_WHITE}{_UNSEEN}]+|[{_WHITE}{_UNSEEN}]+\\Z")
+_HIDDEN_WITHIN = re.compile(f"[{_HIDDEN}]")
+
+_LIST_MARK = re.compile(
+    r"(?:[-+*>|=~\u2010-\u2015\u2022\u2023\u25aa\u25cf\u25e6\u00b7]+|[(\[]?\d{1,4}[.):\]]?|[a-z][.)])"
+)
+
+_COLONS = "\uff1a\ufe55\ufe13\ufe30\u2236\u02d0\u02f8\ua789\u0589\u05c3"
+_SIGNS = "\uff0f\u2044\u2215\u29f8\uff0a\u2217\u204e\u066d"  # slashes and stars
+_FULL_WIDTH = "".join(map(chr, range(0xFF01, 0xFF5F)))
+_ALIKE = str.maketrans(
+    f"{_FULL_WIDTH}{_COLONS}{_SIGNS}\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\ufe58\ufe63"
+    # Letters of the Cyrillic and Greek alphabets.
+    "\u0430\u0435\u0456\u043e\u0440\u0441\u0443\u0455\u0501\u04cf\u0410\u0421\u0405\u0391\u03bf\u03b1",
+    f"{''.join(map(chr, range(0x21, 0x7F)))}::::::::::////****----------aeiopcysdlACSAoa",
+)
+_KEY_AND_COLON = re.compile(rf"([^:{_COLONS}]{{1,30}})[:{_COLONS}]")
+
+_BREAK = re.compile(
+    rf"(?:\\r)?\\n|<br\s?/?>|</?p>|(?<=[\s;,|*>])(?={_KEY}\s?:)|(?<=\s)(?=(?:dis)?allow\s[/*])",
+    re.IGNORECASE,
+)
+
+_CLOSING = {
+    **{quote: quote for quote in "\"'`\uff02\uff07\u201d\u2019"},
+    "<": ">",
+    "\u201c": "\u201d",
+    "\u2018": "\u2019",
+    "\u00ab": "\u00bb",
+    "\u2039": "\u203a",
+    "\u201e": "\u201c\u201d",
+    "\u201a": "\u2018\u2019",
+}
+"""The quotes and brackets that open a value, and those that close it."""
+
+_FOREIGN = re.compile(
+    r"(<!--)|(/\*)\**(?=\s|\Z)|-->|\*+/\Z|//+(?=\s|\Z|[A-Za-z-]+(?:[\s:]|\Z))|--+(?=\s)"
+)
+_FOREIGN_BEHIND = re.compile(r"<!--|\s//+(?=\s|\Z)|\s--+\s|\s/\*\s")
+_FOREIGN_MARKS = re.compile(r"<!-+|-+->|/\*+|\*+/\Z|\A//+|\A--+")
+_MOST_LINES = 50  # of a comment in several lines
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A line that looks like damaged records.
+
+    Attributes:
+        finding: the error.
+        meant: the lines that were probably meant; empty if nothing can be proposed.
+    """
+
+    finding: Finding
+    meant: tuple[bytes, ...] = ()
+
+
+def damages(outlined: Outline) -> dict[int, Damage]:
+    """The damaged lines of a file, by number."""
+    if outlined.is_opaque or outlined.is_markup:
+        return {}
+    found: dict[int, Damage] = {}
+    for index, line in enumerate(outlined.lines):
+        if line.number in found or line.is_cut or _USUAL.fullmatch(line.octets):
+            continue
+        foreign = _foreign_comment(outlined.lines[index : index + _MOST_LINES])
+        for inner in foreign:
+            found[inner.number] = _damage(inner, Code.FOREIGN_COMMENT, [_as_comment(_text(inner))])
+        if not foreign:
+            text, mark, comment = _text(line).partition("#")
+            code, meant = _repaired(text.strip(_WHITE))
+            if code is not None:
+                last = f"{meant[-1]} #{comment}".lstrip() if mark else meant[-1]
+                found[line.number] = _damage(line, code, [*meant[:-1], last])
+    for block in outlined.blocks:
+        for line in block.others if not block.rules else ():
+            if line.name == b"noindex":
+                detail = "the group has no rule, so its crawlers may fetch everything"
+                finding = value_finding(Code.NOINDEX_UNSUPPORTED, line, detail)
+                found.setdefault(line.number, Damage(finding))
+    return found
+
+
+def _text(line: Line) -> str:
+    return line.octets.decode("utf-8", "surrogateescape")
+
+
+def _octets(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _damage(line: Line, code: Code, meant: list[str]) -> Damage:
+    """A damaged line; the text of its finding begins where it differs from the meant lines."""
+    text = _text(line).rstrip(_WHITE)
+    lead = len(text) - len(text.lstrip(_WHITE))
+    both = enumerate(zip(text[lead:], "\n".join(meant), strict=False))
+    at = lead + next((index for index, (one, other) in both if one != other), 0)
+    at += len(text[at:]) - len(text[at:].lstrip(_WHITE))
+    finding = Finding(code, line.number, _octets(text[at:])[:200], at + 1)
+    return Damage(finding, tuple(map(_octets, meant)))
+
+
+def _foreign_comment(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+    """The lines of a comment in the style of another language; empty if none begins here."""
+    opening = _FOREIGN.match(_AROUND.sub("", _text(lines[0])))
+    if opening is None:
+        return ()
+    end = "-->" if opening[1] else "*/" if opening[2] else ""
+    last = next((count for count, line in enumerate(lines, 1) if end in _text(line)), 1)
+    return lines[:last]
+
+
+def _as_comment(text: str) -> str:
+    text = _FOREIGN_MARKS.sub("", _AROUND.sub("", text)).strip().removeprefix("#").strip()
+    return f"# {text}".rstrip()
+
+
+def _repaired(text: str) -> tuple[Code | None, list[str]]:
+    """The code of the damage in a line without its comment, and the lines that were meant."""
+    codes: list[Code] = []
+    lines = [text]
+    for code, repair in _REPAIRS:
+        new = [piece for line in lines for piece in repair(line)]
+        codes += [code] if new != lines else []
+        lines = new
+    return (codes[0] if codes else None), lines
+
+
+def _read(text: str) -> tuple[Kind, str] | None:
+    """The kind and the value of a record with a key that crawlers know; otherwise None."""
+    record = read_line(_octets(text))
+    if record is None:
+        return None
+    kind, key, value = record
+    name = key.lower()
+    is_known = name in KNOWN_KEYS if kind is Kind.OTHER else b" " not in name.replace(b"user ", b"")
+    return (kind, value.decode("utf-8", "surrogateescape")) if is_known else None
+
+
+def _with_value(text: str, old: str, new: str) -> str:
+    """A record without a comment, with another value."""
+    return (text.removesuffix(old) + new).rstrip(_WHITE)
+
+
+def _seen(text: str) -> list[str]:
+    """Without invisible characters in the key and around the value."""
+    if _IN_KEYS.search(text) is None:
+        return [text]
+    key, colon, value = text.partition(":")
+    bare_key, bare_value = _as_blanks(key), _AROUND.sub("", value)
+    if "agent" in key.lower():
+        bare_value = _as_blanks(bare_value)
+    elif (ascii_value := _HIDDEN_WITHIN.sub("", bare_value)).isascii():  # others may need them
+        bare_value = ascii_value
+    if (bare_key, bare_value) == (key, value.strip(_WHITE)):
+        return [text]
+    bare = _AROUND.sub("", f"{bare_key}{colon} {bare_value}")
+    return [bare] if not bare or _read(bare) else [text]
+
+
+def _as_blanks(text: str) -> str:
+    return _IN_KEYS.sub(lambda found: " " if found[0] in _BLANKS else "", text)
+
+
+def _without_mark(text: str) -> list[str]:
+    """Without a list mark in front of the key, and without quotes around the whole line."""
+    bare = text
+    mark = _LIST_MARK.match(bare)
+    if mark:
+        bare = bare[mark.end() :].lstrip()
+    closing = _CLOSING.get(bare[:1])
+    if closing:
+        bare = bare[1:].rstrip(f",;{closing}")
+    return [bare] if ":" in bare and bare != text and bare[:1].isalpha() and _read(bare) else [text]
+
+
+def _in_ascii(text: str) -> list[str]:
+    """With the colon, the hyphens and the letters that were meant in the key."""
+    found = _KEY_AND_COLON.match(text)
+    if found is None:
+        return [text]
+    key = found[1].translate(_ALIKE)
+    value = text[found.end() :].strip(_WHITE)
+    bare = value.translate(_ALIKE) if value.startswith(tuple(_SIGNS)) else value
+    if (key, found[0][-1:], bare) == (found[1], ":", value) or not key.isascii():
+        return [text]
+    new = f"{key.rstrip(_WHITE)}: {bare}"
+    return [new] if _read(new) else [text]
+
+
+def _apart(text: str) -> list[str]:
+    """Each of several records."""
+    pieces = [piece.strip(_WHITE) for piece in _BREAK.split(text)]
+    *first, last = list(filter(None, pieces)) or [text]
+    apart = [*(piece.rstrip(f";,|{_WHITE}") for piece in first), last]
+    if apart == [text] or not all(map(_read, apart)):
+        return [text]
+    return [piece if ":" in piece else ": ".join(piece.split()) for piece in apart]
+
+
+def _unquoted(text: str) -> list[str]:
+    """Without quotes or brackets around the value; those of Sitemap lines are understood."""
+    kind, value = _read(text) or (Kind.SITEMAP, "")
+    closing = _CLOSING.get(value[:1])
+    if closing is None or kind is Kind.SITEMAP:
+        return [text]
+    is_pair = len(value) > 1 and value[-1] in closing
+    if not is_pair and (kind is Kind.OTHER or value[0] == "<"):
+        return [text]
+    bare = value.translate({ord(quote): None for quote in value[0] + closing})
+    return [_with_value(text, value, bare.strip())]
+
+
+def _commented(text: str) -> list[str]:
+    """With # in front of a comment behind the value."""
+    _, value = _read(text) or (None, "")
+    behind = _FOREIGN_BEHIND.search(value)
+    if behind is None or (behind[0].strip() == "/*" and not value.endswith("*/")):
+        return [text]
+    at = behind.start()
+    return [_with_value(text, value, f"{value[:at].rstrip()} {_as_comment(value[at:])}")]
+
+
+def _with_end(text: str) -> list[str]:
+    """Without a blank in front of the final ``$`` of a path."""
+    kind, value = _read(text) or (None, "")
+    if kind not in RULES or not value.endswith("$") or not value[-2:-1].isspace():
+        return [text]
+    return [_with_value(text, value, f"{value[:-1].rstrip()}$")]
+
+
+_REPAIRS: tuple[tuple[Code, Callable[[str], list[str]]], ...] = (
+    (Code.INVISIBLE_CHARACTER, _seen),
+    (Code.LIST_MARK, _without_mark),
+    (Code.LOOK_ALIKE, _in_ascii),
+    (Code.SEVERAL_RECORDS, _apart),
+    (Code.QUOTED_VALUE, _unquoted),
+    (Code.FOREIGN_COMMENT, _commented),
+    (Code.BLANK_BEFORE_END, _with_end),
+)
