@@ -97,6 +97,9 @@ def value_finding(code: Code, line: Line, detail: str = "", other_line: int = 0)
 MOST_WILDCARDS = 2000
 """The most rules with wildcards in a file without a finding; real files have 1,200 at most."""
 
+YANDEX_RULES = 2048
+"""The most rules of a file that Yandex reads."""
+
 CODE_OF_CODING = {
     Coding.GZIP: Code.GZIP,
     Coding.DAMAGED_GZIP: Code.GZIP_DAMAGED,

@@ -8,6 +8,7 @@ Cost: linear in the octets; memory is a `Line` for each line that is not blank, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -253,3 +254,12 @@ def name_of(value: bytes) -> str:
     if is_readable and text.isascii() == written.isascii():
         return text
     return token_of(written).lower()
+
+
+# Behind a name, a version or a star says nothing; anything else may be another name.
+_NO_NAME = re.compile(rb"\**(?:/[Vv]?\d[\d.]*\w?)?\**")
+
+
+def has_other_words(value: bytes) -> bool:
+    """Whether the value of a user-agent line has more than a name and its version."""
+    return not _NO_NAME.fullmatch(value[len(name_of(value).encode()) :])

@@ -15,9 +15,9 @@ Examples:
   scrapy rep format */robots.txt --write
 
 exit status: 0 written, or nothing to do; 1 not written because of errors in the file, or with
---check or --diff: the file would change; 2 wrong usage, or a file cannot be read; 3 there is no file at a URL; 4 not settled: the proof would take
-too much work, and nothing is written; 70 the new file would not mean the same and was not written:
-please report that
+--check or --diff: the file would change; 2 wrong usage, or a file cannot be read; 3 there is no
+file at a URL; 4 not settled: the proof would take too much work, and nothing is written; 70 the new
+file would not mean the same and was not written: please report that
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _format(file: Input, call: Call) -> int:
     status = proof(file, new, call, keeps_usage=True)
     if status != OK:
         return status
-    if new != file.body and not options.keep_errors:
+    if not options.keep_errors:
         _refuse_to_hide(file, errors, new, call)
     _tell_kept(file, errors, call)
     if options.check:

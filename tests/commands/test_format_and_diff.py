@@ -31,17 +31,20 @@ class TestFormat:
         compact = rep("format", robots, "--mode", "compact")
         assert compact == Done(0, "User-agent: *\nDisallow: /a\n", "")
 
-    def test_a_crawler_that_falls_into_the_next_group_is_told_of(self) -> None:
+    def test_a_crawler_that_falls_into_the_next_group_is_an_error(self) -> None:
         body = b"User-agent: Bingbot\nCrawl-delay: 5\n\nUser-agent: BadBot\nDisallow: /\n"
         done = rep("format", "-", stdin=body)
-        assert done.status == 0
+        assert (done.status, done.out) == (1, "")
+        assert "<stdin>: REP320: line 1: this crawler gets the rules of the next" in done.err
+        done = rep("format", "-", "--keep-errors", stdin=body)
+        assert (done.status, done.err) == (0, "")
         assert done.out == (
             "User-agent: Bingbot\nDisallow: /\nCrawl-delay: 5\n\nUser-agent: BadBot\nDisallow: /\n"
         )
-        assert "<stdin>: the crawlers of lines 1 get the rules of the next group" in done.err
         many = body.replace(b"\n\n", b"\n" + b"User-agent: a\nCrawl-delay: 1\n" * 7)
         err = rep("format", "-", "--check", stdin=many).err
-        assert err.count("and more get the rules") == len(err.splitlines()) == 1
+        assert "and 3 more: correct them" in err
+        assert len(err.splitlines()) == 6
 
     def test_check(self, robots: Path) -> None:
         assert rep("format", robots, "--check") == Done(1, f"{robots}: would be rewritten\n", "")

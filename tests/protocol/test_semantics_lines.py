@@ -224,7 +224,7 @@ class TestParseLimit:
         assert octets.endswith(rule.encode())
 
     def test_finding(self) -> None:
-        assert codes(self._with(b"Disallow: /ab\n", 3)) == [(Code.PARSE_LIMIT, 0)]
+        assert codes(self._with(b"Disallow: /ab\n", 3)) == [(Code.PARSE_LIMIT, 4)]
 
 
 class TestLongLines:

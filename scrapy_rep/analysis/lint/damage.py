@@ -186,7 +186,8 @@ def _seen(text: str) -> list[str]:
     if _IN_KEYS.search(text) is None:
         return [text]
     key, colon, value = text.partition(":")
-    bare_key, bare_value = _as_blanks(key), _AROUND.sub("", value)
+    key = key.strip(_WHITE)
+    bare_key, bare_value = _as_blanks(key).strip(_WHITE), _AROUND.sub("", value)
     if "agent" in key.lower():
         bare_value = _as_blanks(bare_value)
     elif (ascii_value := _HIDDEN_WITHIN.sub("", bare_value)).isascii():  # others may need them
@@ -210,7 +211,9 @@ def _without_mark(text: str) -> list[str]:
     closing = _CLOSING.get(bare[:1])
     if closing:
         bare = bare[1:].rstrip(f",;{closing}")
-    return [bare] if ":" in bare and bare != text and bare[:1].isalpha() and _read(bare) else [text]
+    (meant,) = _in_ascii(bare)
+    is_record = bare[:1].isalpha() and ":" in meant and _read(meant) is not None
+    return [bare] if is_record else [text]
 
 
 def _in_ascii(text: str) -> list[str]:

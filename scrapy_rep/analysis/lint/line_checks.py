@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.findings import CODE_OF_CODING, Finding
+from scrapy_rep.analysis.findings import CODE_OF_CODING, YANDEX_RULES, Finding
 from scrapy_rep.analysis.outline import KEYS, Line, Outline
 from scrapy_rep.protocol.compressed import GZIP_MAGIC
 from scrapy_rep.protocol.lines import (
@@ -110,7 +110,6 @@ def meant_key(name: bytes) -> str | None:
 
 
 _BOM = b"\xef\xbb\xbf"
-_YANDEX_RULES = 2048
 _CR = re.compile(rb"\r(?!\n)")
 _JSON = re.compile(rb"\s*[\[{]\s*[\"\]}]")
 _LOOKED_AT_OCTETS = 65_536
@@ -186,8 +185,8 @@ def _coverage_findings(outlined: Outline) -> Iterator[Finding]:
     elif not outlined.blocks:
         yield Finding(Code.NO_GROUPS)
     rules = [line for line in outlined.lines if line.kind in RULES]
-    if len(rules) > _YANDEX_RULES:
-        yield Finding(Code.TOO_MANY_RULES, rules[_YANDEX_RULES].number, detail=f"{len(rules):,}")
+    if len(rules) > YANDEX_RULES:
+        yield Finding(Code.TOO_MANY_RULES, rules[YANDEX_RULES].number, detail=f"{len(rules):,}")
 
 
 def _not_utf8(number: int, octets: bytes) -> Iterator[Finding]:

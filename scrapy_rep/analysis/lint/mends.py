@@ -35,7 +35,7 @@ from scrapy_rep.analysis.checks.codes import Code, Effect, Severity
 from scrapy_rep.analysis.effect.rule_patterns import pattern_of
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.mending import Edit, EditPlace, Mend
-from scrapy_rep.analysis.outline import KEYS, Block, Line, Outline, name_of
+from scrapy_rep.analysis.outline import KEYS, Block, Line, Outline, has_other_words, name_of
 from scrapy_rep.protocol.extensions.pace import PACE_KEYS
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_line
 from scrapy_rep.protocol.lines import (
@@ -100,14 +100,10 @@ def _with_colon(line: Line) -> bytes:
     return line.octets[:at] + b":" + line.octets[at:]
 
 
-# Behind a name, a version or a star says nothing; anything else may be another name.
-_NO_NAME = re.compile(rb"\**(?:/[Vv]?\d[\d.]*\w?)?\**")
-
-
 def _name_alone(line: Line) -> bytes | None:
     """Only the name in a user-agent line, without its version."""
     name = name_of(line.value)
-    if not name or not _NO_NAME.fullmatch(line.value[len(name.encode()) :]):
+    if not name or has_other_words(line.value):
         return None
     return with_value(line, b"*" if name == EVERYONE else line.value[: len(name.encode())])
 

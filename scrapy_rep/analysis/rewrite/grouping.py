@@ -9,8 +9,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from scrapy_rep.analysis.outline import Line, Outline, name_of
-from scrapy_rep.protocol.lines import Kind
+from scrapy_rep.analysis.findings import YANDEX_RULES
+from scrapy_rep.analysis.outline import Block, Line, Outline, name_of
+from scrapy_rep.protocol.extensions.records import crawl_delay
+from scrapy_rep.protocol.lines import RULES, Kind
 from scrapy_rep.protocol.tokens import EVERYONE, token_of
 
 from .spelling import is_of_group
@@ -56,6 +58,8 @@ class Section:
         agents: user-agent lines by name.
         rules: the rules of all groups of these names, in file order.
         others: the other records that some crawler reads, in file order.
+        is_joined: whether several groups of the file are one here.
+        is_split: whether one of these groups also has a crawler that obeys another one, too.
         is_alone: whether no crawler obeys this section together with another one. One named ``mj``,
             for example, obeys those for ``mj12bot`` and ``mj13bot``.
     """
@@ -63,15 +67,19 @@ class Section:
     agents: dict[str, tuple[Line, ...]]
     rules: tuple[WrittenRule, ...]
     others: tuple[Line, ...]
+    is_joined: bool
+    is_split: bool
     is_alone: bool
 
 
 def is_too_much(outlined: Outline) -> bool:
-    """Whether the merged groups have more than `MOST_LINES`.
+    """Whether the merged groups have more than `MOST_LINES`, or more rules than Yandex reads.
 
     A file can name thousands of crawlers above thousands of rules, and also give each of them its
     own group: then each has those thousands of rules, and a few more. Linear in the lines.
     """
+    rules = sum(line.kind in RULES for line in outlined.lines)
+    most = YANDEX_RULES if rules <= YANDEX_RULES else MOST_LINES
     sizes = [len(block.rules) + len(block.others) for block in outlined.blocks]
     paces = [len(run.others) for run in outlined.runs]
     return (
@@ -79,7 +87,7 @@ def is_too_much(outlined: Outline) -> bool:
             sum(sizes[index] for index in indices) + sum(paces[index] for index in runs)
             for indices, runs in {_made_of(outlined, name) for name in outlined.by_name}
         )
-        > MOST_LINES
+        > most
     )
 
 
@@ -99,6 +107,7 @@ def sections(outlined: Outline) -> list[Section]:
         for line in block.agents:
             lines_of.setdefault(name_of(line.value), []).append(line)
     tokens = Counter(token_of(name) for name in outlined.by_name)
+    combinations = Counter(index for indices in {*outlined.by_name.values()} for index in indices)
     rules: dict[tuple[int, ...], tuple[WrittenRule, ...]] = {}
     others: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[Line, ...]] = {}
     found: list[Section] = []
@@ -109,12 +118,33 @@ def sections(outlined: Outline) -> list[Section]:
         both = _made_of(outlined, name)
         if both not in others:
             lines = [line for block in blocks for line in block.others if is_of_group(line)]
-            lines += [line for index in both[1] for line in outlined.runs[index].others]
+            lines += _paces([outlined.runs[index] for index in both[1]])
             others[both] = tuple(sorted(lines, key=lambda line: line.number))
         token = token_of(name)
         is_alone = not token or tokens[token] == 1
-        found.append(Section({name: tuple(lines_of[name])}, rules[indices], others[both], is_alone))
+        found.append(
+            Section(
+                {name: tuple(lines_of[name])},
+                rules[indices],
+                others[both],
+                len(indices) > 1,
+                any(combinations[index] > 1 for index in indices),
+                is_alone,
+            )
+        )
     return _star_last(found)
+
+
+def _paces(runs: Sequence[Block]) -> list[Line]:
+    """The records of pace for a name; of the delays in several runs, only the one that counts."""
+    lines = [line for run in runs for line in run.others]
+    seconds = {
+        line.number: found
+        for line in (lines if len(runs) > 1 else ())
+        if line.name == b"crawl-delay" and (found := crawl_delay(line.value)) is not None
+    }
+    largest = max(seconds, key=seconds.__getitem__, default=0)
+    return [line for line in lines if line.number == largest or line.number not in seconds]
 
 
 def merged(found: Sequence[Section]) -> list[Section]:
@@ -155,5 +185,7 @@ def _as_one(same: list[Section]) -> Section:
             replace(rule, lines=(*rule.lines, *lines.pop(rule.key, {}).values()))
             for rule in first.rules
         ),
+        is_joined=any(section.is_joined for section in same),
+        is_split=any(section.is_split for section in same),
         is_alone=all(section.is_alone for section in same),
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from enum import Enum
 from functools import partial
+from itertools import chain
 
 from scrapy_rep.analysis.effect.rule_patterns import StepBudget
 from scrapy_rep.analysis.outline import Line, Outline, outline
@@ -13,7 +14,7 @@ from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, Kind
 
 from .grouping import Section, WrittenRule, is_too_much, merged, sections
-from .shortening import BUDGET_STEPS, plain, shortened, ties_settled
+from .shortening import BUDGET_STEPS, joined, plain, shortened
 from .spelling import (
     Notes,
     agent_text,
@@ -32,7 +33,8 @@ class Mode(Enum):
     """How a file is rewritten; the value is for people."""
 
     NORMAL = "normal"
-    """Groups with equal rules become one; rules keep their order."""
+    """Groups with equal rules become one; rules keep their order, except in groups that are joined
+    because they are for the same crawler."""
     COMPACT = "compact"
     """Also without duplicates and rules without effect, the most specific rules first."""
     COMPATIBLE = "compatible"
@@ -53,7 +55,7 @@ def normalise(body: bytes, mode: Mode | str = Mode.NORMAL, uri: str = "") -> byt
         parse limit, so that crawlers would read less of it, another mode that needs less room is
         used: compatible, then normal, then the parseable octets with LF as the only line end, or
         the file itself if it is UTF-16 and these octets are too many. They are also the result if
-        the merged groups have more than `grouping.MOST_LINES`. A file in gzip or UTF-32 is not
+        `grouping.is_too_much` of the merged groups. A file in gzip or UTF-32 is not
         changed.
 
     Raises:
@@ -88,7 +90,8 @@ class _Writer:
     def __init__(self, outlined: Outline, mode: Mode) -> None:
         self._outlined = outlined
         self._mode = mode
-        self._notes: Notes = notes_of(outlined)
+        self._found = list(self._sections())
+        self._notes: Notes = notes_of(outlined, set(self._numbers()))
         self._told: set[int] = set()
 
     def file(self) -> bytes | None:
@@ -111,18 +114,26 @@ class _Writer:
     def _paragraphs(self) -> Iterator[Iterable[str]]:
         yield self._notes.head
         yield self._records(line for line in self._outlined.before if line.kind is Kind.OTHER)
-        for section in self._sections():
+        for section in self._found:
             yield self._section(section)
         yield self._sitemaps()
         yield self._notes.tail
 
+    def _numbers(self) -> Iterator[int]:
+        """The lines with records that are written."""
+        lines = chain(self._outlined.before, self._outlined.sitemaps)
+        for section in self._found:
+            rules = (rule.lines for rule in section.rules)
+            lines = chain(lines, *section.agents.values(), *rules, section.others)
+        return (line.number for line in lines)
+
     def _sections(self) -> Iterable[Section]:
         found = sections(self._outlined)
+        budget = StepBudget(BUDGET_STEPS)
         if self._mode is Mode.NORMAL:
-            return map(ties_settled, merged(found))
+            return merged([joined(section, budget) for section in merged(found)])
         if self._mode is Mode.COMPACT:
             found = merged(found)
-        budget = StepBudget(BUDGET_STEPS)
         shorter = self._shorter(found, budget)
         return self._shorter(found, budget) if budget.is_spent else shorter
 
@@ -144,7 +155,7 @@ class _Writer:
     def _rule(self, rule: WrittenRule) -> str:
         if rule.is_written:
             return as_it_is(rule.allow, rule.lines[0])
-        is_readable = self._mode is not Mode.COMPATIBLE
+        is_readable = self._mode is not Mode.COMPATIBLE and not rule.lines[0].value.isascii()
         return rule_text(rule.allow, rule.pattern, rule.lines[0], is_readable=is_readable)
 
     def _records(self, lines: Iterable[Line]) -> Iterator[str]:
@@ -157,16 +168,20 @@ class _Writer:
         for line in self._outlined.sitemaps:
             for written in sitemap_texts(line, self._outlined.uri):
                 text = _fitting(written, line)
+                yield from self._notes_of((line,))
                 if self._mode is Mode.NORMAL or text not in seen:
-                    yield from self._with_notes((line,), text)
+                    yield text
                 seen.add(text)
 
     def _with_notes(self, lines: Iterable[Line], text: str) -> Iterator[str]:
+        yield from self._notes_of(lines)
+        yield text
+
+    def _notes_of(self, lines: Iterable[Line]) -> Iterator[str]:
         for line in lines:
             if line.number not in self._told:
                 self._told.add(line.number)
                 yield from self._notes.before.get(line.number, ())
-        yield text
 
 
 def _for_each_rules(

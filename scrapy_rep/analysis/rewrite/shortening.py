@@ -8,7 +8,8 @@ suffice for others next time, and the file would change each time that it is rew
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from scrapy_rep.analysis.effect.analysis import Pattern, first_of_each, needless
@@ -23,23 +24,40 @@ _ROUNDS = 20  # a removed rule may make others removable; more than three rounds
 
 
 def ties_settled(section: Section) -> Section:
-    """Rules in file order, but with allow before disallow for the same path."""
-    allows: dict[str, list[WrittenRule]] = {}
-    for rule in section.rules:
-        if rule.allow:
-            allows.setdefault(rule.pattern, []).append(rule)
+    """Rules in file order, but with allow before disallow for the same path.
+
+    The later place is taken for both: some crawlers obey the first rule that matches, so a rule must
+    not come above a longer one.
+    """
+    allows = Counter(rule.pattern for rule in section.rules if rule.allow and rule.pattern)
+    held: dict[str, list[WrittenRule]] = {}
     ordered: list[WrittenRule] = []
     for rule in section.rules:
-        same = allows.get(rule.pattern, [])
-        if not rule.allow:
-            ordered += same if rule.pattern else []
-            if rule.pattern:
-                same.clear()
-            ordered.append(rule)
-        elif rule in same:
-            same.remove(rule)
-            ordered.append(rule)
+        if not rule.allow and allows[rule.pattern]:
+            held.setdefault(rule.pattern, []).append(rule)
+            continue
+        ordered.append(rule)
+        if rule.allow and rule.pattern:
+            allows[rule.pattern] -= 1
+            ordered += held.pop(rule.pattern, []) if not allows[rule.pattern] else []
     return replace(section, rules=tuple(ordered))
+
+
+def joined(section: Section, budget: StepBudget) -> Section:
+    """Rules in file order; if groups are joined or split, without rules that have no effect.
+
+    Each group of the file may be faultless, but what the crawlers in it obey may repeat rules, or
+    have them in an order that some crawlers read in another way.
+    """
+    if not (section.is_joined or section.is_split):
+        return ties_settled(section)
+    rules = _distinct(section.rules, bool) or list(section.rules[:1])
+    left = _without_needless(rules, budget) if section.is_alone and not budget.is_spent else rules
+    if budget.is_spent:
+        left = rules
+    is_mixed = section.is_joined and len({rule.allow for rule in left}) > 1
+    found = replace(section, rules=tuple(left))
+    return _sorted(section, left) if is_mixed else ties_settled(found)
 
 
 def shortened(section: Section, budget: StepBudget) -> Section:
@@ -71,11 +89,13 @@ def _sorted(section: Section, rules: Iterable[WrittenRule]) -> Section:
     )
 
 
-def _distinct(rules: Iterable[WrittenRule]) -> list[WrittenRule]:
-    """Each rule that can match, once, with the lines of all equal rules."""
+def _distinct(
+    rules: Iterable[WrittenRule], is_kept: Callable[[str], bool] = is_live
+) -> list[WrittenRule]:
+    """Each rule that is kept for its pattern, once, with the lines of all equal rules."""
     found: dict[tuple[bool, str, str], WrittenRule] = {}
     for rule in rules:
-        if is_live(rule.pattern):
+        if is_kept(rule.pattern):
             same = found.get(rule.key)
             lines = (*same.lines, *rule.lines) if same else rule.lines
             found[rule.key] = replace(rule, lines=lines)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from scrapy_rep.analysis.effect.rule_patterns import pattern_of
-from scrapy_rep.analysis.outline import KEYS, Line, Outline, name_of
+from scrapy_rep.analysis.outline import KEYS, Line, Outline, has_other_words, name_of
 from scrapy_rep.protocol.extensions.pace import PACE_KEYS
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_line
 from scrapy_rep.protocol.lines import KNOWN_KEYS, LINE_LIMIT_OCTETS, RULES, Kind
@@ -152,9 +152,10 @@ class Notes:
     tail: tuple[str, ...]
 
 
-def notes_of(outlined: Outline) -> Notes:
-    """The comments of a file."""
-    written = _written(outlined)
+def notes_of(outlined: Outline, numbers: set[int]) -> Notes:
+    """The comments of a file, if the records of some lines are written."""
+    records = _written(outlined)
+    written = records & numbers
     head_stop = _head_stop(outlined, written)
     head: list[str] = []
     pending: list[str] = []
@@ -162,14 +163,23 @@ def notes_of(outlined: Outline) -> Notes:
     for line in outlined.lines:
         if line.number < head_stop:
             head += _texts(line.octets)
-        elif line.number not in written:
+        elif line.number not in records:
             pending += _texts(line.octets)
         else:
-            own = _texts(line.comment) if line.comment is not None else []
+            own = _texts(line.octets.partition(b"#")[0]) if _is_shortened(line) else []
+            own += _texts(line.comment) if line.comment is not None else []
+            if line.number not in written:
+                pending += own
+                continue
             if pending or own:
                 before[line.number] = (*pending, *own)
             pending = []
     return Notes(tuple(head), before, tuple(pending))
+
+
+def _is_shortened(line: Line) -> bool:
+    """Whether it is a user-agent line with other names, which are kept as a comment."""
+    return line.kind is Kind.USER_AGENT and has_other_words(line.value)
 
 
 def is_known(line: Line) -> bool:

@@ -1,0 +1,125 @@
+"""Damaged records: errors that only unsafe fixes repair, and that `format` refuses to write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.analysis.checks.check_table import CHECKS
+from scrapy_rep.analysis.checks.codes import Code, Severity
+from scrapy_rep.analysis.lint.damage import damages
+from scrapy_rep.analysis.lint.linter import fixed, lint
+from scrapy_rep.analysis.outline import outline
+from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
+from tests.commands.calling import rep
+from tests.protocol.lint.damaged import FILES, USUAL, Errors
+from tests.protocol.reading import URI
+
+_table = pytest.mark.parametrize(("text", "errors", "meant"), FILES, ids=[row[0] for row in FILES])
+_CODES = [code for code in Code if CHECKS[code].group == "default"]
+
+
+@_table
+class TestDamaged:
+    def test_found(self, text: str, errors: Errors, meant: str) -> None:
+        found = [one for one in lint(text.encode(), URI) if one.severity is Severity.ERROR]
+        expected = [row for row in errors if CHECKS[row[1]].severity is Severity.ERROR]
+        assert [(one.line, one.code) for one in found] == expected
+        assert meant
+
+    def test_no_safe_fix_touches_the_line(self, text: str, errors: Errors, meant: str) -> None:
+        lines = text.removeprefix("\ufeff").split("\n")
+        new = fixed(text.encode(), URI)[0].decode().split("\n")
+        for number, code in errors:
+            if CHECKS[code].severity is Severity.ERROR:
+                assert lines[number - 1] == new[number - 1]
+        assert meant
+
+    def test_what_was_meant(self, text: str, errors: Errors, meant: str) -> None:
+        assert errors
+        new = fixed(text.encode(), URI, _CODES, is_unsafe=True)[0].decode()
+        assert new == fixed(meant.encode(), URI, _CODES, is_unsafe=True)[0].decode()
+
+    def test_on_the_command_line(
+        self, text: str, errors: Errors, meant: str, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "robots.txt"
+        path.write_bytes(text.encode())
+        status = int(any(CHECKS[code].severity is Severity.ERROR for _, code in errors))
+        assert rep("lint", path, "--fix").status == status
+        kept = path.read_bytes()
+        if status and errors[0][1] is not Code.USER_AGENT_LIST:
+            done = rep("format", path, "--write")
+            assert (done.status, path.read_bytes()) == (1, kept)
+            assert f"{errors[0][1].value}: line {errors[0][0]}: " in done.err
+        done = rep("lint", path, "--fix", "--unsafe-fixes")
+        assert done.status == int("Noindex" in meant)
+
+
+@pytest.mark.parametrize("line", USUAL)
+def test_usual_lines(line: str) -> None:
+    body = f"User-agent: *\nDisallow: /private/\n{line}\n".encode()
+    assert damages(outline(body)) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "octets", "mend"),
+    [
+        (
+            "User-agent: * Disallow: /",
+            15,
+            b"Disallow: /",
+            "write 'User-agent: *' and 'Disallow: /'",
+        ),
+        ("  Disallow: /x $", 16, b"$", "write 'Disallow: /x$'"),
+        ("Disallow: \u201c/x\u201d", 11, "\u201c/x\u201d".encode(), "write 'Disallow: /x'"),
+        ("User-agent: Google\u200bbot", 19, "\u200bbot".encode(), "write 'User-agent: Googlebot'"),
+    ],
+)
+def test_place_and_advice(text: str, column: int, octets: bytes, mend: str) -> None:
+    (found,) = (one for one in lint(text.encode(), URI) if one.is_unsafe)
+    assert (found.column, found.octets, found.mend) == (column, octets, mend)
+
+
+def test_while_a_line_is_damaged_nothing_is_removed() -> None:
+    """The damaged line may begin another group: then the rule above is needed."""
+    body = b"User-agent: *\nDisallow: /a\nUser-agent: b Disallow: /c\nDisallow: /a\n"
+    body += b"User-agent: c\nDisallow: /a\nDisallow: /a\n"
+    assert fixed(body, URI)[0] == body
+    (found,) = (one for one in lint(body, URI) if one.code is Code.DUPLICATE_RULE)
+    assert found.mend == "remove the line; repair line 3 first"
+
+
+class TestUnread:
+    """What crawlers do not read is not lost."""
+
+    BEHIND = b"User-agent: Foo\nDisallow: /x\nSitemap: https://h/s.xml\n"
+
+    @pytest.mark.parametrize("call", [["format", "--write"], ["lint", "--fix", "--unsafe-fixes"]])
+    def test_beyond_the_parse_limit(self, call: list[str], tmp_path: Path) -> None:
+        head = b"User-agent: *\n" + b"Disallow: /private/\n" * 100
+        body = head + b"#" * (PARSE_LIMIT_OCTETS - len(head)) + b" cut\n" + self.BEHIND
+        path = tmp_path / "robots.txt"
+        path.write_bytes(body)
+        done = rep(*call, path)
+        assert (done.status, path.read_bytes()) == (1, body)
+        assert "line 102: the file is larger than the parse limit" in done.err
+        assert "behind it: User-agent: Foo, Sitemap: https://h/s.xml" in done.err
+
+    def test_nothing_behind_it(self) -> None:
+        body = b"User-agent: *\nDisallow:\n" + b"#" * PARSE_LIMIT_OCTETS
+        (found,) = (one for one in lint(body, URI) if one.code is Code.PARSE_LIMIT)
+        assert (found.line, found.detail) == (3, "behind it: no group and no Sitemap line")
+
+    @pytest.mark.parametrize(
+        "coding", ["utf-32", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"]
+    )
+    @pytest.mark.parametrize("call", [["format", "--write"], ["lint", "--fix", "--unsafe-fixes"]])
+    def test_codings(self, coding: str, call: list[str], tmp_path: Path) -> None:
+        path = tmp_path / "robots.txt"
+        body = "User-agent: *\nDisallow: /\n".encode(coding)
+        path.write_bytes(body)
+        done = rep(*call, path)
+        assert (done.status, path.read_bytes()) == (1, body)
+        assert "is not written" in done.err
