@@ -161,6 +161,17 @@ class Outline:
         return _indices_by_name(self.blocks)
 
     @cached_property
+    def spellings(self) -> dict[str, str]:
+        """Each name of `by_name` as the file spells it first."""
+        found: dict[str, str] = {}
+        for block in self.blocks:
+            for line in block.agents:
+                name = name_of(line.value)
+                written = line.value.decode("utf-8", "replace")[: len(name)]
+                found.setdefault(name, written if written.lower() == name else name)
+        return found
+
+    @cached_property
     def paces_by_name(self) -> dict[str, tuple[int, ...]]:
         """The indices of the runs with a pace for each name, in the order of first mention."""
         return _indices_by_name(self.runs, lambda run: bool(run.others))

@@ -152,7 +152,7 @@ class TestDiff:
         assert done.status == 1
         assert done.out == (
             "a, b\n"
-            "  disallowed -> allowed  6 probe URLs: /x/y  /x/yx  /x/y/x  and 3 more\n"
+            "  disallowed -> allowed  5 probe URLs: /x/y  /x/yx  /x/y/x  and 2 more\n"
             "  - 3 | Disallow: /x\n"
             "  + 4 | Allow: /x/y\n"
             "\n"

@@ -102,14 +102,17 @@ class Difference:
 
 
 def agents_of(*outlines: Outline) -> tuple[str, ...]:
-    """All names in the files, in order, then `UNNAMED`.
+    """All names in the files, in order and as the first file spells them, then `UNNAMED`.
 
     A name that is not a product token adds the token at its start: a crawler with that token obeys
     the same lines.
     """
-    names = (name for outlined in outlines for name in outlined.by_name if name != EVERYONE)
-    both = (agent for name in names for agent in (name, token_of(name)) if agent)
-    return (*dict.fromkeys(both), UNNAMED)
+    names = (name for each in outlines for name in each.spellings.values() if name != EVERYONE)
+    found: dict[str, str] = {}
+    for name in names:
+        for agent in filter(None, (name, token_of(name))):
+            found.setdefault(agent.lower(), agent)
+    return (*found.values(), UNNAMED)
 
 
 def differences(
@@ -198,7 +201,11 @@ class _Comparison:
         paths: Iterable[str] = self._own_probes(both) if everything is None else everything
         tokens = () if agent == UNNAMED else (agent,)
         old, new = self.old.robots_txt, self.new.robots_txt
+        tried: set[str] = set()
         for path in chain(paths, self._searched(both)):
+            if path in tried:
+                continue
+            tried.add(path)
             if not self._budget.take(stock.verdict_steps(len(path))):
                 return
             self._probe_count += 1

@@ -26,8 +26,8 @@ _ROUNDS = 20  # a removed rule may make others removable; more than three rounds
 def ties_settled(section: Section) -> Section:
     """Rules in file order, but with allow before disallow for the same path.
 
-    The later place is taken for both: some crawlers obey the first rule that matches, so a rule must
-    not come above a longer one.
+    Both take the later place: some crawlers obey the first rule that matches, so a rule must not
+    move above a longer one.
     """
     allows = Counter(rule.pattern for rule in section.rules if rule.allow and rule.pattern)
     held: dict[str, list[WrittenRule]] = {}

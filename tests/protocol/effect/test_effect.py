@@ -183,4 +183,4 @@ class TestDifferences:
 
     def test_agents(self) -> None:
         body = b"User-agent: MJ12bot/1.4\nUser-agent: *\nUser-agent: Foo\nDisallow: /\n"
-        assert agents_of(outline(body)) == ("mj12bot", "mj", "foo", UNNAMED)
+        assert agents_of(outline(body)) == ("MJ12bot", "MJ", "Foo", UNNAMED)
