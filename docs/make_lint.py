@@ -32,8 +32,8 @@ _WORDS = {
 }
 
 _PROMISES = {
-    Effect.KEEPS: "This keeps every verdict; where it would not, the finding says otherwise.",
-    Effect.FORMATS: "This keeps every verdict.",
+    Effect.KEEPS: "This is a safe fix; where it would not be, the finding says otherwise.",
+    Effect.FORMATS: "`scrapy rep format` does it, and keeps every verdict.",
     Effect.CHANGES: "This may change verdicts.",
     Effect.OUTSIDE: "Nothing in the file has to change.",
 }
@@ -61,10 +61,37 @@ GROUPS
 `--select`, `--extend-select` and `--ignore` take codes, their beginnings, names or groups. Comments
 in a file and the [configuration](../command.md#lint) take the same.
 
-Each finding has advice. If the advice may change which URLs are allowed, it says so. All other
-advice keeps every verdict: it was followed for thousands of real files, one by one and all at
-once, and the files before and after were compared (`benchmarks/lint_mends.py`). The tests run all
-examples."""
+## Safe and unsafe fixes
+
+**A safe fix changes no verdict, loses no name, no Sitemap line and no comment, and removes no
+error.**
+
+| mark | command | what it does |
+| --- | --- | --- |
+| `[fix]` | `lint --fix` | makes the safe fixes |
+| `[unsafe fix]` | `lint --fix --unsafe-fixes` | also writes what was meant, and shows the effect |
+| `[format]` | `format` | rewrites the file |
+| none | | only you can tell what is meant, or the change is elsewhere |
+
+An error means that crawlers read something else than the author meant, as in this file:
+
+```text
+User-agent: * Disallow: /
+```
+
+Crawlers see one record, with a name and without a rule, so everything is allowed. No safe fix
+changes such a line: it would make the mistake permanent. The unsafe fix writes two records. To see
+it and its effect first, use `--diff --unsafe-fixes`.
+
+While a file has an error in a rule, a user-agent line or an unreadable line, safe fixes only change
+spellings. They add, remove and move nothing, since the line may be meant as another rule, or as the
+beginning of a group. `scrapy rep
+format` does not write a file with errors if the new file would hide them; it names their lines, and
+ends with status 1. With `--keep-errors`, it writes the file anyway. No command changes a file that
+crawlers do not read as a whole, such as one beyond the parse limit, in UTF-32 or in gzip.
+
+The tests make all safe fixes in thousands of real files, one by one and all at once, and compare
+the files before and after (`benchmarks/lint_mends.py`)."""
 
 
 def pages() -> dict[str, str]:

@@ -137,6 +137,12 @@ def _fix(file: Input, choice: Choice, form: str, call: Call) -> Input | None:
         is_unsafe=options.unsafe_fixes,
     )
     status = OK if options.unsafe_fixes else proof(file, new, call)
+    if options.diff and not options.unsafe_fixes:
+        left = sum(one.is_unsafe for one in choice.kept(new, lint(new, file.uri))[0])
+        if left:
+            call.complain(
+                f"note: {file.name}: --unsafe-fixes also fixes {count_of(left, 'finding')}"
+            )
     if status == OK and options.diff:
         status = show_diff(file, new, call)
     if any(finding.is_unsafe for finding in done) and form == "text":
@@ -286,7 +292,7 @@ def _write_summary(reports: Sequence[FileReport], hidden: int, call: Call) -> No
     way = "--fix fixes" if is_local else "--diff shows how to fix"
     advice = [
         *([f"{way} {mended['fix']:,} of them"] if mended["fix"] else []),
-        *([f"--unsafe-fixes also fixes {mended[_UNSAFE]:,}"] if mended[_UNSAFE] else []),
+        *([f"{way} {mended[_UNSAFE]:,} with --unsafe-fixes"] if mended[_UNSAFE] else []),
         *([f"'scrapy rep format' fixes {mended['format']:,}"] if mended["format"] else []),
     ]
     if findings and not (call.options.all or call.options.statistics):

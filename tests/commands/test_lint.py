@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.effect import differences
 from scrapy_rep.commands import engine_work
 from scrapy_rep.protocol.access.knowledge import Answer
 from scrapy_rep.protocol.access.origin import Origin
@@ -290,3 +291,59 @@ class TestFix:
         done = rep("lint", "-", "--fix", stdin=BAD)
         assert done.status == 2
         assert "--fix needs a FILE" in done.err
+
+
+class TestUnsafeFixes:
+    """What was probably meant, with its effect."""
+
+    BODY = b"User-agent: * Disallow: /a\r\nSitemap: https://h/s.xml\r\n"
+    NEW = b"User-agent: *\r\nDisallow: /a\r\nSitemap: https://h/s.xml\r\n"
+    EFFECT = "  allowed -> disallowed  5 probe URLs: /a  "
+
+    @pytest.fixture
+    def damaged(self, robots: Path) -> Path:
+        robots.write_bytes(self.BODY)
+        return robots
+
+    def test_told(self, damaged: Path) -> None:
+        out = rep("lint", damaged).out
+        assert f"{damaged}:1:15: REP211 error: " in out
+        assert "[unsafe fix]" in out
+        assert "--fix fixes 1 with --unsafe-fixes" in out
+        assert rep("lint", damaged, "--json").rows[0]["mended_by"] == "unsafe fix"
+
+    def test_not_made_by_themselves(self, damaged: Path) -> None:
+        done = rep("lint", damaged, "--fix")
+        assert (done.status, damaged.read_bytes()) == (1, self.BODY)
+        done = rep("lint", damaged, "--diff")
+        assert (done.status, done.out) == (0, "")
+        assert "--unsafe-fixes also fixes 1 finding" in done.err
+
+    def test_shown(self, damaged: Path) -> None:
+        done = rep("lint", damaged, "--diff", "--unsafe-fixes")
+        assert (done.status, damaged.read_bytes()) == (1, self.BODY)
+        assert "-User-agent: * Disallow: /a" in done.out
+        assert "+Disallow: /a" in done.out
+        assert self.EFFECT in done.out
+
+    def test_made(self, damaged: Path) -> None:
+        done = rep("lint", damaged, "--fix", "--unsafe-fixes")
+        assert (done.status, damaged.read_bytes()) == (0, self.NEW)
+        assert self.EFFECT in done.out
+        assert "1 finding fixed" in done.out
+
+    def test_without_an_effect_that_could_be_shown(
+        self, damaged: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(differences, "MOST_STEPS", 1)
+        done = rep("lint", damaged, "--fix", "--unsafe-fixes")
+        assert (done.status, damaged.read_bytes()) == (4, self.BODY)
+
+    def test_for_programs(self, damaged: Path) -> None:
+        done = rep("lint", damaged, "--fix", "--unsafe-fixes", "--json")
+        assert (done.status, done.out, damaged.read_bytes()) == (0, "", self.NEW)
+
+    def test_alone(self, damaged: Path) -> None:
+        done = rep("lint", damaged, "--unsafe-fixes")
+        assert (done.status, done.out) == (2, "")
+        assert "--unsafe-fixes needs --fix or --diff" in done.err

@@ -4,8 +4,9 @@ A safe fix keeps every verdict, name, Sitemap line and comment, and every error:
 author meant something else than crawlers read, so only an unsafe fix changes its line. A fix is
 about one place, but the rest of the file decides whether it is safe:
 
-- A line with an error may be meant as another rule, or as the beginning of a group. So while a
-  file has one, safe fixes only change spellings: nothing is added, removed or moved.
+- A line with an error may be meant as another rule, or as the beginning of a group, unless its key
+  is one of other records. So while a file has one, safe fixes only change spellings: nothing is
+  added, removed or moved.
 - After the last rule of a group, the next user-agent line begins another group. Without that rule
   the two groups become one, so an empty ``Disallow:`` replaces it. This also applies if all rules
   of a group have a finding: users follow all the advice.
@@ -39,10 +40,12 @@ from scrapy_rep.analysis.outline import KEYS, Block, Line, Outline, has_other_wo
 from scrapy_rep.protocol.extensions.pace import PACE_KEYS
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_line
 from scrapy_rep.protocol.lines import (
+    KNOWN_KEYS,
     LINE_LIMIT_OCTETS,
     PARSE_LIMIT_OCTETS,
     RULES,
     Coding,
+    Kind,
     read_line,
 )
 from scrapy_rep.protocol.tokens import EVERYONE
@@ -238,6 +241,8 @@ class _Mender:
         self._outlined = outlined
         self._damaged = damaged
         self._errors = {one.line for one in found if one.severity is Severity.ERROR} - {0}
+        lines = {line.number for line in outlined.lines if not _is_of_no_group(line)}
+        self._unclear = sorted(self._errors & {*lines, *damaged})
         self._is_text = all(one.code is not Code.NOT_TEXT for one in found)
         if outlined.codings == (Coding.UTF16,):  # the first edit converts it to UTF-8
             octets = len(outlined.octets) + outlined.octets.count(b"\n")
@@ -267,15 +272,15 @@ class _Mender:
         """The fix for a finding that usually keeps verdicts; at this place it may change them."""
         mend = self._edits_of(finding)
         if not isinstance(mend, Mend):
-            if self._errors and finding.code not in _LOCAL:
-                return self._later(finding)
             mend = () if self._is_spoiled(mend) else mend
             effect = Effect.KEEPS if mend else Effect.CHANGES
             mend = Mend(CHECKS[finding.code].mend, effect, mend)
+        if mend.edits and self._unclear and finding.code not in _LOCAL:
+            return self._later(finding)
         return self._within_the_file(mend)
 
     def _later(self, finding: Finding) -> Mend:
-        first = f"; repair line {min(self._errors)} first"
+        first = f"; repair line {self._unclear[0]} first"
         return Mend(CHECKS[finding.code].mend + first, Effect.CHANGES)
 
     def _unsafe(self, finding: Finding) -> Mend | None:
@@ -414,7 +419,7 @@ class _Mender:
         line = self._lines[finding.line]
         if not _forbids_nothing(line):
             return Mend(CHECKS[finding.code].mend, Effect.CHANGES)
-        if self._errors:
+        if self._unclear:
             return self._later(finding)
         mend = self._without_rule(finding, line)
         if not isinstance(mend, Mend):
@@ -494,6 +499,11 @@ class _Mender:
         if not uri or not self._outlined.uri or not uri.isprintable() or "#" in uri:
             return Mend(CHECKS[finding.code].mend, Effect.OUTSIDE)
         return _rewritten(line, with_value(line, uri.encode()))
+
+
+def _is_of_no_group(line: Line) -> bool:
+    """Whether it can't be meant as a rule or as the beginning of a group."""
+    return line.kind is Kind.SITEMAP or line.name in KNOWN_KEYS
 
 
 def _forbids_nothing(line: Line) -> bool:

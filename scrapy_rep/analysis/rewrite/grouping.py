@@ -166,7 +166,7 @@ def _star_last(found: list[Section]) -> list[Section]:
 def _said(section: Section) -> object:
     return (
         frozenset(rule.key for rule in section.rules if rule.pattern),
-        tuple((line.name, line.value) for line in section.others),
+        tuple(dict.fromkeys((line.name, line.value) for line in section.others)),
     )
 
 

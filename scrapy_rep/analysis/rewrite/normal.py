@@ -160,7 +160,8 @@ class _Writer:
 
     def _records(self, lines: Iterable[Line]) -> Iterator[str]:
         for line in lines:
-            if is_known(line):
+            is_of_file = line.name == b"host"  # of the whole file, in whatever group it is
+            if is_known(line) and not (is_of_file and line.number in self._told):
                 yield from self._with_notes((line,), _fitting(record_text(line), line))
 
     def _sitemaps(self) -> Iterator[str]:
