@@ -34,11 +34,14 @@ _USUAL = re.compile(
 _WHITE = " \t\v\f"
 
 _BLANKS = "\u00a0\u2007\u202f\u3000"  # they are no white space to crawlers
-_HIDDEN = "\u00ad\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
+_HIDDEN = (
+    "\u00ad\u180e\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064"
+)
+_HIDDEN += "\u2066\u2067\u2068\u2069\ufeff"
 _JOINERS = "\u200c\u200d"  # within words, some scripts need them
-_UNSEEN = f"{_BLANKS}{_HIDDEN}{_JOINERS}"
+_UNSEEN = _BLANKS + _HIDDEN + _JOINERS
+_AROUND = _WHITE + _UNSEEN
 _IN_KEYS = re.compile(f"[{_UNSEEN}]")
-_AROUND = re.compile(f"\\A[{_WHITE}{_UNSEEN}]+|[{_WHITE}{_UNSEEN}]+\\Z")
 _HIDDEN_WITHIN = re.compile(f"[{_HIDDEN}]")
 
 _LIST_MARK = re.compile(
@@ -56,8 +59,10 @@ _ALIKE = str.maketrans(
 )
 _KEY_AND_COLON = re.compile(rf"([^:{_COLONS}]{{1,30}})[:{_COLONS}]")
 
+# Line ends in other notations, and keys: behind a blank, or in their usual spelling anywhere.
 _BREAK = re.compile(
-    rf"(?:\\r)?\\n|<br\s?/?>|</?p>|(?<=[\s;,|*>])(?={_KEY}\s?:)|(?<=\s)(?=(?:dis)?allow\s[/*])",
+    rf"(?:\\r)?\\n|<br\s?/?>|</?p>|(?<=[\s;,|*>])(?={_KEY}\s?:)|(?<=\s)(?=(?:dis)?allow\s[/*])"
+    r"|(?<=\S)(?<!Dis)(?=(?-i:Disallow|Allow|User-[Aa]gent|Sitemap|Crawl-delay):)",
     re.IGNORECASE,
 )
 
@@ -141,7 +146,7 @@ def _damage(line: Line, code: Code, meant: list[str]) -> Damage:
 
 def _foreign_comment(lines: tuple[Line, ...]) -> tuple[Line, ...]:
     """The lines of a comment in the style of another language; empty if none begins here."""
-    opening = _FOREIGN.match(_AROUND.sub("", _text(lines[0])))
+    opening = _FOREIGN.match(_text(lines[0]).strip(_AROUND))
     if opening is None:
         return ()
     end = "-->" if opening[1] else "*/" if opening[2] else ""
@@ -150,7 +155,7 @@ def _foreign_comment(lines: tuple[Line, ...]) -> tuple[Line, ...]:
 
 
 def _as_comment(text: str) -> str:
-    text = _FOREIGN_MARKS.sub("", _AROUND.sub("", text)).strip().removeprefix("#").strip()
+    text = _FOREIGN_MARKS.sub("", text.strip(_AROUND)).strip().removeprefix("#").strip()
     return f"# {text}".rstrip()
 
 
@@ -187,14 +192,14 @@ def _seen(text: str) -> list[str]:
         return [text]
     key, colon, value = text.partition(":")
     key = key.strip(_WHITE)
-    bare_key, bare_value = _as_blanks(key).strip(_WHITE), _AROUND.sub("", value)
+    bare_key, bare_value = _as_blanks(key).strip(_WHITE), value.strip(_AROUND)
     if "agent" in key.lower():
         bare_value = _as_blanks(bare_value)
     elif (ascii_value := _HIDDEN_WITHIN.sub("", bare_value)).isascii():  # others may need them
         bare_value = ascii_value
     if (bare_key, bare_value) == (key, value.strip(_WHITE)):
         return [text]
-    bare = _AROUND.sub("", f"{bare_key}{colon} {bare_value}")
+    bare = f"{bare_key}{colon} {bare_value}".strip(_AROUND)
     return [bare] if not bare or _read(bare) else [text]
 
 

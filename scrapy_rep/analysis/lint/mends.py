@@ -160,6 +160,10 @@ REWRITES: dict[Code, Rewrite] = {
 }
 
 
+_PATH = re.compile(rb"[/*]")
+_NAME = re.compile(rb"\*|[A-Za-z0-9][\w.+-]*(?:/[\w.]+)?")
+
+
 def _with_known_key(line: Line) -> tuple[bytes, ...]:
     at = line.octets.find(line.key)
     key = meant_key(line.name) or line.key.decode()
@@ -167,8 +171,11 @@ def _with_known_key(line: Line) -> tuple[bytes, ...]:
 
 
 def _in_lines(line: Line) -> tuple[bytes, ...]:
-    """A record for each value, with the comment at the last."""
-    values = [value for value in re.split(rb"[\s,;]+", line.value) if value]
+    """A record for each name or path, with the comment at the last; empty if one is neither."""
+    values = [value for value in re.split(rb"[\s,;]+", line.value) if value not in (b"", b"and")]
+    is_one = _PATH.match if line.kind in RULES else _NAME.fullmatch
+    if not all(map(is_one, values)):
+        return ()
     lines = [line.octets[: line.value_at] + value for value in values]
     return (*lines[:-1], with_value(line, values[-1]))
 
@@ -293,8 +300,6 @@ class _Mender:
         if line is None:
             return None
         if damage is not None and damage.finding.code is finding.code:
-            if not damage.meant:
-                return None
             lines = damage.meant
             text = "write " + " and ".join(f"'{shown(one[:80])}'" for one in lines[:_SHOWN])
         elif finding.code is Code.SITEMAP_EMPTY:
@@ -302,6 +307,8 @@ class _Mender:
         elif finding.code in UNSAFE:
             lines = UNSAFE[finding.code](line)
         else:
+            lines = ()
+        if not lines:
             return None
         first, *more = lines
         below = (Edit(EditPlace.BELOW, line.number, one) for one in more)

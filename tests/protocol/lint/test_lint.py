@@ -271,6 +271,9 @@ HOSTILE = {
     + b"Disallow: /b\n",
     "commas in a preference": b"User-agent: *\nContent-Usage: a=n" + b",b" * 8_000 + b" c\n",
     "dots in an authority": b"User-agent: *\n" + (b"Disallow: //" + b"." * 16_000 + b"\n") * 8,
+    "blanks behind a damaged key": b"User-agent: *\n"
+    + (b"- Disallow: /\xe2\x80\x8b" + b" " * 16_000 + b"a\n") * 8,
+    "comments in comments": b"User-agent: *\n" + (b"<!-- " * 3_000 + b"\n") * 8,
     "one long name": b"User-agent:" + b"a" * (LINE_LIMIT_OCTETS - 11) + b"\nDisallow: /\n",
 }
 

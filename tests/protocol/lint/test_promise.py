@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.analysis.checks.codes import Code, Severity
+from scrapy_rep.analysis.effect.differences import TooMuchToCompare
 from scrapy_rep.analysis.lint.linter import fixed, lint
 from scrapy_rep.analysis.outline import outline
 from scrapy_rep.analysis.rewrite.normal import Mode, normalise
@@ -71,7 +73,8 @@ def _errors(body: bytes, uri: str) -> Counter[Code]:
 def _is_kept(body: bytes, uri: str) -> bytes:
     """The file after all safe fixes, if they keep their promise."""
     new, _ = fixed(body, uri)
-    prove(body, new, uri)
+    with suppress(TooMuchToCompare):  # then nothing is written
+        prove(body, new, uri)
     assert not _names(body) - _names(new)
     if body.isascii():  # others may be encoded anew
         assert _comments(body) <= _comments(new)
@@ -82,7 +85,8 @@ def _is_kept(body: bytes, uri: str) -> bytes:
 def _is_formatted(body: bytes, uri: str, mode: Mode = Mode.NORMAL) -> None:
     """No finding is new in the formatted file, unless it hides an error, and is not written."""
     new = normalise(body, mode, uri)
-    prove(body, new, uri)
+    with suppress(TooMuchToCompare):
+        prove(body, new, uri)
     before, after = ({one.code for one in lint(one, uri)} for one in (body, new))
     is_refused = any(code not in after for code in _errors(body, uri))
     assert is_refused or not after - before
