@@ -17,7 +17,7 @@ from scrapy_rep.protocol.lines import RULES, Coding, Kind, line_number, records
 from scrapy_rep.protocol.verdict import shown
 
 from .mending import Mend
-from .outline import Line, name_of
+from .outline import Line, is_markup, name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def _findings(robots_txt: RobotsTxt, octets: bytes) -> Iterator[Finding]:
         yield Finding(Code.PARSE_LIMIT, line_number(octets, len(octets)))
     for coding in robots_txt.codings:
         yield Finding(CODE_OF_CODING[coding])
-    if octets.lstrip()[:1] == b"<":
+    if is_markup(octets):
         yield Finding(Code.MARKUP)
     has_group = False
     wildcards = 0

@@ -149,11 +149,8 @@ class Outline:
 
     @cached_property
     def is_markup(self) -> bool:
-        """Whether it is a page; only a comment of HTML may also begin a robots.txt."""
-        start = self.octets.lstrip()
-        if start.startswith(b"<!--"):
-            return b"<html" in start.lower() or b"<!doctype" in start.lower()
-        return start.startswith(b"<")
+        """Whether it is a page."""
+        return is_markup(self.octets)
 
     @cached_property
     def by_name(self) -> dict[str, tuple[int, ...]]:
@@ -193,6 +190,15 @@ class Outline:
     def sitemaps(self) -> tuple[Line, ...]:
         """The Sitemap lines."""
         return tuple(line for line in self.lines if line.kind is Kind.SITEMAP)
+
+
+def is_markup(octets: bytes) -> bool:
+    """Whether a file is a page; a comment of HTML may also begin a robots.txt."""
+    start = octets.lstrip()
+    if start.startswith(b"<!--"):
+        lowered = start.lower()
+        return b"<html" in lowered or b"<!doctype" in lowered
+    return start.startswith(b"<")
 
 
 def outline(body: bytes, uri: str = "", *, limit_octets: int = PARSE_LIMIT_OCTETS) -> Outline:

@@ -287,12 +287,13 @@ def _write_summary(reports: Sequence[FileReport], hidden: int, call: Call) -> No
     words = ", ".join(parts) if findings or suppressed else "nothing found"
     call.line(f"{count_of(len(reports), 'file')}: {words}")
     mended = Counter(map(_mended_by, findings))
+    unsafe = mended[_UNSAFE]
     # --fix can only write local files.
     is_local = any(report.file.is_local for report in reports)
     way = "--fix fixes" if is_local else "--diff shows how to fix"
     advice = [
         *([f"{way} {mended['fix']:,} of them"] if mended["fix"] else []),
-        *([f"{way} {mended[_UNSAFE]:,} with --unsafe-fixes"] if mended[_UNSAFE] else []),
+        *([f"with --unsafe-fixes, {way} {unsafe:,} more"] if unsafe else []),
         *([f"'scrapy rep format' fixes {mended['format']:,}"] if mended["format"] else []),
     ]
     if findings and not (call.options.all or call.options.statistics):

@@ -46,6 +46,14 @@ class TestFormat:
         assert "and 3 more: correct them" in err
         assert len(err.splitlines()) == 6
 
+    def test_names_behind_the_first_are_kept_as_a_comment(self) -> None:
+        done = rep("format", "-", stdin=b"User-agent: GPTBot, CCBot\nDisallow: /\n")
+        assert (done.status, done.out) == (
+            0,
+            "# User-agent: GPTBot, CCBot\nUser-agent: GPTBot\nDisallow: /\n",
+        )
+        assert "only the first name counts in the user-agent lines 1; the others are" in done.err
+
     def test_check(self, robots: Path) -> None:
         assert rep("format", robots, "--check") == Done(1, f"{robots}: would be rewritten\n", "")
         robots.write_text(NEW)
@@ -244,6 +252,11 @@ class TestDiff:
         assert (last["unsettled"], last["compared"]) == (["*"], [])
         assert last["probe_urls"] > 0
         assert len(rows) == (1 if new == OLD else 2)
+
+    def test_names_are_spelled_as_in_the_file(self, robots: Path) -> None:
+        robots.write_text("User-agent: GPTBot\nDisallow: /\n")
+        done = rep("diff", robots, "-", stdin=b"User-agent: gptbot\nUser-agent: CCBot\nAllow: /\n")
+        assert done.out.startswith("GPTBot\n  disallowed -> allowed")
 
     def test_agents(self, robots: Path) -> None:
         done = rep("diff", robots, "-", "--agent", "foo", "--json", stdin=b"")

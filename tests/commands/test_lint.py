@@ -309,7 +309,7 @@ class TestUnsafeFixes:
         out = rep("lint", damaged).out
         assert f"{damaged}:1:15: REP211 error: " in out
         assert "[unsafe fix]" in out
-        assert "--fix fixes 1 with --unsafe-fixes" in out
+        assert "with --unsafe-fixes, --fix fixes 1 more" in out
         assert rep("lint", damaged, "--json").rows[0]["mended_by"] == "unsafe fix"
 
     def test_not_made_by_themselves(self, damaged: Path) -> None:

@@ -174,16 +174,16 @@ def _in_lines(line: Line) -> tuple[bytes, ...]:
     """A record for each name or path, with the comment at the last; empty if one is neither."""
     values = [value for value in re.split(rb"[\s,;]+", line.value) if value not in (b"", b"and")]
     is_one = _PATH.match if line.kind in RULES else _NAME.fullmatch
-    if not all(map(is_one, values)):
+    if not values or not all(map(is_one, values)):
         return ()
     lines = [line.octets[: line.value_at] + value for value in values]
     return (*lines[:-1], with_value(line, values[-1]))
 
 
+_AS_COMMENTS = (Code.NO_RECORD, Code.KEY_MISSING)
 UNSAFE: dict[Code, Callable[[Line], tuple[bytes, ...]]] = {
-    **dict.fromkeys((Code.NO_RECORD, Code.KEY_MISSING), lambda line: (as_comment(line),)),
+    **dict.fromkeys(_AS_COMMENTS, lambda line: (as_comment(line),)),
     Code.NEAR_KEY: _with_known_key,
-    Code.LINE_TOO_LONG: lambda line: (line.octets[:LINE_LIMIT_OCTETS],),
     Code.USER_AGENT_LIST: _in_lines,
     Code.SEVERAL_PATHS: _in_lines,
 }
@@ -294,22 +294,26 @@ class _Mender:
         """The lines that were probably meant, for an error; None if nothing can be proposed."""
         line = self._lines.get(finding.line)
         damage = self._damaged.get(finding.line)
-        text = CHECKS[finding.code].mend
+        text = finding.mend
         if finding.code is Code.NUL:
             return Mend(text, Effect.CHANGES, self._without_nul(finding))
         if line is None:
             return None
         if damage is not None and damage.finding.code is finding.code:
             lines = damage.meant
-            text = "write " + " and ".join(f"'{shown(one[:80])}'" for one in lines[:_SHOWN])
         elif finding.code is Code.SITEMAP_EMPTY:
             return Mend(text, Effect.CHANGES, _without_line(finding, line))
+        elif finding.code is Code.LINE_TOO_LONG:
+            return Mend(text, Effect.CHANGES, _rewritten(line, line.octets[:LINE_LIMIT_OCTETS]))
         elif finding.code in UNSAFE:
             lines = UNSAFE[finding.code](line)
         else:
             lines = ()
         if not lines:
             return None
+        if finding.proposal is None and finding.code not in _AS_COMMENTS:
+            some = [f"'{shown(one.strip()[:80])}'" for one in lines[:_SHOWN]]
+            text = f"write {' and '.join(some)}{' and so on' * (len(lines) > _SHOWN)}"
         first, *more = lines
         below = (Edit(EditPlace.BELOW, line.number, one) for one in more)
         return Mend(text, Effect.CHANGES, (Edit(EditPlace.AT, line.number, first), *below))
