@@ -112,16 +112,17 @@ E208 the line is longer than 16,663 octets; the rest of it is ignored
  changes: remove the rest, which is not read
 E209 an invisible character is in the key or the value, so crawlers read another one
  changes: remove the character, or type the line again
-E210 the line begins with its colon; without a key it is ignored
- changes: put # in front of it; if it should be a record, write its key in front of the colon
+E210 the line has no key and is ignored
+ changes: put # in front of it; if it should be a record, write its key and a colon in front of it
 E211 the line has several records, but crawlers read it as one
  changes: write each record on its own line
 E212 a character only looks like the right one, so crawlers don't know the key or the value
  changes: type the line again
 E213 quotes or angle brackets are around the value; crawlers read them as a part of it
  changes: write the value without them
-E214 a list mark, a number or a quote is in front of the key, so crawlers don't know the key
- changes: begin the line with the key
+E214 a mark, a number or another colon is in front of the key or the value, so crawlers read another
+  one
+ changes: remove it
 E215 a blank is in front of the final $, so the rule is only for paths that end with a blank
  changes: remove the blank
 E216 crawlers don't know this form of a comment; a comment begins with #

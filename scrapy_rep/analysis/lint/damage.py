@@ -29,11 +29,12 @@ _KEY = rf"(?:user agent|{'|'.join(sorted(map(re.escape, _KEYS), reverse=True))})
 
 # A line in the usual form: most lines need only this one check.
 _USUAL = re.compile(
-    rb"\s*#.*|\s*[A-Za-z][A-Za-z-]*[ \t]*:[ \t]*[^\s#:;\"'`<>\\\x7f-\xff]*\s*(?:#.*)?"
+    rb"\s*#.*|\s*[A-Za-z][A-Za-z-]*[ \t]*:[ \t]*(?!//)[^\s#:;\"'`<>\\\x7f-\xff]*\s*(?:#.*)?"
 )
 _WHITE = " \t\v\f"
 
-_BLANKS = "\u00a0\u2007\u202f\u3000"  # they are no white space to crawlers
+_LATIN_1_BLANK = "\udca0"  # a no-break space that is not UTF-8, as `_text` decodes it
+_BLANKS = f"\u00a0\u2007\u202f\u3000{_LATIN_1_BLANK}"  # they are no white space to crawlers
 _HIDDEN = (
     "\u00ad\u180e\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064"
 )
@@ -47,6 +48,8 @@ _HIDDEN_WITHIN = re.compile(f"[{_HIDDEN}]")
 _LIST_MARK = re.compile(
     r"(?:[-+*>|=~\u2010-\u2015\u2022\u2023\u25aa\u25cf\u25e6\u00b7]+|[(\[]?\d{1,4}[.):\]]?|[a-z][.)])"
 )
+
+_SITEMAP_ALONE = re.compile(r"https?://[^\s/]+/\S*sitemap\S*", re.IGNORECASE)
 
 _COLONS = "\uff1a\ufe55\ufe13\ufe30\u2236\u02d0\u02f8\ua789\u0589\u05c3"
 _SIGNS = "\uff0f\u2044\u2215\u29f8\uff0a\u2217\u204e\u066d"  # slashes and stars
@@ -221,6 +224,18 @@ def _without_mark(text: str) -> list[str]:
     return [bare] if is_record else [text]
 
 
+def _with_one_colon(text: str) -> list[str]:
+    """Without colons in front of the value."""
+    kind, value = _read(text) or (Kind.OTHER, "")
+    is_odd = kind is not Kind.OTHER and value.startswith(":")
+    return [_with_value(text, value, value.lstrip(f":{_WHITE}")) if is_odd else text]
+
+
+def _with_key(text: str) -> list[str]:
+    """With a key in front of the address of a sitemap."""
+    return [f"Sitemap: {text}" if _SITEMAP_ALONE.fullmatch(text) else text]
+
+
 def _in_ascii(text: str) -> list[str]:
     """With the colon, the hyphens and the letters that were meant in the key."""
     found = _KEY_AND_COLON.match(text)
@@ -279,6 +294,8 @@ def _with_end(text: str) -> list[str]:
 _REPAIRS: tuple[tuple[Code, Callable[[str], list[str]]], ...] = (
     (Code.INVISIBLE_CHARACTER, _seen),
     (Code.LIST_MARK, _without_mark),
+    (Code.LIST_MARK, _with_one_colon),
+    (Code.KEY_MISSING, _with_key),
     (Code.LOOK_ALIKE, _in_ascii),
     (Code.SEVERAL_RECORDS, _apart),
     (Code.QUOTED_VALUE, _unquoted),

@@ -311,7 +311,7 @@ class _Mender:
             lines = ()
         if not lines:
             return None
-        if finding.proposal is None and finding.code not in _AS_COMMENTS:
+        if finding.proposal is None and (damage or finding.code not in _AS_COMMENTS):
             some = [f"'{shown(one.strip()[:80])}'" for one in lines[:_SHOWN]]
             text = f"write {' and '.join(some)}{' and so on' * (len(lines) > _SHOWN)}"
         first, *more = lines

@@ -131,6 +131,7 @@ FILES: list[tuple[str, Errors, str]] = [
     ("> User-agent: *\n> Disallow: /\n", [(1, _MARK), (2, _MARK)], _ALL),
     ("\u2013 User-agent: *\n\u2013 Disallow: /\n", [(1, _MARK), (2, _MARK)], _ALL),
     ('"User-agent: *"\n"Disallow: /",\n', [(1, _MARK), (2, _MARK)], _ALL),
+    ("User-agent: : *\nDisallow:: /\n", [(1, _MARK), (2, _MARK)], "User-agent: *\nDisallow:/\n"),
     # A blank before the end.
     _below("Disallow: /*.pdf $", _END, "Disallow: /*.pdf$"),
     _below("Allow: /x \t$ # c", _END, "Allow: /x$ # c"),
@@ -169,6 +170,7 @@ FILES: list[tuple[str, Errors, str]] = [
         [(1, Code.USER_AGENT_LIST)],
         "User-agent: GPTBot\nUser-agent: CCBot\nDisallow: /\n",
     ),
+    _below("https://h/sitemap.xml # all", Code.KEY_MISSING, "Sitemap: https://h/sitemap.xml # all"),
     # Two kinds in one line: the first is told, and both are repaired.
     ("- User-agent: * Disallow: '/x'\n", [(1, _MARK)], "User-agent: *\nDisallow: /x\n"),
     (
@@ -190,6 +192,7 @@ USUAL = [
     "Disallow: /<br>/x",
     "Disallow: /host:/allow:",
     "DisAllow: /x",
+    "see https://h/sitemap.xml",
     "Disallow: /\u0641\u0627\u0631\u0633\u06cc\u200c\u0647\u0627/",
     "Disallow: /caf\u00e9\u00a0noir",
     "Disallow: /-/1. x",

@@ -82,6 +82,15 @@ def test_place_and_advice(text: str, column: int, octets: bytes, mend: str) -> N
     assert (found.column, found.octets, found.mend) == (column, octets, mend)
 
 
+def test_a_blank_of_latin_1() -> None:
+    body = b"User-agent: *\xa0\nDisallow: /caf\xe9\xa0\n"
+    assert [(one.line, one.code) for one in lint(body, URI) if one.is_unsafe] == [
+        (1, Code.INVISIBLE_CHARACTER),
+        (2, Code.INVISIBLE_CHARACTER),
+    ]
+    assert fixed(body, URI, is_unsafe=True)[0] == b"User-agent: *\nDisallow: /caf%E9\n"
+
+
 def test_while_a_line_is_damaged_nothing_is_removed() -> None:
     """The damaged line may begin another group: then the rule above is needed."""
     body = b"User-agent: *\nDisallow: /a\nUser-agent: b Disallow: /c\nDisallow: /a\n"
