@@ -16,7 +16,7 @@ above it. The first that changes the line gives the code. Linear in the octets.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from scrapy_rep.analysis.checks.codes import Code
@@ -57,8 +57,9 @@ _FULL_WIDTH = "".join(map(chr, range(0xFF01, 0xFF5F)))
 _ALIKE = str.maketrans(
     f"{_FULL_WIDTH}{_COLONS}{_SIGNS}\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\ufe58\ufe63"
     # Letters of the Cyrillic and Greek alphabets.
-    "\u0430\u0435\u0456\u043e\u0440\u0441\u0443\u0455\u0501\u04cf\u0410\u0421\u0405\u0391\u03bf\u03b1",
-    f"{''.join(map(chr, range(0x21, 0x7F)))}::::::::::////****----------aeiopcysdlACSAoa",
+    "\u0430\u0435\u0456\u043e\u0440\u0441\u0443\u0455\u0501\u04cf\u0410\u0421\u0405\u0391\u03bf\u03b1"
+    "\u0131",
+    f"{''.join(map(chr, range(0x21, 0x7F)))}::::::::::////****----------aeiopcysdlACSAoai",
 )
 _KEY_AND_COLON = re.compile(rf"([^:{_COLONS}]{{1,30}})[:{_COLONS}]")
 
@@ -106,26 +107,31 @@ def damages(outlined: Outline) -> dict[int, Damage]:
     """The damaged lines of a file, by number."""
     if outlined.is_opaque or outlined.is_markup:
         return {}
-    found: dict[int, Damage] = {}
+    found = {damage.finding.line: damage for damage in _noindex_alone(outlined)}
     for index, line in enumerate(outlined.lines):
         if line.number in found or line.is_cut or _USUAL.fullmatch(line.octets):
             continue
         foreign = _foreign_comment(outlined.lines[index : index + _MOST_LINES])
         for inner in foreign:
-            found[inner.number] = _damage(inner, Code.FOREIGN_COMMENT, [_as_comment(_text(inner))])
+            if not inner.octets.lstrip().startswith(b"#"):
+                comment = [_as_comment(_text(inner))]
+                found[inner.number] = _damage(inner, Code.FOREIGN_COMMENT, comment)
         if not foreign:
-            text, mark, comment = _text(line).partition("#")
+            text, mark, after = _text(line).partition("#")
             code, meant = _repaired(text.strip(_WHITE))
             if code is not None:
-                last = f"{meant[-1]} #{comment}".lstrip() if mark else meant[-1]
+                last = f"{meant[-1]} #{after}".lstrip() if mark else meant[-1]
                 found[line.number] = _damage(line, code, [*meant[:-1], last])
+    return found
+
+
+def _noindex_alone(outlined: Outline) -> Iterator[Damage]:
+    """The Noindex lines of groups without a rule."""
     for block in outlined.blocks:
         for line in block.others if not block.rules else ():
             if line.name == b"noindex":
                 detail = "the group has no rule, so its crawlers may fetch everything"
-                finding = value_finding(Code.NOINDEX_UNSUPPORTED, line, detail)
-                found.setdefault(line.number, Damage(finding))
-    return found
+                yield Damage(value_finding(Code.NOINDEX_UNSUPPORTED, line, detail))
 
 
 def _text(line: Line) -> str:

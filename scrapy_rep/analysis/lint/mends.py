@@ -180,14 +180,21 @@ def _in_lines(line: Line) -> tuple[bytes, ...]:
     return (*lines[:-1], with_value(line, values[-1]))
 
 
-_AS_COMMENTS = (Code.NO_RECORD, Code.KEY_MISSING)
-UNSAFE: dict[Code, Callable[[Line], tuple[bytes, ...]]] = {
-    **dict.fromkeys(_AS_COMMENTS, lambda line: (as_comment(line),)),
+UNSAFE: dict[Code, Callable[[Line], tuple[bytes | None, ...]]] = {
+    **dict.fromkeys((Code.NO_RECORD, Code.KEY_MISSING), lambda line: (as_comment(line),)),
     Code.NEAR_KEY: _with_known_key,
+    Code.LINE_TOO_LONG: lambda line: (line.octets[:LINE_LIMIT_OCTETS],),
     Code.USER_AGENT_LIST: _in_lines,
     Code.SEVERAL_PATHS: _in_lines,
+    Code.SITEMAP_EMPTY: lambda line: (without(line),),
 }
-"""The lines that were probably meant, for each code of an error."""
+"""The lines that were probably meant, for each code of an error; empty if it is unclear."""
+_TOLD = (Code.NEAR_KEY, Code.USER_AGENT_LIST, Code.SEVERAL_PATHS)  # with the new lines as advice
+
+
+def _told(lines: tuple[bytes | None, ...]) -> str:
+    some = [f"'{shown(line.strip()[:80])}'" for line in lines[:_SHOWN] if line is not None]
+    return f"write {' and '.join(some)}{' and so on' * (len(lines) > _SHOWN)}"
 
 
 _EMPTY = b"Disallow:"
@@ -292,31 +299,21 @@ class _Mender:
 
     def _unsafe(self, finding: Finding) -> Mend | None:
         """The lines that were probably meant, for an error; None if nothing can be proposed."""
-        line = self._lines.get(finding.line)
-        damage = self._damaged.get(finding.line)
-        text = finding.mend
         if finding.code is Code.NUL:
-            return Mend(text, Effect.CHANGES, self._without_nul(finding))
-        if line is None:
-            return None
+            return Mend(finding.mend, Effect.CHANGES, self._without_nul(finding))
+        line, damage = self._lines.get(finding.line), self._damaged.get(finding.line)
+        lines: tuple[bytes | None, ...] = ()
         if damage is not None and damage.finding.code is finding.code:
             lines = damage.meant
-        elif finding.code is Code.SITEMAP_EMPTY:
-            return Mend(text, Effect.CHANGES, _without_line(finding, line))
-        elif finding.code is Code.LINE_TOO_LONG:
-            return Mend(text, Effect.CHANGES, _rewritten(line, line.octets[:LINE_LIMIT_OCTETS]))
-        elif finding.code in UNSAFE:
+        elif line is not None and finding.code in UNSAFE:
             lines = UNSAFE[finding.code](line)
-        else:
-            lines = ()
         if not lines:
             return None
-        if finding.proposal is None and (damage or finding.code not in _AS_COMMENTS):
-            some = [f"'{shown(one.strip()[:80])}'" for one in lines[:_SHOWN]]
-            text = f"write {' and '.join(some)}{' and so on' * (len(lines) > _SHOWN)}"
+        is_told = finding.proposal is None and (damage is not None or finding.code in _TOLD)
         first, *more = lines
-        below = (Edit(EditPlace.BELOW, line.number, one) for one in more)
-        return Mend(text, Effect.CHANGES, (Edit(EditPlace.AT, line.number, first), *below))
+        below = (Edit(EditPlace.BELOW, finding.line, one) for one in more)
+        edits = Edit(EditPlace.AT, finding.line, first), *below
+        return Mend(_told(lines) if is_told else finding.mend, Effect.CHANGES, edits)
 
     def _is_spoiled(self, edits: tuple[Edit, ...]) -> bool:
         """Whether safe edits would not be safe at their place."""

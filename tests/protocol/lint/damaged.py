@@ -68,6 +68,7 @@ FILES: list[tuple[str, Errors, str]] = [
     ("User\uff0dagent: *\nDisallow: /\n", [(1, _ALIKE), (2, Code.RULE_BEFORE_GROUP)], _ALL),
     _below("Crawl\u2014delay: 5", _ALIKE, "Crawl-delay: 5"),
     _below("D\u0456sallow: /x", _ALIKE, "Disallow: /x"),
+    _below("D\u0131sallow: /x", _ALIKE, "Disallow: /x"),
     _below("\uff24isallow: /x", _ALIKE, "Disallow: /x"),
     _below("Disallow: \uff0fx", _ALIKE, "Disallow: /x"),
     ("User-agent: \uff0a\nDisallow: /\n", [(1, _ALIKE)], _ALL),
@@ -147,9 +148,9 @@ FILES: list[tuple[str, Errors, str]] = [
     _below("Disallow: /x /* old */", _COMMENT, "Disallow: /x # old"),
     _below("// Disallow: /x", _COMMENT, "# Disallow: /x"),
     (
-        f"<!--\nDisallow: /x\n-->\n{_ALL}",
-        [(1, _COMMENT), (2, _COMMENT), (3, _COMMENT)],
-        f"#\n# Disallow: /x\n#\n{_ALL}",
+        f"<!--\nDisallow: /x\n# old\n-->\n{_ALL}",
+        [(1, _COMMENT), (2, _COMMENT), (4, _COMMENT)],
+        f"#\n# Disallow: /x\n# old\n#\n{_ALL}",
     ),
     ("User-agent: * // all\nDisallow: /\n", [(1, _COMMENT)], "User-agent: * # all\nDisallow: /\n"),
     # A group without rules, for a key that nothing reads: only the author can tell.
