@@ -19,6 +19,7 @@ from docs.lint_examples import BAD, GOOD
 from scrapy_rep.analysis.checks.check_table import CHECKS, DEFAULT, GROUPS, PEDANTIC
 from scrapy_rep.analysis.checks.codes import Check, Effect, Severity
 from scrapy_rep.analysis.findings import shown
+from scrapy_rep.analysis.lint.linter import lint
 from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.knowledge import Answer
 
@@ -85,10 +86,10 @@ it and its effect first, use `--diff --unsafe-fixes`.
 
 While a file has an error in a rule, a user-agent line or an unreadable line, safe fixes only change
 spellings. They add, remove and move nothing, since the line may be meant as another rule, or as the
-beginning of a group. `scrapy rep
-format` does not write a file with errors if the new file would hide them; it names their lines, and
-ends with status 1. With `--keep-errors`, it writes the file anyway. No command changes a file that
-crawlers do not read as a whole, such as one beyond the parse limit, in UTF-32 or in gzip.
+beginning of a group. `format` does not write a file with errors if the new file would hide them; it
+names their lines, and ends with status 1. With `--keep-errors`, it writes the file anyway. No
+command changes a file that crawlers do not read as a whole, such as one beyond the parse limit, in
+UTF-32 or in gzip.
 
 The tests make all safe fixes in thousands of real files, one by one and all at once, and compare
 the files before and after (`benchmarks/lint_mends.py`)."""
@@ -129,13 +130,22 @@ def _page(check: Check) -> Iterator[str]:
     yield f"# {check.code.value} {check.code.slug}\n"
     yield f"{check.section}; {_WORDS[check.severity]}.{_group_words(check)}\n"
     yield f"{_sentence(check.meaning)}\n"
-    yield f"**What to do:** {check.mend}. {_PROMISES[check.effect]}\n"
+    yield f"**What to do:** {check.mend}. {_promise(check)}\n"
     for title, example in (("Bad", BAD[check.code]), ("Good", GOOD[check.code])):
         yield f"{title}:\n"
         yield "```text"
         yield from _example(example)
         yield "```\n"
     yield "[All codes](README.md)"
+
+
+def _promise(check: Check) -> str:
+    example = BAD[check.code]
+    if check.effect is Effect.CHANGES and isinstance(example, bytes):
+        found = (one for one in lint(example) if one.code is check.code)
+        if any(one.is_unsafe for one in found):
+            return "This is an unsafe fix: it may change verdicts."
+    return _PROMISES[check.effect]
 
 
 def _group_words(check: Check) -> str:

@@ -77,7 +77,7 @@ _TOLD = 5
 
 
 def run(call: Call) -> int:
-    """Lint all files; with --fix or --diff, apply the advice that keeps all verdicts."""
+    """Lint all files; with --fix or --diff, apply fixes first."""
     options, form = call.options, _form(call.options)
     choice = Choice.of(options)
     files = read_all(options.sources, call, uri=options.uri, has_twins=options.both_schemes)
