@@ -160,7 +160,7 @@ REWRITES: dict[Code, Rewrite] = {
 }
 
 
-_PATH = re.compile(rb"[/*]")
+_PATH = re.compile(rb"/(?!\*?\$?\Z).*")  # one for everything is rarely meant
 _NAME = re.compile(rb"\*|[A-Za-z0-9][\w.+-]*(?:/[\w.]+)?")
 
 
@@ -173,8 +173,8 @@ def _with_known_key(line: Line) -> tuple[bytes, ...]:
 def _in_lines(line: Line) -> tuple[bytes, ...]:
     """A record for each name or path, with the comment at the last; empty if one is neither."""
     values = [value for value in re.split(rb"[\s,;]+", line.value) if value not in (b"", b"and")]
-    is_one = _PATH.match if line.kind in RULES else _NAME.fullmatch
-    if not values or not all(map(is_one, values)):
+    form = _PATH if line.kind in RULES else _NAME
+    if not values or not all(map(form.fullmatch, values)):
         return ()
     lines = [line.octets[: line.value_at] + value for value in values]
     return (*lines[:-1], with_value(line, values[-1]))

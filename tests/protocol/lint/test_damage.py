@@ -82,6 +82,14 @@ def test_place_and_advice(text: str, column: int, octets: bytes, mend: str) -> N
     assert (found.column, found.octets, found.mend) == (column, octets, mend)
 
 
+@pytest.mark.parametrize("line", ["Disallow: /* */", "Disallow: /x /", "Disallow: /x https://h/y"])
+def test_where_it_is_unclear_nothing_is_proposed(line: str) -> None:
+    """The single paths would forbid everything, or be none."""
+    body = f"User-agent: *\n{line}\n".encode()
+    (found,) = (one for one in lint(body, URI) if one.code is Code.SEVERAL_PATHS)
+    assert not found.is_unsafe
+
+
 def test_a_blank_of_latin_1() -> None:
     body = b"User-agent: *\xa0\nDisallow: /caf\xe9\xa0\n"
     assert [(one.line, one.code) for one in lint(body, URI) if one.is_unsafe] == [
