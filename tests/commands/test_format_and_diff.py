@@ -47,11 +47,9 @@ class TestFormat:
         assert len(err.splitlines()) == 6
 
     def test_names_behind_the_first_are_kept_as_a_comment(self) -> None:
-        done = rep("format", "-", stdin=b"User-agent: GPTBot, CCBot\nDisallow: /\n")
-        assert (done.status, done.out) == (
-            0,
-            "# User-agent: GPTBot, CCBot\nUser-agent: GPTBot\nDisallow: /\n",
-        )
+        line = "User-agent: GPTBot, CCBot"
+        done = rep("format", "-", stdin=f"{line}\nDisallow: /\n".encode())
+        assert (done.status, done.out) == (0, f"# {line}\nUser-agent: GPTBot\nDisallow: /\n")
         assert "only the first name counts in the user-agent lines 1; the others are" in done.err
 
     def test_check(self, robots: Path) -> None:
