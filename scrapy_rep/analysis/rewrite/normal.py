@@ -165,24 +165,20 @@ class _Writer:
                 yield from self._with_notes((line,), _fitting(record_text(line), line))
 
     def _sitemaps(self) -> Iterator[str]:
-        seen: set[str] = set()
+        found: dict[tuple[str, int], list[Line]] = {}
         for line in self._outlined.sitemaps:
             for written in sitemap_texts(line, self._outlined.uri):
-                text = _fitting(written, line)
-                yield from self._notes_of((line,))
-                if self._mode is Mode.NORMAL or text not in seen:
-                    yield text
-                seen.add(text)
+                number = line.number if self._mode is Mode.NORMAL else 0  # then each text once
+                found.setdefault((_fitting(written, line), number), []).append(line)
+        for (text, _), lines in found.items():
+            yield from self._with_notes(lines, text)
 
     def _with_notes(self, lines: Iterable[Line], text: str) -> Iterator[str]:
-        yield from self._notes_of(lines)
-        yield text
-
-    def _notes_of(self, lines: Iterable[Line]) -> Iterator[str]:
         for line in lines:
             if line.number not in self._told:
                 self._told.add(line.number)
                 yield from self._notes.before.get(line.number, ())
+        yield text
 
 
 def _for_each_rules(

@@ -70,22 +70,25 @@ def _errors(body: bytes, uri: str) -> Counter[Code]:
     return Counter(one.code for one in lint(body, uri) if one.severity is Severity.ERROR)
 
 
-def _is_kept(body: bytes, uri: str) -> bytes:
-    """The file after all safe fixes, if they keep their promise."""
-    new, _ = fixed(body, uri)
-    with suppress(TooMuchToCompare):  # then nothing is written
-        prove(body, new, uri)
+def _has_names_and_comments(body: bytes, new: bytes) -> None:
     assert not _names(body) - _names(new)
     if body.isascii():  # others may be encoded anew
         text = b"\n".join(_comments(new))
         assert all(comment in text for comment in _comments(body))
+
+
+def _is_kept(body: bytes, uri: str) -> None:
+    """Safe fixes keep their promise."""
+    new, _ = fixed(body, uri)
+    with suppress(TooMuchToCompare):  # then nothing is written
+        prove(body, new, uri)
+    _has_names_and_comments(body, new)
     assert _errors(body, uri) <= _errors(new, uri)
-    return new
 
 
-def _is_formatted(body: bytes, uri: str, mode: Mode = Mode.NORMAL) -> None:
+def _is_formatted(body: bytes, uri: str) -> None:
     """No finding is new in the formatted file, unless it hides an error, and is not written."""
-    new = normalise(body, mode, uri)
+    new = normalise(body, uri=uri)
     with suppress(TooMuchToCompare):
         prove(body, new, uri)
     before, after = ({one.code for one in lint(one, uri)} for one in (body, new))
@@ -121,3 +124,16 @@ def test_real_files(name: str, part: int) -> None:
     for uri, body in files(name)[part * EVERY :: 4 * EVERY]:
         _is_kept(body, uri)
         _is_formatted(body, uri)
+
+
+@given(_written, st.sampled_from(Mode))
+def test_formatted_files_have_all_names_and_comments(body: bytes, mode: Mode) -> None:
+    new = normalise(body, mode, URI)
+    _has_names_and_comments(body, new)
+    assert normalise(new, mode, URI) == new
+
+
+@given(_written)
+def test_unsafe_fixes_leave_none(body: bytes) -> None:
+    new, _ = fixed(body, URI, is_unsafe=True)
+    assert not any(one.is_safe or one.is_unsafe for one in lint(new, URI))
