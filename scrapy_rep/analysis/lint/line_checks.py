@@ -153,7 +153,7 @@ def _parse_limit(body: bytes, outlined: Outline) -> Finding:
     read = len(outlined.octets)
     line = line_number(outlined.octets, read)
     if outlined.is_opaque:
-        return Finding(Code.PARSE_LIMIT)
+        return Finding(Code.PARSE_LIMIT, line)
     octets = clean(body, len(body))[0]
     behind: dict[str, None] = {}
     for _, kind, _, value in records(octets, read):
