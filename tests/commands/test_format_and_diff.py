@@ -41,7 +41,7 @@ class TestFormat:
         assert done.out == (
             "User-agent: Bingbot\nDisallow: /\nCrawl-delay: 5\n\nUser-agent: BadBot\nDisallow: /\n"
         )
-        many = body.replace(b"\n\n", b"\n" + b"User-agent: a\nCrawl-delay: 1\n" * 7)
+        many = b"".join(body.replace(b"Bingbot", b"Bot%c" % (97 + n)) for n in range(8))
         err = rep("format", "-", "--check", stdin=many).err
         assert "and 3 more: correct them" in err
         assert len(err.splitlines()) == 6
