@@ -85,8 +85,6 @@ class RepMiddleware:
         self._looks_last = False  # whether `_last_look` sees each request after all middlewares
         self._has_warned = False
         self._waits_in_queue = waits_in_queue(crawler.settings)
-        # The sites of requests to a service, and the verdicts on their pages.
-        self._sites: WeakKeyDictionary[Request, tuple[Origin, Verdict]] = WeakKeyDictionary()
         # Requests that came again after they were put back: True if the crawl was closing then.
         self._came_back: WeakKeyDictionary[Request, bool] = WeakKeyDictionary()
         self.policies = Policies(crawler, settings, self._identity, exits)
@@ -186,7 +184,7 @@ class RepMiddleware:
         if not _SAYS_MORE.isdisjoint(meta):
             if MARK in meta and is_own(request):
                 return await self._go_on(request)
-            self._note_service(request, meta.pop(VERDICT, None))
+            meta.pop(VERDICT, None)
             if SLOT in meta:
                 leave_inherited_slot(request)
             if PUT_BACK in meta:
@@ -201,8 +199,6 @@ class RepMiddleware:
         if verdict is not None and not verdict.allowed and self._is_undecided(request, verdict):
             return self._put_back(request)
         self._decisions.judged(request, verdict, meta)
-        if request in self._sites:
-            meta[VERDICT] = self._sites[request][1]
         if self._reservations is not None:
             await self._reserve(request, self._reservations)
         return await self._go_on(request)
@@ -254,7 +250,7 @@ class RepMiddleware:
         if self._identity.tokens_for(request) != tokens:
             return self._judge_again(request)
         is_usual = policy.asks_nothing and tokens == policy.tokens
-        is_free = is_usual and self.pacing.is_free(policy.origin) and request not in self._sites
+        is_free = is_usual and self.pacing.is_free(policy.origin)
         return None if is_free else self._in_turn(request)
 
     async def _judge_again(self, request: Request) -> Request | None:
@@ -264,34 +260,7 @@ class RepMiddleware:
         back = await self._judged_again(request)
         return back or await self._in_turn(request)
 
-    def _note_service(self, request: Request, verdict: object) -> None:
-        """Note the site for which a request asks a service, so that it waits for the site's pace.
-
-        A middleware behind this one made it from a request that was allowed: it has its meta, and
-        the URL of the service, which the user exempts (`REP_OVERRIDES`).
-        """
-        if not isinstance(verdict, Verdict):
-            return
-        site, origin = Origin.of(verdict.robots_txt), Origin.of(request.url)
-        if site is None or origin is None or site == origin:
-            return
-        override = self.settings.overrides.match(origin)
-        if override is not None and override.ignore:
-            self._sites[request] = site, verdict
-
     async def _in_turn(self, request: Request) -> Request | None:
-        """Have a request wait for its turn, and for that of the site that a service asks for it."""
-        site = self._sites[request][0] if request in self._sites else None
-        policy = None if site is None else self.policies.known(site)
-        if policy is None:
-            return await self._in_own_turn(request)
-        await self.pacing.turn_at_site(request, policy)
-        back = await self._in_own_turn(request)
-        if back is not None:
-            self.pacing.give_up(request, policy.origin)
-        return back
-
-    async def _in_own_turn(self, request: Request) -> Request | None:
         """Have a request wait for its turn.
 
         If its policy expired during the wait, a newer policy judges the request again. This happens

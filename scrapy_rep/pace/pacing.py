@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
-from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
 from scrapy.core.scheduler import Scheduler
@@ -106,7 +105,6 @@ class Pacing:
             self.backoff = SharedBackoff(crawler, settings, decisions, self.downloader, link)
         self.gate: Gate | None = None
         self._lent: set[Hashable] = set()
-        self._at_sites: WeakKeyDictionary[Request, Origin] = WeakKeyDictionary()
         self._said: Lru[Origin, float] = Lru(_SAID_OCTETS)
         crawler.signals.connect(self._left, signal=signals.request_left_downloader)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -250,11 +248,6 @@ class Pacing:
                 self.give_up(request, origin)  # the origin has begun to rest
         return False
 
-    async def turn_at_site(self, request: Request, policy: Policy) -> None:
-        """Wait until a site may be visited, for a request that asks a service for a page of it."""
-        self._at_sites[request] = policy.origin
-        await self.turn(request, self.note(policy))
-
     async def _rest_is_over(self, origin: Origin, request: Request) -> bool:
         """Wait until an origin rests no more; whether that came before the crawl began to close."""
         backoff = self.backoff
@@ -297,7 +290,7 @@ class Pacing:
         if not VISITS:  # as in most crawls
             return
         with suppress(InvalidUri):
-            origin = self._at_sites.get(request) or origin_of(request.url)
+            origin = origin_of(request.url)
             visit = None if origin is None else VISITS.visited(origin.host, request)
             if visit is not None and visit.seconds:
                 now = time.monotonic()
