@@ -23,6 +23,7 @@ from scrapy import signals
 
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
+from scrapy_rep.engine.clock import CLOCK
 from scrapy_rep.engine.loops import result_of, within
 from scrapy_rep.engine.state import run_of
 from scrapy_rep.proof.warc_exchanges import (
@@ -98,6 +99,7 @@ class Archive:
                 self._facts(),
                 segment_octets=SEGMENT_OCTETS,
                 failed=self._failed,
+                clock=CLOCK.now,
             )
 
     def _put(self, archived: Archived, outcome: FileOutcome | None = None) -> None:
@@ -186,7 +188,7 @@ class Archive:
             id=new_id(),
             uri=step.uri,
             purpose=purpose,
-            at=step.sent_at or time.time(),
+            at=step.sent_at or CLOCK.now(),
             seconds=step.seconds,
             event=name_of(step.event) if step.event is not None else "",
             asked=None if request is None else SentRequest(request.method, _pairs(request.headers)),

@@ -31,6 +31,7 @@ from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
+from scrapy_rep.engine.clock import CLOCK
 from scrapy_rep.engine.loops import Running, Ticks
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.pace.downloader import Downloader
@@ -331,8 +332,10 @@ def _body_of(response: Response, request: Request, transfer: Transfer) -> bytes:
 def _step(uri: str, transfer: Transfer, event: Event, response: Response | None) -> Step:
     """The step for a finished request; `response` is its answer, if one came."""
     came = transfer.response if transfer.response is not None else response
-    sent_at = transfer.sent_at
-    seconds = None if sent_at is None else max(time.time() - sent_at, 0.0)
+    sent_at = seconds = None
+    if transfer.sent_at is not None:
+        sent_at = CLOCK.at(transfer.sent_at)
+        seconds = time.monotonic() - transfer.sent_at
     if came is None:
         return Step(uri, event, sent_at, seconds)
     location = (came.headers.get(b"Location") or b"").decode("utf-8", "backslashreplace")

@@ -140,7 +140,7 @@ class Transfer:
         remark: an unusual encoding of the body, in words; empty otherwise.
         is_stopped: whether the transfer was stopped because enough came.
         sent: its request as it last came to the downloader; None before.
-        sent_at: when it came there.
+        sent_at: when it came there, by `time.monotonic`.
         handled_since: when a download handler got it, by `time.monotonic`; None before.
         is_back: whether its request has left the downloader.
         body: the octets that were parsed, for the archive; None while they are not known.
@@ -159,7 +159,7 @@ class Transfer:
 
     def begin(self, request: Request) -> None:
         """Note that its request has come to the downloader, possibly again."""
-        self.sent, self.sent_at = request, time.time()
+        self.sent, self.sent_at = request, time.monotonic()
         self._forget()
 
     def _forget(self) -> None:

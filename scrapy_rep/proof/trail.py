@@ -8,6 +8,7 @@ can be read without the others, except for the octets, and a trail needs no othe
 from __future__ import annotations
 
 import logging
+import math
 import os
 import platform
 import secrets
@@ -23,6 +24,7 @@ from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_rep import stats
 from scrapy_rep.decisions import Decision
+from scrapy_rep.engine.clock import CLOCK
 from scrapy_rep.engine.loops import result_of
 from scrapy_rep.engine.state import run_of
 from scrapy_rep.identity import Identity
@@ -54,16 +56,18 @@ _PENDING_OCTETS = 1 << 24  # bodies that could not be written yet
 SEGMENT_OCTETS = 64 * 1024 * 1024  # compressed in seconds, and small enough for an editor
 # The values of these settings may be secret: the trail records only that they are set.
 _SECRET = frozenset({"REP_REDIS_URL", "REP_FETCH_META"})
+_STEP_SECONDS = 0.1  # smaller steps of the wall clock are not recorded
 _SCRAPYS = ("ROBOTSTXT_OBEY", "ROBOTSTXT_USER_AGENT", "ROBOTSTXT_PARSER")
 
 
 class _Kept:
-    """The trail's data for a policy: its number, where it was written, and encoded reasons."""
+    """The trail's data for a policy: its number, its clock, its segment, and encoded reasons."""
 
-    __slots__ = ("p", "segment", "tails")
+    __slots__ = ("off_seconds", "p", "segment", "tails")
 
-    def __init__(self, p: int) -> None:
+    def __init__(self, p: int, off_seconds: float) -> None:
         self.p = p
+        self.off_seconds = off_seconds  # of the wall clock, by which the policy tells its times
         self.segment = 0
         # By the id of the verdict, which equal decisions share; the reference keeps the id valid.
         self.tails: dict[int, tuple[Verdict, str]] = {}
@@ -79,6 +83,7 @@ class Trail:
         self._identity = Identity(crawler)
         self._journal = Journal(crawler)
         self._opened: TrailWriter | None = None
+        self._off_seconds = 0.0  # by which the wall clock has been set since the trail was opened
         self._n = 0
         self._p = 0
         self._written: dict[bytes, None] = {}
@@ -100,11 +105,13 @@ class Trail:
         if self._opened is None:
             self._identity.settle()
             self._previous = self._exchange_previous()
+            CLOCK.keep()
             self._opened = TrailWriter(
                 self._folder,
                 self._head,
                 segment_octets=SEGMENT_OCTETS,
                 failed=self._failed,
+                clock=CLOCK.now,
             )
             self._write_key()
             self._opened.link_latest()
@@ -133,7 +140,9 @@ class Trail:
         if self._opened is None:
             return
         writer = self._opened
+        self._ready()
         done = writer.close(reason)
+        CLOCK.leave()
         self._journal.count(stats.AUDIT_RECORDS, writer.record_count)
         self._journal.count(stats.AUDIT_SEGMENTS, writer.segment_count)
         digest = await result_of(done)
@@ -165,9 +174,8 @@ class Trail:
         """Write a decision."""
         verdict, policy = decision.verdict, decision.policy
         kind = records.ALLOWED if verdict.allowed else records.DISALLOWED
-        at = time.time()
         self._n += 1
-        segment = self._writer.ready(at)
+        at, segment = self._ready()
         if segment is None:
             self._writer.lose(self._n, kind, at)
             return
@@ -211,8 +219,7 @@ class Trail:
         """Write a policy."""
         if policy.audit is not None:
             return
-        at = time.time()
-        segment = self._writer.ready(at)
+        at, segment = self._ready()
         if segment is not None:
             self._put(self._policy_lines(policy, segment), at, 0, "", policy)
 
@@ -230,13 +237,12 @@ class Trail:
 
     def visited(self, origin: Hashable, sent_at: float, left_by: float, seconds: float) -> None:
         """Write when a request left for an origin with a delay."""
-        at = time.time()
-        if self._writer.ready(at) is not None:
-            ago = at - time.monotonic()
+        at, segment = self._ready()
+        if segment is not None:
             held = {
                 "t": records.SENT,
-                "at": rounded(ago + sent_at),
-                "left_by": rounded(ago + left_by),
+                "at": rounded(CLOCK.at(sent_at)),
+                "left_by": rounded(CLOCK.at(left_by)),
                 "origin": str(origin),
                 "kept_seconds": rounded(seconds),
             }
@@ -246,7 +252,7 @@ class Trail:
         """Write that an origin rests, and until when."""
         until_at = rest.given_up_until or rest.until_at
         held = {
-            "until": rounded(time.time() - time.monotonic() + until_at),
+            "until": rounded(CLOCK.at(until_at)),
             "status": status,
             "asked_seconds": rounded(rest.asked_seconds),
             "is_given_up": True if rest.given_up_until else None,
@@ -259,16 +265,32 @@ class Trail:
 
     # Writing
 
+    def _ready(self) -> tuple[float, int | None]:
+        """The time of the next record, and its segment; None if nothing can be written.
+
+        First writes whether the wall clock was set since the last record.
+        """
+        writer = self._writer  # may open the trail, and so keep the clock
+        at = CLOCK.now()
+        segment = writer.ready(at)
+        step_seconds = time.time() - at - self._off_seconds
+        if segment is not None and abs(step_seconds) > _STEP_SECONDS:
+            held = {"t": records.CLOCK, "at": rounded(at), "step_seconds": rounded(step_seconds)}
+            if not writer.put(line(held), at):
+                return at, None
+            self._off_seconds += step_seconds
+        return at, segment
+
     def _of_origin(self, kind: str, origin: Origin, held: dict[str, Any]) -> None:
-        at = time.time()
-        if self._writer.ready(at) is not None:
+        at, segment = self._ready()
+        if segment is not None:
             record = {"t": kind, "at": rounded(at), "origin": str(origin), **held}
             self._writer.put(line(record), at)
 
     def _numbered(self, kind: str, held: dict[str, Any]) -> None:
-        at = time.time()
         self._n += 1
-        if self._writer.ready(at) is None:
+        at, segment = self._ready()
+        if segment is None:
             self._writer.lose(self._n, kind, at)
             return
         record = {"t": kind, "n": self._n, "at": rounded(at), **held}
@@ -292,20 +314,24 @@ class Trail:
         kept: _Kept | None = policy.audit
         if kept is None:
             self._p += 1
-            policy.audit = kept = _Kept(self._p)
+            policy.audit = kept = _Kept(self._p, self._off_seconds)
         if kept.segment == segment:
             return ""
         kept.segment = segment
         body = self._pending.get(policy.sha256)
         lines = "" if body is None else records.body(body, policy.sha256)
-        return lines + line(self._policy_record(policy, kept.p))
+        return lines + line(self._policy_record(policy, kept))
 
-    def _policy_record(self, policy: Policy, p: int) -> dict[str, Any]:
+    def _policy_record(self, policy: Policy, kept: _Kept) -> dict[str, Any]:
         result, outage = policy.access_result, policy.outage
+
+        def instant(at: float) -> float | None:
+            return rounded(at - kept.off_seconds) if math.isfinite(at) else None
+
         parser = self._crawler.settings.get("ROBOTSTXT_PARSER")
         return {
             "t": records.POLICY,
-            "p": p,
+            "p": kept.p,
             "origin": str(policy.origin),
             "source": policy.source or None,
             "event": policy.event,
@@ -313,9 +339,9 @@ class Trail:
             "meaning": policy.meaning.value,
             "is_stale": policy.is_stale or None,
             "hops": self._hops(policy.steps) or None,
-            "fetched_at": rounded(policy.fetched_at) or None,
-            "confirmed_at": rounded(policy.confirmed_at) or None,
-            "usable_until": _finite(policy.usable_until),
+            "fetched_at": instant(policy.fetched_at or math.inf),
+            "confirmed_at": instant(policy.confirmed_at or math.inf),
+            "usable_until": instant(policy.usable_until),
             "body": f"sha256:{policy.sha256}" if policy.sha256 else None,
             "is_cut": policy.robots_txt.is_cut or None,
             "content_type": policy.content_type or None,
@@ -326,7 +352,7 @@ class Trail:
             if outage is None
             else {
                 "event": name_of(outage.event),
-                "since": rounded(outage.since),
+                "since": instant(outage.since),
                 "count": outage.count,
             },
         }
@@ -358,7 +384,7 @@ class Trail:
             "t": records.RUN,
             "v": records.VERSION,
             "run": self.run,
-            "at": rounded(time.time()),
+            "at": rounded(CLOCK.now()),
             "segment": segment,
             "software": {
                 "scrapy_rep": version("scrapy-rep"),
@@ -414,10 +440,6 @@ def _reasons(verdict: Verdict) -> str:
     return records.reasons(
         verdict.allowed, verdict.reason.name, verdict.line, rule, verdict.product_token
     )
-
-
-def _finite(instant: float) -> float | None:
-    return rounded(instant) if instant != float("inf") else None
 
 
 def _statement(because: Any) -> dict[str, Any]:

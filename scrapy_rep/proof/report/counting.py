@@ -34,6 +34,7 @@ _TEXT_CHARACTERS = 200  # of a text from sites or spiders
 _URI_CHARACTERS = 160
 _KINDS = 1000  # of decisions; a crawl has some dozens
 _GAPS = 10_000
+_STEPS = 20  # of the wall clock of a run
 _LETS_OUT = frozenset({"passed", "would-drop", "slipped"})
 _OUTCOMES = _LETS_OUT | {"dropped", "aborted"}
 _WENT_ON = {"would-drop": "dry-run", "slipped": "slipped", "passed": "passed"}
@@ -68,6 +69,7 @@ class RunCounts:
 
     Attributes:
         last_p: the greatest number of its policies; segments repeat the policies that they need.
+        steps: when its wall clock was set, and by how many seconds; the first of them.
         uncounted: records that could not be read, by kind.
     """
 
@@ -77,6 +79,7 @@ class RunCounts:
     last_p: int = 0
     ignores_excess: bool = False
     most_seconds: float = MOST_SECONDS
+    steps: list[tuple[float, float]] = field(default_factory=list)
     ended_at: float | None = None
     end: Record | None = None
     uncounted: Counter[str] = field(default_factory=Counter)
@@ -224,6 +227,10 @@ class Counting:
 
     def _hear_probe(self, _: RunCounts, record: Record) -> None:
         self.rests.of(_text(record["origin"])).probe(float(record["at"]))
+
+    def _hear_clock(self, run: RunCounts, record: Record) -> None:
+        if len(run.steps) < _STEPS:
+            run.steps.append((float(record["at"]), float(record["step_seconds"])))
 
     def _hear_gap(self, run: RunCounts, record: Record) -> None:
         count = sum(int(record.get(kind, 0)) for kind in records.OUTCOMES)

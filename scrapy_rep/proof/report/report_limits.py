@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from .report_values import CHANGED, WHOLE, CrawlTotals, RunFacts
+from .verdict_words import span, when
 
 _NAMED = 5
 _ALWAYS = """
@@ -48,6 +49,13 @@ def limits_of(runs: Sequence[RunFacts], totals: CrawlTotals) -> Iterator[str]:
         if run.previous and run.previous not in known:
             went_on = f"{run.run} continued the queue of {run.previous}"
             yield f"{went_on}, which is not in this report."
+        for at, seconds in run.clock_steps:
+            way = "forward" if seconds > 0 else "back"
+            yield (
+                f"The clock of the crawler was set {way} by {span(abs(seconds))} at {when(at)} UTC "
+                f"({run.run}). Gaps between requests are right all the same. Ages of robots.txt "
+                "files may be wrong by this time."
+            )
     if totals.lost:
         yield (
             f"{totals.lost:,} records could not be written. Only their numbers are known; see the "

@@ -123,6 +123,7 @@ def _run_facts(trail: Trail, run: RunCounts, check: TrailCheck) -> RunFacts:
         manifest_sha256=trail.manifest_sha256,
         previous=head.get("previous"),
         redacted_from=None if not isinstance(before, dict) else str(before.get("manifest_sha256")),
+        clock_steps=tuple(run.steps),
     )
 
 

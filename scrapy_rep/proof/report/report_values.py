@@ -48,6 +48,7 @@ class RunFacts:
         last_n: the number of its last decision.
         problems: the first contradictions; `missing`: the first gaps that it reports.
         redacted_from: the manifest of the trail with queries, from which this one was made.
+        clock_steps: when the wall clock was set during the crawl, and by how many seconds.
     """
 
     run: str
@@ -68,6 +69,7 @@ class RunFacts:
     manifest_sha256: str
     previous: str | None
     redacted_from: str | None
+    clock_steps: tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True)

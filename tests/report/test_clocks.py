@@ -1,0 +1,96 @@
+"""Crawls whose wall clock is set while they run: no false accusation, and no hidden violation."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.proof.trail_reading import Run
+from tests.audit.crawled import audited, of_kind
+from tests.commands.calling import rep
+from tests.crawling import LOOPS, Loop
+from tests.servers.handle import Answer, Site
+
+FILE = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.3\n"
+STEPS = (-0.05, 0.05, -3600.0, 3600.0)
+CAPPED = {"REP_CRAWL_DELAY_MAX_SECONDS": 0.27, "REP_CRAWL_DELAY_EXCESS": "cap"}
+
+
+def stepped(
+    root: Path, step_seconds: float, loop: Loop = "asyncio", **settings: Any
+) -> tuple[dict[str, Any], list[float], Run]:
+    """The report of a crawl, the gaps that its server saw, and its trail."""
+    wanted = {
+        "EXTENSIONS": {"tests.crawls.stepping.StepsClock": 0},
+        "STEP_SECONDS": step_seconds,
+        "CONCURRENT_REQUESTS": 1,
+        **settings,
+    }
+    fresh = Answer(body=FILE, headers=[("Cache-Control", "max-age=90000")])
+    with Site({"/robots.txt": fresh}) as site:
+        urls = [site.url(f"/{number}") for number in range(5)]
+        _, run = audited(urls, root, loop=loop, settings=wanted)
+        times = [seen.at for seen in site.requests()][1:]  # the delay is unknown before
+    assert rep("audit", "verify", run.path).status == 0
+    assert rep("audit", "replay", run.path).status == 0
+    found = json.loads(rep("report", run.path, "--json").out)
+    return found, [after - before for before, after in pairwise(times)], run
+
+
+@pytest.mark.parametrize("step_seconds", STEPS)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_crawl_that_keeps_the_delay(loop: Loop, step_seconds: float, tmp_path: Path) -> None:
+    found, gaps, run = stepped(tmp_path, step_seconds, loop)
+    assert min(gaps) >= 0.29
+    (pace,) = found["paces"]["rows"]
+    assert (pace["visits"], pace["too_soon"], pace["word"]) == (len(gaps) + 1, 0, "kept")
+    assert 0.298 <= pace["least_seconds"] <= min(gaps) + 0.02
+    assert all("too soon" not in text or "no request" in text for text in found["limits"])
+    times = [record["at"] for record in of_kind(run, "decision", "sent", "clock", "end")]
+    assert 0 < max(times) - min(times) < 60, "the time of a record knows no step"
+    steps = of_kind(run, "clock")
+    limits = [text for text in found["limits"] if "clock" in text and "was set" in text]
+    if abs(step_seconds) < 0.1:
+        assert (steps, limits) == ([], [])
+    else:
+        (step,) = steps
+        assert step["step_seconds"] == pytest.approx(step_seconds, abs=0.1)
+        (limit,) = limits
+        assert ("back" if step_seconds < 0 else "forward") in limit
+
+
+@pytest.mark.parametrize("step_seconds", STEPS)
+def test_a_crawl_that_does_not(step_seconds: float, tmp_path: Path) -> None:
+    """It keeps 0.27 of 0.3 seconds."""
+    found, gaps, _ = stepped(tmp_path, step_seconds, **CAPPED)
+    (pace,) = found["paces"]["rows"]
+    assert pace["word"] == "not-kept"
+    assert pace["too_soon"] >= sum(gap < 0.29 for gap in gaps) > 0
+    assert pace["least_seconds"] <= min(gaps) + 0.02
+
+
+@pytest.mark.parametrize("step_seconds", [-3600.0, 3600.0])
+def test_requests_and_ages_of_robots_txt(step_seconds: float, tmp_path: Path) -> None:
+    """A file is fetched again after the step: each request counts once, and no copy looks old."""
+    short = Answer(body=FILE, headers=[("Cache-Control", "max-age=0"), ("ETag", '"1"')])
+    with Site({"/robots.txt": short}) as site, Site() as late:
+        urls = [*(site.url(f"/{number}") for number in range(8)), late.url("/a")]
+        settings = {
+            "EXTENSIONS": {"tests.crawls.stepping.StepsClock": 0},
+            "STEP_SECONDS": step_seconds,
+            "CONCURRENT_REQUESTS": 1,
+            "REP_CACHE_MIN_SECONDS": 1,
+            "REP_CACHE_MAX_SECONDS": 1,
+        }
+        _, run = audited(urls, tmp_path, settings=settings)
+        asked = len([path for path in site.paths() + late.paths() if path == "/robots.txt"])
+    found = json.loads(rep("report", run.path, "--json").out)
+    assert found["fetches"]["requests"] == asked > 2
+    hops = [hop for record in of_kind(run, "policy") for hop in record["hops"]]
+    times = [hop["at"] for hop in hops]
+    assert 0 < max(times) - min(times) < 60
+    assert all(0 <= hop["seconds"] < 60 for hop in hops)
