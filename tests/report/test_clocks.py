@@ -21,14 +21,14 @@ CAPPED = {"REP_CRAWL_DELAY_MAX_SECONDS": 0.27, "REP_CRAWL_DELAY_EXCESS": "cap"}
 
 
 def stepped(
-    root: Path, step_seconds: float, loop: Loop = "asyncio", **settings: Any
+    root: Path, step_seconds: float, loop: Loop = "asyncio", settings: dict[str, Any] | None = None
 ) -> tuple[dict[str, Any], list[float], Run]:
     """The report of a crawl, the gaps that its server saw, and its trail."""
     wanted = {
         "EXTENSIONS": {"tests.crawls.stepping.StepsClock": 0},
         "STEP_SECONDS": step_seconds,
         "CONCURRENT_REQUESTS": 1,
-        **settings,
+        **(settings or {}),
     }
     fresh = Answer(body=FILE, headers=[("Cache-Control", "max-age=90000")])
     with Site({"/robots.txt": fresh}) as site:
@@ -66,7 +66,7 @@ def test_a_crawl_that_keeps_the_delay(loop: Loop, step_seconds: float, tmp_path:
 @pytest.mark.parametrize("step_seconds", STEPS)
 def test_a_crawl_that_does_not(step_seconds: float, tmp_path: Path) -> None:
     """It keeps 0.27 of 0.3 seconds."""
-    found, gaps, _ = stepped(tmp_path, step_seconds, **CAPPED)
+    found, gaps, _ = stepped(tmp_path, step_seconds, settings=CAPPED)
     (pace,) = found["paces"]["rows"]
     assert pace["word"] == "not-kept"
     assert pace["too_soon"] >= sum(gap < 0.29 for gap in gaps) > 0

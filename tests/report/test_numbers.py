@@ -22,7 +22,7 @@ from scrapy_rep.proof.report.report_values import (
     Withheld,
 )
 from scrapy_rep.proof.report.tallies import Gaps, Moment, Tally, Timeline
-from scrapy_rep.proof.report.verdict_words import verdict
+from scrapy_rep.proof.report.verdict_words import NOTE, verdict
 from scrapy_rep.proof.trail_reading import TrailError
 from scrapy_rep.settings import SETTINGS
 from tests.report.making import BEGAN, Made
@@ -181,27 +181,35 @@ def test_pace(tmp_path: Path) -> None:
     made.policy(SLOW, crawl_delay=9.0)
     found = report_of([made.end()])
     assert found.paces.rows == (
-        Paced(B, 5.0, 1.0, 3, 1.0, 1, "not-kept"),
-        Paced(A, 2.0, 2.0, 3, 2.0, 0, "kept"),
-        Paced(SLOW, 9.0, None, 0, None, 0, "no-visit"),
+        Paced(B, 5.0, 1.0, 3, 1.0, 1, 0, "not-kept"),
+        Paced(A, 2.0, 2.0, 3, 2.0, 0, 0, "kept"),
+        Paced(SLOW, 9.0, None, 0, None, 0, 0, "no-visit"),
     )
     assert any("1 of them got requests before" in words for _, words in verdict(found))
 
 
 def test_pace_of_several_workers(tmp_path: Path) -> None:
-    """Each worker kept the delay; together they did not."""
+    """Each worker kept the delay; together they did not, if their clocks agree."""
     runs = []
-    for name, times in (("one", (0.0, 4.0)), ("two", (1.0, 6.0))):
+    for name, times in (("one", (0.0, 4.0)), ("two", (1.0, 6.0)), ("three", (20.0, 21.0))):
         made = Made(tmp_path, name)
         made.policy(A, crawl_delay=2.0)
         for at in times:
             made.now = BEGAN + at
             made.send(A, at, at, 2.0)
         runs.append(made.end())
-    assert [report_of([run]).paces.rows[0].word for run in runs] == ["kept", "kept"]
-    (row,) = report_of(runs).paces.rows
-    assert (row.visits, row.least_seconds, row.too_soon) == (4, 1.0, 1)
-    assert {run.run for run in report_of(trails_at([tmp_path])).runs} == {"one", "two"}
+    assert [report_of([run]).paces.rows[0].word for run in runs] == [
+        *("kept", "kept"),
+        "not-kept",
+    ]
+    found = report_of(runs[:2])
+    (row,) = found.paces.rows
+    assert (row.visits, row.least_seconds, row.too_soon, row.crossed) == (4, 1.0, 0, 1)
+    assert row.word == "crossed"
+    (told,) = (told for told in verdict(found) if "clocks" in told[1])
+    assert told[0] == NOTE
+    (row,) = report_of(trails_at([tmp_path])).paces.rows
+    assert (row.visits, row.too_soon, row.crossed, row.word) == (6, 1, 1, "not-kept")
 
 
 def test_rests_of_several_workers(tmp_path: Path) -> None:
@@ -217,12 +225,11 @@ def test_rests_of_several_workers(tmp_path: Path) -> None:
     two.put("probe", at=BEGAN + 6.0, origin=A)
     found = report_of([one.end(), two.end()])
     assert found.rests.rows == (
-        Rested(A, 2, 10.0, 10.0, 2, 1),
-        Rested(B, 1, 2.0, None, 1, 0),
+        Rested(A, 2, 10.0, 10.0, 2, 0, 1),
+        Rested(B, 1, 2.0, None, 1, 0, 0),
     )
-    assert ("bad", "2 origins answered 429 or 503 and rested; 1 request was sent too soon.") in [
-        *verdict(found)
-    ]
+    told = "2 origins answered 429 or 503 and rested; 1 request of one crawl was sent in the rest "
+    assert (NOTE, f"{told}of another, if their clocks agree.") in [*verdict(found)]
 
 
 def test_several_runs_add_up(tmp_path: Path) -> None:

@@ -215,18 +215,18 @@ class Counting:
         self.withheld.of(*key).add(_text(record["page"]))
         self.withheld_count += 1
 
-    def _hear_sent(self, _: RunCounts, record: Record) -> None:
+    def _hear_sent(self, run: RunCounts, record: Record) -> None:
         origin = self.origins.of(_text(record["origin"]))
         kept = float(record["kept_seconds"])
         owed = kept if origin.crawl_delay is None else origin.crawl_delay
-        origin.gaps.add(float(record["at"]), float(record["left_by"]), kept, owed)
+        origin.gaps.add(float(record["at"]), float(record["left_by"]), kept, owed, run.name)
 
-    def _hear_rest(self, _: RunCounts, record: Record) -> None:
+    def _hear_rest(self, run: RunCounts, record: Record) -> None:
         at, until = float(record["at"]), float(record["until"])
-        self.rests.of(_text(record["origin"])).begin(at, until, record)
+        self.rests.of(_text(record["origin"])).begin(run.name, at, until, record)
 
-    def _hear_probe(self, _: RunCounts, record: Record) -> None:
-        self.rests.of(_text(record["origin"])).probe(float(record["at"]))
+    def _hear_probe(self, run: RunCounts, record: Record) -> None:
+        self.rests.of(_text(record["origin"])).probe(run.name, float(record["at"]))
 
     def _hear_clock(self, run: RunCounts, record: Record) -> None:
         if len(run.steps) < _STEPS:

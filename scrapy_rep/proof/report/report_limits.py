@@ -64,7 +64,7 @@ def limits_of(runs: Sequence[RunFacts], totals: CrawlTotals) -> Iterator[str]:
     if len(runs) > 1:
         yield (
             "The trails were written by several crawls. If their clocks differ, the gaps between "
-            "requests of different crawls are wrong."
+            "requests of different crawls are wrong. So such gaps are counted separately."
         )
     yield from (" ".join(sentence.split()) for sentence in _ALWAYS.split("\n\n"))
 

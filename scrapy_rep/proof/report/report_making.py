@@ -184,7 +184,7 @@ def _paces(whole: Counting, runs: Sequence[RunFacts]) -> Rows[Paced]:
         for one in whole.origins.held.values()
         if one.crawl_delay or one.gaps.visits
     ]
-    rows.sort(key=lambda row: (-row.too_soon, row.least_seconds is None, row.origin))
+    rows.sort(key=lambda row: (-row.too_soon, -row.crossed, row.least_seconds is None, row.origin))
     return Rows(tuple(rows), len(rows), whole.origins.dropped_records)
 
 
@@ -193,6 +193,8 @@ def _paced(one: OriginFacts, *, is_ignored: bool) -> Paced:
     gaps.finish()
     if gaps.too_soon:
         word = "not-kept"
+    elif gaps.crossed:
+        word = "crossed"
     elif gaps.least is not None:
         word = "kept"
     elif gaps.visits:
@@ -200,4 +202,4 @@ def _paced(one: OriginFacts, *, is_ignored: bool) -> Paced:
     else:
         word = "ignored" if is_ignored else "no-visit"
     delays = one.crawl_delay, gaps.kept_seconds
-    return Paced(one.origin, *delays, gaps.visits, gaps.least, gaps.too_soon, word)
+    return Paced(one.origin, *delays, gaps.visits, gaps.least, gaps.too_soon, gaps.crossed, word)

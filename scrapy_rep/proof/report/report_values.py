@@ -189,7 +189,7 @@ class OriginFacts:
     def weight(self) -> int:
         """The importance: decisions other than plain allows count most."""
         special = self.held_back + self.went_on + self.exempt + bool(self.gaps.visits)
-        return self.judged + 1000 * special + 1_000_000 * self.gaps.too_soon
+        return self.judged + 1000 * special + 1_000_000 * (self.gaps.too_soon + self.gaps.crossed)
 
     @property
     def count(self) -> int:
@@ -264,8 +264,11 @@ class Paced:
         kept_seconds: the delay that the crawl meant to keep.
         visits: the number of requests that were sent to it, as far as known.
         least_seconds: the shortest time that can have passed between two requests; None under two.
-        too_soon: the number of requests sent before the delay was over.
-        word: `kept`, `not-kept`, or the reason why nothing can be compared.
+        too_soon: the number of requests sent before the delay after another of the same crawl was
+            over.
+        crossed: the number of those sent too soon after one of another crawl only, if the clocks
+            of both agree.
+        word: `kept`, `not-kept`, `crossed`, or the reason why nothing can be compared.
     """
 
     origin: str
@@ -274,6 +277,7 @@ class Paced:
     visits: int
     least_seconds: float | None
     too_soon: int
+    crossed: int
     word: str
 
 
@@ -286,7 +290,8 @@ class Rested(Counted):
         longest_seconds: the longest of them; a rest that became longer counts whole.
         asked_seconds: the longest Retry-After; None without one.
         probes: the requests sent after the first rest, until the origin answered well.
-        too_soon: the requests among them that were sent before the end of a rest.
+        too_soon: the requests among them that were sent before the end of a rest of the same crawl.
+        crossed: those sent before the end of a rest of another crawl only, if the clocks agree.
         is_given_up: whether its requests were dropped in the end.
     """
 
@@ -296,12 +301,14 @@ class Rested(Counted):
     asked_seconds: float | None = None
     probes: int = 0
     too_soon: int = 0
+    crossed: int = 0
     is_given_up: bool = False
 
     def __post_init__(self) -> None:
         self._began_at = self._until = 0.0
+        self._until_of: dict[str, float] = {}  # by run
 
-    def begin(self, at: float, until: float, record: Mapping[str, Any]) -> None:
+    def begin(self, run: str, at: float, until: float, record: Mapping[str, Any]) -> None:
         """Note a rest that begins or becomes longer, or that the origin is given up."""
         if record.get("is_given_up"):
             self.is_given_up = True
@@ -310,15 +317,18 @@ class Rested(Counted):
             self.count += 1
             self._began_at = at
         self._until = max(self._until, until)
+        self._until_of[run] = max(self._until_of.get(run, 0.0), until)
         self.longest_seconds = max(self.longest_seconds, round(self._until - self._began_at, 3))
         asked = record.get("asked_seconds")
         if asked is not None:
             self.asked_seconds = max(self.asked_seconds or 0.0, asked)
 
-    def probe(self, at: float) -> None:
+    def probe(self, run: str, at: float) -> None:
         """Note a request that was sent."""
         self.probes += 1
-        self.too_soon += at < self._until - ROUNDING_SECONDS
+        is_own = at < self._until_of.get(run, 0.0) - ROUNDING_SECONDS
+        self.too_soon += is_own
+        self.crossed += at < self._until - ROUNDING_SECONDS and not is_own
 
 
 @dataclass

@@ -164,20 +164,25 @@ class Gaps:
         visits: the number of visits.
         least: the shortest time that can have passed between two visits; None under two.
         kept_seconds: the shortest delay that a crawl meant to keep; None if unknown.
-        too_soon: the number of visits that came before the delay was over.
+        too_soon: the number of visits too soon after a visit of the same run.
+        crossed: the number of visits too soon after one of another run only, if their clocks agree.
     """
 
-    __slots__ = ("_buffer", "_left_by", "kept_seconds", "least", "too_soon", "visits")
+    __slots__ = (
+        *("_buffer", "_left_by", "_left_by_of"),
+        *("crossed", "kept_seconds", "least", "too_soon", "visits"),
+    )
 
     def __init__(self) -> None:
         self.visits = 0
         self.least: float | None = None
         self.kept_seconds: float | None = None
-        self.too_soon = 0
-        self._buffer: list[tuple[float, float, float]] = []
+        self.too_soon = self.crossed = 0
+        self._buffer: list[tuple[float, float, float, str]] = []
         self._left_by = -math.inf
+        self._left_by_of: dict[str, float] = {}  # by run
 
-    def add(self, at: float, left_by: float, kept: float, asked: float) -> None:
+    def add(self, at: float, left_by: float, kept: float, asked: float, run: str = "") -> None:
         """Add a visit that left between `at` and `left_by`; `asked` is the delay before it.
 
         Trails list visits when they end, so perhaps not in the order in which they began.
@@ -185,16 +190,20 @@ class Gaps:
         self.visits += 1
         known = self.kept_seconds
         self.kept_seconds = kept if known is None else min(known, kept)
-        insort(self._buffer, (at, left_by, asked))
+        insort(self._buffer, (at, left_by, asked, run))
         if len(self._buffer) > _BUFFERED:
             self._take(*self._buffer.pop(0))
 
-    def _take(self, at: float, left_by: float, asked: float) -> None:
+    def _take(self, at: float, left_by: float, asked: float, run: str) -> None:
+        own_left_by = self._left_by_of.get(run, -math.inf)
         if self._left_by > -math.inf:
-            gap = round(max(0.0, at - self._left_by), 3)
+            gap, owed = round(max(0.0, at - self._left_by), 3), asked - ROUNDING_SECONDS
             self.least = gap if self.least is None else min(self.least, gap)
-            self.too_soon += gap < asked - ROUNDING_SECONDS
+            is_own = round(max(0.0, at - own_left_by), 3) < owed
+            self.too_soon += is_own
+            self.crossed += gap < owed and not is_own
         self._left_by = max(self._left_by, left_by)
+        self._left_by_of[run] = max(own_left_by, left_by)
 
     def finish(self) -> None:
         """Count the visits that are still in the buffer."""

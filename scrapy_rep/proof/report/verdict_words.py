@@ -65,7 +65,12 @@ def _paces(report: CrawlReport) -> Iterator[tuple[str, str]]:
     if too_fast:
         told = f"set a delay; {too_fast:,} of them got requests before it was over."
         yield BAD, f"{origins} {told}"
-    elif words.count("kept") and report.paces.missing:
+    if crossed := words.count("crossed"):
+        told = "got requests of different crawls before its delay was over, if their clocks agree."
+        yield NOTE, f"{_counted(crossed, 'origin')} {told}"
+    if too_fast or crossed:
+        return
+    if words.count("kept") and report.paces.missing:
         told = "No request is known to have come too soon, but there were more origins than this"
         yield NOTE, f"{origins} or more set a delay. {told} report could hold."
     elif words.count("kept"):
@@ -74,11 +79,14 @@ def _paces(report: CrawlReport) -> Iterator[tuple[str, str]]:
 
 def _rests(report: CrawlReport) -> Iterator[tuple[str, str]]:
     rows, limited = report.rests.rows, report.totals.rate_limited
-    too_soon = sum(row.too_soon for row in rows)
+    too_soon, crossed = sum(row.too_soon for row in rows), sum(row.crossed for row in rows)
     if rows:
         told = f"{_counted(len(rows), 'origin')} answered 429 or 503 and rested"
         if too_soon:
             yield BAD, f"{told}; {_counted(too_soon, 'request')} {_were(too_soon)} sent too soon."
+        elif crossed:
+            them = f"{_counted(crossed, 'request')} of one crawl {_were(crossed)}"
+            yield NOTE, f"{told}; {them} sent in the rest of another, if their clocks agree."
         else:
             yield GOOD, f"{told}. No request was sent to an origin before its rest was over."
     if limited:
