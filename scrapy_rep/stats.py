@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from scrapy_rep.protocol.secrecy import without_userinfo
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -125,7 +128,7 @@ WARC_FAILED = _stat("rep/warc/failed", "exchanges that could not be archived")
 
 
 class Journal:
-    """Counts stats of a crawl, and provides the `extra` of log records with its spider."""
+    """Counts stats of a crawl, and logs lines with its spider, in which URLs have no userinfo."""
 
     def __init__(self, crawler: Crawler, name: str = "scrapy_rep") -> None:
         """Take the crawl, and the name of the logger: that of the module."""
@@ -149,16 +152,31 @@ class Journal:
 
     def debug(self, words: str, *values: object) -> None:
         """Log a detail, at DEBUG."""
-        self._logger.debug(words, *values, extra=self.extra, stacklevel=2)
+        self._log(logging.DEBUG, words, values)
 
     def info(self, words: str, *values: object) -> None:
         """Log what is as it should be."""
-        self._logger.info(words, *values, extra=self.extra, stacklevel=2)
+        self._log(logging.INFO, words, values)
 
     def warning(self, words: str, *values: object) -> None:
         """Log what the user should know."""
-        self._logger.warning(words, *values, extra=self.extra, stacklevel=2)
+        self._log(logging.WARNING, words, values)
 
     def exception(self, words: str, *values: object) -> None:
         """Log an error with the exception that the caller handles."""
-        self._logger.exception(words, *values, extra=self.extra, stacklevel=2)  # noqa: LOG004
+        self._log(logging.ERROR, words, values, exc_info=True)
+
+    def _log(
+        self, level: int, words: str, values: tuple[object, ...], *, exc_info: bool = False
+    ) -> None:
+        if self._logger.isEnabledFor(level):
+            shown, extra = map(_shown, values), self.extra
+            self._logger.log(level, words, *shown, exc_info=exc_info, extra=extra, stacklevel=3)
+
+
+def _shown(value: object) -> object:
+    """A value of a log line without userinfo."""
+    if isinstance(value, Mapping):
+        return {name: _shown(one) for name, one in value.items()}
+    text = "" if isinstance(value, (int, float)) else str(value)
+    return without_userinfo(text) if "@" in text else value

@@ -95,7 +95,9 @@ _MAY_IMPORT = {
     "cache": sys.stdlib_module_names
     | {"filelock", "redis", "scrapy_rep.cache", "scrapy_rep.protocol"},
 }
-_MAY_IMPORT["proof"] = sys.stdlib_module_names | {"jinja2", "warcio", "scrapy_rep.proof"}
+_MAY_IMPORT["proof"] = sys.stdlib_module_names | {
+    *("jinja2", "warcio", "scrapy_rep.proof", "scrapy_rep.protocol.secrecy")
+}
 _CRAWLS = ("proof/trail", "proof/report")  # above the other files of their folder
 _MODULES = sorted(_PACKAGE.rglob("*.py"))
 

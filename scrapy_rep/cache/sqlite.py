@@ -42,6 +42,7 @@ logger = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
+_OWNER_ONLY = 0o600  # the octets and URIs of a site may be private; SQLite's log gets this mode too
 _LOCK_SECONDS = 5.0  # how long a write waits for other processes
 _READ_LOCK_SECONDS = 0.005  # a read blocks the event loop while an ending process locks the file
 _OPEN_SECONDS = 5.0  # another process opens the file, or renames a damaged one, in milliseconds
@@ -339,6 +340,7 @@ class SqliteStore:
             return self._connected()
 
     def _connected(self) -> _Opened:
+        os.close(os.open(self._path, os.O_RDONLY | os.O_CREAT, _OWNER_ONLY))
         with ExitStack() as undo:
             writer = _connection(self._path, _LOCK_SECONDS, undo)
             # Looked for first: `create table if not exists` needs the lock.
@@ -385,7 +387,7 @@ class SqliteStore:
 
     def _lock(self) -> FileLock:
         """Keeps other processes from opening the file while one renames it and its companions."""
-        return FileLock(self._beside(".lock"), timeout=_OPEN_SECONDS)
+        return FileLock(self._beside(".lock"), timeout=_OPEN_SECONDS, mode=_OWNER_ONLY)
 
 
 def _connection(path: Path, lock_seconds: float, undo: ExitStack) -> sqlite3.Connection:

@@ -38,7 +38,7 @@ from scrapy import Request
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof import warc_check
 from scrapy_rep.proof.manifests import opened
-from scrapy_rep.proof.spool import MANIFEST, SpoolFile
+from scrapy_rep.proof.spool import MANIFEST, OWNER_ONLY, SpoolFile
 from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import Grounds, Run, TrailError, TrailLine, run_at, runs_in
 from scrapy_rep.proof.trail_records import Query, line, redaction
@@ -402,6 +402,7 @@ def _write_manifest(run: Run, target: Path, segments: list[dict[str, Any]]) -> N
         "end": before.get("end"),
         "redacted_from": {"run": run.name, "manifest_sha256": run.manifest_sha256},
     }
+    (target / MANIFEST).touch(OWNER_ONLY)
     (target / MANIFEST).write_text(json.dumps(held, indent=2) + "\n", encoding="ascii")
 
 

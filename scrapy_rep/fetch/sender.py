@@ -38,6 +38,7 @@ from scrapy_rep.pace.downloader import Downloader
 from scrapy_rep.protocol.access.endings import Ending, is_range
 from scrapy_rep.protocol.access.events import Event, Failure
 from scrapy_rep.protocol.access.knowledge import REMARK, Step
+from scrapy_rep.protocol.secrecy import bare, is_secret, without_userinfo
 from scrapy_rep.stats import Journal
 
 from .failures import failure_of, is_loss
@@ -58,7 +59,6 @@ _LOOK_SECONDS = 0.1
 _GRACE_SECONDS = 1.0  # so that handlers with a time limit raise first, with a better message
 _LINE_LIMIT = 1000  # fetches that may wait for their turn at a time, because each takes memory
 _LOCATION_CHARACTERS = 2000  # longer Location headers are cut to this
-_SET_COOKIE = b"set-cookie"  # not kept after the fetch
 _PARTIAL_CONTENT = 206
 _PROXY_REFUSES = 407
 _PRIORITY = 1000  # as Scrapy's own; nothing schedules these requests, but middlewares may look
@@ -346,7 +346,7 @@ def _step(uri: str, transfer: Transfer, event: Event, response: Response | None)
         seconds,
         octets=len(came.body),
         address="" if came.ip_address is None else str(came.ip_address),
-        location=location[:_LOCATION_CHARACTERS],
+        location=bare(location)[:_LOCATION_CHARACTERS],
     )
 
 
@@ -379,9 +379,9 @@ def _user_agent(request: Request) -> str:
 
 
 def headers_of(response: Response) -> dict[str, str]:
-    """The headers of an answer without its cookies, as text, with names in lower case."""
-    return {
+    """The headers of an answer without secrets, as text, with names in lower case."""
+    found = {
         name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
         for name, values in response.headers.items()
-        if name.lower() != _SET_COOKIE
     }
+    return {name: without_userinfo(value) for name, value in found.items() if not is_secret(name)}

@@ -21,6 +21,7 @@ from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.page.page_elements import Meta, PageLink
 from scrapy_rep.protocol.page.rules import ROBOTS_TAG, X_ROBOTS_TAG
+from scrapy_rep.protocol.secrecy import bare
 from scrapy_rep.protocol.usage.usage_answers import USAGE_FIELDS
 
 if TYPE_CHECKING:
@@ -168,7 +169,8 @@ def _root(response: Response) -> _Element | None:
     except Exception as error:  # noqa: BLE001 - a hostile page may cause any error
         _unreadable.add(response)
         logger.warning(
-            "Cannot read the elements of %(page)s: %(error)r", {"page": response, "error": error}
+            "Cannot read the elements of %(page)s: %(error)r",
+            {"page": bare(response.url), "error": error},
         )
         return None
     return root if hasattr(root, "iter") else None

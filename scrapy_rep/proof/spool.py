@@ -22,6 +22,9 @@ MANIFEST = "manifest.json"
 LATEST = "latest"
 """The link to the last run, next to the folders of runs."""
 
+OWNER_ONLY = 0o600
+"""The mode of all files of a run: URLs may be personal data."""
+
 RETRY_SECONDS = 5.0
 LOOK_SECONDS = 1.0  # between checks that the file still exists
 _RESERVE_OCTETS = 1 << 16  # freed at the end, so that the last lines fit on a full disk
@@ -51,7 +54,7 @@ class SpoolFile:
         self.is_sound = True
         self._digest = sha256()
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        self._descriptor = os.open(path, flags, 0o644)
+        self._descriptor = os.open(path, flags, OWNER_ONLY)
         found = os.fstat(self._descriptor)
         self._identity = found.st_dev, found.st_ino
 
@@ -214,6 +217,7 @@ class Spool(ABC):
         octets = json.dumps(held, indent=2).encode("ascii") + b"\n"
         part = self.folder / f"{MANIFEST}.part"
         try:
+            part.touch(OWNER_ONLY)
             part.write_bytes(octets)
             part.replace(self.folder / MANIFEST)
         except OSError:

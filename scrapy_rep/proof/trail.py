@@ -32,12 +32,14 @@ from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.knowledge import Step
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.rest import Rest
+from scrapy_rep.protocol.secrecy import bare
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import SETTINGS
 from scrapy_rep.stats import Journal
 
 from . import trail_records as records
-from .trail_records import Query, bare, line, redaction, rounded
+from .spool import OWNER_ONLY
+from .trail_records import Query, line, redaction, rounded
 from .trail_writer import TrailWriter
 
 if TYPE_CHECKING:
@@ -132,7 +134,7 @@ class Trail:
         if self._settings.audit_query == Query.HASH.value:
             with suppress(OSError):
                 path = self._folder / _KEY
-                path.touch(0o600)
+                path.touch(OWNER_ONLY)
                 path.write_bytes(self._key)
 
     async def close(self, reason: str) -> None:

@@ -12,11 +12,12 @@ from __future__ import annotations
 import base64
 import hmac
 import json
-import re
 from collections.abc import Callable, Mapping
 from enum import Enum
 from json.encoder import encode_basestring_ascii
 from typing import Any
+
+from scrapy_rep.protocol.secrecy import bare
 
 VERSION = 1
 
@@ -33,7 +34,6 @@ ALLOWED, DISALLOWED = "allowed", "disallowed"
 OUTCOMES = (ALLOWED, DISALLOWED, EXEMPT, DROP, WITHHELD)
 """The kinds that numbered records count as, in `gap` and in `end`."""
 
-_USERINFO = re.compile(r"^([^/?#]*//)[^/?#]*@")
 _SHOWN_DIGITS = 16  # of a hash: enough to tell queries apart
 
 Record = Mapping[str, Any]
@@ -126,13 +126,6 @@ class Query(Enum):
     KEEP = "keep"
     HASH = "hash"
     DROP = "drop"
-
-
-def bare(url: str) -> str:
-    """A URL without its fragment and without userinfo."""
-    if "#" in url:
-        url = url.partition("#")[0]
-    return _USERINFO.sub(r"\1", url) if "@" in url else url
 
 
 def redaction(query: Query, key: bytes = b"") -> Callable[[str], str]:

@@ -234,6 +234,7 @@ def packed(path: Path) -> Path:
     target = path.with_name(path.name + ".gz")
     part = target.with_name(target.name + ".part")
     try:
+        part.touch(spool.OWNER_ONLY)
         with path.open("rb") as plain, gzip.open(part, "wb", 6) as packing:
             shutil.copyfileobj(plain, packing)
         with part.open("rb") as written:

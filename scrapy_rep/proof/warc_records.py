@@ -22,7 +22,8 @@ from io import BytesIO
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from .trail_records import bare
+from scrapy_rep.protocol.secrecy import bare, is_secret, without_userinfo
+
 from .warc_exchanges import (
     Archived,
     Exchange,
@@ -44,15 +45,6 @@ _REQUEST = "application/http; msgtype=request"
 _RESPONSE = "application/http; msgtype=response"
 _OCTETS = "application/octet-stream"
 
-# Authorization, Proxy-Authorization, Cookie, Set-Cookie, and names of products such as X-Api-Key,
-# X-Auth-Token, X-Amz-Security-Token, Ocp-Apim-Subscription-Key, X-Jwt-Assertion, ...
-# Keys of caches are not secret.
-_SECRET = re.compile(
-    rb"auth(?!enticate\Z|ority\Z|or\Z)|cookie|token|secret|apikey|passw|pwd|session|credential|jwt"
-    rb"|bearer|signature|(?<![a-z])(?<!cache-)(?<!surrogate-)key(?![a-z])",
-    re.IGNORECASE,
-)
-_USERINFO = re.compile(rb"//[^/?#\s\"<>]*@")  # up to the last @, because a password may contain one
 _LINE_ENDS = re.compile(rb"[\r\n]+")
 _FRAMING = frozenset({b"transfer-encoding"})  # the chunks are joined
 _PROTOCOLS = frozenset({"HTTP/1.0", "HTTP/1.1"})
@@ -274,10 +266,10 @@ def _lines(headers: Headers, left_out: dict[str, None]) -> Iterator[bytes]:
     for name, value in headers:
         shown = _line_of_octets(name).replace(b":", b" ").strip()
         text = shown.decode("latin-1").lower()
-        if not shown or shown.lower() in _FRAMING or _SECRET.search(shown):
+        if not shown or shown.lower() in _FRAMING or is_secret(text):
             left_out[text] = None
             continue
-        kept = _USERINFO.sub(b"//", value)
+        kept = without_userinfo(value.decode("latin-1")).encode("latin-1")
         if kept != value:
             left_out[f"userinfo in {text}"] = None
         yield shown + b": " + _line_of_octets(kept)

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.proof import trail_records as records
-from scrapy_rep.proof.trail_records import Query, bare, redaction
+from scrapy_rep.proof.trail_records import Query, redaction
 from scrapy_rep.protocol.paths import path_of
+from scrapy_rep.protocol.secrecy import bare
 
 _WORDS = {"ALLOWED", "DISALLOWED", "RATE_LIMITED"}  # within records
 _PAGE = Path(__file__).parents[2] / "docs" / "audit.md"

@@ -30,6 +30,7 @@ from scrapy.utils.misc import load_object
 from scrapy_rep.fetch.transfer import is_own
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.paths import path_of
+from scrapy_rep.protocol.secrecy import bare
 from scrapy_rep.protocol.verdict import Verdict
 
 from .judge import BrowserJudge
@@ -155,7 +156,7 @@ async def _is_refused(request: Any) -> bool:
         logger.warning(
             "Aborted %s: its page does not belong to a crawl with RepMiddleware. Set "
             'ADDONS = {"scrapy_rep.Addon": 500}, or remove PLAYWRIGHT_ABORT_REQUEST',
-            request.url,
+            bare(request.url),
         )
         return True
     judge = _JUDGES[page.context] if visit is None else visit.judge

@@ -9,7 +9,6 @@ govern is allowed.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from scrapy_rep.policies import Policies
     from scrapy_rep.settings import RepSettings
 
-logger = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
@@ -58,7 +56,7 @@ class BrowserJudge:
     ) -> None:
         """Take the crawl's policies, and the function that judges its own requests."""
         self._crawler = crawler
-        self._journal = Journal(crawler)
+        self._journal = Journal(crawler, __name__)
         self._decisions = Decisions.of(crawler, settings)
         self._settings = settings
         self._policies = policies
@@ -91,7 +89,7 @@ class BrowserJudge:
         stat = stats.BROWSER_UNJUDGED if verdict is _NO_VERDICT else stats.BROWSER_ABORTED
         if not self._decisions.judged_in_browser(url, request, verdict, stat):
             return None
-        logger.debug("A browser may not fetch %s: %s", url, verdict, extra=self._journal.extra)
+        self._journal.debug("A browser may not fetch %s: %s", url, verdict)
         return verdict
 
     async def _judged(self, url: str, user_agent: str) -> tuple[Request | None, Verdict | None]:
@@ -114,9 +112,9 @@ class BrowserJudge:
         except InvalidUri:
             return _INVALID
         except TimeoutError:
-            logger.debug("No verdict on %s in time", url, extra=self._journal.extra)
-        except Exception:
-            logger.exception("Judging %s for a browser failed", url, extra=self._journal.extra)
+            self._journal.debug("No verdict on %s in time", url)
+        except Exception:  # noqa: BLE001 - it is logged
+            self._journal.exception("Judging %s for a browser failed", url)
         return _NO_VERDICT
 
     async def _in_turn(self, origin: Origin, request: Request) -> Verdict | None:
@@ -138,11 +136,10 @@ class BrowserJudge:
         self._decisions.slipped(url, request, verdict)
         if not self._has_warned:
             self._has_warned = True
-            logger.warning(
+            self._journal.warning(
                 "Browser was redirected to %s, which could not be stopped: %s. Further such "
                 "redirects are only counted, as %s",
                 url,
                 verdict,
                 stats.BROWSER_SLIPPED,
-                extra=self._journal.extra,
             )
