@@ -14,6 +14,7 @@ from scrapy_rep.proof.spool import MANIFEST
 from scrapy_rep.proof.trail_check import TrailCheck, check
 from scrapy_rep.proof.trail_reading import Run
 from tests.audit.making import Judged
+from tests.commands.calling import rep
 
 URLS = [f"https://{host}.example/{path}" for host in "ab" for path in ("x", "private/y", "z?q=1")]
 
@@ -119,6 +120,40 @@ def test_one_that_was_killed_is_complete_up_to_a_number(tmp_path: Path) -> None:
     assert not torn.problems
     assert "complete up to number 2" in " ".join(torn.missing)
     assert any("torn" in lack for lack in torn.missing)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b'"allowed":false', b'"allowed":true'),
+        (b'"outcome":"dropped"', b'"outcome":"passed"'),
+        (b'"outcome":"passed"', b'"outcome":"dropped"'),
+        (b'"outcome":"passed"', b'"outcome":"banana"'),
+        (b'"rule":"Disallow:', b'"rule":"Allow:'),
+        (b'"reason":"RULE"', b'"reason":"NO_RULE_MATCHES"'),
+        (b',"rule":"Disallow: /private"', b""),
+        (b'"line":3,', b""),
+    ],
+)
+def test_a_decision_that_contradicts_itself(before: bytes, after: bytes, tmp_path: Path) -> None:
+    """In the last lines of a trail that was killed, which no mark covers; all readers notice it."""
+    crawl = Judged(tmp_path)
+    crawl.know("a.example")
+    crawl.judge(URLS[:3])
+    (path,) = crawl.folder.glob("*.jsonl")
+    octets = path.read_bytes()
+    assert before in octets
+    path.write_bytes(octets.replace(before, after, 1))
+    found = check(Run(crawl.folder))
+    assert any("invalid record of kind decision" in problem for problem in found.problems)
+    assert rep("audit", "verify", crawl.folder).status == 1
+    made = rep("report", crawl.folder, "--json")
+    assert made.status == 1
+    assert json.loads(made.out)["totals"]["judged"] == 2
+    for action in (["replay"], ["export"]):
+        done = rep("audit", *action, crawl.folder)
+        assert done.status == 4, done
+        assert "damaged" in done.out + done.err
 
 
 @pytest.mark.parametrize("octets", [b"", b"[" * 5000, b"{}\n", b'{"t":7}\n', b"\xff\n", b"null\n"])

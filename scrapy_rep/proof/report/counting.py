@@ -35,9 +35,8 @@ _URI_CHARACTERS = 160
 _KINDS = 1000  # of decisions; a crawl has some dozens
 _GAPS = 10_000
 _STEPS = 20  # of the wall clock of a run
-_LETS_OUT = frozenset({"passed", "would-drop", "slipped"})
-_OUTCOMES = _LETS_OUT | {"dropped", "aborted"}
-_WENT_ON = {"would-drop": "dry-run", "slipped": "slipped", "passed": "passed"}
+_WENT_ON = {"would-drop": "dry-run", "slipped": "slipped"}
+"""The exemption, by the outcome of a disallowed request that was sent all the same."""
 _OVERRIDDEN = "OVERRIDDEN"
 _NETWORK = "network"
 _HOPS = 8  # of a chain; no fetch follows more redirects
@@ -152,11 +151,9 @@ class Counting:
     def _hear_decision(self, run: RunCounts, record: Record) -> None:
         at = float(record["at"])
         allowed, reason = record["allowed"], _text(record["reason"])
-        outcome = str(record.get("outcome", "passed"))
-        if outcome not in _OUTCOMES:
-            raise ValueError("its outcome is unknown")
+        outcome = record["outcome"]
         is_again = record.get("by") == AGAIN  # counted before, as allowed
-        place = ALLOWED if allowed else WENT_ON if outcome in _LETS_OUT else HELD_BACK
+        place = ALLOWED if allowed else WENT_ON if outcome in _WENT_ON else HELD_BACK
         moment = self.timeline.at(at)
         moment[place] += not (is_again and allowed)
         key = (outcome, allowed, reason, _text(record.get("by", "request")))
