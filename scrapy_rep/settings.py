@@ -304,6 +304,12 @@ class RepSettings:
         "REP_AUDIT_DIR; %(run)s stands for the name of the run, so that each worker writes its own "
         "file; empty for no report.",
     )
+    report_contact: str = _setting(
+        "",
+        checks.text,
+        "The operator of the crawl and how to contact them, which reports show at the top; empty "
+        "to show nothing.",
+    )
     tdmrep: bool = _setting(
         False,
         checks.flag,

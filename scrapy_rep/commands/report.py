@@ -12,7 +12,9 @@ Examples:
   scrapy rep report audit/latest --json > report.json
 
 exit status: 0 done, and each trail is complete; 1 a trail was changed or damaged; 2 wrong usage; 4
-a part of a trail is missing, or it has no end; the report is written in all cases except 2
+a part of a trail is missing, or it has no end; 5 a request came too soon after another of the same
+crawl, or during a rest; of several, 1 comes first, and then 5; the report is written in all cases
+except 2
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from scrapy_rep.proof.report.report_making import report_of, trails_at
+from scrapy_rep.proof.report.report_values import CHANGED, INCOMPLETE, WHOLE, CrawlReport
 from scrapy_rep.proof.report.verdict_words import BAD, NOTE, verdict
 from scrapy_rep.proof.trail_reading import TrailError
 
@@ -32,9 +35,11 @@ OPTIONS = """
 runs RUN...  the folder of a run, or of several runs
 -o --output FILE  write a page, such as report.html
 --json  write the numbers as JSON
+--queries  show the values in the queries of URLs, which may be secret
 """
 
-_STATUSES = {"whole": OK, "changed": FOUND, "incomplete": UNSETTLED}
+_TOO_SOON = 5
+_STATUSES = {WHOLE: OK, CHANGED: FOUND, INCOMPLETE: UNSETTLED}
 
 
 def run(call: Call) -> int:
@@ -46,7 +51,8 @@ def run(call: Call) -> int:
     output = call.options.output
     refuse_page_without_jinja(output)
     try:
-        report = report_of(trails_at([Path(name) for name in call.options.runs]))
+        trails = trails_at([Path(name) for name in call.options.runs])
+        report = report_of(trails, shows_queries=call.options.queries)
     except TrailError as error:
         raise CommandError(str(error)) from error
     if output:
@@ -55,14 +61,20 @@ def run(call: Call) -> int:
         put(Path(output), page(report).encode())
     if call.is_json:
         call.row(report.as_dict())
-        return _STATUSES[report.state]
+        return _status(report)
     words = {BAD: ("wrong: ", "red"), NOTE: ("note: ", "yellow")}
     for kind, sentence in verdict(report):
         mark, colour = words.get(kind, ("", "bold"))
         call.line(call.paint(mark, colour, "bold") + safe(sentence))
     if output:
         call.line(f"{output}: written")
-    return _STATUSES[report.state]
+    return _status(report)
+
+
+def _status(report: CrawlReport) -> int:
+    too_soon = sum(row.too_soon for row in report.paces.rows)
+    too_soon += sum(row.too_soon for row in report.rests.rows)
+    return _TOO_SOON if too_soon and report.state != CHANGED else _STATUSES[report.state]
 
 
 def refuse_page_without_jinja(output: str | None) -> None:

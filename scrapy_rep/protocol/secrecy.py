@@ -15,6 +15,7 @@ _SECRET = re.compile(
 # Up to the last @, because a password may contain one.
 _USERINFO_OF_URI = re.compile(r"^([^/?#]*//)[^/?#]*@")
 _USERINFO = re.compile(r"//[^/?#\s\"<>]*@", re.ASCII)
+_QUERY_PART = re.compile(r"([^&;=#]*=)?[^&;#]+")
 
 
 def is_secret(name: str) -> bool:
@@ -32,3 +33,9 @@ def bare(uri: str) -> str:
     if "#" in uri:
         uri = uri.partition("#")[0]
     return _USERINFO_OF_URI.sub(r"\1", uri) if "@" in uri else uri
+
+
+def masked(uri: str) -> str:
+    """A URI without the values in its query; the names in it stay."""
+    head, mark, query = uri.partition("?")
+    return head + mark + _QUERY_PART.sub(lambda part: f"{part[1] or ''}…", query) if query else uri

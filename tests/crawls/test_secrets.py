@@ -97,8 +97,8 @@ def test_secrets_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
     with site_of() as site:
         found = everything(tmp_path, crawled(tmp_path, site, loop))
     assert {name: of for name in NOWHERE if (of := places(planted(name), found))} == {}
-    assert places(QUERY, found) == {"audit", "log", "report"}
-    assert places(REDIRECT, found) == {"audit", "warc", "store", "cache", "report"}
+    assert places(QUERY, found) == {"audit", "log"}
+    assert places(REDIRECT, found) == {"audit", "warc", "store", "cache"}
     assert places(FRAGMENT, found) == {"warc"}
     assert places("x-api-key", found) == {"warc"}, "the name of a field that was left out"
 

@@ -37,7 +37,9 @@ def stepped(
         times = [seen.at for seen in site.requests()][1:]  # the delay is unknown before
     assert rep("audit", "verify", run.path).status == 0
     assert rep("audit", "replay", run.path).status == 0
-    found = json.loads(rep("report", run.path, "--json").out)
+    done = rep("report", run.path, "--json")
+    found = json.loads(done.out)
+    assert done.status == (5 if found["paces"]["rows"][0]["word"] == "not-kept" else 0)
     return found, [after - before for before, after in pairwise(times)], run
 
 

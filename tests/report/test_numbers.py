@@ -25,6 +25,7 @@ from scrapy_rep.proof.report.tallies import Gaps, Moment, Tally, Timeline
 from scrapy_rep.proof.report.verdict_words import NOTE, verdict
 from scrapy_rep.proof.trail_reading import TrailError
 from scrapy_rep.settings import SETTINGS
+from tests.commands.calling import rep
 from tests.report.making import BEGAN, Made
 
 A, B, SLOW = "https://a.example", "https://b.example", "https://slow.example"
@@ -367,3 +368,25 @@ class TestMemory:
 )
 def test_origins_of_urls(url: str, origin: str) -> None:
     assert origin_of(url) == origin
+
+
+def test_the_exit_status(tmp_path: Path) -> None:
+    """A pace that was not kept has its own; a trail that proves nothing comes before it."""
+    fast, rude, slow = (Made(tmp_path, name) for name in ("fast", "rude", "slow"))
+    fast.policy(A, crawl_delay=2.0)
+    slow.policy(A, crawl_delay=2.0)
+    for at in (0.0, 1.0):
+        fast.send(A, at, at, 2.0)
+        slow.send(A, 10 * at + 30, 10 * at + 30, 2.0)
+    rude.put("rest", at=BEGAN, until=BEGAN + 9.0, origin=B, status=429)
+    rude.put("probe", at=BEGAN + 3.0, origin=B)
+    slow.writer.lose(1, "allowed", slow.now)
+    slow.n += 1
+    slow.end()
+    assert rep("report", slow.folder).status == 4
+    for made in (fast, rude):
+        done = rep("report", made.end().path)
+        assert (done.status, "too soon" in done.out or "before it was" in done.out) == (5, True)
+    assert rep("report", tmp_path).status == 5
+    (rude.folder / "manifest.json").unlink()
+    assert rep("report", tmp_path).status == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from scrapy_rep.proof.report.report_making import report_of
 from scrapy_rep.proof.report.report_values import CrawlReport
+from tests.commands.calling import rep
 from tests.crawling import REPOSITORY
 from tests.others.browsers import CHROMIUM
 from tests.report.making import BEGAN, HOSTILE, Made, hostile_urls
@@ -87,6 +89,50 @@ def test_what_it_shows(tmp_path: Path) -> None:
     ids = re.findall(r'id="([^"]*)"', text)
     assert len(ids) == len(set(ids))
     assert "No origin asked" not in text
+
+
+def test_who_sent_the_requests(tmp_path: Path) -> None:
+    """On top, once; without the setting, nothing."""
+    contact = "Example Archive <bot@archive.example>, https://archive.example/bot"
+    runs = [Made(tmp_path, name, REP_REPORT_CONTACT=contact).end() for name in ("one", "two")]
+    text = _page(report_of(runs))
+    top = text.partition('id="verdict"')[0]
+    assert f"Operator and contact: {html.escape(contact)}." in top
+    assert text.count("bot@archive.example") == 1
+    assert "Operator" not in _page(report_of([Made(tmp_path, "three").end()]))
+
+
+def test_queries_are_masked(tmp_path: Path) -> None:
+    """Their values; names show what a rule is about."""
+    made = Made(tmp_path)
+    url = "https://a.example/x?token=s3cr3t&q=n0ne;s=3cret&s3cr3t"
+    hops = [
+        {"uri": url, "at": made.now, "status": 301, "location": "/r", "source": "network"},
+        {"uri": f"{url}/r", "at": made.now, "status": 200, "source": "network"},
+    ]
+    p = made.policy("https://a.example", hops=hops)
+    made.forbid(url, p, outcome="would-drop")
+    made.exempt(url)
+    made.withhold(url)
+    run = made.end()
+    report = report_of([run])
+    for text in (_page(report), json.dumps(report.as_dict(), ensure_ascii=False)):
+        for secret in ("s3cr3t", "n0ne", "3cret"):
+            assert secret not in text
+        assert "/x?token=…" in text
+    assert report.rules.rows[0].url == "https://a.example/x?token=…&q=…;s=…&…"
+    assert report_of([run], shows_queries=True).rules.rows[0].url == url
+    assert "s3cr3t" not in rep("report", run.path, "--json").out
+    assert "s3cr3t" in rep("report", run.path, "--json", "--queries").out
+
+
+def test_times_and_wide_tables_say_what_they_are(tmp_path: Path) -> None:
+    text = _page(made_of_all(tmp_path, every=7))
+    heads = re.findall(r'<th scope="col"[^>]*>(began|last record|from|since|until)([^<]*)<', text)
+    assert {ends for _, ends in heads} == {" (UTC)", ""}
+    assert [start for start, ends in heads if not ends] == ["from", "from"], "sources, and numbers"
+    wide = re.findall(r'<p class="scrolls">[^<]+</p>\s*<div class="wide"', text)
+    assert 5 < len(wide) < text.count('<div class="wide"')
 
 
 def test_a_crawl_without_anything(tmp_path: Path) -> None:

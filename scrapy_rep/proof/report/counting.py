@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from scrapy_rep.proof import trail_records as records
+from scrapy_rep.protocol.secrecy import masked
 from scrapy_rep.survey.measures import Distribution
 
 from .report_values import (
@@ -87,12 +88,13 @@ class RunCounts:
 class Counting:
     """The numbers of one report while the trails are read."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shows_queries: bool) -> None:
+        self._url = _text if shows_queries else _masked
         self.decided: Counter[tuple[str, bool, str, str]] = Counter()
         self.exempt = Counts()
         self.dropped_later = self.rate_limited = self.stale = 0
         self.timeline = Timeline()
-        self.fetching = Fetching()
+        self.fetching = Fetching(self._url)
         self.exemptions = Tally(Exemption)
         self.origins = Tally(OriginFacts)
         self.rules = Tally(Ruled)
@@ -160,7 +162,7 @@ class Counting:
         if key not in self.decided and len(self.decided) >= _KINDS:
             key = (outcome, allowed, OTHERS, OTHERS)
         self.decided[key] += 1
-        url = _text(record.get("url", ""))
+        url = self._url(record["url"])
         known = run.policies.get(record.get("p"))
         name = known.origin if known is not None else origin_of(url)
         origin = self.origins.of(name)
@@ -191,7 +193,7 @@ class Counting:
             origin.age_seconds = max(origin.age_seconds or 0.0, age)
 
     def _hear_exempt(self, _: RunCounts, record: Record) -> None:
-        why, url = _text(record["why"]), _text(record["url"])
+        why, url = _text(record["why"]), self._url(record["url"])
         self.timeline.at(float(record["at"]))[EXEMPT] += 1
         self.exempt.add(why)
         name = origin_of(url)
@@ -209,7 +211,7 @@ class Counting:
         because = record["because"]
         told = because.get("name") or "", because.get("text") or ""
         key = map(_text, (record["what"], *told, record["outcome"]))
-        self.withheld.of(*key).add(_text(record["page"]))
+        self.withheld.of(*key).add(self._url(record["page"]))
         self.withheld_count += 1
 
     def _hear_sent(self, run: RunCounts, record: Record) -> None:
@@ -249,7 +251,8 @@ class Fetching:
         in_vain: the number of requests with no result.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, url: Callable[[Any], str]) -> None:
+        self._url = url
         self.in_vain = 0
         self._policies = Counts()
         self._statuses = Counts(1000)
@@ -294,7 +297,9 @@ class Fetching:
         return asked
 
     def _chain(self, origin: str, hops: Sequence[Record]) -> None:
-        chain = self._chains.of(origin, tuple(str(hop["uri"])[:_URI_CHARACTERS] for hop in hops))
+        chain = self._chains.of(
+            origin, tuple(self._url(hop["uri"])[:_URI_CHARACTERS] for hop in hops)
+        )
         chain.came = tuple(str(hop.get("status") or hop.get("failure") or "") for hop in hops)
         chain.asked = tuple(map(_was_asked, hops))
         chain.count += 1
@@ -330,6 +335,11 @@ def _text(value: Any) -> str:
     """A text from a trail, cut to its beginning."""
     text = str(value)
     return text if len(text) <= _TEXT_CHARACTERS else text[: _TEXT_CHARACTERS - 1] + "…"
+
+
+def _masked(value: Any) -> str:
+    """A URL from a trail without the values in its query, cut to its beginning."""
+    return _text(masked(str(value)))
 
 
 def origin_of(url: str) -> str:

@@ -38,7 +38,9 @@ _OF_RUNS: dict[str, Callable[[RunFacts], bool]] = {
 }
 
 
-def limits_of(runs: Sequence[RunFacts], totals: CrawlTotals) -> Iterator[str]:
+def limits_of(
+    runs: Sequence[RunFacts], totals: CrawlTotals, *, shows_queries: bool
+) -> Iterator[str]:
     """Yield the limits as sentences, first those of these trails."""
     for words, is_so in _OF_RUNS.items():
         names = [run.run for run in runs if is_so(run)]
@@ -66,6 +68,8 @@ def limits_of(runs: Sequence[RunFacts], totals: CrawlTotals) -> Iterator[str]:
             "The trails were written by several crawls. If their clocks differ, the gaps between "
             "requests of different crawls are wrong. So such gaps are counted separately."
         )
+    if not shows_queries:
+        yield 'Values in the queries of URLs are shown as "…", because they may be secret.'
     yield from (" ".join(sentence.split()) for sentence in _ALWAYS.split("\n\n"))
 
 

@@ -28,6 +28,7 @@ from .report_values import (
 )
 
 _SCRAPYS_PARSER = "scrapy.robotstxt.ProtegoRobotParser"  # the default, which ours replaces
+_CONTACT = "REP_REPORT_CONTACT"
 _PATHS = ("_DIR", "_PATH")  # reports go to other people, so they leave out paths
 _TOLD = 20  # problems shown per run
 _ORDER = {"robots-txt-itself": 2, "scheme": 1}  # harmless exemptions come last
@@ -54,8 +55,10 @@ def trails_at(paths: Sequence[Path]) -> list[Trail]:
     return list(found.values())
 
 
-def report_of(trails: Sequence[Trail]) -> CrawlReport:
+def report_of(trails: Sequence[Trail], *, shows_queries: bool = False) -> CrawlReport:
     """Make the report of some trails, reading each once, all of them side by side.
+
+    With `shows_queries`, the values in the queries of URLs are not masked.
 
     Memory is bounded: the most important origins, rules and exemptions, and for each trail the
     needs of its check. The files of trails that were written at the same time are open at the same
@@ -64,7 +67,7 @@ def report_of(trails: Sequence[Trail]) -> CrawlReport:
     Raises:
         TrailError: too many files would be open.
     """
-    whole = Counting()
+    whole = Counting(shows_queries=shows_queries)
     checks = [Checking(trail) for trail in trails]
     runs = [RunCounts() for _ in trails]
     streams = [
@@ -77,7 +80,8 @@ def report_of(trails: Sequence[Trail]) -> CrawlReport:
     facts = tuple(
         _run_facts(*one) for one in zip(trails, runs, (c.outcome for c in checks), strict=True)
     )
-    return _made(whole, tuple(sorted(facts, key=lambda one: (one.began_at or 0.0, one.run))))
+    in_order = tuple(sorted(facts, key=lambda one: (one.began_at or 0.0, one.run)))
+    return _made(whole, in_order, shows_queries=shows_queries)
 
 
 def _timed(
@@ -109,8 +113,11 @@ def _run_facts(trail: Trail, run: RunCounts, check: TrailCheck) -> RunFacts:
         settings={
             name: of
             for name, of in settings.items()
-            if name != "REP_REPORT" and not str(name).endswith(_PATHS) and of != _SCRAPYS_PARSER
+            if name not in ("REP_REPORT", _CONTACT)
+            and not str(name).endswith(_PATHS)
+            and of != _SCRAPYS_PARSER
         },
+        contact=str(settings.get(_CONTACT, "")),
         began_at=head.get("at"),
         ended_at=run.ended_at,
         ended=None if run.end is None else str(run.end.get("reason")),
@@ -133,7 +140,7 @@ def _uncounted(run: RunCounts) -> Iterator[str]:
         yield f"{count:,} records of kind {kind} cannot be read, and are not counted here"
 
 
-def _made(whole: Counting, runs: tuple[RunFacts, ...]) -> CrawlReport:
+def _made(whole: Counting, runs: tuple[RunFacts, ...], *, shows_queries: bool) -> CrawlReport:
     totals = _totals(whole)
     decided = sorted(whole.decided.items(), key=lambda one: (-one[1], one[0]))
     return CrawlReport(
@@ -153,7 +160,7 @@ def _made(whole: Counting, runs: tuple[RunFacts, ...]) -> CrawlReport:
         rests=rows_of(whole.rests, lambda row: (-row.too_soon, -row.longest_seconds, row.origin)),
         withheld=rows_of(whole.withheld, lambda row: (-row.count, row.because, row.what)),
         gaps=Rows(tuple(whole.gaps), whole.gap_count),
-        limits=tuple(limits_of(runs, totals)),
+        limits=tuple(limits_of(runs, totals, shows_queries=shows_queries)),
     )
 
 

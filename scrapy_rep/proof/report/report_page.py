@@ -93,7 +93,9 @@ def _subtitle(report: CrawlReport) -> str:
     tokens = sorted({token for run in report.runs for token in run.tokens})
     who = "They sent requests" if len(report.runs) > 1 else "It sent requests"
     asked = f" {who} as {', '.join(tokens)}." if tokens else ""
-    return f"{when(began)} to {when(ended)} UTC.{asked}"
+    contacts = sorted({run.contact for run in report.runs if run.contact})
+    contact = f" Operator and contact: {'; '.join(contacts[:_NAMED])}." if contacts else ""
+    return f"{when(began)} to {when(ended)} UTC.{asked}{contact}"
 
 
 @dataclass(frozen=True)

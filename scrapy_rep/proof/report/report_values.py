@@ -43,6 +43,7 @@ class RunFacts:
     """One trail.
 
     Attributes:
+        contact: the operator, and how to contact them; may be empty.
         ended: the reason of its end; None without an end.
         state: `WHOLE`, `INCOMPLETE` or `CHANGED`.
         last_n: the number of its last decision.
@@ -57,6 +58,7 @@ class RunFacts:
     tokens: tuple[str, ...]
     software: Mapping[str, str]
     settings: Mapping[str, Any]
+    contact: str
     began_at: float | None
     ended_at: float | None
     ended: str | None
