@@ -68,7 +68,8 @@ FACTS: dict[str, str] = {
 """The 50 facts of a capture."""
 
 OTHERS: dict[str, str] = {
-    "captures": "The answers that were read, one for each origin in an input.",
+    "captures": "The answers that were read: one for each origin in a store or in trails, and one "
+    "for each fetch in WARC files.",
     "files": "The robots.txt files: captures that have a body, and a 2xx status or no status.",
     "files_with_rules": "The files with at least one rule in a group.",
     "bad_records": "The records of inputs that were left out, by reason.",

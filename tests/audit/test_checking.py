@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import random
 from collections.abc import Callable
@@ -95,6 +96,13 @@ def test_a_file_that_was_removed_or_added(run: Run) -> None:
     assert not again(run).problems
     path.unlink()
     assert any("but missing" in problem for problem in again(run).problems)
+
+
+def test_the_digests_of_the_manifest(run: Run) -> None:
+    """Those that the page's command shows: of the lines, before they were packed."""
+    for told in json.loads((run.path / MANIFEST).read_bytes())["segments"]:
+        lines = gzip.decompress((run.path / told["name"]).read_bytes())
+        assert hashlib.sha256(lines).hexdigest() == told["sha256"]
 
 
 def test_a_manifest_that_was_changed(run: Run) -> None:

@@ -179,6 +179,22 @@ def test_what_was_not_changed_and_what_was_not_fetched(loop: Loop, tmp_path: Pat
     assert replaced["metadata"].told["rep-source"] == "override"
 
 
+def test_captures_of_the_archive_and_of_the_trail(tmp_path: Path) -> None:
+    """The archive has one for each fetch, the trail the last for each origin."""
+    short = {"REP_CACHE_MIN_SECONDS": 1, "REP_CACHE_MAX_SECONDS": 1, "DOWNLOAD_DELAY": 0.4}
+    settings = {**short, "REP_AUDIT_DIR": str(tmp_path / "audit")}
+    with Site({"/robots.txt": Answer(body=FILE)}) as site:
+        urls = [site.url(f"/{number}") for number in range(6)]
+        _, folder = archived(urls, tmp_path / "warc", settings=settings)
+        count = site.paths().count("/robots.txt")
+    assert count > 1
+    found = {
+        path: [capture for task in tasks_of(path) for capture in task.captures()]
+        for path in (*files_in(folder), tmp_path / "audit" / "latest")
+    }
+    assert [len(captures) for captures in found.values()] == [count, 1]
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 def test_the_trail_names_the_records(loop: Loop, tmp_path: Path) -> None:
     """And a tdmrep.json is archived as a robots.txt is."""
