@@ -5,16 +5,19 @@ from __future__ import annotations
 import datetime as dt
 import os
 import pickle
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from enum import Enum
+from enum import Enum, IntEnum
 from pathlib import Path
 from typing import Any
 
 import msgpack
 import pytest
-from scrapy import FormRequest, Request, Spider
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scrapy import Field, FormRequest, Item, Request, Spider
 from scrapy.http import JsonRequest, Response, XmlRpcRequest
 from scrapy.http.request import NO_CALLBACK
 from scrapy.spiders import CrawlSpider, SitemapSpider
@@ -22,9 +25,12 @@ from scrapy.spiders import CrawlSpider, SitemapSpider
 from scrapy_rep.protocol.page.rules import PageRules
 from scrapy_rep.protocol.usage.preference import UsagePreferences
 from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.queue.fleet.batch import Push, PushKind
 from scrapy_rep.queue.fleet.packed_values import DEPTH
-from scrapy_rep.queue.fleet.request_codec import ENTRY_OCTETS, Entries, EntryRefused
+from scrapy_rep.queue.fleet.request_codec import ENTRY_OCTETS, PRIORITY, Entries, EntryRefused
 from scrapy_rep.sitemaps.spiders import RobotsSitemapSpider
+from tests.fleet.workers import LEASE_MS, Fleet, drained
+from tests.redis_server import needs_redis
 
 
 class Mixin:
@@ -57,12 +63,34 @@ class OwnRequest(Request):
     pass
 
 
-class Colour(Enum):
+class Colour(str, Enum):
     RED = "red"
 
 
+class Count(IntEnum):
+    TWO = 2
+
+
+class Text(str):
+    __slots__ = ()
+
+
+class Other(Enum):
+    ONE = 1
+
+
+class Thing(Item):
+    name = Field()
+    parts = Field()
+
+
+class Needy(Request):
+    def __init__(self, url: str, needed: int, **fields: Any) -> None:
+        super().__init__(url, **fields)
+
+
 @dataclass
-class Thing:
+class Data:
     x: int = 1
 
 
@@ -119,7 +147,9 @@ class TestKept:
             *[(1, (2, [3, {"a": (4,)}])), {1, (2, 3), "x"}, {1: 2, (1, 2): 3, b"x": 4}],
             dt.datetime(2026, 11, 21, 5, 6, 7, 8),  # noqa: DTZ001
             dt.datetime(2026, 11, 21, tzinfo=dt.timezone(dt.timedelta(hours=5, minutes=30))),
-            *[Decimal("1.50"), Decimal("-1E+400"), Decimal("Infinity")],
+            *[Decimal("1.50"), Decimal("-1E+400"), Decimal("Infinity"), dt.date(2026, 1, 1)],
+            *[OrderedDict(b=1, a=2), {"x": OrderedDict(y=(1,))}, Thing(name="x", parts=[{1, 2}])],
+            *[defaultdict(int, x=1), defaultdict(list, x=[(2,)]), defaultdict(None, x=3)],
         ],
     )
     def test_values(self, entries: Entries, value: Any) -> None:
@@ -127,8 +157,25 @@ class TestKept:
         again = entries.read(entries.write(request))
         assert again.meta["v"] == value == again.cb_kwargs["v"]
         assert type(again.meta["v"]) is type(value)
+        factory = getattr(value, "default_factory", None)
+        assert getattr(again.meta["v"], "default_factory", None) is factory
 
-    @pytest.mark.parametrize("name", ["parse", "parse_item", "parse_later", "parse_of_mixin"])
+    @pytest.mark.parametrize(
+        ("value", "plain"),
+        [(Text("x"), "x"), (Colour.RED, "red"), ({Text("x"): Count.TWO}, {"x": 2})],
+    )
+    def test_subclasses_of_plain_values(self, entries: Entries, value: Any, plain: Any) -> None:
+        again = entries.read(entries.write(Request("http://a.example/", meta={"v": value})))
+        assert repr(again.meta["v"]) == repr(plain)
+
+    def test_what_scrapy_takes_for_numbers_and_flags(self, entries: Entries) -> None:
+        request = Request("http://a.example/", priority=True, dont_filter=1)  # type: ignore[arg-type]
+        again = entries.read(entries.write(request))
+        assert (again.priority, again.dont_filter) == (1, True)
+
+    @pytest.mark.parametrize(
+        "name", ["parse", "parse_item", "parse_later", "parse_of_mixin", "_private"]
+    )
     def test_callbacks(self, spider: SomeSpider, entries: Entries, name: str) -> None:
         request = Request("http://a.example/", getattr(spider, name), errback=spider.failed)
         again = entries.read(entries.write(request))
@@ -188,16 +235,19 @@ class TestRefusedToQueue:
     @pytest.mark.parametrize(
         ("value", "words"),
         [
-            (Thing(), "of type Thing"),
-            (Colour.RED, "of type Colour"),
+            (Data(), "of type Data"),
+            (Other.ONE, "of type Other"),
+            (type("Local", (Item,), {})(), "at the top level of a module"),
+            (defaultdict(lambda: 1), "a defaultdict with a factory"),
+            ([dict.fromkeys(range(10_001))], "10001 keys, more than 10000"),
             (ValueError("x"), "of type ValueError"),
             (Response("http://a.example/"), "of type Response"),
             (frozenset({1}), "of type frozenset"),
-            (dt.date(2026, 1, 1), "of type date"),
+            (deque(), "of type deque"),
             (lambda: 1, "of type function"),
             (1 << 64, "more than 64 bits"),
             ("\ud800", "lone surrogates"),
-            ({Thing: 1}, "of type type"),
+            ({Data: 1}, "of type type"),
             (cycle(), "holds itself"),
             (twice_itself(), "holds itself"),
             (nested(DEPTH + 1, lambda one: [one]), "nested deeper"),
@@ -212,7 +262,7 @@ class TestRefusedToQueue:
         assert str(caught.value).startswith("meta")
 
     def test_the_way_to_a_value_is_named(self, entries: Entries) -> None:
-        request = Request("http://a.example/", cb_kwargs={"a": [{"b": (1, Thing())}]})
+        request = Request("http://a.example/", cb_kwargs={"a": [{"b": (1, Data())}]})
         with pytest.raises(EntryRefused, match=r"^cb_kwargs\['a'\]\[0\]\['b'\]\[1\] is of type"):
             entries.write(request)
 
@@ -224,7 +274,7 @@ class TestRefusedToQueue:
         with pytest.raises(EntryRefused, match=r"^callback"):
             entries.write(Request("http://a.example/", callback))
 
-    @pytest.mark.parametrize("name", ["_private", "start", "log", "from_crawler"])
+    @pytest.mark.parametrize("name", ["start", "log", "from_crawler", "_set_crawler"])
     def test_callbacks_nobody_may_name(
         self, spider: SomeSpider, entries: Entries, name: str
     ) -> None:
@@ -237,6 +287,15 @@ class TestRefusedToQueue:
 
         with pytest.raises(EntryRefused, match="at the top level of a module"):
             entries.write(Local("http://a.example/"))
+
+    @pytest.mark.parametrize("priority", [PRIORITY + 1, -PRIORITY - 1, 1 << 70])
+    def test_priorities(self, entries: Entries, priority: int) -> None:
+        with pytest.raises(EntryRefused, match=r"priority = .* can't be queued: use a number"):
+            entries.write(Request("http://a.example/", priority=priority))
+
+    def test_a_class_that_needs_more_than_an_entry_has(self, entries: Entries) -> None:
+        with pytest.raises(EntryRefused, match="no request can be made from it"):
+            entries.write(Needy("http://a.example/", 1))
 
     @pytest.mark.parametrize("url", ["file:///etc/passwd", "data:,x", "FILE:///x", "s3://b/x"])
     def test_schemes(self, entries: Entries, url: str) -> None:
@@ -277,7 +336,7 @@ class TestRefusedToExecute:
         "name",
         [
             *["__init__", "__class__", "__reduce__", "from_crawler", "update_settings", "start"],
-            *["closed", "close", "log", "logger", "crawler", "settings", "name", "_private"],
+            *["closed", "close", "log", "logger", "crawler", "settings", "name"],
             *["handles_request", "_set_crawler", "of_class", "of_nobody", "parse_value", "nope"],
             *["", "parse.x", "parse ", "custom_settings", "x" * 100_000],
         ],
@@ -366,6 +425,10 @@ class TestRefusedToExecute:
             packed(meta={"x": msgpack.ExtType(2, msgpack.packb([[1]]))}),
             packed(meta={"x": msgpack.ExtType(3, b"soon")}),
             packed(meta={"x": msgpack.ExtType(4, b"one")}),
+            packed(meta={"x": msgpack.ExtType(7, msgpack.packb(["eval", {}]))}),
+            packed(meta={"x": msgpack.ExtType(8, msgpack.packb(["scrapy.Request", {}]))}),
+            packed(meta={"x": msgpack.ExtType(8, msgpack.packb(["scrapy.item.Item", {"x": 1}]))}),
+            packed(priority=PRIORITY + 1),
             packed(meta={n: n for n in range(20_000)}),
             b"\x82\xa3url\xb1http://a.example/\xa4meta\x81\x91\x01\x01",  # a list as a key
             b"\xdf\x00\x00\x00\x02" + packed()[1:] + b"\xa4meta" + b"\x91" * 900 + b"\x01",
@@ -397,3 +460,74 @@ class TestRefusedToExecute:
                     entries.read(changed)
                 except EntryRefused:
                     continue
+
+
+_leaves = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(1 << 65), 1 << 65)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5)
+    | st.binary(max_size=5)
+    | st.dates()
+    | st.datetimes()
+    | st.decimals(allow_nan=False)
+)
+_values = st.recursive(
+    _leaves,
+    lambda some: (
+        st.lists(some, max_size=3)
+        | st.tuples(some, some)
+        | st.dictionaries(st.text(max_size=3) | st.integers() | st.dates(), some, max_size=3)
+        | st.dictionaries(st.text(max_size=3), some, max_size=3).map(OrderedDict)
+        | st.dictionaries(st.text(max_size=3), some, max_size=3).map(lambda d: defaultdict(list, d))
+    ),
+    max_leaves=6,
+)
+_edges = [0, 1, (1 << 53) - 1, 1 << 53, PRIORITY, PRIORITY + 1, 1 << 63, 1 << 64, 1 << 70]
+_priorities = st.integers(-20, 20) | st.sampled_from([sign * n for n in _edges for sign in (1, -1)])
+
+
+@needs_redis
+@given(
+    st.lists(
+        st.tuples(_priorities, st.dictionaries(st.text(max_size=3), _values, max_size=3)),
+        min_size=1,
+        max_size=8,
+    )
+)
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_what_is_written_survives_redis_and_a_death(
+    redis_server: Any, some: list[tuple[int, dict[str, Any]]]
+) -> None:
+    """What one side accepts, the other accepts: an entry is refused when it is written, or done."""
+    redis_server.flush()
+    fleet, entries = Fleet(redis_server), Entries(SomeSpider())
+    one, two = fleet.worker("one"), fleet.worker("two")
+    queued = {}
+    for number, (priority, meta) in enumerate(some):
+        url = f"http://a.example/{number}"
+        request = Request(url, meta=meta, priority=priority)
+        try:
+            payload = entries.write(request)
+        except EntryRefused:
+            continue
+        queued[url] = told(request)
+        one.ledger.push(
+            Push("http://a.example", priority, PushKind.FILTERED, url.encode(), payload)
+        )
+    one.settle("http://a.example")
+    one.talk()
+    one.talk(20)
+    fleet.now += LEASE_MS / 1000 + 1
+    two.talk()
+    found = {request.url: told(request) for request in read_by(entries, two)}
+    assert found == queued
+    assert (two.reply.queued, two.reply.flying, fleet.total("aside")) == (0, 0, 0)
+    fleet.client.close()
+
+
+def read_by(entries: Entries, worker: Any) -> list[Request]:
+    return [entries.read(held.payload) for held in drained(worker)]

@@ -1,9 +1,10 @@
 """Encodes requests as octets for the queue of a fleet, and decodes them.
 
 An entry is as trustworthy as everyone with write access to Redis. So an entry can't run other code:
-it has only known keys, its class is a request class that the worker has loaded, its callbacks are
-public methods of the spider's own classes, and its URL is http or https. An entry that breaks a
-rule raises, and the caller sets it aside.
+it has only known keys, the worker has loaded its class and those of its items, its callbacks are
+methods of the spider's own classes, and its URL is http or https. `write` and `read` check the same
+rules (`_check`, `dumps`, `loads`), so what is written can be read. An entry that breaks a rule
+raises, and the caller sets it aside.
 
 Other values are not checked, so they need a trustworthy Redis: `proxy`, `dont_obey_robotstxt` or
 `bindaddress` in the meta, headers and body.
@@ -11,7 +12,6 @@ Other values are not checked, so they need a trustworthy Redis: `proxy`, `dont_o
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -23,10 +23,13 @@ from scrapy.spiders import CrawlSpider, SitemapSpider
 from scrapy_rep.signals import PAGE, USAGE, VERDICT
 from scrapy_rep.sitemaps.spiders import RobotsSitemapMixin
 
-from .packed_values import ValueRefused, dumps, loads
+from .packed_values import ValueRefused, dumps, loaded, loads, name_of
 
 ENTRY_OCTETS = 1 << 20
 """The most octets of an entry."""
+
+PRIORITY = 10**15 - 1
+"""The highest priority; Redis and Lua keep numbers as doubles, which are exact up to here."""
 
 _WEB = ("http:", "https:")
 _NO_CALLBACK = False  # replaces a name; no method has this name
@@ -89,6 +92,7 @@ class Entries:
     def __init__(self, spider: Spider) -> None:
         self._spider = spider
         self._callbacks_known: dict[str, bool] = {}
+        self._classes_known: set[type] = {Request}
 
     def write(self, request: Request) -> bytes:
         """A request as an entry.
@@ -96,27 +100,31 @@ class Entries:
         Raises:
             EntryRefused: it could not be read again; the message says why and how to fix it.
         """
-        name = _class_name(type(request))
-        if _request_class(name) is not type(request):
+        cls = type(request)
+        if loaded(name_of(cls), Request) is not cls:
             raise EntryRefused(
-                f"{name} is not a request class that can be queued: define it at the top level of "
-                "a module"
+                f"{name_of(cls)} is not a request class that can be queued: define it at the top "
+                "level of a module"
             )
-        _check_scheme(request.url)
+        values = self._values(request)
+        _check(values)
         try:
-            octets = dumps(self._values(request))
+            octets = dumps(values)
         except ValueRefused as error:
             raise EntryRefused(str(error)) from None
-        if len(octets) > ENTRY_OCTETS:
-            raise EntryRefused(f"it takes {len(octets)} octets, more than {ENTRY_OCTETS}")
+        _check_size(octets)
+        if cls not in self._classes_known:  # a class of the user's may need other arguments
+            self.read(octets)
+            self._classes_known.add(cls)
         return octets
 
     def _values(self, request: Request) -> dict[str, Any]:
         values: dict[str, Any] = {"url": request.url, **self._callbacks(request)}
         if type(request) is not Request:
-            values["_class"] = _class_name(type(request))
+            values["_class"] = name_of(type(request))
         for name, default in _DEFAULTS.items():
-            if (value := getattr(request, name)) != default:
+            # Scrapy takes True for a priority, and any value for `dont_filter`.
+            if (value := type(default)(getattr(request, name))) != default:
                 values[name] = value
         for name in _CONTAINERS:
             if value := getattr(request, name, None):
@@ -146,7 +154,7 @@ class Entries:
             )
         if not self._is_callback(name):
             raise EntryRefused(
-                f"{key} = {name!r} is not a public method that the spider's own classes define, so "
+                f"{key} = {name!r} is not a method that the spider's own classes define, so "
                 "it would not be called: rename it"
             )
         return name
@@ -157,19 +165,17 @@ class Entries:
         Raises:
             EntryRefused: the entry breaks a rule.
         """
-        if len(octets) > ENTRY_OCTETS:
-            raise EntryRefused(f"it takes {len(octets)} octets, more than {ENTRY_OCTETS}")
+        _check_size(octets)
         try:
             values = loads(octets)
         except ValueRefused as error:
             raise EntryRefused(str(error)) from None
-        _check_keys(values)
-        _check_scheme(values["url"])
+        _check(values)
         for key in ("callback", "errback"):
             if key in values:
                 values[key] = self._method(key, values[key])
         name = values.pop("_class", None)
-        cls = Request if name is None else _request_class(name)
+        cls = Request if name is None else loaded(name, Request)
         if cls is None:
             raise EntryRefused(f"{name[:100]!r} is not a request class that is loaded")
         unknown = values.keys() - set(cls.attributes)
@@ -197,32 +203,15 @@ class Entries:
         return known
 
 
-def _class_name(cls: type[Request]) -> str:
-    return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def _request_class(name: str) -> type[Request] | None:
-    """The request class with this name, if it is loaded; an entry imports nothing."""
-    module, _, own = name.rpartition(".")
-    found = getattr(sys.modules.get(module), "__dict__", {}).get(own)
-    is_one = isinstance(found, type) and issubclass(found, Request) and _class_name(found) == name
-    return found if is_one else None
-
-
-def _check_scheme(url: str) -> None:
-    if not url.lower().startswith(_WEB):
-        raise EntryRefused(f"its URL begins with {url[:20]!r}, and only http and https are queued")
-
-
 def is_callback(spider_class: type, name: str) -> bool:
-    """Whether an entry may name this method: a public method of the spider's own classes.
+    """Whether an entry may name this method: a method of the spider's own classes.
 
     Methods of Scrapy's `Spider`, such as `start` or `closed`, are refused, except `parse`.
     """
     for cls, names in _FRAMEWORK.items():
         if name in names and issubclass(spider_class, cls):
             return True
-    if name.startswith("_") or not name.isidentifier():
+    if name.startswith("__") or not name.isidentifier():
         return False
     for cls in spider_class.__mro__:
         if name in vars(cls):
@@ -231,17 +220,35 @@ def is_callback(spider_class: type, name: str) -> bool:
     return False
 
 
-def _check_keys(values: Any) -> None:
+def _check_size(octets: bytes) -> None:
+    if len(octets) > ENTRY_OCTETS:
+        raise EntryRefused(f"it takes {len(octets)} octets, more than {ENTRY_OCTETS}")
+
+
+def _check_kind(key: Any, value: Any) -> None:
+    kinds = _KINDS.get(key) if isinstance(key, str) else None
+    if kinds is None:
+        raise EntryRefused(f"it has an unknown key ({str(key)[:50]!r})")
+    if not isinstance(value, kinds) or (type(value) is bool and bool not in kinds):
+        raise EntryRefused(f"{key} is of type {type(value).__name__}")
+
+
+def _check(values: Any) -> None:
+    """Check the values of an entry, before it is written and after it was read."""
     if not isinstance(values, dict) or "url" not in values:
         raise EntryRefused("it is not a request")
     for key, value in values.items():
-        kinds = _KINDS.get(key) if isinstance(key, str) else None
-        if kinds is None:
-            raise EntryRefused(f"it has an unknown key ({str(key)[:50]!r})")
-        if type(value) not in kinds:
-            raise EntryRefused(f"{key} is of type {type(value).__name__}")
-    for name, lanes in values.get("headers", {}).items():
-        if type(name) is not bytes or type(lanes) is not list or {*map(type, lanes)} - {bytes}:
+        _check_kind(key, value)
+    if not values["url"].lower().startswith(_WEB):
+        start = values["url"][:20]
+        raise EntryRefused(f"its URL begins with {start!r}, and only http and https are queued")
+    if abs(values.get("priority", 0)) > PRIORITY:
+        raise EntryRefused(
+            f"priority = {values['priority']} can't be queued: use a number from {-PRIORITY} to "
+            f"{PRIORITY}"
+        )
+    for name, lines in values.get("headers", {}).items():
+        if [type(name), type(lines), *map(type, lines)] != [bytes, list, *[bytes] * len(lines)]:
             raise EntryRefused("its headers are not lists of octets by name")
     for key in ("cb_kwargs", "dumps_kwargs"):
         if not all(isinstance(name, str) for name in values.get(key, ())):
