@@ -21,6 +21,7 @@ _MIDDLEWARES = "DOWNLOADER_MIDDLEWARES"
 _QUEUE = "SCHEDULER_PRIORITY_QUEUE"
 _SPIDER_MIDDLEWARES = "SPIDER_MIDDLEWARES"
 _PAGES_ORDER = 950  # next to the spider: requests that other middlewares add are not judged
+_LINKS_ORDER = 0  # next to the engine: also links that other middlewares add are noted
 _ORDER = 100  # the order of Scrapy's own robots.txt middleware
 
 
@@ -54,6 +55,13 @@ class Addon:
         settings.setdefault_in_component_priority_dict(
             _SPIDER_MIDDLEWARES, RepPageMiddleware, _PAGES_ORDER
         )
+        scheduler = load_object(settings["SCHEDULER"])
+        if getattr(scheduler, "keeps_pace_over_fleet", False):
+            from scrapy_rep.queue.fleet.fleet_turns import FleetLinks  # needs redis-py
+
+            settings.setdefault_in_component_priority_dict(
+                _SPIDER_MIDDLEWARES, FleetLinks, _LINKS_ORDER
+            )
         # Another scheduler may need another kind of queue. A queue that the user set stays anyway.
-        if load_object(settings["SCHEDULER"]) is Scheduler:
+        if scheduler is Scheduler:
             settings.set(_QUEUE, "scrapy_rep.RepPriorityQueue", priority="addon")

@@ -61,6 +61,7 @@ FLEET_SUCCEEDED = _stat("rep/fleet/succeeded", "times that this worker counted a
 FLEET_EMPTIED = _stat("rep/fleet/emptied", "times that Redis was emptied, or older than before")
 FLEET_SEEDS = _stat("rep/fleet/start_urls", "start URLs taken from Redis, of a RedisSpider")
 FLEET_ODD = _stat("rep/fleet/odd_keys", "keys of an unexpected type in Redis, set aside")
+FLEET_FULL = _stat("rep/fleet/full", "exchanges while Redis had no memory left")
 FLEET_MENDED = _stat("rep/fleet/mended", "times that the crawl in Redis was counted again")
 STORE_HIT = _stat("rep/store/hit", "robots.txt files found in the store, so not fetched")
 STORE_FAILED = _stat("rep/store/failed", "times that memory, or the local tier, replaced the store")

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from scrapy_rep.queue.fleet.batch import HeldRequest, PushKind
-from scrapy_rep.queue.fleet.ledger import PUSHES
-from tests.fleet.workers import LEASE_MS, A, B, Fleet, Worker, drained, popped, urls
+from scrapy_rep.queue.fleet.batch import HeldRequest, Push, PushKind
+from scrapy_rep.queue.fleet.ledger import PUSHES, REPORTS
+from scrapy_rep.queue.fleet.redis_exchange import VersionError
+from tests.fleet.workers import LEASE_MS, A, B, Fleet, Worker, assert_over, drained, popped, urls
 from tests.redis_server import needs_redis
 
 pytestmark = needs_redis
+
+
+def push(url: str) -> Push:
+    return Push(A, 0, PushKind.FILTERED, url.encode(), url.encode())
 
 
 class TestQueue:
@@ -258,7 +264,7 @@ class TestPace:
         assert two.talk(9) == []
         assert two.reply.next_ms == 2000
         fleet.now += 2
-        assert urls(two.talk(9)) == ["a"]
+        assert urls(two.talk(9)) == ["b"], "what may have killed a worker comes after the others"
 
     def test_a_give_back_does_not(self, one: Worker, two: Worker) -> None:
         popped(one, "a", "b")
@@ -383,6 +389,45 @@ class TestLeases:
         one.talk()
         assert (one.reply.flying, fleet.total("aside"), fleet.total("done")) == (0, 1, 0)
         assert b"it is no request" in fleet.client.lindex(fleet.key("dead"), 0)
+
+    def test_the_worker_learns_what_the_script_sets_aside(self, fleet: Fleet, one: Worker) -> None:
+        (held,) = self.popped(one, "a")
+        fleet.client.hset(fleet.key("f:one"), held.id, b"Fgarbage")
+        one.finish(held)
+        one.push("l" * 5000)
+        one.talk(longest=100)
+        assert one.reply.aside == (("", "it was changed while a worker had it"),)
+        one.talk(9, longest=100)
+        ((lane, reason),) = one.reply.aside
+        assert (lane, reason) == (A, "5001 octets, of which these are the first")
+
+    def test_a_page_with_many_links_delays_no_other_page(self, fleet: Fleet, one: Worker) -> None:
+        """Each page is done with its own links. After a death, no other page is done twice."""
+        large, small = self.popped(one, "large", "small")
+        for number in range(5000):
+            one.ledger.push(push(f"l{number}"), large.id)
+        one.ledger.push(push("s0"), small.id)
+        one.finish(large, small)
+        one.talk()
+        assert fleet.total("done") == 1
+        fleet.now += LEASE_MS / 1000 + 1
+        two = fleet.worker("two")
+        found = urls(drained(two, 40))
+        assert "small" not in found
+        assert {"s0", "large"} <= set(found)
+        assert found[-1] == "large", "a suspect comes after the others"
+
+    def test_a_page_is_done_after_pushes_of_an_unknown_cause(
+        self, fleet: Fleet, one: Worker
+    ) -> None:
+        (held,) = self.popped(one, "a")
+        one.push(*(f"x{number}" for number in range(PUSHES + 1)))
+        one.finish(held)
+        one.push(*(f"y{number}" for number in range(500)))
+        one.talk()
+        assert fleet.total("done") == 0
+        one.talk(), one.talk()
+        assert fleet.total("done") == 1
 
     def test_a_page_is_done_after_its_links_are_queued(self, fleet: Fleet, one: Worker) -> None:
         (held,) = self.popped(one, "a")
@@ -532,6 +577,187 @@ class TestEpoch:
         fleet.client.script_flush()
         one.talk()
         assert one.reply.queued == 1
+
+
+class TestClock:
+    """A clock that is set back, as after a fail-over, stops nothing."""
+
+    def test_a_dead_worker_is_taken_over(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        one.push("a")
+        one.settle()
+        one.talk()
+        one.talk(1)
+        fleet.now -= 600
+        two.talk()
+        fleet.now += LEASE_MS / 1000 + 1
+        assert urls(two.talk(9)) == ["a"]
+
+    def test_a_delay_stays_as_long_as_it_is(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        held = popped(one, "a", "b")
+        one.ledger.moved(held, fleet.now)
+        one.finish(held)
+        one.talk()
+        fleet.now -= 600
+        two.settle(delay_seconds=2.0)
+        assert two.talk(9) == []
+        assert 1900 < (two.reply.next_ms or 0) <= 2000
+        fleet.now += 2
+        assert urls(two.talk(9)) == ["b"]
+        fleet.now -= 600  # once more
+        held = two.ledger.buffer[0]
+        two.ledger.moved(held, fleet.now)
+        two.finish(held)
+        two.talk()
+        fleet.now += 2
+        assert_over(two)
+
+    @pytest.mark.parametrize("key", ["flushing", "mending"])
+    def test_the_lock_of_a_dead_worker_ends(
+        self, fleet: Fleet, one: Worker, two: Worker, key: str
+    ) -> None:
+        """Redis keeps it by its own clock."""
+        one.push("a")
+        one.talk()
+        fleet.client.set(fleet.key(key), "dead", px=610_000)
+        fleet.client.delete(fleet.key("t"))
+        two.talk()
+        assert fleet.client.pttl(fleet.key(key)) <= 10_000
+
+
+class TestBounds:
+    """No exchange costs Redis more than a few milliseconds, whatever a worker has."""
+
+    def held(self, one: Worker, count: int) -> list[HeldRequest]:
+        one.push(*(f"{number}" for number in range(count)))
+        one.settle()
+        while one.ledger.unsent_count:
+            one.talk()
+        found: list[HeldRequest] = []
+        while len(found) < count:
+            found += one.talk(50)
+        return found
+
+    def test_what_is_brought_back_comes_in_parts(self, fleet: Fleet, one: Worker) -> None:
+        held = self.held(one, 200)
+        fleet.client.flushall()
+        one.finish(*held[:80])
+        sizes = []
+        one.talk()
+        assert one.reply.word == "epoch"
+        one.finish(*held[80:100])
+        while one.ledger.has_news:
+            batch = one.ledger.batch()
+            sizes.append((len(batch.kept), len(batch.was_done)))
+            one.talk()
+        assert max(sizes) <= (REPORTS, REPORTS)
+        assert (one.reply.flying, fleet.client.zcard(fleet.key("w"))) == (100, 1)
+        one.finish(*held)
+        while one.ledger.has_reports:
+            one.talk()
+        assert_over(one)
+
+    def test_a_worker_that_dies_while_it_brings_back_loses_none(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        held = self.held(one, 100)
+        keys = {key: fleet.client.dump(key) for key in fleet.client.keys("*")}
+        one.push("later")
+        self.held(one, 1)
+        fleet.client.flushall()
+        for key, value in keys.items():
+            fleet.client.restore(key, 0, value)
+        one.talk()
+        assert one.reply.word == "epoch"
+        one.talk()  # one part
+        fleet.now += LEASE_MS / 1000 + 1
+        found = Counter(urls(drained(two, 300)))
+        assert set(found) >= set(urls(held))
+        assert max(found.values()) == 1
+
+    def test_a_lost_reply_is_told_in_a_few_octets(self, one: Worker) -> None:
+        self.held(one, 200)
+        before = len(one.sent()[1])
+        one.ledger.failed()
+        assert len(one.sent()[1]) < before + 50
+
+
+class TestVersions:
+    """Workers of two releases share no crawl."""
+
+    def test_another_version_is_refused_when_it_joins(self, fleet: Fleet, one: Worker) -> None:
+        one.push("a")
+        one.talk()
+        fleet.client.hset(fleet.key("t"), "version", "0")
+        two = fleet.worker("two")
+        words = "has version 0, and this release of scrapy-rep has version 1: run one release"
+        with pytest.raises(VersionError, match=words):
+            two.talk()
+        assert fleet.client.zscore(fleet.key("w"), "two") is None
+        with pytest.raises(VersionError):
+            fleet.worker("three").talk(is_fresh=True)
+        fleet.now += LEASE_MS / 1000 + 1
+        fleet.worker("four").talk(is_fresh=True)
+        fleet.clear()
+        two.talk()
+        assert two.reply.word == "ok"
+
+
+class TestFull:
+    """Without memory (noeviction), what frees memory goes on, and pushes wait in the worker."""
+
+    @pytest.fixture
+    def full(self, fleet: Fleet) -> Iterator[Callable[[bool], None]]:
+        def fill(is_full: bool) -> None:
+            fleet.client.config_set("maxmemory", 1 if is_full else 0)
+
+        yield fill
+        fill(False)
+
+    def test_pages_are_done_and_links_wait(
+        self, fleet: Fleet, one: Worker, two: Worker, full: Callable[[bool], None]
+    ) -> None:
+        one.push("a", "b")
+        one.settle()
+        one.talk()
+        first, second = one.talk(2)
+        full(True)
+        one.ledger.push(push("child"), first.id)
+        one.finish(first, second)
+        one.talk(1)
+        assert (one.reply.word, one.ledger.unsent_count) == ("full", 1)
+        one.talk(1)
+        assert (one.reply.word, one.reply.is_full, fleet.total("done")) == ("ok", True, 1)
+        assert int(fleet.client.hget(fleet.key("t"), "full")) == round(1000 * fleet.now)
+        two.talk(), two.talk()
+        assert two.reply.is_full, "a worker can join"
+        full(False)
+        one.talk(), one.talk()
+        assert (one.ledger.unsent_count, fleet.total("done")) == (0, 2)
+        assert not fleet.client.hexists(fleet.key("t"), "full")
+        assert urls(two.talk(1)) == ["child"]
+
+    def test_pushes_of_a_lost_reply_are_not_made_twice(
+        self, one: Worker, full: Callable[[bool], None]
+    ) -> None:
+        one.push("a", kind=PushKind.UNFILTERED)
+        one.lose()
+        full(True)
+        one.talk(), one.talk()
+        one.push("b", kind=PushKind.UNFILTERED)
+        one.talk()
+        full(False)
+        one.talk(), one.talk(), one.talk()
+        assert one.reply.queued == 2
+
+    def test_a_dead_workers_requests_are_handed_on(
+        self, fleet: Fleet, one: Worker, two: Worker, full: Callable[[bool], None]
+    ) -> None:
+        one.push("a")
+        one.settle()
+        one.talk(), one.talk(1)
+        fleet.now += LEASE_MS / 1000 + 1
+        full(True)
+        assert urls(two.talk(9)) == ["a"]
 
 
 class TestSeeds:

@@ -83,6 +83,7 @@ class Worker:
         """One exchange; what was popped."""
         batch, octets, seeds_key = self.sent(want, **fields)
         self.reply = reply = self.carry_out(octets, seeds_key)
+        self.ledger.is_full = reply.is_full or reply.word == "full"
         if reply.word == "ok":
             self.ledger.confirmed(batch, reply.epoch, reply.last_id)
             for held in (*reply.popped, *reply.seeds):

@@ -108,8 +108,9 @@ class Batch:
     aside: dict[str, str]
     given: tuple[str, ...]
     settled: tuple[Settled, ...]
-    held: tuple[str, ...] | None
+    is_unsure: bool
     was: str | None
+    was_left: bool
     was_done: tuple[str, ...]
     kept: tuple[tuple[str, HeldRequest], ...]
     turns: tuple[tuple[int, Wish], ...]

@@ -1,6 +1,8 @@
-"""Tracks requests outside the buffer, and gives turns to requests that were not queued.
+"""Tracks requests outside the buffer and their links, and gives turns to other requests.
 
-Requests that were not queued are refetched robots.txt files, and the media of pages.
+A page is done after its own links are queued, so the ledger must know which page a link is from.
+
+Other requests are those that were not queued: refetched robots.txt files, and the media of pages.
 
 A queued request has its turn when it is popped. Other requests need a wish for a turn. Such a turn
 comes once the lane is open, closes the lane like a popped request, and is reported in the same way.
@@ -10,11 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
-from scrapy import signals
+from scrapy import Request, signals
 
+from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.progress import tell_of_ends
+from scrapy_rep.engine.state import is_closing
 from scrapy_rep.protocol.access.origin import Origin
 
 from .batch import HeldRequest, Wish
@@ -25,12 +31,14 @@ from .talk import Talk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from typing_extensions import Self
 
     from .redis_exchange import Turn
 
 _LOOK_SECONDS = 0.05  # how soon a late worker learns whether it was taken over
+_LINKS = 200  # of a page; its callback waits while as many are not in Redis
 
 
 class Out:
@@ -41,6 +49,7 @@ class Out:
         self._talk = talk
         self._held: dict[Request, HeldRequest] = {}
         self._turns: dict[Request, HeldRequest] = {}  # a queued one may have a turn in another lane
+        self._causes: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
 
     def follow(self, crawler: Crawler) -> None:
         """Start to observe what happens to requests.
@@ -48,6 +57,9 @@ class Out:
         Raises:
             ConfigurationError: this release of Scrapy does not tell which requests are done.
         """
+        links = crawler.get_spider_middleware(FleetLinks)
+        if links is not None:
+            links.out = self
         tell_of_ends(crawler, self.end)
         crawler.signals.connect(self._reached, signal=signals.request_reached_downloader)
         crawler.signals.connect(self._left, signal=signals.request_left_downloader)
@@ -77,6 +89,22 @@ class Out:
         self._held.clear()
         self._turns.clear()
 
+    def link(self, link: Request, page: Request | None) -> str:
+        """Note which page a link is from; return the id of that page, or an empty string."""
+        held = None if page is None else self._held.get(page)
+        if held is None:
+            return ""
+        self._causes[link] = held.id
+        return held.id
+
+    def cause_of(self, link: Request) -> str:
+        """The id of the page that a link is from; empty if it is not known."""
+        return self._causes.pop(link, "")
+
+    def has_many_links(self, page_id: str) -> bool:
+        """Whether the callback of a page must wait."""
+        return self._ledger.unsent_of(page_id) >= _LINKS
+
     def _reached(self, request: Request) -> None:
         for held in self._of(request):
             held.has_reached = True
@@ -102,6 +130,38 @@ class Out:
             self._talk.wake()
         self._held.pop(request, None)
         self._turns.pop(request, None)
+
+
+class FleetLinks:
+    """A spider middleware that tells which page a link is from, and slows callbacks down.
+
+    The add-on installs it next to the engine. Without it, a page waits for more links than its own.
+
+    Attributes:
+        out: the requests of the worker.
+    """
+
+    out: Out | None = None
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build from a crawler."""
+        return cls(crawler)
+
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
+        """Pass everything on."""
+        out = self.out
+        async for one in result:
+            if out is not None and isinstance(one, Request):
+                page_id = out.link(one, response.request)
+                while out.has_many_links(page_id) and not is_closing(self._crawler):
+                    await sleep(_LOOK_SECONDS)
+            yield one
 
 
 class FleetTurns:

@@ -108,6 +108,8 @@ class Inbox:
                 "them",
                 reply.dead,
             )
+        for lane, reason in reply.aside:
+            self._tell_of_aside(lane, reason)
         now = time.monotonic()
         for held in reply.popped:
             self._receive(held, now)
@@ -144,8 +146,11 @@ class Inbox:
 
     def _set_aside(self, held: HeldRequest, reason: str) -> None:
         self.ledger.set_aside(held, reason)
+        self._tell_of_aside(held.lane, reason)
+
+    def _tell_of_aside(self, lane: str, reason: str) -> None:
         self._count(stats.FLEET_ASIDE)
-        self.complaints.tell(reason, "An entry of %s is set aside: %s", held.lane, reason)
+        self.complaints.tell(reason, "An entry of %s is set aside: %s", lane, reason)
 
     def _sample(self, payload: bytes) -> Request | None:
         with suppress(EntryRefused):

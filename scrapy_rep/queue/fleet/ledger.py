@@ -22,10 +22,12 @@ Rules for the next author:
 
 1. A report is kept until an exchange has confirmed it. Sending a report twice changes nothing.
 2. The pushes of a batch stay the same until the batch is confirmed, because Redis identifies them
-   by the number of the batch.
-3. A request is reported as done after all pushes that were made before it was done.
-4. A failed exchange may have been carried out: the next exchange lists the requests that the worker
-   holds, and Redis queues the requests of the lost reply again.
+   by the number of the batch. Without memory in Redis, batches have no pushes.
+3. A request is reported as done after the pushes that it caused, and after all earlier pushes whose
+   cause is unknown. Each cause in turn adds a push to a batch, so a page with thousands of links
+   delays no other page.
+4. A failed exchange may have been carried out: the next exchange says so, and Redis queues the
+   requests with ids above the last known one again, because they were in the lost reply.
 5. A worker that was taken over reports nothing more: other workers have its requests now.
 """
 
@@ -34,7 +36,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -52,21 +54,15 @@ REPORTS = 32
 """The most reports of each kind that one exchange brings: each costs Redis 5 to 14 us."""
 
 
+_START = "start"  # the cause of start requests
+
+
 @dataclass(slots=True)
 class _Done:
-    """A request that is done: how many pushes came before, and whether it may have been sent."""
+    """A request that is done: the causes of pushes that come first, and whether it was sent."""
 
-    after: int
+    after: frozenset[str]
     visited: bool
-
-
-@dataclass(slots=True)
-class _Past:
-    """The name that the worker had before Redis was emptied, and the requests it had done there."""
-
-    name: str | None = None
-    done: tuple[str, ...] = ()
-    kept: dict[str, str] = field(default_factory=dict)  # the former id by the present one
 
 
 class Ledger:
@@ -77,6 +73,8 @@ class Ledger:
         epoch: the epoch of the Redis that it has joined; empty before.
         held: the requests that it got and that are not done, by id.
         buffer: the held requests that the engine has not taken yet, in order.
+        unsent_count: the number of pushes that Redis has not confirmed.
+        is_full: whether Redis has no memory for pushes.
     """
 
     def __init__(self, name: str) -> None:
@@ -84,11 +82,13 @@ class Ledger:
         self.epoch = ""
         self.held: dict[str, HeldRequest] = {}
         self.buffer: deque[HeldRequest] = deque()
+        self.unsent_count = 0
+        self.is_full = False
         self._generation = 0
         self._base = name
-        self._unsent: deque[Push] = deque()
-        self._pushed_count = 0  # in total, including unsent pushes
-        self._in_batch: int | None = None  # not chosen yet; 0 is a choice
+        self._unsent: dict[str, deque[Push]] = {}  # by the request that caused them
+        self._unknown_count = 0  # of groups of pushes without a known cause
+        self._in_batch: list[tuple[str, Push]] = []
         self._batch = 1
         self._attempt = 0
         self._is_joined = False
@@ -100,16 +100,31 @@ class Ledger:
         self._aside: dict[str, str] = {}
         self._given: dict[str, None] = {}
         self._settled: dict[str, Settled] = {}
-        self._past = _Past()
+        # The name that the worker had before Redis was emptied; its requests then
+        self._was: str | None = None
+        self._was_done: list[str] = []
+        self._kept: dict[str, str] = {}  # the former id by the present one
         self._wishes: dict[int, Wish] = {}
         self._wish_count = 0
 
     # What happens in the worker
 
-    def push(self, push: Push) -> None:
-        """Add a request that was found."""
-        self._unsent.append(push)
-        self._pushed_count += 1
+    def push(self, push: Push, cause: str = "", *, is_start: bool = False) -> None:
+        """Add a request that was found; `cause` is the id of the request that led to it."""
+        if is_start or push.kind is PushKind.START:
+            cause = _START
+        elif cause not in self.held:
+            cause = self._unknown
+        self._unsent.setdefault(cause, deque()).append(push)
+        self.unsent_count += 1
+
+    @property
+    def _unknown(self) -> str:
+        return f"unknown {self._unknown_count}"
+
+    def unsent_of(self, cause: str) -> int:
+        """The number of pushes of one cause that are in no batch yet."""
+        return len(self._unsent.get(cause, ()))
 
     def hold(self, held: HeldRequest, now: float = 0.0) -> None:
         """Add a popped request, which waits for the engine."""
@@ -140,7 +155,10 @@ class Ledger:
     def done(self, held: HeldRequest) -> None:
         """Note that a request has left the engine, after all requests it caused were pushed."""
         if self.held.pop(held.id, None) is not None:
-            self._done[held.id] = _Done(self._pushed_count, held.has_reached and not held.has_left)
+            after = frozenset({held.id, self._unknown})
+            if self._unknown in self._unsent:
+                self._unknown_count += 1  # later pushes have other causes
+            self._done[held.id] = _Done(after, held.has_reached and not held.has_left)
 
     def set_aside(self, held: HeldRequest, reason: str) -> None:
         """Note that a request can't be executed."""
@@ -174,7 +192,7 @@ class Ledger:
     def withdraw(self, key: int) -> None:
         """Remove a wish that is not needed any more."""
         if self._wishes.pop(key, None) is not None:
-            self._done[self._turn_id(key)] = _Done(0, visited=False)
+            self._done[self._turn_id(key)] = _Done(frozenset(), visited=False)
 
     def _turn_id(self, key: int) -> str:
         """The id that the script gives to the turn."""
@@ -186,14 +204,17 @@ class Ledger:
         return bool(self._wishes)
 
     @property
-    def unsent_count(self) -> int:
-        """The number of pushes that Redis has not confirmed."""
-        return len(self._unsent)
-
-    @property
     def has_news(self) -> bool:
         """Whether there is anything that Redis should get soon."""
-        return bool(self._unsent or self._settled or self._aside or self._given or self._is_unsure)
+        has_pushes = self.unsent_count and not self.is_full
+        return bool(
+            has_pushes
+            or self._settled
+            or self._aside
+            or self._given
+            or self._is_unsure
+            or self._was
+        )
 
     @property
     def has_reports(self) -> bool:
@@ -205,16 +226,17 @@ class Ledger:
     def batch(self) -> Batch:
         """The content of the next exchange; call `confirmed` or `failed` after it."""
         self._attempt += 1
-        if self._in_batch is None:
-            self._in_batch = self._fitting()
-        sent_count = self._pushed_count - len(self._unsent) + self._in_batch
+        if not self._in_batch and not self.is_full:
+            self._in_batch = [*self._next_pushes()]
         moved = dict(islice(self._moved.items(), REPORTS))
+        unsent = self._unsent.keys() | {cause for cause, _ in self._in_batch if self.is_full}
         # A sent request opens its lane after the delay; a done request opens it at once.
         done = (
             (id_, one)
             for id_, one in self._done.items()
-            if one.after <= sent_count and (id_ in moved or id_ not in self._moved)
+            if one.after.isdisjoint(unsent) and (id_ in moved or id_ not in self._moved)
         )
+        was_done, kept = self._returning()
         return Batch(
             self.name,
             self._batch,
@@ -222,48 +244,62 @@ class Ledger:
             self._is_joined,
             self.epoch,
             self._last_id,
-            tuple(islice(self._unsent, self._in_batch)),
+            () if self.is_full else tuple(push for _, push in self._in_batch),
             moved,
             tuple(islice(self._answered, REPORTS)),
             {id_: one.visited for id_, one in islice(done, REPORTS)},
             dict(islice(self._aside.items(), REPORTS)),
             tuple(islice(self._given, REPORTS)),
             tuple(islice(self._settled.values(), REPORTS)),
-            self._all_held() if self._is_unsure else None,
-            self._past.name,
-            self._past.done,
-            tuple(self._kept()),
+            self._is_unsure,
+            self._was,
+            len(was_done) < len(self._was_done) or len(kept) < len(self._kept),
+            was_done,
+            kept,
             tuple(islice(self._wishes.items(), WISHES)),
         )
 
-    def _fitting(self) -> int:
+    def _next_pushes(self) -> Iterator[tuple[str, Push]]:
+        """Take some pushes for a batch, one of each cause in turn."""
         octets = 0
-        for number, push in enumerate(islice(self._unsent, PUSHES)):
-            octets += len(push.payload)
+        for number in range(PUSHES):
+            cause = next(iter(self._unsent), None)
+            if cause is None:
+                return
+            octets += len(self._unsent[cause][0].payload)
             if number and octets > PUSH_OCTETS:
-                return number
-        return min(PUSHES, len(self._unsent))
+                return
+            pushes = self._unsent.pop(cause)
+            yield cause, pushes.popleft()
+            if pushes:
+                self._unsent[cause] = pushes
 
-    def _all_held(self) -> tuple[str, ...]:
-        """The ids of all requests that this worker keeps."""
-        turns = map(self._turn_id, self._wishes)
-        return (*self.held, *self._done, *self._aside, *self._given, *turns)
-
-    def _kept(self) -> Iterator[tuple[str, HeldRequest]]:
-        for id_, before in self._past.kept.items():
-            held = self.held.get(id_)
-            if held is not None:
-                yield before, held
+    def _returning(self) -> tuple[tuple[str, ...], tuple[tuple[str, HeldRequest], ...]]:
+        """Some of the requests that the worker brings back: done ones, and held ones."""
+        for id_ in [id_ for id_ in self._kept if id_ not in self.held]:
+            self._was_done.append(self._kept.pop(id_))
+        kept: list[tuple[str, HeldRequest]] = []
+        octets = 0
+        for id_, before in islice(self._kept.items(), REPORTS):
+            octets += len(self.held[id_].payload)
+            if kept and octets > PUSH_OCTETS:
+                break
+            kept.append((before, self.held[id_]))
+        return tuple(self._was_done[:REPORTS]), tuple(kept)
 
     def confirmed(self, batch: Batch, epoch: str, last_id: int) -> None:
         """Note that Redis has carried out a batch."""
         self.epoch, self._last_id = epoch, last_id
         self._is_joined, self._is_unsure = True, False
-        self._past = _Past()
-        for _ in batch.pushes:
-            self._unsent.popleft()
-        self._in_batch = None
-        self._batch += 1
+        del self._was_done[: len(batch.was_done)]
+        for _, held in batch.kept:
+            self._kept.pop(held.id, None)
+        if not batch.was_left:
+            self._was = None
+        if batch.pushes:
+            self.unsent_count -= len(batch.pushes)
+            self._in_batch = []
+            self._batch += 1
         for id_, told in batch.moved.items():
             if self._moved.get(id_) == told:
                 del self._moved[id_]
@@ -286,24 +322,26 @@ class Ledger:
         requests, which no other worker may have.
         """
         self._rename()
-        starts = [push for push in self._unsent if push.kind is PushKind.START]
-        self._pushed_count -= len(self._unsent) - len(starts)
-        self._unsent = deque(starts)
+        starts = self._unsent.get(_START)
+        self._unsent = {_START: starts} if starts else {}
+        self.unsent_count = len(starts or ())
         self.held.clear()
         self.buffer.clear()
-        self._past = _Past()
+        self._was = None
+        self._was_done, self._kept = [], {}
 
     def began_anew(self) -> None:
         """Bring this worker's requests back to a Redis that was emptied or is an older copy."""
-        before, done = self.name, (*self._done, *self._aside)
+        self._was, self._was_done, self._kept = self.name, [*self._done, *self._aside], {}
         self._rename()
         all_held = [held for held in self.held.values() if not held.is_turn]
         self.held.clear()
-        self._past = _Past(before, done)
         for number, held in enumerate(all_held):
-            was, held.id = held.id, f"k{number}"
+            was, held.id = held.id, f"{self._generation}k{number}"
             self.held[held.id] = held
-            self._past.kept[held.id] = was
+            self._kept[held.id] = was
+            if was in self._unsent:
+                self._unsent[held.id] = self._unsent.pop(was)
 
     def _rename(self) -> None:
         self._generation += 1
@@ -311,7 +349,9 @@ class Ledger:
         self.epoch = ""
         self._is_joined = self._is_unsure = False
         self._last_id = self._attempt = 0
-        self._in_batch = None
+        for cause, push in reversed(self._in_batch):
+            self._unsent.setdefault(cause, deque()).appendleft(push)
+        self._in_batch = []
         self._batch = 1
         for reports in (self._moved, self._answered, self._done, self._aside, self._given):
             reports.clear()

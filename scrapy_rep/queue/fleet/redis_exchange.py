@@ -12,6 +12,7 @@ from scrapy_rep.cache.base import StoreError
 
 from .batch import Batch, HeldRequest, Settled
 from .ledger import PUSH_OCTETS
+from .scripts import VERSION
 
 DELIVERIES = 3
 """How many workers may die with a request before it becomes a dead letter."""
@@ -78,7 +79,8 @@ class Reply:
     Attributes:
         word: `ok`; `late`, if a later attempt came first; `gone`, if the worker was taken over;
             `epoch`, if this is not the Redis that it has joined; `flush`, if it must clear the
-            crawl first; `wait`, while another worker clears it.
+            crawl first; `wait`, while another worker clears it; `full`, if Redis has no memory for
+            the pushes.
         epoch: the epoch of this Redis.
         last_id: the last id that was given to any worker.
         queued: requests that wait, over the fleet.
@@ -97,6 +99,8 @@ class Reply:
         turns: the results of its wishes for turns.
         odd: keys of an unexpected type, which are set aside.
         is_mender: whether this worker must run the recount of the crawl.
+        aside: entries that the script set aside: the lane of each, and the reason.
+        is_full: whether Redis has no memory left.
     """
 
     word: str
@@ -118,6 +122,8 @@ class Reply:
     turns: tuple[Turn, ...] = ()
     odd: tuple[str, ...] = ()
     is_mender: bool = False
+    aside: tuple[tuple[str, str], ...] = ()
+    is_full: bool = False
 
 
 def arguments(batch: Batch, wants: Wants, now: float, **others: Any) -> bytes:
@@ -127,6 +133,7 @@ def arguments(batch: Batch, wants: Wants, now: float, **others: Any) -> bytes:
         return round(1000 * (now - at))
 
     values = {
+        "version": VERSION,
         "deliveries": DELIVERIES,
         "most": _TAKEOVERS,
         "octets": PUSH_OCTETS,
@@ -229,16 +236,28 @@ class NoReplyError(StoreError):
     """A reply did not come from the script."""
 
 
+class VersionError(StoreError):
+    """The crawl in Redis belongs to workers of another release."""
+
+
 def reply_of(octets: Any) -> Reply:
     """Decode the reply of the script.
 
     Raises:
         NoReplyError: it is not a reply of the script.
+        VersionError: it refuses this release.
     """
     try:
-        return _reply_of(octets)
+        reply = _reply_of(octets)
     except Exception as error:  # whatever is not there, or of another kind
         raise NoReplyError(f"it is not a reply of the script: {error!r}") from error
+    if reply.word == "version":
+        raise VersionError(
+            f"the crawl in Redis has version {reply.epoch}, and this release of scrapy-rep has "
+            f"version {VERSION}: run one release on all workers. To upgrade, let the crawl end, or "
+            "begin it again with SCHEDULER_FLUSH_ON_START = True"
+        )
+    return reply
 
 
 def _reply_of(octets: bytes) -> Reply:
@@ -248,7 +267,8 @@ def _reply_of(octets: bytes) -> Reply:
     if not all(isinstance(rest[place], int) for place in _NUMBERS):
         raise TypeError("a value in it is not a number")
     last_id, queued, flying, idle, workers, next_ms = rest[:6]
-    pops, asks, filtered, seeds, seeds_left, dead, is_last, turns, odd, is_mender = rest[6:]
+    pops, asks, filtered, seeds, seeds_left, dead, is_last, turns, odd, is_mender = rest[6:16]
+    aside, is_full = rest[16:]
     return Reply(
         word.decode(),
         epoch.decode(),
@@ -284,6 +304,8 @@ def _reply_of(octets: bytes) -> Reply:
         ),
         tuple(map(_text, odd)),
         bool(is_mender),
+        tuple((_text(lane), _text(reason)) for lane, reason in aside),
+        bool(is_full),
     )
 
 

@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.dupefilters import RFPDupeFilter
+from scrapy.exceptions import CloseSpider
 from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
@@ -43,7 +44,7 @@ from .fleet_lanes import FleetLanes, lane_of
 from .fleet_turns import FleetTurns, Out
 from .inbox import Complaints, Inbox, Seeds
 from .ledger import Ledger
-from .redis_exchange import Reply, Wants
+from .redis_exchange import Reply, VersionError, Wants
 from .request_codec import ENTRY_OCTETS, Entries, EntryRefused
 from .scripts import prefix_of
 from .talk import Talk
@@ -61,10 +62,20 @@ _ENQUEUED, _DEQUEUED = "scheduler/enqueued/redis", "scheduler/dequeued/redis"  #
 _DUPLICATES = "dupefilter/filtered"  # Scrapy's
 _IS_START = "is_start_request"  # Scrapy's, in meta
 _SEEN = 100_000
+_POPS = 32  # the most requests that one exchange brings: each costs Redis 40 us
+_UNSENT = 2000  # while so many requests wait to be queued, the worker gets no others
+_ALARM_SECONDS = 60.0  # after this, an error is repeated
+_STALL_SECONDS = 600.0  # if nothing changes for this time, a warning is logged
 _ELSEWHERE = {
     "SCHEDULER_QUEUE_CLASS": "it has its own queue",
     "SCHEDULER_SERIALIZER": "requests are queued as msgpack, never as pickle",
+    "JOBDIR": "queue and filter are in Redis, and SCHEDULER_PERSIST keeps them for the next run",
 }
+
+
+def is_start(request: Request) -> bool:
+    """Whether `start` of the spider yielded a request that was not handed out yet."""
+    return bool(request.meta.get(_IS_START)) and not request.meta.get(STARTED)
 
 
 class Filter:
@@ -88,7 +99,7 @@ class Filter:
         """
         if not request.dont_filter:
             return PushKind.FILTERED, self.fingerprint(request)
-        if not request.meta.get(_IS_START) or request.meta.get(STARTED):
+        if not is_start(request):
             return PushKind.UNFILTERED, b""
         fingerprint = self.fingerprint(request)
         self._starts[fingerprint] += 1
@@ -146,6 +157,9 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._filter = Filter(crawler)
         self._complaints = Complaints(crawler)
         self._is_over = False
+        self._refused_count = 0
+        self._told_at: dict[str, float] = {}
+        self._counts, self._changed_at = (0, 0, 0), 0.0
 
     # Scrapy's interface
 
@@ -172,6 +186,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         )
         self._turns = FleetTurns(self._ledger, self._talk, self._lanes, self._out)
         self._out.follow(crawler)
+        crawler.signals.connect(self._idle, signal=signals.spider_idle)
         if readiness.pacing is not None:
             readiness.pacing.gate = self._turns
         if readiness.policies is not None:
@@ -186,6 +201,8 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         while reply is None or reply.word != "ok":
             with suppress(StoreError):
                 reply = await self._talk.exchange(self._wants(requests=0))
+            if isinstance(self._talk.problem, VersionError):
+                raise ConfigurationError(str(self._talk.problem))
             if reply is not None and reply.word == "ok":
                 break
             if reply is not None:  # None while another worker clears an earlier crawl
@@ -213,7 +230,18 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
     def close(self, reason: str) -> Deferred[None]:  # noqa: ARG002 - the interface is Scrapy's
         """Leave the fleet: send unsent requests, and give back requests that were not begun."""
         self._is_over = True
+        if self._refused_count:
+            logger.error(
+                "%d requests could not be queued and were not fetched (rep/fleet/refused); the "
+                "errors above name the reasons",
+                self._refused_count,
+                extra=self._extra,
+            )
         return deferred_from_coro(self._leave())
+
+    def _idle(self) -> None:
+        if self._refused_count:
+            raise CloseSpider("requests_refused")
 
     async def _leave(self) -> None:
         try:
@@ -250,6 +278,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
     def enqueue_request(self, request: Request) -> bool:
         """Queue a request; return False for a known duplicate, or if it can't be queued."""
         leave_inherited_slot(request)
+        cause = self._out.cause_of(request)
         kind, fingerprint = self._filter.of(request)
         if kind is PushKind.FILTERED and fingerprint in self._filter.seen:
             self._count(_DUPLICATES)
@@ -258,12 +287,14 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             payload = self._entries.write(request)
         except EntryRefused as error:
             self._count(stats.FLEET_REFUSED)
+            self._refused_count += 1
             self._complaints.tell(str(error), "%s can't be queued: %s", request, error)
             return False
         if kind is PushKind.FILTERED:
             self._filter.seen[fingerprint] = None
         lane = lane_of(request)
-        self._ledger.push(Push(lane, request.priority, kind, fingerprint, payload))
+        push = Push(lane, request.priority, kind, fingerprint, payload)
+        self._ledger.push(push, cause, is_start=is_start(request))
         self._lanes.queues_again(lane)
         self._count(_ENQUEUED)
         self._talk.wake()
@@ -313,7 +344,9 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
     def _free_places(self) -> int:
         if is_closing(self._crawler) or not can_take_more(self._crawler):
             return 0
-        return max(0, self._downloader.free_places - len(self._ledger.buffer))
+        if self._ledger.unsent_count >= _UNSENT:
+            return 0
+        return min(_POPS, max(0, self._downloader.free_places - len(self._ledger.buffer)))
 
     def got(self, reply: Reply) -> None:
         """Process the reply of an exchange."""
@@ -324,6 +357,42 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._inbox.take(reply)
         if reply.popped or reply.seeds or reply.idle_ms is not None:
             wake(self._crawler)
+        self._watch(reply)
+
+    def _watch(self, reply: Reply) -> None:
+        """Log a warning, again and again, while nothing changes in the whole fleet."""
+        now, counts = time.monotonic(), (reply.queued, reply.flying, reply.last_id)
+        if counts != self._counts or not reply.queued + reply.flying:
+            self._counts, self._changed_at = counts, now
+        elif now > self._changed_at + _STALL_SECONDS and self._is_time("stall", _STALL_SECONDS):
+            logger.warning(
+                "No request began or ended in %d minutes: %d wait, and workers have %d. 'scrapy "
+                "rep fleet' shows where they wait",
+                (now - self._changed_at) // 60,
+                reply.queued,
+                reply.flying,
+                extra=self._extra,
+            )
+
+    def _is_time(self, alarm: str, seconds: float) -> bool:
+        """Whether an alarm is due; it was not given for these seconds."""
+        now = time.monotonic()
+        is_due = now >= self._told_at.get(alarm, -seconds) + seconds
+        if is_due:
+            self._told_at[alarm] = now
+        return is_due
+
+    def found_full(self) -> None:
+        """Log that Redis has no memory left, so that requests wait in this worker."""
+        self._count(stats.FLEET_FULL)
+        if self._is_time("full", _ALARM_SECONDS):
+            logger.error(
+                "Redis at %s has no memory left: %d requests of this worker wait to be queued, and "
+                "the crawl slows down. Raise maxmemory, or delete other keys",
+                self._link.address,
+                self._ledger.unsent_count,
+                extra=self._extra,
+            )
 
     def lost(self) -> None:
         """Note an exchange that may not have been carried out."""

@@ -23,7 +23,9 @@ These are the keys of a crawl in Redis, without the prefix that the scripts take
 `t`            hash of totals: `n` queued, `fly` in flight, `done`, `dead`, `aside`,
                `idle` when the work ran out, `spent` whether a crawl has ended, `gen` the id of
                the recount, `f:<worker>` the recount that includes the worker's requests, `stir`
-               the time of the last change, `mended` when the last recount ended
+               the time of the last change, `mended` when the last recount ended, `now` the clock
+               of the crawl and `shift` its lead over Redis's, `full` when memory ran out,
+               `version` of the keys, entries and exchanges
 `dead`         list: entries delivered too often, or unreadable; the last 10,000
 `epoch`, `ids` when this began, and the last id; they reveal an emptied or older Redis
 `renewed`      when Redis was found to be emptied or older, in ms
@@ -38,6 +40,9 @@ from __future__ import annotations
 from importlib.resources import files
 
 from scrapy_rep.cache.link import Script
+
+VERSION = "1"
+"""Raise it when keys, entries or exchanges change: workers of two versions share no crawl."""
 
 _FOLDER = files("scrapy_rep.queue.fleet").joinpath("lua")
 
@@ -57,11 +62,11 @@ def prefix_of(queue_key: str, spider_name: str) -> str:
     return f"rep:{{{queue_key % {'spider': spider_name}}}}:"
 
 
-EXCHANGE = _script("books", "exchange")
-MEND = _script("books", "mend")
+EXCHANGE = _script("clock", "books", "exchange")
+MEND = _script("clock", "books", "mend")
 CLEAR = _script("clear")
-LOOK_TOTALS = _script("look_totals")
-LOOK_WORKERS = _script("look_workers")
-LOOK_PLACES = _script("look_places")
-LOOK_LANE = _script("look_lane")
+LOOK_TOTALS = _script("clock", "look_totals")
+LOOK_WORKERS = _script("clock", "look_workers")
+LOOK_PLACES = _script("clock", "look_places")
+LOOK_LANE = _script("clock", "look_lane")
 LOOK_LETTERS = _script("look_letters")

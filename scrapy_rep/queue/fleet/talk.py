@@ -20,7 +20,7 @@ from scrapy_rep.cache.link import Link
 
 from .batch import Batch
 from .ledger import Ledger
-from .redis_exchange import MendStep, NoReplyError, Reply, Wants, arguments, reply_of
+from .redis_exchange import MendStep, NoReplyError, Reply, VersionError, Wants, arguments, reply_of
 from .scripts import CLEAR, EXCHANGE, MEND
 
 logger = logging.getLogger(__name__)
@@ -46,6 +46,9 @@ class Owner(Protocol):
 
     def lost(self) -> None:
         """Note an exchange that may not have been carried out."""
+
+    def found_full(self) -> None:
+        """Log that Redis has no memory left, so that requests wait in this worker."""
 
     def was_succeeded(self) -> None:
         """Begin again, because other workers got this worker's requests."""
@@ -149,6 +152,8 @@ class Talk:
             return soon
         renewal = self._last_at + self._lease_seconds / _LEASE_PARTS
         at = min(self._next_at, renewal) if has_place else renewal
+        if self._ledger.is_full:
+            at = min(at, self._last_at + _RETRY_SECONDS)
         if self._ledger.has_wishes:
             at = min(at, self._last_at + _TURN_SECONDS)
         if self._ledger.has_reports:
@@ -179,9 +184,13 @@ class Talk:
         return reply
 
     def _complain(self, error: StoreError) -> None:
-        """Log once that another program than Redis answers; the link logs other errors."""
-        if isinstance(error, NoReplyError) and not self._has_complained:
-            self._has_complained = True
+        """Log once that another program or release answers; the link logs other errors."""
+        if self._has_complained:
+            return
+        self._has_complained = isinstance(error, (NoReplyError, VersionError))
+        if isinstance(error, VersionError):
+            logger.error("%s", error)
+        elif isinstance(error, NoReplyError):
             logger.warning(
                 "The server at %s does not answer as Redis does (%s); it is tried again until it "
                 "does",
@@ -192,6 +201,9 @@ class Talk:
     async def _heed(self, batch: Batch, wants: Wants, reply: Reply, sent_at: float) -> None:
         if reply.odd:
             self._owner.found_odd(reply.odd)
+        self._ledger.is_full = reply.is_full or reply.word == "full"
+        if self._ledger.is_full:
+            self._owner.found_full()
         if reply.word == "ok":
             self._leased_until = sent_at + _LEASE_MARGIN * self._lease_seconds
             self._plan(wants, reply)
@@ -208,7 +220,7 @@ class Talk:
             self._owner.begins_anew()
         elif reply.word == "flush":
             await self.clear()
-        else:  # an attempt that came late, or another worker clears
+        elif reply.word != "full":  # an attempt that came late, or another worker clears
             self._ledger.failed()
             self._retry_at = time.monotonic() + _RETRY_SECONDS
 

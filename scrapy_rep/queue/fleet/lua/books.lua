@@ -1,5 +1,5 @@
--- Code that is prepended to `exchange.lua` and `mend.lua`. KEYS: prefix. ARGV: a msgpack table.
--- `scripts.py` documents the keys.
+-- Code that is prepended to the scripts that write, after `clock.lua`. KEYS: prefix. ARGV: a msgpack
+-- table. `scripts.py` documents the keys.
 --
 -- A lane holds the queued requests that one origin judges. It is in one of five places (`place`):
 --
@@ -20,14 +20,17 @@
 -- rebuilt from them. When an inconsistency is found, a recount begins (`recount`): each lane and
 -- each worker is counted when it is used next, and `mend.lua` goes through all of them.
 
-local P, a = KEYS[1], cmsgpack.unpack(ARGV[1])
+local a = cmsgpack.unpack(ARGV[1])
 local DUE, NEW, LANES, WORKERS = P .. 'due', P .. 'new', P .. 'lines', P .. 'w'
-local TOTALS, DEAD, SEEDS = P .. 't', P .. 'dead', P .. 'seeds'
+local DEAD, SEEDS = P .. 'dead', P .. 'seeds'
+local LAST = -999999999999999  -- the lowest priority (`request_codec.PRIORITY`): of suspects
 local set_aside = {}  -- keys of an unexpected type, by their former names
+local is_full = false  -- whether Redis has no memory left
 local recount
 
 -- Run a Redis command. A key of an unexpected type would make the script fail in the middle, again
--- and again: it is set aside, and the command finds no key.
+-- and again: it is set aside, and the command finds no key. Without memory, Redis refuses only the
+-- first write of a script, and not if it deletes something: so what frees memory can go on.
 local function call(command, key, ...)
   local reply = redis.pcall(command, key, ...)
   local problem = type(reply) == 'table' and reply.err
@@ -39,19 +42,17 @@ local function call(command, key, ...)
     redis.call('PEXPIRE', P .. 'odd:' .. name, 604800000)  -- kept for a week for users
     set_aside[#set_aside + 1] = name
     recount()
+  elseif string.find(problem, 'OOM', 1, true) then
+    is_full = true
+    redis.call('DEL', P .. 'none')
   end
   return redis.call(command, key, ...)
 end
 
-local time = redis.call('TIME')
-local now = a.at or (time[1] * 1000 + math.floor(time[2] / 1000))
+local now, shift = clock(a.at)
 local me = a.worker
 local queued, flying, done, dead_count, aside_count = 0, 0, 0, 0, 0
-
-local function number(value)  -- of a stored value; 0 if it is not a number
-  local found = tonumber(value or '') or 0
-  return math.abs(found) < 1e15 and found or 0
-end
+local told = {}  -- what the script itself set aside: lane, reason
 
 -- The recount
 
@@ -67,6 +68,7 @@ local function held_by(owner)  -- the number of requests of a worker, without tu
 end
 
 local function begin_count()
+  local time = redis.call('TIME')
   gen = (time[1] * 1000000 + time[2]) % 4294967296  -- in microseconds, so it is unique
   if gen == number(call('HGET', TOTALS, 'gen')) then gen = gen + 1 end
   call('HSET', TOTALS, 'gen', gen, 'n', 0, 'fly', 0)
@@ -236,8 +238,13 @@ end
 
 local REQUEST = {'', 0, 0, ''}
 
-local function bury(lane, reason, payload)
-  call('RPUSH', DEAD, cmsgpack.pack({lane, reason, payload, now}))
+local function bury(lane, reason, payload, is_cut)
+  if is_cut then
+    aside_count = aside_count + 1
+    told[#told + 1] = {lane, reason}
+    payload = string.sub(payload, 1, 1000)
+  end
+  call('RPUSH', DEAD, cmsgpack.pack({lane, reason, payload, now, not is_cut}))
   call('LTRIM', DEAD, -10000, -1)
 end
 
@@ -253,8 +260,7 @@ local function taken(owner, id)
     e[3] = math.max(0, math.min(255, math.floor(e[3])))
     return letter, e
   end
-  aside_count = aside_count + 1
-  bury('', 'it was changed while a worker had it', string.sub(packed, 1, 1000))
+  bury('', 'it was changed while a worker had it', packed, true)
   recount()  -- it may have closed its lane
 end
 
@@ -282,6 +288,8 @@ local function give_back(owner, id, is_dead)  -- returns its octets
     bury(e[1], 'delivered ' .. deliveries .. ' times', e[4])
   elseif letter == 'S' then
     call('LPUSH', SEEDS, string.char(deliveries) .. e[4])
+  elseif is_dead then
+    enqueue(e[1], LAST, string.char(deliveries) .. e[4], false)  -- it may kill the next worker
   else
     enqueue(e[1], e[2], string.char(deliveries) .. e[4], true)
   end

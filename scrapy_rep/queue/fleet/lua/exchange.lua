@@ -10,14 +10,14 @@ local epoch, last_id = call('GET', P .. 'epoch'), call('GET', P .. 'ids')
 local function was_there()  -- whether Redis holds any data of the crawl
   return call('EXISTS', LANES, DUE, NEW, TOTALS) > 0
 end
-local function answer(word)
-  return cmsgpack.pack({word, epoch, set_aside})
+local function answer(word, text)
+  return cmsgpack.pack({word, text or epoch, set_aside})
 end
 
 local is_older = epoch == a.epoch and number(last_id) < a.last_id
 if last_id and not tonumber(last_id) then is_older = true end
 if not epoch or is_older then
-  epoch = time[1] .. '.' .. time[2]
+  epoch = table.concat(redis.call('TIME'), '.')
   call('SET', P .. 'epoch', epoch)
   -- Times of visits are lost: any worker may have visited any site just now.
   if a.epoch ~= '' then call('SET', P .. 'renewed', now, 'PX', 86400000) end
@@ -40,15 +40,19 @@ if is_new and a.is_joined and (call('SISMEMBER', P .. 'dying', me) == 1 or call(
 end
 if is_new and not a.is_joined then
   if call('EXISTS', P .. 'flushing') == 1 then
-    if call('PTTL', P .. 'flushing') < 0 then  -- not ours
+    local left = call('PTTL', P .. 'flushing')
+    if left < 0 or left > 10000 then  -- not ours, or the clock was set back
       call('PEXPIRE', P .. 'flushing', 10000)
     end
     return answer('wait')
   end
-  if call('ZCOUNT', WORKERS, now, '+inf') == 0 and not a.was then
-    if a.is_fresh or call('HGET', TOTALS, 'spent') == '1' then
-      return answer('flush')
-    end
+  local version = call('HGET', TOTALS, 'version')
+  local is_first = call('ZCOUNT', WORKERS, now, '+inf') == 0 and not a.was
+  if is_first and (a.is_fresh or call('HGET', TOTALS, 'spent') == '1') then
+    return answer('flush')
+  end
+  if version and version ~= a.version then return answer('version', version) end
+  if is_first then
     call('DEL', P .. 'starts')  -- a resumed crawl begins with its start requests
     if was_there() then recount() end
   end
@@ -58,14 +62,20 @@ end
 if number(call('HGET', M, 'attempt')) >= a.attempt then
   return answer('late')
 end
-local is_new_batch = call('HGET', M, 'batch') ~= tostring(a.number)
-call('HSET', M, 'attempt', a.attempt, 'batch', a.number)
+call('HSET', M, 'attempt', a.attempt)
 call('ZADD', WORKERS, now + a.lease_ms, me)
-local known = call('HMGET', TOTALS, 'gen', 'f:' .. me, 'stir', 'mended')
+local known = call('HMGET', TOTALS, 'gen', 'f:' .. me, 'stir', 'mended', 'full')
 gen = gen or tonumber(known[1] or '')
 if not gen and was_there() then recount() end
 if not gen then begin_count() end
+call('HSET', TOTALS, 'now', now, 'shift', shift, 'version', a.version)
 book(me, known[2])
+if is_full then
+  call('HSET', TOTALS, 'full', now)
+elseif known[5] then
+  call('HDEL', TOTALS, 'full')
+end
+if is_full and #a.pushes > 0 then return answer('full') end
 
 -- Workers with an expired lease
 
@@ -82,7 +92,6 @@ if a.was then
     local letter, e = taken(a.was, id)
     if letter then release(letter, e, id, true) end
   end
-  call('ZREM', WORKERS, a.was)
   call('SREM', P .. 'busy', a.was)
   for _, kept in ipairs(a.kept) do
     local lane, delay = kept[3], kept[9]
@@ -103,7 +112,13 @@ if a.was then
       end
     end
   end
-  if call('EXISTS', P .. 'f:' .. a.was) == 1 then call('SADD', P .. 'dying', a.was) end
+  if a.was_left then  -- more follows: nobody takes over what is left until then
+    call('ZADD', WORKERS, now + a.lease_ms, a.was)
+    call('SREM', P .. 'dying', a.was)
+  else
+    call('ZREM', WORKERS, a.was)
+    if call('EXISTS', P .. 'f:' .. a.was) == 1 then call('SADD', P .. 'dying', a.was) end
+  end
 end
 local dying = call('SRANDMEMBER', P .. 'dying')
 if dying then
@@ -123,7 +138,8 @@ end
 -- The worker's batch: pushes first, so that a child is queued before its parent is done
 
 local filtered = {}
-if is_new_batch then
+if #a.pushes > 0 and call('HGET', M, 'batch') ~= tostring(a.number) then
+  call('HSET', M, 'batch', a.number)
   for number, push in ipairs(a.pushes) do
     local lane, priority, kind, fingerprint, payload = unpack(push)
     local is_seen = false
@@ -180,11 +196,9 @@ end
 
 for _, id in ipairs(a.given) do give_back(me, id, false) end
 
-if a.held then  -- after a lost reply: queue the requests again that the worker did not get
-  local held = {}
-  for _, id in ipairs(a.held) do held[id] = true end
+if a.is_unsure then  -- after a lost reply: queue the requests in it again; ids grow
   for _, id in ipairs(call('HKEYS', F)) do
-    if not held[id] then give_back(me, id, false) end
+    if (tonumber(id) or 0) > a.last_id then give_back(me, id, false) end
   end
 end
 
@@ -259,8 +273,7 @@ end
 local function pop(lane, r)
   local entry, priority = dequeue(lane, r)
   if entry and #entry > a.longest + 1 then  -- not written by a worker
-    aside_count = aside_count + 1
-    bury(lane, #entry .. ' octets, of which these are the first', string.sub(entry, 2, 1000))
+    bury(lane, #entry .. ' octets, of which these are the first', string.sub(entry, 2), true)
   elseif entry then
     local id = string.format('%.0f', call('INCR', P .. 'ids'))
     local deliveries, payload = (string.byte(entry, 1) or 0) + 1, string.sub(entry, 2)
@@ -382,7 +395,10 @@ if not mend and is_stuck() then
   recount()
   mend = gen
 end
-if mend and call('PTTL', P .. 'mending') == -1 then call('DEL', P .. 'mending') end  -- not ours
+local mending = mend and call('PTTL', P .. 'mending')
+if mend and (mending == -1 or mending > 10000) then  -- not ours, or the clock was set back
+  call('DEL', P .. 'mending')
+end
 local is_mender = mend and not a.leaves and call('SET', P .. 'mending', me, 'NX', 'PX', 10000)
 
 local idle = -1
@@ -397,5 +413,5 @@ end
 return cmsgpack.pack({
   'ok', epoch, number(call('GET', P .. 'ids')), n, fly, idle, call('ZCARD', WORKERS),
   math.ceil(math.min(next_at, 86400000)), pops, asks, filtered, seeds, seeds_left, dead_count,
-  is_last, turns, set_aside, is_mender and 1 or 0
+  is_last, turns, set_aside, is_mender and 1 or 0, told, is_full and 1 or 0
 })

@@ -1,8 +1,6 @@
 -- One lane. KEYS: prefix. ARGV: the lane, and the last indexes of priorities and workers to read.
 
-local P, lane, call = KEYS[1], ARGV[1], redis.call
-local time = call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local lane, call, now = ARGV[1], redis.call, clock()
 local packed = call('HGET', P .. 'lines', lane)
 if not packed then return false end
 local is_read, r = pcall(cmsgpack.unpack, packed)

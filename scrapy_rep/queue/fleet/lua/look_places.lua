@@ -1,8 +1,6 @@
 -- The number of lanes in each place. KEYS: prefix. ARGV: a cursor, and about how many lanes.
 
-local P, call = KEYS[1], redis.call
-local time = call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local call, now = redis.call, clock()
 local found = call('HSCAN', P .. 'lines', ARGV[1], 'COUNT', ARGV[2])
 local counts = {}
 for number = 2, #found[2], 2 do

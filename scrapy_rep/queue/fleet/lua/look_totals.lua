@@ -1,8 +1,6 @@
 -- The counts of a crawl. KEYS: prefix.
 
-local P, call = KEYS[1], redis.call
-local time = call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local call, now = redis.call, clock()
 local t = call('HMGET', P .. 't', 'n', 'fly', 'done', 'aside', 'taken_over', 'idle')
 local first = call('ZRANGEBYSCORE', P .. 'due', '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 return cmsgpack.pack({

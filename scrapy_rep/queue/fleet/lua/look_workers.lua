@@ -1,8 +1,6 @@
 -- Some workers. KEYS: prefix. ARGV: the first, the last, and how many lost workers.
 
-local P, call = KEYS[1], redis.call
-local time = call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local call, now = redis.call, clock()
 local found, all = {}, call('ZRANGE', P .. 'w', ARGV[1], ARGV[2], 'WITHSCORES')
 local function add(name, ends)
   local m = call('HMGET', P .. 'm:' .. name, 'host', 'since', 'done')
