@@ -56,12 +56,8 @@ class Addon:
             _SPIDER_MIDDLEWARES, RepPageMiddleware, _PAGES_ORDER
         )
         scheduler = load_object(settings["SCHEDULER"])
-        if getattr(scheduler, "keeps_pace_over_fleet", False):
-            from scrapy_rep.queue.fleet.fleet_turns import FleetLinks  # needs redis-py
-
-            settings.setdefault_in_component_priority_dict(
-                _SPIDER_MIDDLEWARES, FleetLinks, _LINKS_ORDER
-            )
+        if links := getattr(scheduler, "spider_middleware", None):
+            settings.setdefault_in_component_priority_dict(_SPIDER_MIDDLEWARES, links, _LINKS_ORDER)
         # Another scheduler may need another kind of queue. A queue that the user set stays anyway.
         if scheduler is Scheduler:
             settings.set(_QUEUE, "scrapy_rep.RepPriorityQueue", priority="addon")

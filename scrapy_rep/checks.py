@@ -15,6 +15,7 @@ from enum import Enum
 from fnmatch import translate
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy.settings import BaseSettings
 
@@ -172,7 +173,22 @@ def redis_url(value: Any) -> str:
     scheme, _, place = url.partition("://")
     if url and not (place and scheme in ("redis", "rediss", "unix")):
         raise ValueError("must begin with redis://, rediss:// (with TLS) or unix:// and say where")
+    if scheme != "unix":
+        _check_place(place)
     return url
+
+
+def _check_place(place: str) -> None:
+    """Check what follows the scheme; redis-py ignores a part of what it can't read."""
+    userinfo, _, server = place.rpartition("@")
+    if any(character in userinfo for character in "/?#@"):
+        raise ValueError(
+            "has a character before the last @ that must be percent-encoded: in a user name or "
+            "password, write / as %2F, ? as %3F, # as %23 and @ as %40"
+        )
+    database = urlsplit(f"//{server}").path.strip("/")
+    if database and not database.isdecimal():
+        raise ValueError(f"has {database!r} for a database: give its number, such as /0")
 
 
 def mapping(value: Any) -> dict[str, Any]:

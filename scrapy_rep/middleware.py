@@ -88,7 +88,7 @@ class RepMiddleware:
         # Requests that came again after they were put back: True if the crawl was closing then.
         self._came_back: WeakKeyDictionary[Request, bool] = WeakKeyDictionary()
         self.policies = Policies(crawler, settings, self._identity, exits)
-        link = link_of(crawler, settings.redis_url) if shares_pace(settings) else None
+        link = link_of(crawler, settings) if shares_pace(settings) else None
         self.pacing = Pacing(crawler, settings, exits, link)
         if link is not None and keeps_own_gate(crawler.settings):
             from scrapy_rep.pace.redis_gate import RedisGate  # few crawls need it

@@ -29,7 +29,7 @@ from scrapy_rep.protocol.units import DAY_SECONDS
 from scrapy_rep.protocol.usage.categories import CATEGORIES
 
 _SHOWN_CHARACTERS = 500
-_USERINFO = re.compile(r"//[^/@]*@")
+_USERINFO = re.compile(r"//[^\s'\"]*@")
 _GOOGLE = "google"
 _GOOGLE_SECONDS = 30 * DAY_SECONDS  # Google's documentation sets no limit for max-age
 _LINE_FACTOR = 3  # requests may be queued longer in a slot, because the user set its delay
@@ -162,6 +162,12 @@ class RepSettings:
         checks.redis_url,
         "The Redis that several workers share, such as redis://localhost:6379/0; rediss:// for "
         "TLS. It needs scrapy-rep[redis], and Scrapy on asyncio.",
+    )
+    redis_timeout_seconds: float = _setting(
+        2.0,
+        checks.number(0.01),
+        "How long Redis may take for a reply; after that it counts as unreachable, and workers go "
+        "on without it until it answers again.",
     )
     pace_scope: str = _setting(
         "fleet",

@@ -246,7 +246,7 @@ def redis_store(
     clock: Callable[[], float] = time.time,
 ) -> RedisStore:
     """A store in Redis, with a local tier or without one."""
-    return RedisStore(Link(url), local, keep_seconds=30 * 86_400.0, loop=loop, clock=clock)
+    return RedisStore(Link(url, 0.25), local, keep_seconds=30 * 86_400.0, loop=loop, clock=clock)
 
 
 @pytest.fixture(scope="session")

@@ -122,6 +122,8 @@ def test_dicts_and_lists_may_come_as_json(name: str, text: str, value: Any) -> N
         ("REP_REDIS_URL", "localhost:6379", "must begin with redis://"),
         ("REP_REDIS_URL", "http://localhost:6379", "must begin with redis://"),
         ("REP_REDIS_URL", "redis://", "must begin with redis://"),
+        ("REP_REDIS_URL", "redis://localhost/abc", "has 'abc' for a database: give its number"),
+        ("REP_REDIS_URL", "redis://:a/b@localhost/0", "write / as %2F"),
         ("REP_OVERRIDES", {"example.com": "allow"}, "'example.com' cannot be 'allow'"),
         ("REP_OVERRIDES", {"example.com": {"robots": ""}}, "use 'ignore'"),
         ("REP_DRY_RUN", "perhaps", "must be True or False"),
@@ -175,6 +177,9 @@ def test_no_password_is_shown() -> None:
         RepSettings.of(Settings({"REP_REDIS_URL": "http://me:secret@localhost"}))
     assert "secret" not in str(raised.value)
     assert "localhost" in str(raised.value)
+    with pytest.raises(ConfigurationError) as raised:
+        RepSettings.of(Settings({"REP_REDIS_URL": "redis://me:sec/ret@localhost"}))
+    assert "me:sec" not in str(raised.value)
 
 
 def test_settings_of_others_with_our_prefix_are_left_alone() -> None:

@@ -24,6 +24,7 @@ import asyncio
 import hashlib
 import logging
 import random
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -38,14 +39,15 @@ Value = TypeVar("Value")
 Argument = str | bytes | int | float
 
 _CONNECTIONS = 8
-_REPLY_SECONDS = 0.25
-_CONNECT_SECONDS = 1.0  # redis-py sends several commands on a new connection
+_CONNECT_TIMES = 3  # redis-py sends several commands on a new connection
 _HELD_UP_SECONDS = 0.05  # a timer this late shows that our own event loop stood still
 _HELD_UP_TIMES = 3
 _PROBE_SECONDS = (0.1, 2.0)  # pauses between probes in an outage: first, longest
 _BLIP_SECONDS = 1.5  # `comes_back` waits this long for the end of an outage
 _STEADY_SECONDS = 10.0  # a link that breaks sooner after an outage keeps the longer pause
 _CLOSE_SECONDS = 2.0  # the time limit for waiting calls when the link closes
+_REPEAT_SECONDS = 60.0  # the warning about an outage is repeated after this time
+_TIMEOUT = "REP_REDIS_TIMEOUT_SECONDS"
 
 
 class LinkDownError(StoreError):
@@ -70,17 +72,22 @@ class Link:
         address: the address of Redis for messages, without a password.
     """
 
-    def __init__(self, url: str, *, extra: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, url: str, reply_seconds: float = 2.0, *, extra: Mapping[str, Any] | None = None
+    ) -> None:
         """Prepare the connections; the first call connects.
 
         Args:
             url: redis://, rediss:// or unix://, as redis-py reads it.
+            reply_seconds: how long Redis may take for a reply (REP_REDIS_TIMEOUT_SECONDS).
             extra: the `extra` of every log record.
 
         Raises:
             ConfigurationError: redis-py is not installed, or the URL is wrong.
         """
         self._pool = _pool(url)
+        self._reply_seconds = reply_seconds
+        self._has_tls = url.startswith("rediss:")
         self._free = asyncio.Semaphore(_CONNECTIONS)
         self._extra = extra
         self.address = _address(self._pool.connection_kwargs)
@@ -91,7 +98,7 @@ class Link:
         self._probe: asyncio.Task[None] | None = None
         self._pause_seconds = _PROBE_SECONDS[0]
         self._gone_at = self._back_at = 0.0
-        self._is_told = False
+        self._told_at: float | None = None
         self._is_back = asyncio.Event()
         self._listeners: list[Callable[[bool], None]] = []
         self._refusals: set[type] = set()
@@ -177,9 +184,13 @@ class Link:
         """
         from redis.exceptions import ReadOnlyError, ResponseError
 
-        connection = await _patiently(self._pool.get_connection(), _CONNECT_SECONDS)
+        connection = await _patiently(
+            self._pool.get_connection(),
+            _CONNECT_TIMES * self._reply_seconds,
+            "TLS connection" if self._has_tls else "reply",
+        )
         try:
-            return await _patiently(_exchanged(connection, command), _REPLY_SECONDS)
+            return await _patiently(_exchanged(connection, command), self._reply_seconds)
         except BaseException as error:
             is_whole = isinstance(error, ResponseError)
             if not is_whole or isinstance(
@@ -210,14 +221,15 @@ class Link:
     async def _probed(self) -> None:
         """Half-open: one PING at a time, until one is answered."""
         while not await self._is_answered():
-            if not self._is_told:
-                self._is_told = True
+            now = asyncio.get_running_loop().time()
+            if self._told_at is None or now - self._told_at >= _REPEAT_SECONDS:
+                self._told_at = now
                 words = "Redis at %s does not answer (%s); it is tried again until it does"
                 logger.warning(words, self.address, self._reason, extra=self._extra)
         self.is_up = True
         self._back_at = asyncio.get_running_loop().time()
-        if self._is_told:
-            self._is_told = False
+        if self._told_at is not None:
+            self._told_at = None
             logger.warning("Redis at %s answers again", self.address, extra=self._extra)
         self._is_back.set()
         self._tell(is_up=True)
@@ -242,7 +254,7 @@ async def _exchanged(connection: Any, command: tuple[Argument, ...]) -> Any:
     return await connection.read_response()
 
 
-async def _patiently(work: Awaitable[Value], seconds: float) -> Value:
+async def _patiently(work: Awaitable[Value], seconds: float, what: str = "reply") -> Value:
     """The result of some work, within a time limit.
 
     A callback of a spider may block the event loop for longer than the limit. Then the timer fires
@@ -261,7 +273,7 @@ async def _patiently(work: Awaitable[Value], seconds: float) -> Value:
                 return task.result()
             if loop.time() <= due_at + _HELD_UP_SECONDS:
                 break
-        raise TimeoutError(f"no reply in {seconds:g} seconds")
+        raise TimeoutError(f"no {what} in {seconds:g} seconds ({_TIMEOUT})")
     finally:
         if not task.done():
             task.cancel()
@@ -282,16 +294,19 @@ def _pool(url: str) -> Any:
         raise ConfigurationError(
             f'Redis needs a missing package ({error}): pip install "scrapy-rep[redis]"'
         ) from None
+    pool: Any = None
     try:
-        pool: Any = ConnectionPool.from_url(
+        pool = ConnectionPool.from_url(
             url,
             protocol=2,
             retry=Retry(NoBackoff(), 0),
             socket_timeout=None,
             socket_connect_timeout=None,
         )
-    except ValueError as error:
-        raise ConfigurationError(f"REP_REDIS_URL cannot be used: {error}") from None
+        pool.connection_class(**pool.connection_kwargs)  # reads the options
+    except (TypeError, ValueError) as error:
+        words = re.sub(r".*unexpected keyword argument", "there is no option", str(error))
+        raise ConfigurationError(f"REP_REDIS_URL cannot be used: {words}") from None
     pool.max_connections = _CONNECTIONS + 1  # one is for the probe; overrides a number in the URL
     pool.connection_kwargs["decode_responses"] = False
     return pool
@@ -300,6 +315,27 @@ def _pool(url: str) -> Any:
 def _address(options: Mapping[str, Any]) -> str:
     place = options.get("path") or f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
     return f"{place}/{options.get('db') or 0}"
+
+
+# What helps against an error, by words in it.
+_ADVICE = (
+    (r"password|Authentication|NOAUTH", "correct the user name and the password in REP_REDIS_URL"),
+    (r"DB index|Invalid Database", "give the number of a database that the server has, such as /0"),
+    (r"SSL|TLS", "start it, correct the address, or use redis:// for a server without TLS"),
+    (r"closed by|reset by", "it may expect TLS: use rediss:// for it, or correct the address"),
+    (r"no reply", f"start it, correct the address, or raise {_TIMEOUT}"),
+    (r"MOVED|MovedError", "give the address of the node that it names: the crawl's keys are there"),
+    (r"NOPERM|NoPermission|permission", "let it run scripts for this user"),
+    (r"OOM|OutOfMemory", "raise maxmemory, or delete other keys"),
+    (r"", "start it, or correct the address in REP_REDIS_URL"),
+)
+
+
+def advice_on(error: StoreError) -> str:
+    """What a user can do about an error."""
+    return next(
+        words for pattern, words in _ADVICE if re.search(pattern, str(error), re.IGNORECASE)
+    )
 
 
 def _words_of(error: BaseException) -> str:

@@ -128,7 +128,8 @@ def _crawl(name: str, cls: type[Spider] | None, settings: Settings) -> Crawl:
             f"SCHEDULER_QUEUE_KEY = {key!r} cannot be used ({error!r}): only %(spider)s is "
             "replaced in it"
         ) from error
-    return Crawl(name, prefix, RepSettings.of(own).redis_url)
+    ours = RepSettings.of(own)
+    return Crawl(name, prefix, ours.redis_url, ours.redis_timeout_seconds)
 
 
 async def _run(call: Call, crawls: Sequence[Crawl]) -> int:
@@ -144,7 +145,7 @@ async def _run(call: Call, crawls: Sequence[Crawl]) -> int:
 
 @asynccontextmanager
 async def _links(crawls: Iterable[Crawl]) -> AsyncIterator[dict[str, Link]]:
-    links = {url: Link(url) for url in {crawl.url for crawl in crawls}}
+    links = {crawl.url: Link(crawl.url, crawl.timeout_seconds) for crawl in crawls}
     for link in links.values():
         link.open()
     try:
@@ -317,11 +318,13 @@ class Crawl:
         name: the spider's.
         prefix: of its keys.
         url: of its Redis.
+        timeout_seconds: how long its Redis may take for a reply.
     """
 
     name: str
     prefix: str
     url: str
+    timeout_seconds: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,11 +195,11 @@ def _redis_store(ours: RepSettings, loop: asyncio.AbstractEventLoop) -> Store:
     from scrapy_rep.cache.link import Link
     from scrapy_rep.cache.redis import RedisStore
 
-    local = None
+    link, local = Link(ours.redis_url, ours.redis_timeout_seconds), None
     with suppress(OSError, StoreError):  # crawls then use memory here
         if ours.store_path != IN_MEMORY and sqlite_path(ours).exists():
             local = sqlite_store(ours)
-    return RedisStore(Link(ours.redis_url), local, keep_seconds(ours), loop)
+    return RedisStore(link, local, keep_seconds(ours), loop)
 
 
 @contextmanager

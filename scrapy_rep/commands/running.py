@@ -163,13 +163,11 @@ def run(
 def _failure(error: Exception) -> CommandError | None:
     """An error of this package in words for the user; None if it is a bug."""
     from scrapy_rep.cache.base import StoreError
-    from scrapy_rep.cache.link import LinkDownError
+    from scrapy_rep.cache.link import LinkDownError, advice_on
     from scrapy_rep.protocol.errors import RepError
 
     if isinstance(error, LinkDownError):
-        words = str(error).rstrip(".")
-        words = f"{words}. It does not answer: start Redis, or correct REP_REDIS_URL"
-        return CommandError(words, UNREACHABLE)
+        return CommandError(f"{str(error).rstrip('.')}; {advice_on(error)}", UNREACHABLE)
     return CommandError(str(error)) if isinstance(error, (RepError, StoreError)) else None
 
 

@@ -76,7 +76,7 @@ def _redis_store(crawler: Crawler, settings: RepSettings) -> Store:
     def count(is_up: bool) -> None:
         crawler.stats.inc_value(stats.STORE_BACK if is_up else stats.STORE_FAILED)
 
-    link = link_of(crawler, settings.redis_url)
+    link = link_of(crawler, settings)
     link.listen(count)
     return RedisStore(
         link,
@@ -86,7 +86,7 @@ def _redis_store(crawler: Crawler, settings: RepSettings) -> Store:
     )
 
 
-def link_of(crawler: Crawler, url: str) -> Link:
+def link_of(crawler: Crawler, settings: RepSettings) -> Link:
     """A crawl's connection to Redis, shared by its store and its queue; each opens and closes it.
 
     Raises:
@@ -103,7 +103,8 @@ def link_of(crawler: Crawler, url: str) -> Link:
     known = _links.get(crawler)
     link = known() if known is not None else None
     if link is None:
-        link = Link(url, extra={"spider": crawler.spider})
+        extra = {"spider": crawler.spider}
+        link = Link(settings.redis_url, settings.redis_timeout_seconds, extra=extra)
         _links[crawler] = ref(link)
     return link
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from scrapy_rep.cache.base import StoreError
-from scrapy_rep.cache.link import Link, LinkDownError, Script
+from scrapy_rep.cache.link import Link, LinkDownError, Script, advice_on
 from scrapy_rep.protocol.errors import ConfigurationError
 from tests.played import in_a_loop
 from tests.redis_server import RedisServer, SlowLine
@@ -23,7 +23,7 @@ _WARNING = logging.WARNING
 
 @asynccontextmanager
 async def opened(url: str) -> AsyncIterator[Link]:
-    link = Link(url)
+    link = Link(url, 0.25)
     link.open()
     try:
         yield link
@@ -274,6 +274,68 @@ class TestPasswords:
         (words,) = warnings(caplog)
         assert "password" in words
         assert "guessed" not in caplog.text
+
+
+class TestReasons:
+    """What is wrong is said, with what helps."""
+
+    @pytest.mark.parametrize(
+        ("change", "reason", "advice"),
+        [
+            (("secret", "guessed"), "invalid username-password pair", "correct the user name and"),
+            ((":secret@", ""), "Authentication required", "correct the user name and the password"),
+            (("/0", "/99"), "DB index is out of range", "the number of a database that the server"),
+            (("redis:", "rediss:"), "no TLS connection in 0.6 seconds (REP_", "use redis:// for a"),
+        ],
+    )
+    def test_of_a_server_that_answers(
+        self, change: tuple[str, str], reason: str, advice: str
+    ) -> None:
+        async def work(url: str) -> None:
+            link = Link(url, 0.2)
+            link.open()
+            with pytest.raises(StoreError) as caught:
+                await link.run(_ECHO, [], ["a"])
+            assert reason in str(caught.value)
+            assert advice in advice_on(caught.value)
+            assert "guessed" not in str(caught.value)
+            await link.close()
+
+        with RedisServer(requirepass="secret") as server:
+            in_a_loop(lambda: work(server.url.replace(*change)))
+
+    def test_of_a_slow_one(self, redis_server: RedisServer) -> None:
+        async def work() -> None:
+            with SlowLine(redis_server.port) as line:
+                line.delay_seconds = 0.3
+                async with opened(line.url) as link:
+                    with pytest.raises(LinkDownError, match="REP_REDIS_TIMEOUT_SECONDS") as caught:
+                        await link.run(_ECHO, [], ["a"])
+                    assert "or raise REP_REDIS_TIMEOUT_SECONDS" in advice_on(caught.value)
+                link = Link(line.url)
+                link.open()
+                assert await link.run(_ECHO, [], ["a"]) == b"a"
+                await link.close()
+
+        in_a_loop(work)
+
+    def test_an_unknown_option(self) -> None:
+        with pytest.raises(ConfigurationError, match="there is no option 'foo'"):
+            Link("redis://localhost/0?foo=1")
+
+    def test_a_long_outage_is_told_again(
+        self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("scrapy_rep.cache.link._REPEAT_SECONDS", 0.3)
+
+        async def work() -> None:
+            async with opened(f"redis://127.0.0.1:{free_port()}/0") as link:
+                with pytest.raises(LinkDownError):
+                    await link.run(_ECHO, [], ["a"])
+                await asyncio.sleep(1.5)
+
+        in_a_loop(work)
+        assert len(warnings(caplog)) >= 2
 
 
 class TestClosing:

@@ -233,7 +233,7 @@ def test_a_redis_that_is_not_there(action: str) -> None:
     assert done.status == 3, "as where a site can't be reached"
     assert settings["REP_REDIS_URL"].partition("//")[2] in done.err
     assert "Connect call failed" in done.err
-    assert "It does not answer: start Redis, or correct REP_REDIS_URL" in done.err
+    assert "; start it, or correct the address in REP_REDIS_URL" in done.err
     assert "Traceback" not in done.err
 
 

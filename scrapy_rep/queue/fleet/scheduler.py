@@ -28,7 +28,7 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep import stats
 from scrapy_rep.cache.base import StoreError
-from scrapy_rep.cache.link import LinkDownError
+from scrapy_rep.cache.link import LinkDownError, advice_on
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.progress import can_take_more, is_starting
 from scrapy_rep.engine.state import is_closing, wake
@@ -41,7 +41,7 @@ from scrapy_rep.signals import STARTED
 
 from .batch import Push, PushKind
 from .fleet_lanes import FleetLanes, lane_of
-from .fleet_turns import FleetTurns, Out
+from .fleet_turns import FleetLinks, FleetTurns, Out
 from .inbox import Complaints, Inbox, Seeds
 from .ledger import Ledger
 from .redis_exchange import Reply, VersionError, Wants
@@ -125,6 +125,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
     """
 
     keeps_pace_over_fleet = True
+    spider_middleware = FleetLinks
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -150,7 +151,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._queue_key = settings.get("SCHEDULER_QUEUE_KEY") or defaults.SCHEDULER_QUEUE_KEY
         self._crawler = crawler
         self._settings = RepSettings.of(settings)
-        self._link = link_of(crawler, self._settings.redis_url)
+        self._link = link_of(crawler, self._settings)
         self._downloader = Downloader(crawler)
         self._host = socket.gethostname()
         self._ledger = Ledger(f"{self._host}:{os.getpid()}:{secrets.token_hex(4)}")
@@ -216,16 +217,10 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
 
     def _no_redis(self) -> ConfigurationError:
         """The error that says why Redis can't be used, and how to fix it."""
-        problem = self._talk.problem
-        if problem is None or isinstance(problem, LinkDownError):
-            return ConfigurationError(
-                f"REP_REDIS_URL: Redis at {self._link.address} does not answer; start it, or "
-                "correct the address"
-            )
-        mend = "let it run scripts for this user"
-        if "MOVED" in str(problem).upper():  # redis-py 8.1 says MovedError
-            mend = "give the address of the node that it names: the crawl's keys are there"
-        return ConfigurationError(f"REP_REDIS_URL: Redis refuses ({problem}); {mend}")
+        problem = self._talk.problem or LinkDownError("Redis does not answer")
+        return ConfigurationError(
+            f"REP_REDIS_URL: {str(problem).rstrip('.')}; {advice_on(problem)}"
+        )
 
     def close(self, reason: str) -> Deferred[None]:  # noqa: ARG002 - the interface is Scrapy's
         """Leave the fleet: send unsent requests, and give back requests that were not begun."""
