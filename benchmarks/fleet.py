@@ -1,6 +1,6 @@
 """A fleet, compared with its targets and with scrapy-redis.
 
-    python benchmarks/fleet.py [fetches] [gaps] [mixed] [kill] [outages] [speed] [size] [scripts]
+    python benchmarks/fleet.py [PART...], such as kill; without one, all parts
 
 The script uses a real Redis server, sites on loopback, and one process for each worker. All run on
 one machine, so its load affects pages per second and gaps. `speed` alternates the sides, and takes
@@ -32,7 +32,7 @@ from tests.fleet.workers import Fleet
 from tests.redis_server import RedisServer, SlowLine
 from tests.servers.handle import Answer, Seen, Site
 
-TREE, FLAT = "tests.fleet.spiders:TreeSpider", "tests.fleet.spiders:FlatSpider"
+TREE, FLAT, HUB = (f"tests.fleet.spiders:{kind}Spider" for kind in ("Tree", "Flat", "Hub"))
 OURS: dict[str, Any] = {"REP_STORE": "redis", "REP_STORE_PATH": ":memory:", "LOG_LEVEL": "WARNING"}
 THEIRS: dict[str, Any] = {
     "ADDONS": {},
@@ -163,6 +163,37 @@ def kill(rounds: int = 10) -> None:
         lost.append(len(expected - set(seen)) + 400 - len(expected))
         again.append(sum(c - 1 for (_, path), c in seen.items() if path != "/robots.txt"))
     print(f"kill -9, {rounds} rounds: lost {lost}, twice {again} (16 places a worker)")
+
+
+def hub(pages: int = 5000, pages_before: int = 400) -> None:
+    """Kill the only worker while one page leads to 5,000 others; another goes on."""
+    settings = {
+        **OURS,
+        "REP_FLEET_LEASE_SECONDS": 3,
+        "SCHEDULER_IDLE_BEFORE_CLOSE": 4,
+        "CONCURRENT_REQUESTS": 16,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+    }
+    robots, page = Answer(body=""), Answer(body="page", delay_seconds=0.05)
+    with (
+        RedisServer() as redis,
+        Site({"/robots.txt": robots}, default=page, address="0.0.0.0") as site,
+    ):
+        roots = [site.url("/", host=host(0))]
+        with Crew(redis.url, HUB, 1, settings=settings, roots=roots, pages=pages) as crew:
+            while len(site.requests()) < pages_before:
+                time.sleep(0.01)
+            crew.signal(0, signal.SIGKILL)
+            crew.add()
+            crew.wait(300, without=(0,))
+            requests = [one for one in site.requests() if one.path != "/robots.txt"]
+    killed_at = requests[pages_before].at
+    rates = Counter(int(one.at - killed_at) if one.at > killed_at else -1 for one in requests)
+    span = killed_at - requests[0].at
+    again = len(requests) - len({one.path for one in requests})
+    print(f"lost {pages - len(requests) + again}, twice {again}")
+    print(f"before: {rates.pop(-1) / span:.0f} pages/s; after, second by second:")
+    print(*(rates[second] for second in range(max(rates) + 1)))
 
 
 def outages() -> None:
@@ -381,7 +412,7 @@ def _tell_of_scripts(client: Any, words: str) -> None:
 
 
 PARTS = {
-    part.__name__: part for part in (fetches, gaps, mixed, kill, outages, speed, size, scripts)
+    part.__name__: part for part in (fetches, gaps, mixed, kill, hub, outages, speed, size, scripts)
 }
 
 if __name__ == "__main__":

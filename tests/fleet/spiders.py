@@ -208,3 +208,20 @@ class LongWay:
 
         if not request.url.endswith("/robots.txt"):
             await sleep(0.6)
+
+
+class HubSpider(Spider):
+    """The first page of a root leads to all its other pages at once."""
+
+    name = "tree"
+    roots: tuple[str, ...] = ()
+    pages = 10
+
+    async def start(self) -> AsyncIterator[Any]:
+        for root in self.roots:
+            yield Request(f"{root}0", dont_filter=True)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url}
+        if response.url.endswith("/0"):
+            yield from (response.follow(f"{number}") for number in range(1, self.pages))
