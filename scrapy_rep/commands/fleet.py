@@ -4,17 +4,19 @@ Show the state of this project's crawls under RepRedisScheduler (REP_REDIS_URL,
 SCHEDULER_QUEUE_KEY): workers and their leases, requests queued, in flight and done, dead letters,
 pages per second, and how many origins are due, closed, held or unreachable. With several crawls in
 Redis, each gets one line. With an ORIGIN (a URL, or a host, which stands for https://host), show
-the state of that origin. The command only reads, a little at a time, and slows no crawl down.
+the state of that origin. The command only reads, a little at a time, and slows no crawl down. With
+"requeue" instead of an origin, it puts the dead letters back into the queue.
 
 Examples:
   scrapy rep fleet
   scrapy rep fleet --watch
   scrapy rep fleet --spider shop --dead 5
   scrapy rep fleet https://example.com
+  scrapy rep fleet requeue --spider shop
   scrapy rep fleet --spider shop -s REP_REDIS_URL=redis://10.0.0.5:6379/0 --json
 
-exit status: 0 shown; 1 no such crawl or origin is in Redis; 2 wrong usage; 3 Redis cannot be
-reached
+exit status: 0 shown or put back; 1 no such crawl or origin is in Redis; 2 wrong usage; 3 Redis
+cannot be reached
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from scrapy.spiderloader import get_spider_loader
 from scrapy_rep.cache.link import Link, LinkDownError
 from scrapy_rep.queue.fleet import looking
 from scrapy_rep.queue.fleet.looking import Lane, Letter, Places, Totals, Worker
+from scrapy_rep.queue.fleet.request_codec import PRIORITY
 from scrapy_rep.queue.fleet.scripts import prefix_of
 from scrapy_rep.settings import RepSettings
 
@@ -43,7 +46,7 @@ from .running import FOUND, JSON, OK, Call, CommandError
 from .terminal import count_of, cut, in_columns, safe, span
 
 OPTIONS = f"""
-origins [ORIGIN...]  show the state of these origins
+origins [ORIGIN...]  show the state of these origins; or "requeue"
 --spider NAME...  only the crawl of this spider; may be repeated
 --watch  repeat until Ctrl-C
 --every SECONDS  the time between two readings, which gives pages/s (default: 1; with --watch 2)
@@ -51,6 +54,7 @@ origins [ORIGIN...]  show the state of these origins
 {JSON}
 """
 
+_REQUEUE = "requeue"
 _EVERY_SECONDS = {False: 1.0, True: 2.0}  # with --watch
 _LEAST_SECONDS, _MOST_SECONDS = 0.1, 3600.0
 _LETTERS_MOST = 10_000  # the number that is kept
@@ -74,6 +78,10 @@ def _check(options: argparse.Namespace) -> None:
     least = _LEAST_SECONDS if options.watch else 0.0
     if not least <= options.every <= _MOST_SECONDS:
         raise CommandError(f"--every {options.every:g}: give {least:g} to {_MOST_SECONDS:g}")
+    if options.origins[:1] == [_REQUEUE]:
+        if len(options.origins) > 1 or options.watch:
+            raise CommandError("requeue takes no origins and no --watch: it takes all dead letters")
+        return
     options.origins = [str(named_origin(text)) for text in options.origins]
     if not 0 <= options.dead <= _LETTERS_MOST:
         raise CommandError(f"--dead {options.dead}: give a number up to {_LETTERS_MOST}")
@@ -136,6 +144,8 @@ async def _run(call: Call, crawls: Sequence[Crawl]) -> int:
     async with _links(crawls) as links:
         looker = _Looker(call, crawls, links)
         await looker.reach()
+        if call.options.origins == [_REQUEUE]:
+            return await looker.requeue()
         if not call.options.watch:
             return await looker.once()
         while True:
@@ -197,6 +207,20 @@ class _Looker:
         for words in missing:
             self._call.terminal.complain(words)
         return FOUND if missing else OK
+
+    async def requeue(self) -> int:
+        """Put dead letters back."""
+        there = [crawl for crawl in self._crawls if self._before[crawl].is_there]
+        for crawl in there:
+            count = self._before[crawl].letters
+            back = await looking.requeue(self._links[crawl.url], crawl.prefix, count)
+            stay = f"; {count - back:,} are no whole requests and stay" if count > back else ""
+            row = {"crawl": crawl.name, "requeued": back, "kept": count - back}
+            words = f"{_cut_safe(crawl.name)}: {count_of(back, 'dead letter')} put back{stay}"
+            self._call.line(json.dumps(row) if self._call.is_json else words)
+        if not there:
+            self._call.terminal.complain(self._nothing())
+        return OK if there else FOUND
 
     async def again(self) -> None:
         """Show the state again, in place of the last one."""
@@ -414,6 +438,8 @@ def _facts(view: View) -> Iterator[tuple[str, str, str]]:
 def _idle_words(totals: Totals) -> str:
     if totals.is_clearing:
         return "done: a worker will delete the crawl"
+    if totals.full_since is not None:
+        return "Redis has no memory left: requests wait in workers"
     if totals.idle_since is None:
         return ""
     return f"nothing is left to do since {_for(totals.now - totals.idle_since)}"
@@ -516,7 +542,8 @@ def _lane_facts(lane: Lane) -> Iterator[tuple[str, str]]:
     yield "queued", f"{lane.queued:,}"
     for priority, count in sorted(lane.by_priority.items(), reverse=True):
         if len(lane.by_priority) > 1 or priority:
-            yield "", f"{count:,} of priority {priority}"
+            words = f"of priority {priority}" if priority > -PRIORITY else "to be tried last"
+            yield "", f"{count:,} {words}"
     most = f", of {lane.at_a_time:,} at most" if lane.at_a_time else ""
     yield "in flight", f" {lane.out:,}{most}"
     yield "delay", f"{lane.delay_seconds:g} s, over all workers" if lane.delay_seconds else "none"
@@ -535,6 +562,7 @@ def as_dict(view: View) -> dict[str, Any]:
         "began_at": totals.began_at,
         "idle_since": totals.idle_since,
         "is_clearing": totals.is_clearing,
+        "full_since": totals.full_since,
         "requests": {
             "queued": totals.queued,
             "in_flight": totals.flying,

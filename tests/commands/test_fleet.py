@@ -17,10 +17,11 @@ import msgpack
 import pytest
 
 from scrapy_rep.commands.terminal import Terminal, cut, width_of
+from scrapy_rep.queue.fleet.batch import Push, PushKind
 from tests.commands.calling import Done, Stream, rep, rep_process
 from tests.crawling import REPOSITORY
 from tests.fleet.crews import Crew
-from tests.fleet.workers import PREFIX, Fleet
+from tests.fleet.workers import PREFIX, Fleet, drained
 from tests.redis_server import RedisServer, SlowLine, needs_redis
 from tests.servers.handle import Answer, Site, free_port
 
@@ -226,6 +227,55 @@ class TestDeadLetters:
         done = shown("--spider", "x", *_QUICK, settings=settings)
         assert (done.status, facts(done)["dead letters"]) == (0, "7")
         assert done.out.splitlines()[0].endswith(", ended")
+
+    def test_they_are_put_back(self, dead: None, fleet: Fleet, settings: dict[str, Any]) -> None:
+        """After all others, one at a time; what is no whole request stays."""
+        worker = fleet.worker("box3:1:0")
+        worker.ledger.push(Push(B, 0, PushKind.FILTERED, b"bad", b"bad"))
+        worker.talk(), worker.talk()
+        got = worker.talk(9)
+        for held in got:
+            worker.ledger.set_aside(held, "no method of that name")
+        worker.talk()
+        done = shown("requeue", "--spider", "x", settings=settings)
+        assert (done.status, done.err) == (0, "")
+        assert done.out == (
+            f"x: {len(got)} dead letters put back; 7 are no whole requests and stay\n"
+        )
+        assert "to be tried last" in shown(B, "--spider", "x", settings=settings).out
+        again = drained(worker)
+        assert {held.payload for held in again} >= {held.payload for held in got} >= {b"bad"}
+        assert fleet.client.llen(fleet.key("dead")) == 7
+
+    def test_they_are_put_back_after_the_end_of_the_crawl(
+        self, fleet: Fleet, settings: dict[str, Any]
+    ) -> None:
+        one = fleet.worker("box3:1:0")
+        (held,) = one.talk(1)
+        one.ledger.set_aside(held, "why")
+        one.talk()
+        fleet.clear()
+        done = shown("requeue", "--spider", "x", "--json", settings=settings)
+        assert done.rows == [{"crawl": "x", "requeued": 1, "kept": 0}]
+        two = fleet.worker("two")
+        fleet.now = time.time()
+        two.talk(lanes=9)
+        for lane, _ in two.reply.asked:
+            two.settle(lane)
+        assert [one.payload for one in drained(two)] == [held.payload]
+
+    def test_not_of_another_release(
+        self, dead: None, fleet: Fleet, settings: dict[str, Any]
+    ) -> None:
+        fleet.client.hset(fleet.key("t"), "version", "0")
+        done = shown("requeue", "--spider", "x", settings=settings)
+        assert (done.status, done.out) == (2, "")
+        assert "belongs to another release of scrapy-rep" in done.err
+        assert shown("requeue", B, "--spider", "x", settings=settings).status == 2
+
+    def test_redis_is_full(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+        fleet.client.hset(fleet.key("t"), "full", round(1000 * time.time()))
+        assert "Redis has no memory left" in shown("--spider", "x", *_QUICK, settings=settings).out
 
 
 @needs_redis

@@ -1,4 +1,4 @@
-"""Reads the state of a fleet for users, with scripts that change nothing in Redis.
+"""Reads the state of a fleet for users, with scripts that change nothing, and requeues letters.
 
 Each script costs Redis O(log n) in the number of lanes plus the number of items that it reads.
 Callers read few items at a time, so that no run takes a millisecond. `scripts` documents the keys.
@@ -16,6 +16,7 @@ from typing import Any
 
 import msgpack
 
+from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import Link
 
 from . import scripts
@@ -77,6 +78,7 @@ class Totals:
         letters: dead letters that are kept.
         seen: fingerprints of queued requests.
         seeds: start URLs that were given back.
+        full_since: when memory ran out in Redis; None while there is memory.
         lanes: origins with any data.
         due, later: origins with a request that may be popped now, or later.
         next_at: the first time for the latter.
@@ -91,6 +93,7 @@ class Totals:
     epoch: bytes
     idle_since: float | None
     is_clearing: bool
+    full_since: float | None
     queued: int
     flying: int
     done: int
@@ -175,6 +178,7 @@ async def totals(link: Link, prefix: str) -> Totals:
         epoch=epoch,
         idle_since=_seconds(found.get(b"idle")),
         is_clearing=bool(found.get(b"flushing")),
+        full_since=_seconds(found.get(b"full")),
         next_at=_seconds(found.get(b"next")),
         **numbers,
     )
@@ -296,6 +300,26 @@ async def letters(link: Link, prefix: str, most: int) -> tuple[Letter, ...]:
         if len(rows) < last - first + 1:
             break
     return tuple(found)
+
+
+async def requeue(link: Link, prefix: str, count: int) -> int:
+    """Put up to `count` dead letters back into the queue; return how many were put back.
+
+    Raises:
+        StoreError: Redis can't be reached, or refuses; or the crawl is being deleted, or belongs to
+            another release.
+    """
+    back = 0
+    for begin in range(0, count, _LETTERS_AT_A_TIME):
+        most = min(_LETTERS_AT_A_TIME, count - begin)
+        values = {"version": scripts.VERSION, "most": most}
+        some = await link.run(scripts.REQUEUE, [prefix], [msgpack.packb(values)])
+        if some < 0:
+            raise StoreError(
+                "the crawl is being deleted, or belongs to another release of scrapy-rep"
+            )
+        back += some
+    return back
 
 
 def _url_in(entry: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """The scripts that Redis runs for a fleet; each is a file in `lua/` that documents its arguments.
 
-Workers run `EXCHANGE`, `MEND` and `CLEAR`; `books.lua` is prepended to the first two. The other
+Workers run `EXCHANGE`, `MEND` and `CLEAR`, and users run `REQUEUE`. The other
 scripts show the state of a fleet to users, and write nothing. They cost O(log n) in the number of
 lanes plus the number of items that they read; `looking` documents their results.
 
@@ -65,6 +65,7 @@ def prefix_of(queue_key: str, spider_name: str) -> str:
 EXCHANGE = _script("clock", "books", "exchange")
 MEND = _script("clock", "books", "mend")
 CLEAR = _script("clear")
+REQUEUE = _script("clock", "books", "requeue")
 LOOK_TOTALS = _script("clock", "look_totals")
 LOOK_WORKERS = _script("clock", "look_workers")
 LOOK_PLACES = _script("clock", "look_places")
