@@ -196,6 +196,69 @@ def hub(pages: int = 5000, pages_before: int = 400) -> None:
     print(*(rates[second] for second in range(max(rates) + 1)))
 
 
+def soak(seconds: int = 300) -> None:
+    """Four workers for five minutes; one is killed every 30 s, Redis fails, and memory runs out."""
+    settings = {**OURS, "REP_FLEET_LEASE_SECONDS": 5, "SCHEDULER_IDLE_BEFORE_CLOSE": 8}
+    quick = Answer(body="User-agent: *\nDisallow: /7$\n")
+    slow = Answer(body="User-agent: *\nCrawl-delay: 1\n")
+    pages, slow_pages = 22 * seconds, seconds // 2
+    page = Answer(body="page", delay_seconds=0.1)
+    with (
+        RedisServer(appendonly="yes", appendfsync="always") as redis,
+        redis.client() as client,
+        Site({"/robots.txt": quick}, default=page, address="0.0.0.0") as site,
+        Site({"/robots.txt": slow}, default=page, address="0.0.0.0") as slow_site,
+    ):
+        roots = [site.url("/", host=host(n)) for n in range(6)]
+        slow_roots = [slow_site.url("/", host=host(n)) for n in range(20, 24)]
+        arguments = {"slow_roots": slow_roots, "slow_pages": slow_pages}
+        with Crew(
+            redis.url, TREE, 4, settings=settings, roots=roots, pages=pages, **arguments
+        ) as crew:
+            dead, began_at = _disturb(crew, redis, client, seconds)
+            crew.wait(4 * seconds, without=tuple(dead))
+            print(f"ended by itself after {time.monotonic() - began_at:.0f} s; {len(dead)} kills")
+            full = crew.stat("rep/fleet/full")
+            print(f"full {full}, again {crew.stat('rep/fleet/again')}")
+        expected = {n for n in range(pages) if not _is_below(n, 7)}
+        for one, count, reached in (
+            (site, 6 * len(expected), expected),
+            (slow_site, 4 * slow_pages, set(range(slow_pages))),
+        ):
+            seen = Counter((s.headers["host"], s.path) for s in one.requests())
+            found = {key: n for key, n in seen.items() if key[1] != "/robots.txt"}
+            wrong = [key for key in found if int(key[1][1:]) not in reached]
+            print(
+                f"lost {count - len(found) + len(wrong)} of {count}, twice "
+                f"{sum(found.values()) - len(found)}, disallowed {len(wrong)}"
+            )
+        print(
+            "least gaps with a delay of 1 s:",
+            *(f"{gap:.3f}" for gap in gaps_of(slow_site.requests())[:5]),
+        )
+
+
+def _disturb(crew: Crew, redis: RedisServer, client: Any, seconds: int) -> tuple[list[int], float]:
+    """Kill a worker every 30 s, and let Redis fail; the numbers of killed workers."""
+    dead: list[int] = []
+    began_at = time.monotonic()
+    while (at := time.monotonic() - began_at) < seconds:
+        if at > 30 * (len(dead) + 1):
+            crew.signal(len(dead), signal.SIGKILL)
+            dead.append(len(dead))
+            crew.add()
+        if 75 < at < 76 or 195 < at < 196:
+            redis.freeze() if at < 100 else redis.kill()
+            time.sleep(5)
+            redis.thaw() if at < 100 else redis.start()
+        if 135 < at < 136:
+            client.config_set("maxmemory", 1)
+            time.sleep(10)
+            client.config_set("maxmemory", 0)
+        time.sleep(0.2)
+    return dead, began_at
+
+
 def outages() -> None:
     """Two workers, 3 hosts of 150 linked pages; Redis fails during the crawl."""
     kept = {"appendonly": "yes", "appendfsync": "always"}
@@ -412,7 +475,8 @@ def _tell_of_scripts(client: Any, words: str) -> None:
 
 
 PARTS = {
-    part.__name__: part for part in (fetches, gaps, mixed, kill, hub, outages, speed, size, scripts)
+    part.__name__: part
+    for part in (fetches, gaps, mixed, kill, hub, soak, outages, speed, size, scripts)
 }
 
 if __name__ == "__main__":

@@ -452,7 +452,7 @@ class TestRedisIsNotThere:
         done = rep_process("rep", "fleet", "--spider", "x", "-s", f"REP_REDIS_URL={url}")
         assert (done.status, done.out) == (3, "")
         assert done.err.startswith("scrapy rep fleet: Redis at 127.0.0.1:")
-        assert "start Redis, or correct REP_REDIS_URL" in done.err
+        assert "start it, or correct the address in REP_REDIS_URL" in done.err
         assert done.err.count("\n") == 1
         assert "secret" not in done.err
 

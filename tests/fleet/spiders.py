@@ -21,22 +21,24 @@ from scrapy_rep.sitemaps.spiders import RobotsSitemapSpider
 class TreeSpider(Spider):
     """Of each host a tree of pages: page n leads to 2n + 1 and 2n + 2.
 
-    Arguments: `roots`, URLs that end with a slash; `pages`, of each.
+    Arguments: `roots`, URLs that end with a slash; `pages`, of each; `slow_roots` and `slow_pages`,
+    the same.
     """
 
     name = "tree"
     roots: tuple[str, ...] = ()
-    pages = 10
+    slow_roots: tuple[str, ...] = ()
+    pages, slow_pages = 10, 10
 
     async def start(self) -> AsyncIterator[Any]:
-        for root in self.roots:
+        for root in (*self.roots, *self.slow_roots):
             yield Request(f"{root}0", dont_filter=True)
 
     def parse(self, response: Response) -> Iterator[Any]:
         root, _, number = response.url.rpartition("/")
         yield {"url": response.url}
         for child in (2 * int(number) + 1, 2 * int(number) + 2):
-            if child < self.pages:
+            if child < (self.slow_pages if f"{root}/" in self.slow_roots else self.pages):
                 yield Request(f"{root}/{child}")
 
 

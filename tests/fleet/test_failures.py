@@ -35,6 +35,7 @@ _STORES = {"REP_STORE": "redis", "REP_STORE_PATH": ":memory:"}
 SETTINGS: dict[str, Any] = {
     **_STORES,
     "REP_FLEET_LEASE_SECONDS": 3,
+    "REP_REDIS_TIMEOUT_SECONDS": 0.25,
     "CONCURRENT_REQUESTS": PLACES,
     "EXTENSIONS": {"tests.fleet.spiders.LoopWatch": 500},
     "SCHEDULER_IDLE_BEFORE_CLOSE": 2,
