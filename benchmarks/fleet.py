@@ -201,7 +201,7 @@ def soak(seconds: int = 300) -> None:
     settings = {**OURS, "REP_FLEET_LEASE_SECONDS": 5, "SCHEDULER_IDLE_BEFORE_CLOSE": 8}
     quick = Answer(body="User-agent: *\nDisallow: /7$\n")
     slow = Answer(body="User-agent: *\nCrawl-delay: 1\n")
-    pages, slow_pages = 22 * seconds, seconds // 2
+    pages, slow_pages = 45 * seconds, seconds  # more than are fetched in this time
     page = Answer(body="page", delay_seconds=0.1)
     with (
         RedisServer(appendonly="yes", appendfsync="always") as redis,
@@ -211,7 +211,7 @@ def soak(seconds: int = 300) -> None:
     ):
         roots = [site.url("/", host=host(n)) for n in range(6)]
         slow_roots = [slow_site.url("/", host=host(n)) for n in range(20, 24)]
-        arguments = {"slow_roots": slow_roots, "slow_pages": slow_pages}
+        arguments: dict[str, Any] = {"slow_roots": slow_roots, "slow_pages": slow_pages}
         with Crew(
             redis.url, TREE, 4, settings=settings, roots=roots, pages=pages, **arguments
         ) as crew:
