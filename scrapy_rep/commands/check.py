@@ -6,7 +6,8 @@ used, and every answer shows its age. --refresh fetches the file now, --cached r
 fetches nothing, and --robots takes another file. --rules shows the whole group that decides, and
 --like the answers of other parsers. --sitemap judges the pages in a site's sitemaps, and --page the
 style sheets, scripts and images of a page; both show only disallowed URLs. --page also shows the
-page's rules for crawlers, and --usage the permitted uses of its content.
+page's rules for crawlers, and --usage the permitted uses of its content. --expect tests a file: it
+shows only the verdicts that differ from a table.
 
 Examples:
   scrapy rep check https://example.com/private/ --agent FooBot
@@ -18,9 +19,11 @@ Examples:
   scrapy rep check --sitemap https://example.com --agent Googlebot --robots new.txt
   scrapy rep check --page https://example.com/articles/1 --agent Googlebot
   scrapy rep check --usage https://example.com/articles/1
+  scrapy rep check --expect verdicts.csv --robots new.txt
 
-exit status: 0 all URLs are allowed, and pages restrict nothing; 1 some URL is disallowed, or some
-page restricts something; 2 wrong usage; 3 a robots.txt is unreachable (with --cached: not stored),
+exit status: 0 all URLs are allowed, and pages restrict nothing (with --expect: all verdicts are as
+expected); 1 some URL is disallowed, or some page restricts something (with --expect: some verdict
+differs); 2 wrong usage; 3 a robots.txt is unreachable (with --cached: not stored),
 or the store in Redis is unreachable, or a page or all sitemaps cannot be read
 """
 
@@ -31,7 +34,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -50,6 +53,7 @@ from scrapy_rep.protocol.ruleset import folder_of
 from scrapy_rep.protocol.tokens import EVERYONE, names_of
 from scrapy_rep.protocol.verdict import Rule
 
+from .expected import expected
 from .inputs import STDIN, origin_of, read, refuse_odd_path, refuse_two_stdins, stdin_lines
 from .judging import Judge, JudgedStream, Judgement
 from .kept import fresh_copies, kept_store, refreshed
@@ -74,6 +78,8 @@ urls [URL...]  URLs, or - for one URL per line of standard input; not needed for
  scripts and images; may be repeated
 --usage URL...  show the permitted uses of a page's content, by the statements of the site and the
  page; may be repeated; with --robots or --cached by robots.txt alone
+--expect FILE|-  judge the URLs in this table, and show the rows that differ; the table is
+ CSV or JSON Lines with url, agent and allowed (true, false), as --csv and --json write it
 --rules  also show the merged group of each agent, in the order of decision
 --like NAMES  also show the answers of other parsers, if installed: urllib, protego, rerp,
  robotspy, reppy, or the import path of a class with Scrapy's RobotParser interface; separate
@@ -116,21 +122,26 @@ def _judge_urls(call: Call, agents: Sequence[Agent]) -> None:
             "note: ROBOTSTXT_OBEY is off here, so a crawl would ignore all of this"
         )
     options.explain |= STDIN not in options.urls and not options.no_explain
-    show = _show_text if options.explain else _show_line
-    if call.is_json or options.csv:
-        show = _show_json if call.is_json else _show_csv
+    table = expected(options.expect, agents) if options.expect else {}
+    options.urls = [*options.urls, *table]
+    differing_count = 0
+    show = _form(options)
     if options.csv:
-        call.csv_row(_CSV_COLUMNS)
+        call.csv_row((*_CSV_COLUMNS, "expected") if table else _CSV_COLUMNS)
     shown: set[tuple[int, str]] = set()
     with closing(_opinions(options.like)) as opinions:
 
         def tell(url: str | None, judge: Judge) -> None:
-            for agent in agents:
+            nonlocal differing_count
+            for agent, allowed in table.get(url or "") or ((agent, None) for agent in agents):
                 if url is not None:
-                    judgement = judge.judge(url, agent)
+                    judgement = replace(judge.judge(url, agent), expected=allowed)
+                    call.end_with(judgement.status)
+                    if judgement.is_as_expected:
+                        continue
+                    differing_count += 1
                     said = judge.opinions(opinions, url, agent) if options.like else ()
                     show(judgement, said, call)
-                    call.end_with(judgement.status)
                 if options.rules and (id(judge), agent.name) not in shown:
                     shown.add((id(judge), agent.name))
                     if call.is_json:
@@ -139,6 +150,9 @@ def _judge_urls(call: Call, agents: Sequence[Agent]) -> None:
                         write_group(judge.policy, agent, call)
 
         _judge_all(call, tell)
+    if table:
+        rows = count_of(sum(map(len, table.values())), "row")
+        call.complain(f"{rows}, {differing_count} not as expected")
 
 
 def _judge_all(call: Call, tell: Callable[[str | None, Judge], None]) -> None:
@@ -222,20 +236,23 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
         raise CommandError("--robots and --cached name different sources: give one of them")
     if options.cached and options.refresh:
         raise CommandError("--cached fetches nothing, but --refresh does: give one of them")
-    if options.csv and (options.rules or not options.urls):
+    if options.csv and (options.rules or not (options.urls or options.expect)):
         raise CommandError("--csv writes verdicts on URLs only: give URLs, and not --rules")
-    lists = [name for name in ("urls", "sitemap", "page", "usage") if getattr(options, name)]
+    kinds = ("urls", "sitemap", "page", "usage", "expect")
+    lists = [name for name in kinds if getattr(options, name)]
     if not lists and not (options.rules and options.robots):
-        raise CommandError("give a URL, --sitemap, --page, --usage, or --rules with --robots")
+        raise CommandError(
+            "give a URL, --sitemap, --page, --usage, --expect, or --rules with --robots"
+        )
     if len(lists) > 1:
-        raise CommandError("give only one of URLs, --sitemap, --page and --usage")
+        raise CommandError("give only one of URLs, --sitemap, --page, --usage and --expect")
     if lists == ["usage"] and (options.rules or options.like):
         raise CommandError("--rules and --like need URLs, and cannot be combined with --usage")
     if lists in (["sitemap"], ["page"]) and (options.cached or options.rules or options.like):
         raise CommandError(
             "--cached, --rules and --like cannot be combined with --sitemap or --page"
         )
-    refuse_two_stdins([*options.urls, *options.sitemap, options.robots or ""])
+    refuse_two_stdins([*options.urls, *options.sitemap, options.robots or "", options.expect or ""])
 
 
 def _opinions(names: str | None) -> Opinions:
@@ -250,6 +267,13 @@ def _governed(urls: Iterable[str], call: Call) -> Iterator[str]:
         with call.going_on():
             origin_of(url)
             yield url
+
+
+def _form(options: argparse.Namespace) -> Callable[[Judgement, tuple[Opinion, ...], Call], None]:
+    """The function that shows a verdict."""
+    if options.json or options.csv:
+        return _show_json if options.json else _show_csv
+    return _show_text if options.explain else _show_line
 
 
 def _show_json(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> None:
@@ -278,18 +302,23 @@ _CSV_COLUMNS = (
 )
 
 
+_WORDS = {True: "allowed", False: "disallowed"}
+
+
 def _show_csv(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> None:
     """Write a row, for spreadsheets."""
     access = judgement.judge.access_dict() if judgement.judge.has_answer else None
     found = {**(access or {}), **judgement.as_dict(), "text": judgement.text or None}
     found["like"] = [f"{opinion.parser}: {opinion}" for opinion in said]
-    call.csv_row(map(found.get, _CSV_COLUMNS))
+    columns = _CSV_COLUMNS if judgement.expected is None else (*_CSV_COLUMNS, "expected")
+    call.csv_row(map(found.get, columns))
 
 
 def _show_line(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> None:
     """Write one line, for runs with thousands of URLs."""
     freshness, line = judgement.judge.freshness, str(judgement.line or "-")
     word = verdict_word(judgement.verdict, call)
+    word += "" if judgement.expected is None else f", expected {_WORDS[judgement.expected]}"
     cells = [word, judgement.agent.name, line, judgement.why, safe(judgement.url)]
     cells += [str(freshness)] if freshness else []
     cells += [f"{opinion.parser}: {safe(opinion)}" for opinion in said]
@@ -301,6 +330,8 @@ def _show_text(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> N
     paint, verdict = call.paint, judgement.verdict
     call.line(paint(safe(judgement.url), "bold"))
     call.line(f"  {verdict_word(verdict, call)} for {judgement.agent.name}: {judgement.why}")
+    if judgement.expected is not None:
+        call.line(f"  expected: {_WORDS[judgement.expected]}")
     if verdict is not None and verdict.product_token:
         call.line(f"  group: {verdict.product_token}")
     if judgement.line:

@@ -193,12 +193,24 @@ class Judge:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict on one URL for one agent; the verdict is None if nothing is known."""
+    """A verdict on one URL for one agent; the verdict is None if nothing is known.
+
+    Attributes:
+        expected: whether the URL must be allowed by the table of --expect; None without one.
+    """
 
     judge: Judge
     url: str
     agent: Agent
     verdict: Verdict | None
+    expected: bool | None = None
+
+    @property
+    def is_as_expected(self) -> bool:
+        """Whether the verdict is known, and the table of --expect says the same."""
+        if self.verdict is None or self.judge.is_unreachable:
+            return False
+        return self.verdict.allowed is self.expected
 
     @property
     def is_refused(self) -> bool:
@@ -208,7 +220,10 @@ class Judgement:
     @property
     def status(self) -> int:
         """The exit status for this verdict."""
-        return UNREACHABLE if self.judge.is_unreachable else FOUND if self.is_refused else OK
+        if self.judge.is_unreachable:
+            return UNREACHABLE
+        is_good = not self.is_refused if self.expected is None else self.is_as_expected
+        return OK if is_good else FOUND
 
     @property
     def line(self) -> int:
@@ -252,6 +267,7 @@ class Judgement:
             "group": (verdict.product_token if verdict is not None else "") or None,
             "rule": str(verdict.rule) if verdict is not None and verdict.rule else None,
             "line": self.line,
+            **({} if self.expected is None else {"expected": self.expected}),
         }
 
 

@@ -34,16 +34,21 @@ def agents_of(call: Call) -> list[Agent]:
         identity = Identity(Crawler(Spider, call.settings))
         identity.settle()
         return [Agent(" or ".join(identity.tokens) or EVERYONE, identity.tokens)]
-    return list(map(_agent, call.options.agent))
+    return list(map(agent_named, call.options.agent))
 
 
-def _agent(argument: str) -> Agent:
+def agent_named(argument: str) -> Agent:
+    """The agent that a word names: a product token, a User-Agent header, or ``*``.
+
+    Raises:
+        CommandError: it cannot name a crawler.
+    """
     if argument == EVERYONE:
         return Agent(EVERYONE, ())
     token = token_from_user_agent(argument)
     if token is None:
         raise CommandError(
-            f"--agent {argument!r} does not name a crawler: give a product token such as "
+            f"{argument!r} does not name a crawler: give a product token such as "
             "'ExampleBot', a User-Agent header that contains one, or '*'"
         )
     as_product_tokens(token)

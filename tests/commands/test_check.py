@@ -109,7 +109,7 @@ class TestUsage:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
-            (["check"], "give a URL, --sitemap, --page, --usage, or --rules"),
+            (["check"], "give a URL, --sitemap, --page, --usage, --expect, or --rules"),
             (["check", "/x", "--robots", "no/such/file"], "no/such/file: No such file"),
             (["check", "/x", "--robots", "."], ".: Is a directory"),
             (["check", "/x", "--cached", "--robots", "f"], "give one of them"),
@@ -273,3 +273,64 @@ class TestCsv:
         done = rep("check", *options, "--csv", "--agent", "x", "--robots", robots)
         assert (done.status, done.out) == (2, "")
         assert "--csv" in done.err
+
+
+class TestExpected:
+    TABLE = b"url,agent,allowed\n/a,bar,false\n/b,bar,TRUE\n/b,foo,false\n/robots.txt,,true\n"
+
+    def test_all_as_expected(self, robots: Path) -> None:
+        done = rep("check", "--expect", "-", "--robots", robots, stdin=self.TABLE)
+        assert done == Done(0, "", "scrapy rep check: 4 rows, 0 not as expected\n")
+
+    def test_the_rows_that_differ(self, robots: Path, tmp_path: Path) -> None:
+        table = tmp_path / "table.csv"
+        table.write_bytes(self.TABLE.replace(b"bar,false", b"bar,true"))
+        done = rep("check", "--expect", table, "--robots", robots)
+        assert (done.status, done.out.splitlines()[:3]) == (
+            1,
+            ["/a", "  disallowed for bar: line 2, Disallow: /a", "  expected: allowed"],
+        )
+        assert done.err == "scrapy rep check: 4 rows, 1 not as expected\n"
+        line = rep("check", "--expect", table, "--robots", robots, "--no-explain").out
+        assert line.startswith("disallowed, expected allowed\tbar\t2\t")
+        (row,) = rep("check", "--expect", table, "--robots", robots, "--json").rows
+        assert (row["url"], row["agent"], row["allowed"], row["expected"]) == (
+            *("/a", "bar", False, True),
+        )
+        rows = csv.DictReader(
+            io.StringIO(rep("check", "--expect", table, "--robots", robots, "--csv").out)
+        )
+        assert [(row["allowed"], row["expected"]) for row in rows] == [("false", "true")]
+
+    @pytest.mark.parametrize("form", ["--csv", "--json"])
+    def test_a_table_that_check_wrote(self, robots: Path, form: str) -> None:
+        agents = ["--agent", "bar", "--agent", "foo", "--agent", "*"]
+        table = rep("check", "/a", "/a/b", "/c", *agents, "--robots", robots, form).out.encode()
+        done = rep("check", "--expect", "-", "--robots", robots, stdin=table)
+        assert done == Done(0, "", "scrapy rep check: 9 rows, 0 not as expected\n")
+        robots.write_bytes(FILE + b"Allow: /a\n")  # for foo
+        done = rep("check", "--expect", "-", "--robots", robots, "--json", stdin=table)
+        assert (done.status, [row["url"] for row in done.rows]) == (1, ["/a", "/a/b"])
+
+    def test_what_the_store_does_not_know_is_not_as_expected(self) -> None:
+        table = b'{"url": "https://h/a", "agent": "bar", "allowed": false}\n'
+        done = rep("check", "--expect", "-", "--cached", "--json", stdin=table)
+        assert (done.status, [row["allowed"] for row in done.rows]) == (3, [None])
+
+    @pytest.mark.parametrize(
+        ("table", "words"),
+        [
+            (b"", "has no rows"),
+            (b"url,agent,allowed\n", "has no rows"),
+            (b"url,agent\n/a,bar\n", "line 2: each row needs a url"),
+            (b"url,allowed\n/a,maybe\n", "line 2: each row needs a url"),
+            (b'{"url": "/a", "allowed": true}\n{"url"\n', "line 2 is not JSON"),
+            (b'{"url": "/a", "allowed": true}\n[1]\n', "line 2: each row needs a url"),
+            (b"url,agent,allowed\n/a,a b,true\n", "does not name a crawler"),
+            (b"url,allowed\n-,true\n", "give a URL, or a path"),
+        ],
+    )
+    def test_a_table_that_cannot_be_read(self, robots: Path, table: bytes, words: str) -> None:
+        done = rep("check", "--expect", "-", "--robots", robots, stdin=table)
+        assert (done.status, done.out) == (2, "")
+        assert words in done.err
