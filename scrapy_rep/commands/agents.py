@@ -5,14 +5,16 @@ train on a page, which can search it, and which seem to be banned by accident. E
 the group that its operator documents: Applebot takes that of Googlebot, if no group names it. The
 crawlers come from a dated list. Uncertain facts are marked with '?', and --json gives the reason.
 By default, only crawlers in the file are shown; --all, --purpose and --operator show others too.
+--assert-allowed and --assert-disallowed test a file: they show only crawlers with another verdict.
 
 Examples:
   scrapy rep agents https://example.com/articles/1
   scrapy rep agents robots.txt / /images/ --purpose ai-training --purpose search
   scrapy rep agents robots.txt --csv > crawlers.csv
+  scrapy rep agents robots.txt --assert-disallowed training --assert-allowed search
 
-exit status: 0 no crawler seems to be banned by accident; 1 some crawler does; 2 wrong usage; 3 the
-file is unreachable
+exit status: 0 no crawler seems to be banned by accident, or all verdicts are as asserted; 1 some
+crawler does, or some verdict differs; 2 wrong usage; 3 the file is unreachable
 """
 
 from __future__ import annotations
@@ -48,6 +50,9 @@ urls [PATH...]  URLs of that site or paths to judge; by default the URL itself, 
  be repeated
 --operator TEXT...  only crawlers of operators with this text in the name; may be repeated
 --all  show all known crawlers
+--assert-allowed NAME...  test that the file allows the URLs to the crawlers for this purpose, or to
+ the crawler with this name; may be repeated
+--assert-disallowed NAME...  test that the file disallows the URLs to them; may be repeated
 --json  one JSON object per line, for each crawler and URL
 | --csv  the same as CSV
 {REFRESH}
@@ -67,6 +72,7 @@ def run(call: Call) -> int:
     """Judge the URLs for all crawlers."""
     options = call.options
     crawlers, urls = _crawlers(options), _urls(options)
+    asserted = _asserted(options, crawlers)
     file = read(options.file, call)
     file.tell_freshness(call)
     body = _body(file, call)
@@ -74,13 +80,12 @@ def run(call: Call) -> int:
     limit_octets = PARSE_LIMIT_OCTETS if is_short else call.ours.parse_limit_octets
     robots_txt = parse(body, file.uri, limit_octets=limit_octets)
     outlined = outline(body, file.uri, limit_octets=limit_octets)
-    found = sorted(bindings(robots_txt, crawlers, urls), key=_order)
+    found = sorted(bindings(robots_txt, asserted or crawlers, urls), key=_order)
+    if asserted:
+        return _write_differing(found, asserted, call)
     accidents = list(Accidents(robots_txt, outlined).among(found))
-    if options.json:
-        for row in _rows(found, accidents):
-            call.row(row)
-    elif options.csv:
-        _write_csv(_rows(found, accidents), call)
+    if options.json or options.csv:
+        _write_rows(_rows(found, accidents), call)
     else:
         _write_text(found, accidents, outlined, call)
     return FOUND if accidents else OK
@@ -92,19 +97,66 @@ def _crawlers(options: argparse.Namespace) -> list[Crawler]:
     Raises:
         CommandError: the options select no crawler.
     """
-    purposes = sorted({crawler.purpose for crawler in CRAWLERS})
-    for name in options.purpose:
-        if name not in purposes:
-            raise CommandError(f"--purpose {name!r}: give one of {', '.join(purposes)}")
+    purposes = {_purpose(name, "--purpose") for name in options.purpose}
     wanted = [text.lower() for text in options.operator]
     found = [
         crawler
         for crawler in CRAWLERS
-        if (not options.purpose or crawler.purpose in options.purpose)
+        if (not purposes or crawler.purpose in purposes)
         and (not wanted or any(text in crawler.operator.lower() for text in wanted))
     ]
     if not found:
         raise CommandError("--purpose and --operator leave no known crawler")
+    return found
+
+
+def _purpose(name: str, option: str) -> str:
+    """The purpose with a name; ``training`` stands for ``ai-training``.
+
+    Raises:
+        CommandError: there is no such purpose.
+    """
+    for purpose in (name, f"ai-{name}"):
+        if purpose in _PURPOSES:
+            return purpose
+    raise CommandError(f"{option} {name!r}: give one of {', '.join(sorted(_PURPOSES))}")
+
+
+def _asserted(options: argparse.Namespace, crawlers: Sequence[Crawler]) -> dict[Crawler, bool]:
+    """The crawlers whose verdicts are asserted, and whether the file must allow the URLs to them.
+
+    Crawlers that are out of use count only if they are named.
+
+    Raises:
+        CommandError: an option selects no crawler, or two options contradict each other.
+    """
+    found: dict[Crawler, bool] = {}
+    for option, names, allowed in (
+        ("--assert-allowed", options.assert_allowed, True),
+        ("--assert-disallowed", options.assert_disallowed, False),
+    ):
+        for name in names:
+            for crawler in _of_name(name, option, crawlers):
+                if found.setdefault(crawler, allowed) is not allowed:
+                    raise CommandError(f"{crawler.token} cannot be both allowed and disallowed")
+    return found
+
+
+def _of_name(name: str, option: str, crawlers: Sequence[Crawler]) -> list[Crawler]:
+    """The crawler with a name, or the crawlers with a purpose.
+
+    Raises:
+        CommandError: there is no such crawler.
+    """
+    known = crawler_of(name)
+    purpose = _purpose(name, option) if known is None else ""
+    found = [
+        crawler
+        for crawler in crawlers
+        if crawler is known or (crawler.purpose == purpose and not crawler.is_obsolete)
+    ]
+    if not found:
+        raise CommandError(f"{option} {name!r}: --purpose and --operator exclude these crawlers")
     return found
 
 
@@ -144,6 +196,20 @@ def _body(file: Input, call: Call) -> bytes:
 def _order(binding: Binding) -> tuple[int, str, str]:
     crawler = binding.crawler
     return _PURPOSES.index(crawler.purpose), crawler.operator.lower(), crawler.name
+
+
+def _write_differing(found: Sequence[Binding], asserted: Mapping[Crawler, bool], call: Call) -> int:
+    """Write the crawlers with another verdict than asserted; the exit status."""
+    differing = [one for one in found if one.is_permitted is not asserted[one.crawler]]
+    if call.is_json or call.options.csv:
+        _write_rows(_rows(differing, ()), call)
+    else:
+        for url in dict.fromkeys(one.url for one in differing):
+            call.line(call.paint(safe(url), "bold"))
+            _write_table([one for one in differing if one.url == url], call)
+    crawlers = count_of(len(asserted), "crawler")
+    call.complain(f"{crawlers}, {count_of(len(differing), 'verdict')} not as asserted")
+    return FOUND if differing else OK
 
 
 def _write_text(
@@ -375,8 +441,11 @@ def _group_is(binding: Binding) -> str:
     return "own" if binding.is_own_group else "fallback"
 
 
-def _write_csv(rows: Iterator[dict[str, Any]], call: Call) -> None:
+def _write_rows(rows: Iterator[dict[str, Any]], call: Call) -> None:
     for number, row in enumerate(rows):
+        if call.is_json:
+            call.row(row)
+            continue
         if number == 0:
             call.csv_row(row)
         call.csv_row(row.values())

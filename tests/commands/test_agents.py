@@ -159,3 +159,49 @@ def test_a_site(tmp_path: Path) -> None:
     down = rep_process("rep", "agents", url, *store, "-s", "REP_QUICK_RETRY_SECONDS=")
     assert (down.status, down.out) == (3, "")
     assert "is unreachable (refused)" in down.err
+
+
+class TestAsserted:
+    def test_all_as_asserted(self, robots: Path) -> None:
+        asserted = ["--assert-disallowed", "gptbot", "--assert-allowed", "preview"]
+        done = rep("agents", robots, *asserted)
+        assert (done.status, done.out) == (0, "")
+        assert done.err.endswith(" crawlers, 0 verdicts not as asserted\n")
+
+    def test_what_differs(self, robots: Path) -> None:
+        asserted = ["--assert-disallowed", "training", "--assert-allowed", "search"]
+        done = rep("agents", robots, *asserted)
+        assert done.status == 1
+        assert "search       Microsoft        bingbot                   disallowed  6" in done.out
+        assert "CCBot" in done.out
+        assert "GPTBot" not in done.out
+        assert "anthropic-ai" not in done.out  # out of use
+        rows = rep("agents", robots, "/x", "/y", *asserted, "--json").rows
+        told = {(row["crawler"], row["url"]) for row in rows}
+        assert ("Googlebot", "/x") in told
+        assert ("Googlebot", "/y") not in told
+        assert ("CCBot", "/x") not in told  # the group for * disallows it
+        assert ("CCBot", "/y") in told
+
+    def test_a_crawler_that_does_not_obey(self, tmp_path: Path) -> None:
+        """The file is tested, not the crawler; but a group for * does not speak to all."""
+        path = tmp_path / "robots.txt"
+        path.write_bytes(b"User-agent: *\nDisallow: /\n")
+        asserted = ["--assert-disallowed", "Bytespider", "--assert-disallowed", "AdsBot-Google"]
+        rows = rep("agents", path, *asserted, "--json").rows
+        assert [row["crawler"] for row in rows] == ["AdsBot-Google"]
+
+    @pytest.mark.parametrize(
+        ("asserted", "words"),
+        [
+            (["--assert-allowed", "nobody"], "give one of ads, ai-search"),
+            (["--assert-allowed", "GPTBot", "--assert-disallowed", "training"], "GPTBot cannot be"),
+            (["--assert-allowed", "seo", "--purpose", "ads"], "exclude these crawlers"),
+        ],
+    )
+    def test_an_assertion_that_cannot_be_tested(
+        self, robots: Path, asserted: list[str], words: str
+    ) -> None:
+        done = rep("agents", robots, *asserted)
+        assert (done.status, done.out) == (2, "")
+        assert words in done.err

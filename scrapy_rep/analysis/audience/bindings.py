@@ -65,6 +65,13 @@ class Binding:
         return self.group == name_in_file(self.crawler)
 
     @property
+    def is_permitted(self) -> bool:
+        """Whether the file allows the URL to the crawler, which may not obey it."""
+        if self.crawler.obeys == NO:
+            return self.verdict.allowed
+        return self.access is not Access.DISALLOWED
+
+    @property
     def is_fallback(self) -> bool:
         """Whether the crawler takes the group of another name."""
         return self.group not in ("", EVERYONE) and not self.is_own_group
