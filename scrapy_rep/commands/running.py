@@ -187,6 +187,7 @@ AGENT = """\
 _TYPES: dict[str, Any] = {"N": int, "SECONDS": float}
 _METAVAR_CELLS = 30
 _PATHS = ("FILE", "INPUT", "RUN")
+_FILES_OF_SHELLS = {"bash": "_shtab_compgen_files", "zsh": "_files"}  # shtab reads it
 _NARGS = {(True, True): "*", (False, True): "+", (True, False): "?", (False, False): None}
 
 
@@ -215,7 +216,9 @@ def add_options(parser: ArgumentParser, text: str) -> None:
         if value.startswith("-"):
             names, value = [*names, value], ""
         facts = _facts(value, is_option=spec.startswith("-"))
-        group.add_argument(*names, help=" ".join(words.split()), **facts)
+        action: Any = group.add_argument(*names, help=" ".join(words.split()), **facts)
+        if any(word in value for word in _PATHS):
+            action.complete = _FILES_OF_SHELLS
 
 
 class _Files(Action):

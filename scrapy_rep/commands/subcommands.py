@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from argparse import SUPPRESS, Action, ArgumentParser, HelpFormatter, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -57,10 +57,14 @@ class _SubcommandParser(ArgumentParser):
 
     fill: Any = None
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def load(self) -> None:
+        """Load the options, unless that is done."""
         fill, self.fill = self.fill, None
         if fill is not None:
             fill(self)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self.load()
         return super().parse_known_args(args, namespace)
 
 
@@ -76,10 +80,26 @@ class _Version(Action):
         parser.exit(message=", ".join(map(" ".join, named.items())) + "\n")
 
 
+class _Completion(Action):
+    """Writes a script by which a shell completes ``scrapy-rep``."""
+
+    subcommands: Mapping[str, Any] = {}
+
+    def __call__(self, parser: ArgumentParser, _: Any, shell: Any, *__: Any) -> None:
+        try:
+            import shtab
+        except ImportError:
+            parser.error("--print-completion needs shtab: pip install 'scrapy-rep[completion]'")
+        for below in self.subcommands.values():
+            below.load()
+        print(shtab.complete(parser, shell))  # noqa: T201 - no call runs that has a terminal
+        parser.exit()
+
+
 def add_subcommands(
     parser: ArgumentParser, prog: str, add_more: Callable[[ArgumentParser], None] | None = None
-) -> None:
-    """Add a parser for each subcommand, with its options; `add_more` adds those of all."""
+) -> Mapping[str, Any]:
+    """Add a parser for each subcommand, and return them; `add_more` adds the options of all."""
     parser.prog, parser.formatter_class = prog, HelpFormatter
     parser.add_argument(
         "--version", action=_Version, nargs=0, default=SUPPRESS, help="show the version and exit"
@@ -96,6 +116,7 @@ def add_subcommands(
         below.fill = partial(_fill, name, add_more)
         below.set_defaults(**{PARSER: below})
     parser.set_defaults(**{PARSER: parser})
+    return chosen.choices
 
 
 def _fill(
@@ -124,7 +145,13 @@ def main() -> None:
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in OF_FILES or arguments[0].startswith("-"):
         parser = ArgumentParser(description=DESCRIPTION.format(prog="scrapy-rep"))
-        add_subcommands(parser, "scrapy-rep")
+        completion: Any = parser.add_argument(
+            "--print-completion",
+            action=_Completion,
+            choices=("bash", "zsh"),
+            help="write a script for completion by this shell, and exit",
+        )
+        completion.subcommands = add_subcommands(parser, "scrapy-rep")
         options, rest = parser.parse_known_args(arguments)
         refuse_no_subcommand(options)
         if not rest:  # the others may be options of Scrapy

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -104,6 +105,36 @@ class TestStart:
                 assert done.returncode == status, done.stderr
                 assert "scrapy" in loaded
                 assert b"Traceback" not in done.stderr
+
+    @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+    def test_completion_by_bash(self, here: Path) -> None:
+        pytest.importorskip("shtab")
+        (here / "new.txt").touch()
+        done, _ = _script("--print-completion bash", here)
+        assert (done.returncode, done.stderr) == (0, b"")
+        (here / "script").write_bytes(done.stdout)
+        for words, completed in (
+            ("li", "lint"),
+            ("lint --out", "--output-format"),
+            ("lint --output-format gi", "github gitlab"),
+            ("check --robots ne", "new.txt"),
+            ("agents ne", "new.txt"),
+        ):
+            code = (
+                f"source ./script; COMP_WORDS=(scrapy-rep {words})\n"
+                f"COMP_CWORD={len(words.split())}\n"
+                '_shtab_scrapy_rep; echo "${COMPREPLY[@]}"'
+            )
+            found = subprocess.run(
+                ["bash", "-c", code], cwd=here, capture_output=True, text=True, check=True
+            )
+            assert found.stdout == f"{completed}\n"
+
+    def test_completion_by_zsh(self, here: Path) -> None:
+        pytest.importorskip("shtab")
+        done, _ = _script("--print-completion zsh", here)
+        assert done.stdout.startswith(b"#compdef scrapy-rep\n")
+        assert b":a file, a URL, or - for standard input:_files" in done.stdout
 
     @pytest.mark.slow
     def test_help(self) -> None:
