@@ -211,7 +211,7 @@ class Decisions:
         if self.witness is not None:
             self.witness.exempted(request.url, DONT_OBEY, _occasion(request))
         self.judged_by[request] = None
-        self._pass(request)
+        self.log.has_passed = True
         self._journal.count(stats.EXEMPT)
 
     def judged(
@@ -231,7 +231,7 @@ class Decisions:
         """
         self._tell(request.url, request, verdict, AGAIN if is_again else _occasion(request))
         if verdict is None:
-            self._pass(request)
+            self.log.has_passed = True
             self._journal.count(stats.NOT_JUDGED)
             return
         if is_again:
@@ -242,12 +242,8 @@ class Decisions:
                 self._drop(request, verdict)
             self.log.dropped(request, verdict)
             self._would_drop(stats.WOULD_DROP, request, verdict)
-        self._pass(request)
+        self.log.has_passed = True
         meta[VERDICT] = verdict
-
-    def _pass(self, request: Request) -> None:
-        if not self.log.has_started:
-            self.log.passed(request)
 
     def filtered(self, request: Request, verdict: Verdict) -> NoReturn:
         """Drop a request before it is queued.
@@ -263,6 +259,7 @@ class Decisions:
 
     def rate_limited(self, request: Request, origin: Origin) -> RateLimited:
         """The exception that drops a request: its origin was given up, or rests at the end."""
+        self.log.rate_limited_count += 1
         if self.witness is not None:
             self.witness.dropped_later(request.url, None)
         return RateLimited(origin)

@@ -332,7 +332,7 @@ _ADVICE = (
 
 
 def advice_on(error: StoreError) -> str:
-    """What a user can do about an error."""
+    """The advice for a user about an error."""
     return next(
         words for pattern, words in _ADVICE if re.search(pattern, str(error), re.IGNORECASE)
     )

@@ -17,8 +17,11 @@ from scrapy_rep.policy import OVERRIDE, STORE, Policy
 from scrapy_rep.protocol.access.events import Meaning, name_of
 from scrapy_rep.protocol.access.knowledge import Outage
 from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.secrecy import bare, masked
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.stats import Journal
+
+from .state import run_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -62,11 +65,12 @@ class CrawlLog:
     """Writes the lines of one crawl.
 
     Attributes:
-        has_started: whether a start request passed.
+        has_passed: whether a request passed.
     """
 
     def __init__(self, crawler: Crawler, settings: RepSettings) -> None:
-        self.has_started = False
+        self.has_passed = False
+        self.rate_limited_count = 0
         self._crawler = crawler
         self._settings = settings
         self._journal = Journal(crawler, __name__)
@@ -137,16 +141,14 @@ class CrawlLog:
         """Note that an origin rests."""
         _add(self._rested, origin)
 
-    def passed(self, request: Request) -> None:
-        """Note a request that passes; needed until `has_started`."""
-        self.has_started = bool(request.meta.get("is_start_request"))
-
     def dropped(self, request: Request, verdict: Verdict) -> None:
         """Note a request that is dropped, or would be without REP_DRY_RUN."""
         self._dropped_starts += bool(request.meta.get("is_start_request"))
         found = self._drops.get(verdict.reason)
         if found is None:
-            found = self._drops[verdict.reason] = _Drops(f"{request.url} ({_because(verdict)})")
+            found = self._drops[verdict.reason] = _Drops(
+                f"{masked(bare(request.url))} ({_because(verdict)})"
+            )
         found.count += 1
         _add(found.files, verdict.robots_txt)
 
@@ -157,7 +159,7 @@ class CrawlLog:
         lines = [*self._dropped(), *self._origins()]
         if lines:
             self._journal.info("%s", "\n".join([*lines, self._where_to_look()]))
-        if self._dropped_starts and not self.has_started and not self._settings.dry_run:
+        if self._dropped_starts and not self.has_passed and not self._settings.dry_run:
             reason = max(self._drops, key=lambda one: self._drops[one].count)
             self._journal.warning(
                 "No page was crawled, because every start request was dropped. For example: %s. %s",
@@ -166,13 +168,15 @@ class CrawlLog:
             )
 
     def _dropped(self) -> Iterator[str]:
-        limited = self._stat(stats.BACKOFF_DROPPED)
-        count = sum(drops.count for drops in self._drops.values())
-        if not count and not limited:
+        limited = self.rate_limited_count
+        count = limited + sum(drops.count for drops in self._drops.values())
+        if not count:
             return
         judged = self._stat(stats.VERDICT_ALLOWED) + self._stat(stats.VERDICT_DISALLOWED)
+        # Requests that were put back were judged again.
+        judged -= self._stat(stats.BACKOFF_PUT_BACK) + self._stat(stats.PUT_BACK)
         verb = "would be dropped without REP_DRY_RUN" if self._settings.dry_run else "were dropped"
-        yield f"{count + limited:,} of {judged:,} requests {verb}:"
+        yield f"{count:,} of {max(count, judged):,} requests {verb}:"
         ordered = sorted(self._drops.items(), key=lambda one: -one[1].count)
         for reason, drops in ordered[:_MOST_REASONS]:
             where = _origins(len(drops.files), verb="")
@@ -181,7 +185,7 @@ class CrawlLog:
         if others:
             yield f"  {others:,} for other reasons"
         if limited:
-            yield f"  {limited:,}: their origins answered only 429 or 503 (RateLimited)"
+            yield f"  {limited:,}: their origins answered 429 or 503 to the end (RateLimited)"
 
     def _origins(self) -> Iterator[str]:
         counts = {
@@ -196,13 +200,14 @@ class CrawlLog:
 
     def _where_to_look(self) -> str:
         if self._settings.report:
-            return f"The report has each of them: {self._settings.report}"
+            path = self._settings.report.replace("%(run)s", run_of(self._crawler))
+            return f"For a page with each of them, see the report: {path}"
         if self._settings.audit_dir:
             return f"To see each of them: scrapy rep report {self._settings.audit_dir}/latest"
         return "For a page with each of them, set REP_AUDIT_DIR and REP_REPORT"
 
     def _stat(self, name: str) -> int:
-        return int(self._crawler.stats.get_value(name, 0))
+        return int(self._crawler.stats.get_value(name, 0) or 0)  # some collectors keep nothing
 
 
 def _add(found: set[Named], one: Named) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.middleware import middleware_of
@@ -29,7 +30,8 @@ def explain(crawler: Crawler, url: str) -> dict[str, Any]:
         robots_txt); `pace` (`delay_seconds`, and `next_seconds` until the host may be visited; None
         while another request has its turn); `rest` (`seconds` until one request may be sent, and
         `is_given_up`; None if the origin does not rest); `queued` (the requests of the origin in
-        `RepPriorityQueue`, by the state that they wait in, as in `OriginState`).
+        `RepPriorityQueue`, by the state that they wait in, as in `OriginState`; None with
+        another queue).
 
     Raises:
         ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
@@ -81,7 +83,8 @@ def _pace(pacing: Pacing, origin: Origin, policy: Policy | None) -> dict[str, An
     at = pacing.host_ready_at(origin.host)
     seconds = 0.0 if policy is None else pacing.ask_of(policy).seconds
     left_seconds = None if at == EVENT else round(max(0.0, at - time.monotonic()), 3)
-    return {"delay_seconds": seconds, "next_seconds": left_seconds}
+    is_skipped = policy is not None and pacing.of(policy).is_skipped
+    return {"delay_seconds": seconds, "next_seconds": left_seconds, "is_skipped": is_skipped}
 
 
 def _rest(pacing: Pacing, origin: Origin) -> dict[str, Any] | None:
@@ -93,11 +96,11 @@ def _rest(pacing: Pacing, origin: Origin) -> dict[str, Any] | None:
     return {"seconds": left_seconds, "is_given_up": rest.given_up_until > 0}
 
 
-def _queued(crawler: Crawler, origin: Origin) -> dict[str, int]:
+def _queued(crawler: Crawler, origin: Origin) -> dict[str, int] | None:
     scheduler = getattr(getattr(crawler.engine, "_slot", None), "scheduler", None)
-    counts: dict[str, int] = {}
-    for queue in (getattr(scheduler, "mqs", None), getattr(scheduler, "dqs", None)):
-        if isinstance(queue, RepPriorityQueue):
-            for state, count in queue.waiting(origin).items():
-                counts[state] = counts.get(state, 0) + count
-    return counts
+    found = (getattr(scheduler, "mqs", None), getattr(scheduler, "dqs", None))
+    queues = [queue for queue in found if isinstance(queue, RepPriorityQueue)]
+    counts = Counter[str]()
+    for queue in queues:
+        counts.update(queue.waiting(origin))
+    return dict(counts) if queues else None

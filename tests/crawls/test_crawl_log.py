@@ -89,11 +89,22 @@ def test_the_first_of_many_origins(tmp_path: Path) -> None:
     assert len([line for line in lines if "its rules decide" in line]) == 10
     assert any(line.startswith("  20 of 20 origins: a rule matches.") for line in lines)
     assert any(line.startswith("Origins: 20 unreachable, 20 set a delay") for line in lines)
-    assert lines[-1] == f"The report has each of them: {report}"
+    assert lines[-1] == f"For a page with each of them, see the report: {report}"
     assert f"Report written to {report}" in result.log
     outages = [line for line in said(result, "WARNING") if "is unreachable" in line]
     assert len(outages) == 5
     assert all("(REP_POLICY = 'rfc9309')" in line for line in outages)
+
+
+def test_secrets_and_odd_stats() -> None:
+    """No userinfo and no query value is shown; without stats, there are numbers all the same."""
+    with Site({"/robots.txt": Answer(body=DISALLOW_ALL)}) as site:
+        url = site.url("/x?api_key=hunter2").replace("http://", "http://user:hunter3@")
+        settings = {**INFO, "STATS_CLASS": "scrapy.statscollectors.DummyStatsCollector"}
+        result = crawl(URLS_SPIDER, settings=settings, urls=[url])
+    assert "hunter" not in "".join(said(result) + said(result, "WARNING"))
+    assert "1 of 1 requests were dropped:" in said(result)
+    assert "?api_key=…" in said(result, "WARNING")[0]
 
 
 def test_a_file_from_the_store(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_rests(loop: Loop, tmp_path: Path) -> None:
     assert lost["too_soon"] == 0
     assert found["totals"]["rate_limited"] == 3
     assert (
-        "2 origins answered 429 or 503 and rested. No request was sent"
+        "2 origins answered 429 or 503 and rested. No crawl sent a request"
         in rep("report", run.path).out
     )
     assert rep("audit", "verify", run.path).status == 0

@@ -88,10 +88,10 @@ def _rests(report: CrawlReport) -> Iterator[tuple[str, str]]:
             them = f"{_counted(crossed, 'request')} of one crawl {_were(crossed)}"
             yield NOTE, f"{told}; {them} sent in the rest of another, if their clocks agree."
         else:
-            yield GOOD, f"{told}. No request was sent to an origin before its rest was over."
+            yield GOOD, f"{told}. No crawl sent a request during a rest that it knew of."
     if limited:
-        told = f"{_were(limited)} dropped because of such answers"
-        yield NOTE, f"{_counted(limited, 'request')} {told} (REP_BACKOFF_GIVE_UP_SECONDS)."
+        told = f"{_were(limited)} dropped: the origin answered so for REP_BACKOFF_GIVE_UP_SECONDS"
+        yield NOTE, f"{_counted(limited, 'request')} {told}, or rested as the crawl ended."
 
 
 def _standing(report: CrawlReport) -> tuple[str, str]:
