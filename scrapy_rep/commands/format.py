@@ -34,10 +34,10 @@ from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.lint.damage import damages
 from scrapy_rep.analysis.lint.linter import lint
 from scrapy_rep.analysis.lint.suppressions import without_suppressed
-from scrapy_rep.analysis.outline import has_other_words, outline
+from scrapy_rep.analysis.outline import outline
 from scrapy_rep.analysis.rewrite import normal
+from scrapy_rep.analysis.rewrite.spelling import is_shortened
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.lines import Kind
 
 from .inputs import Input, put, read_all
 from .running import FOUND, INTERNAL, OK, REFRESH, UNSETTLED, Call, CommandError
@@ -139,8 +139,7 @@ def _refuse_to_hide(file: Input, errors: Iterable[Finding], new: bytes, call: Ca
 
 def _tell_kept(file: Input, call: Call) -> None:
     """Report the lines with names that are kept as comments only."""
-    agents = (line for line in outline(file.body).lines if line.kind is Kind.USER_AGENT)
-    lines = [str(line.number) for line in agents if has_other_words(line.value)]
+    lines = [str(line.number) for line in outline(file.body).lines if is_shortened(line)]
     if lines:
         some = ", ".join(lines[:_TOLD]) + ("" if len(lines) <= _TOLD else " and more")
         call.complain(

@@ -5,6 +5,7 @@ Statements of a crawler's operator are kept apart from those of lists: see `Craw
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -104,3 +105,30 @@ def crawler_of(name: str) -> Crawler | None:
 def known_names() -> frozenset[str]:
     """The names of all known crawlers, in lower case, with their other spellings."""
     return frozenset(_BY_NAME)
+
+
+_AFTER_NAME = re.compile(
+    r"\+?https?://\S*|\([^()]*(?:\)|$)|\[[^\[\]]*\]|/\S*|(?<!\S)(?:- )?v?\.?\d[\w.]*(?!\S)",
+    re.IGNORECASE,
+)
+_BETWEEN_NAMES = re.compile(r"[\s,;|&+]+|(?<!\S)-+(?!\S)")
+_BOT = re.compile(r"(?!robot)[\w-]{2,}(?:bot|spider|crawler)", re.IGNORECASE)
+_SEPARATOR = re.compile(r"[,|]|(?<!&amp);")
+
+
+def bare_name(text: str) -> str:
+    """The value of a user-agent line without versions, addresses and remarks."""
+    return " ".join(_AFTER_NAME.sub("", text).split()).strip(",; ")
+
+
+def other_names(bare: str) -> list[str]:
+    """The names after the first one, if the words are names of several crawlers."""
+    words = [word for word in _BETWEEN_NAMES.split(bare) if word and word.lower() != "and"]
+    first, *others = words or [""]
+    is_list = _SEPARATOR.search(bare) is not None
+    is_bot = first.lower() in _BY_NAME or _BOT.fullmatch(first) is not None
+    known = filter(None, map(crawler_of, others))
+    has_known = any(not crawler.operator.startswith("anyone") for crawler in known)
+    if is_list or has_known or (is_bot and any(map(_BOT.fullmatch, others))):
+        return others
+    return []

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import groupby, islice, pairwise, takewhile
 from operator import attrgetter
 
-from scrapy_rep.analysis.agents.crawlers import crawler_of
+from scrapy_rep.analysis.agents.crawlers import bare_name, other_names
 from scrapy_rep.analysis.checks.codes import Code, Effect
 from scrapy_rep.analysis.findings import Finding, value_finding
 from scrapy_rep.analysis.mending import Mend
@@ -22,16 +22,9 @@ from .crawler_names import KNOWN, either, may_not_obey, meant_by, near_tokens
 from .swallowed import swallowed
 
 # A version or a comment, as in a User-Agent header: Bot/1.0, Bot v2.1, Bot (+https://example.com).
-_AFTER_NAME = re.compile(
-    r"\+?https?://\S*|\([^()]*(?:\)|$)|\[[^\[\]]*\]|/\S*|(?<!\S)(?:- )?v?\.?\d[\w.]*(?!\S)",
-    re.IGNORECASE,
-)
 _KEY = re.compile(rb"(?:user-?agent|(?:dis)?allow|sitemap|crawl-?delay|noindex)\s*:", re.IGNORECASE)
-_BETWEEN_NAMES = re.compile(r"[\s,;|&+]+|(?<!\S)-+(?!\S)")
-_BOT = re.compile(r"(?!robot)[\w-]{2,}(?:bot|spider|crawler)", re.IGNORECASE)
 _IN_HEADER = re.compile(r"(?<![\w.-])(?!robot\b)[\w.-]+(?:bot|crawler|spider)\b", re.IGNORECASE)
 _COMPATIBLE = re.compile(r"compatible;\s*([^\s/;()]+)[/;)]", re.IGNORECASE)
-_SEPARATOR = re.compile(r"[,|]|(?<!&amp);")
 _HEADERS = ("mozilla/", "mozilla ")
 _URLS = ("http://", "https://", "mailto:")
 _BROWSERS = ("msie", "windows", "konqueror")
@@ -94,11 +87,12 @@ def _name_finding(line: Line, names: Collection[str], *, is_compared: bool) -> F
     """The first unusual thing in the value of a user-agent line, or None."""
     value, name = line.value, name_of(line.value)
     text = value.decode("utf-8", "replace")
-    bare = " ".join(_AFTER_NAME.sub("", text).split()).strip(",; ")
+    bare = bare_name(text)
     is_known = bare.lower() in KNOWN or text.lower() in KNOWN
     is_odd = is_compared and not is_known
+    is_version = bare != text and bare.lower() == name
     key = _KEY.search(value)
-    others = [] if is_known else _other_names(bare)
+    others = [] if is_known else other_names(bare)
     near = near_tokens(bare, name) if is_odd else ()
     meant = near or (meant_by(bare) if is_odd else ())
     rows = (
@@ -111,7 +105,7 @@ def _name_finding(line: Line, names: Collection[str], *, is_compared: bool) -> F
         (not name or text.lower().startswith(_URLS), Code.USER_AGENT_NAMES_NOBODY, ""),
         (near, Code.USER_AGENT_NEAR, f"perhaps {either(near)}"),
         (meant, Code.USER_AGENT_NO_CRAWLER, f"perhaps {either(meant)}"),
-        (bare != text and bare.lower() == name, Code.USER_AGENT_VERSION, ""),
+        (is_version and (is_known or token_of(name) == name), Code.USER_AGENT_VERSION, ""),
         (is_known, None, ""),
         (" " in bare, Code.USER_AGENT_WORDS, ""),
         (token_of(name) != text.lower(), Code.USER_AGENT_CUT, ""),
@@ -132,19 +126,6 @@ def _crawler_in_header(text: str) -> str:
     found = _COMPATIBLE.search(text)
     names = [found[1]] if found and found[1].lower() not in _BROWSERS else _IN_HEADER.findall(text)
     return f"perhaps {shown(names[-1].encode())}" if names else ""
-
-
-def _other_names(bare: str) -> list[str]:
-    """The names after the first one, if the words are names of several crawlers."""
-    words = [word for word in _BETWEEN_NAMES.split(bare) if word and word.lower() != "and"]
-    first, *others = words or [""]
-    is_list = _SEPARATOR.search(bare) is not None
-    is_bot = first.lower() in KNOWN or _BOT.fullmatch(first) is not None
-    known = filter(None, map(crawler_of, others))
-    has_known = any(not crawler.operator.startswith("anyone") for crawler in known)
-    if is_list or has_known or (is_bot and any(map(_BOT.fullmatch, others))):
-        return others
-    return []
 
 
 def _repeated(block: Block) -> Iterator[Finding]:

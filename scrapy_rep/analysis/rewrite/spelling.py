@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from scrapy_rep.analysis.agents.crawlers import bare_name, other_names
 from scrapy_rep.analysis.effect.rule_patterns import pattern_of
 from scrapy_rep.analysis.outline import KEYS, Line, Outline, has_other_words, name_of
 from scrapy_rep.protocol.extensions.pace import PACE_KEYS
@@ -66,13 +67,23 @@ def _readable(pattern: str) -> str:
 def agent_text(line: Line) -> str:
     """A user-agent line with ``*`` or a name, for lines that name a crawler.
 
-    The name is spelled as in the file, without its version.
+    The name is spelled as in the file, without its version. A name of several words stays whole,
+    although crawlers read only the first word.
     """
     name = name_of(line.value)
     if name == EVERYONE:
         return f"{_KEYS[Kind.USER_AGENT]}: {EVERYONE}"
     word = line.value.decode("utf-8", "replace")
+    if _is_of_words(line.value):
+        return f"{_KEYS[Kind.USER_AGENT]}: {' '.join(word.split())}"
     return f"{_KEYS[Kind.USER_AGENT]}: {word[: len(name)] if _is_start(word, name) else name}"
+
+
+def _is_of_words(value: bytes) -> bool:
+    """Whether the value of a user-agent line is one name of several words, in UTF-8."""
+    bare = bare_name(value.decode("latin-1"))
+    is_header = b":" in value or value.lower().startswith(b"mozilla") or value.startswith(b"*")
+    return " " in bare and not is_header and value.isascii() and not other_names(bare)
 
 
 def _is_start(word: str, name: str) -> bool:
@@ -166,7 +177,7 @@ def notes_of(outlined: Outline, numbers: set[int]) -> Notes:
         elif line.number not in records:
             pending += _texts(line.octets)
         else:
-            own = _texts(line.octets.partition(b"#")[0]) if _is_shortened(line) else []
+            own = _texts(line.octets.partition(b"#")[0]) if is_shortened(line) else []
             own += _texts(line.comment) if line.comment is not None else []
             if line.number not in written:
                 pending += own
@@ -177,9 +188,10 @@ def notes_of(outlined: Outline, numbers: set[int]) -> Notes:
     return Notes(tuple(head), before, tuple(pending))
 
 
-def _is_shortened(line: Line) -> bool:
+def is_shortened(line: Line) -> bool:
     """Whether it is a user-agent line with other names, which are kept as a comment."""
-    return line.kind is Kind.USER_AGENT and has_other_words(line.value)
+    is_agent = line.kind is Kind.USER_AGENT
+    return is_agent and has_other_words(line.value) and not _is_of_words(line.value)
 
 
 def is_known(line: Line) -> bool:
