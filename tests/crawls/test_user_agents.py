@@ -16,8 +16,6 @@ from tests.crawls.settings import ADDON, BY_HAND, URLS_SPIDER, WITH_SCRAPYS_QUEU
 from tests.crawls.test_pace import assert_paced
 from tests.servers.handle import Answer, Site
 
-pytestmark = pytest.mark.every_loop
-
 RULES = """\
 User-agent: BadBot
 Disallow: /

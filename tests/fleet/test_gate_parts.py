@@ -29,7 +29,7 @@ class Gated:
     """One worker's gate, and how requests go through it."""
 
     def __init__(self, url: str) -> None:
-        self.link = Link(url)
+        self.link = Link(url, 0.25)
         crawler: Any = SimpleNamespace(signals=SimpleNamespace(connect=lambda *_, **__: None))
         self.gate = RedisGate(crawler, self.link)
 
