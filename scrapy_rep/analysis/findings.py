@@ -68,12 +68,12 @@ class Finding:
 
     @property
     def is_safe(self) -> bool:
-        """Whether it has a safe fix: one that keeps every verdict, and that a program can make."""
+        """Whether it has a fix that keeps every verdict."""
         return self.effect is Effect.KEEPS
 
     @property
     def is_unsafe(self) -> bool:
-        """Whether it has an unsafe fix: one that may change verdicts, as the author wants."""
+        """Whether it has a fix that may change verdicts."""
         return self.effect is Effect.CHANGES and bool(self.proposal and self.proposal.edits)
 
     @property

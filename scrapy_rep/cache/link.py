@@ -317,7 +317,7 @@ def _address(options: Mapping[str, Any]) -> str:
     return f"{place}/{options.get('db') or 0}"
 
 
-# What helps against an error, by words in it.
+# The advice on an error, by words in it.
 _ADVICE = (
     (r"password|Authentication|NOAUTH", "correct the user name and the password in REP_REDIS_URL"),
     (r"DB index|Invalid Database", "give the number of a database that the server has, such as /0"),

@@ -195,7 +195,7 @@ def _write_report(reports: Sequence[FileReport], form: str, choice: Choice, call
 
 
 def _mended_by(finding: Finding) -> str:
-    """What fixes a finding: "fix", "unsafe fix", "format", or "" if nothing does."""
+    """The kind of fix of a finding: "fix", "unsafe fix", "format", or "" without one."""
     return _UNSAFE if finding.is_unsafe else _MENDED_BY.get(finding.effect, "")
 
 

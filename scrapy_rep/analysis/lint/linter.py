@@ -50,7 +50,7 @@ def lint(body: bytes, uri: str = "") -> list[Finding]:
     found = [
         *file_findings(body, outlined),
         *(damage.finding for damage in damaged.values()),
-        # What a damaged line says to crawlers is not what its author meant.
+        # Other findings of a damaged line are about words that its author did not mean.
         *(finding for finding in of_lines if finding.line not in damaged),
     ]
     found.sort(key=lambda finding: (finding.line, finding.column, finding.code.value))

@@ -29,7 +29,7 @@ _PLAIN = re.compile(
 _QUOTES = {('"', '"'), ("'", "'"), ("<", ">"), ("\u201c", "\u201d"), ("\u2018", "\u2019")}
 _ENDING = r"\.(?:xml|txt|gz|rss|atom|php|html?|aspx?|ashx|axd|jsp)"
 _QUOTE = r"""["'<\u201c\u2018]?"""
-# What is between several absolute URIs: also nothing, if the one before ends as sitemaps do.
+# The text between several absolute URIs; empty if the one before ends as sitemaps do.
 _BETWEEN = re.compile(
     rf"(?:[\s,;|]+|(?<=\.xml)|(?<=\.txt)|(?<=\.gz))(?={_QUOTE}https?://)", re.IGNORECASE
 )
