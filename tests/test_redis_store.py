@@ -243,7 +243,8 @@ def test_trouble_in_the_middle(
 
         def start() -> list[Crawl]:
             def one(seed: int) -> Crawl:
-                few = {"CONCURRENT_REQUESTS": 2, "REP_CONCURRENT_FETCHES": 2}
+                few: dict[str, Any] = {"CONCURRENT_REQUESTS": 2, "REP_CONCURRENT_FETCHES": 2}
+                few["REP_REDIS_TIMEOUT_SECONDS"] = 0.25  # Redis is out for a second only
                 return worker(own.url, proxy, names, tmp_path, seed=seed, loop=loop, **few)
 
             with ThreadPoolExecutor(2) as pool:

@@ -172,8 +172,8 @@ class TestAsserted:
         asserted = ["--assert-disallowed", "training", "--assert-allowed", "search"]
         done = rep("agents", robots, *asserted)
         assert done.status == 1
-        rows = [line.split() for line in done.out.splitlines()]
-        assert ["search", "Microsoft", "bingbot", "disallowed", "6"] in rows
+        cells = [line.split() for line in done.out.splitlines()]
+        assert ["search", "Microsoft", "bingbot", "disallowed", "6"] in cells
         assert "CCBot" in done.out
         assert "GPTBot" not in done.out
         assert "anthropic-ai" not in done.out  # out of use

@@ -24,8 +24,8 @@ Rules for the next author:
 2. The pushes of a batch stay the same until the batch is confirmed, because Redis identifies them
    by the number of the batch. Without memory in Redis, batches have no pushes.
 3. A request is reported as done after the pushes that it caused, and after all earlier pushes
-   without a known cause. Each cause in turn adds a push to a batch, so a page with thousands of links
-   delays no other page.
+   without a known cause. Each cause in turn adds a push to a batch, so a page with thousands of
+   links delays no other page.
 4. A failed exchange may have been carried out: the next exchange says so, and Redis queues the
    requests with ids above the last known one again, because they were in the lost reply.
 5. A worker that was taken over reports nothing more: other workers have its requests now.
