@@ -170,7 +170,9 @@ class Settled:
 
     def _sent(self) -> list[dict[str, Any]]:
         """Visits exactly one delay apart, because the real gaps depend on the machine."""
-        found = self._by_kind.get(records.SENT, [])
+        # Other origins of the host count only once its delay is known, which may be later.
+        asking = {one["origin"] for one in self._by_kind[records.POLICY] if one.get("crawl_delay")}
+        found = [one for one in self._by_kind.get(records.SENT, []) if one["origin"] in asking]
         at = self._began_at
         for one in found:
             at += one["kept_seconds"]
