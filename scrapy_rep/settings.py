@@ -59,7 +59,7 @@ class RepSettings:
     policy: str = _setting(
         "rfc9309",
         checks.one_of(*PRESETS),
-        "What an answer without rules means: rfc9309, google, strict, lenient or scrapy.",
+        "The meaning of answers without rules: rfc9309, google, strict, lenient or scrapy.",
     )
     policy_overrides: dict[str, str] = _setting(
         {},
@@ -117,7 +117,7 @@ class RepSettings:
     unreachable_after_30_days: str = _setting(
         "disallow",
         checks.one_of("allow", "disallow"),
-        "What a file that has been unreachable for 30 days means under the policy rfc9309.",
+        "The meaning of a file that has been unreachable for 30 days, under the policy rfc9309.",
     )
     quick_retry_seconds: tuple[float, ...] = _setting(
         (1.0, 4.0),

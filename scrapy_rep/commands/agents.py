@@ -123,7 +123,7 @@ def _purpose(name: str, option: str) -> str:
 
 
 def _asserted(options: argparse.Namespace, crawlers: Sequence[Crawler]) -> dict[Crawler, bool]:
-    """The crawlers whose verdicts are asserted, and whether the file must allow the URLs to them.
+    """The crawlers of the assertions, and whether the file must allow the URLs to each.
 
     Crawlers that are out of use count only if they are named.
 
@@ -378,7 +378,7 @@ def _name_words(outlined: Outline, known: set[str]) -> Iterator[str]:
 
 
 def _unknown_words(outlined: Outline) -> Iterator[str]:
-    """The names in the file that no known crawler has: first those that may be mistakes."""
+    """The names in the file that match no known crawler; probable mistakes come first."""
     unknown: dict[str, int] = {}
     for line in (line for block in outlined.blocks for line in block.agents):
         name = name_of(line.value)

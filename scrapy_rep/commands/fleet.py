@@ -4,8 +4,8 @@ Show the state of this project's crawls under RepRedisScheduler (REP_REDIS_URL,
 SCHEDULER_QUEUE_KEY): workers and their leases, requests queued, in flight and done, dead letters,
 pages per second, and how many origins are due, closed, held or unreachable. With several crawls in
 Redis, each gets one line. With an ORIGIN (a URL, or a host, which stands for https://host), show
-the state of that origin. The command only reads, a little at a time, and slows no crawl down. With
-"requeue" instead of an origin, it puts the dead letters back into the queue.
+the state of that origin. For that, the command only reads, a little at a time, and slows no crawl
+down. "requeue" instead of an origin puts the dead letters back into the queue.
 
 Examples:
   scrapy rep fleet

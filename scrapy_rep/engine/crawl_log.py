@@ -117,7 +117,7 @@ class CrawlLog:
             if now - self._outages_told_at < _OUTAGES_EVERY_SECONDS:
                 return
             self._journal.warning(
-                "%d more fetches of robots.txt files failed; %s unreachable so far",
+                "%d more fetches of robots.txt files failed. Unreachable so far: %s",
                 self._outages - self._outages_told,
                 _origins(len(self._unreachable)),
             )
@@ -133,8 +133,8 @@ class CrawlLog:
         if policy.meaning is not Meaning.DISALLOW or not hold_seconds:
             return words
         return (
-            f"{words}. Its requests wait for up to {hold_seconds:g} s in case the file comes "
-            "(REP_UNREACHABLE_HOLD_SECONDS)"
+            f"{words}. In RepPriorityQueue, its requests wait for up to {hold_seconds:g} s in case "
+            "the file comes (REP_UNREACHABLE_HOLD_SECONDS)"
         )
 
     def rested(self, origin: Origin) -> None:
@@ -155,7 +155,7 @@ class CrawlLog:
     # At its end
 
     def finish(self) -> None:
-        """Log what was dropped and what waited; no line if every request passed at once."""
+        """Log the dropped requests and the origins that caused waits, if there are any."""
         lines = [*self._dropped(), *self._origins()]
         if lines:
             self._journal.info("%s", "\n".join([*lines, self._where_to_look()]))
@@ -179,7 +179,7 @@ class CrawlLog:
         yield f"{count:,} of {max(count, judged):,} requests {verb}:"
         ordered = sorted(self._drops.items(), key=lambda one: -one[1].count)
         for reason, drops in ordered[:_MOST_REASONS]:
-            where = _origins(len(drops.files), verb="")
+            where = _origins(len(drops.files))
             yield f"  {drops.count:,} of {where}: {reason.value}. For example {drops.example}"
         others = sum(drops.count for _, drops in ordered[_MOST_REASONS:])
         if others:
@@ -236,8 +236,7 @@ def _meaning(policy: Policy) -> str:
     return _MEANINGS[policy.meaning] + (f", Crawl-delay {delay:g} s" if delay else "")
 
 
-def _origins(count: int, verb: str = " is| are") -> str:
+def _origins(count: int) -> str:
     """A number of origins in words."""
     least = "at least " if count >= _MOST_ORIGINS else ""
-    one, _, more = verb.partition("|")
-    return f"{least}{count:,} origin{one}" if count == 1 else f"{least}{count:,} origins{more}"
+    return f"{least}{count:,} origin{'' if count == 1 else 's'}"

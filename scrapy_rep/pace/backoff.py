@@ -158,9 +158,10 @@ class Backoff:
         if rest.given_up_until:
             self._journal.count(stats.BACKOFF_GIVEN_UP)
             self._journal.warning(
-                "%s has answered %d for %.0f s (REP_BACKOFF_GIVE_UP_SECONDS): its requests are "
-                "dropped for as long",
+                "%s has answered %d for %.0f s (REP_BACKOFF_GIVE_UP_SECONDS): its requests %s for "
+                "as long",
                 *(origin, response.status, time.monotonic() - rest.since_at),
+                "would be dropped" if self._decisions.is_dry_run else "are dropped",
             )
             return
         if not rest.seconds or (before is not None and rest.began_at == before.began_at):

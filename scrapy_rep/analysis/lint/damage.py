@@ -80,7 +80,7 @@ _CLOSING = {
     "\u201e": "\u201c\u201d",
     "\u201a": "\u2018\u2019",
 }
-"""The quotes and brackets that open a value, and those that close it."""
+"""Quotes and brackets around a value: the opening ones, and the closing ones."""
 
 _FOREIGN = re.compile(
     r"(<!--)|(/\*)\**(?=\s|\Z)|-->|\*+/\Z|//+(?=\s|\Z|[A-Za-z-]+(?:[\s:]|\Z))|--+(?=\s)"

@@ -130,7 +130,7 @@ def _octet(letter: str) -> bytes:
 
 
 def _advice(code: Code, line: Line, uri: str) -> str:
-    """The fix for a value that says what was probably meant; empty if the table's words fit."""
+    """The fix that a value suggests; empty if the words of the table fit."""
     value = shown(line.value)
     if len(value) > _MOST_ADVISED:
         return ""

@@ -136,7 +136,7 @@ def sections(outlined: Outline) -> list[Section]:
 
 
 def _paces(runs: Sequence[Block]) -> list[Line]:
-    """The records of pace for a name; of the delays in several runs, only the one that counts."""
+    """The pace records for a name; of several delays, only the delay that counts."""
     lines = [line for run in runs for line in run.others]
     seconds = {
         line.number: found

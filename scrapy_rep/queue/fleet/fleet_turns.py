@@ -2,7 +2,7 @@
 
 A page is done after its own links are queued, so the ledger must know which page a link is from.
 
-Other requests are those that were not queued: refetched robots.txt files, and the media of pages.
+Other requests were not queued, such as refetched robots.txt files and the media of pages.
 
 A queued request has its turn when it is popped. Other requests need a wish for a turn. Such a turn
 comes once the lane is open, closes the lane like a popped request, and is reported in the same way.

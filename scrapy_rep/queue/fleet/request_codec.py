@@ -3,7 +3,7 @@
 An entry is as trustworthy as everyone with write access to Redis. So an entry can't run other code:
 it has only known keys, the worker has loaded its class and those of its items, its callbacks are
 methods of the spider's own classes, and its URL is http or https. `write` and `read` check the same
-rules (`_check`, `dumps`, `loads`), so what is written can be read. An entry that breaks a rule
+rules (`_check`, `dumps`, `loads`), so each written entry can be read. An entry that breaks a rule
 raises, and the caller sets it aside.
 
 Other values are not checked, so they need a trustworthy Redis: `proxy`, `dont_obey_robotstxt` or
