@@ -175,6 +175,33 @@ class TestLedger:
         ledger.confirmed(batch, "e", 1)
         assert ledger.batch().moved == {"1": ("lane", 4.0)}
 
+    @pytest.mark.parametrize("is_full", [False, True])
+    def test_a_request_is_done_after_all_pushes_of_unknown_cause(self, is_full: bool) -> None:
+        """Also if another request was done between its retry and its own end."""
+        ledger = Ledger("w")
+        pages = [HeldRequest(f"{number}", "lane", 1.0, 1, b"") for number in range(PUSHES + 2)]
+        for held in pages:
+            ledger.hold(held)
+        retried, other, *parents = pages
+        for held in parents:
+            ledger.push(push(), held.id)
+        ledger.push(push(), "")  # the retry
+        ledger.done(other)
+        ledger.done(retried)
+        batch = ledger.batch()
+        assert len(batch.pushes) == PUSHES
+        assert retried.id not in batch.done
+        ledger.confirmed(batch, "e", 1)
+        if is_full:
+            ledger.batch()  # takes the retry; the exchange is lost, and then Redis is full
+            ledger.failed()
+            ledger.is_full = True
+            assert retried.id not in ledger.batch().done
+            ledger.is_full = False
+        batch = ledger.batch()
+        assert len(batch.pushes) == 1
+        assert retried.id in batch.done
+
 
 class Silent:
     """A link and an owner of which nothing comes."""

@@ -55,6 +55,7 @@ REPORTS = 32
 
 
 _START = "start"  # the cause of start requests
+_UNKNOWN = "unknown "  # the beginning of the names of unknown causes
 
 
 @dataclass(slots=True)
@@ -120,7 +121,7 @@ class Ledger:
 
     @property
     def _unknown(self) -> str:
-        return f"unknown {self._unknown_count}"
+        return f"{_UNKNOWN}{self._unknown_count}"
 
     def unsent_of(self, cause: str) -> int:
         """The number of pushes of one cause that are in no batch yet."""
@@ -155,7 +156,9 @@ class Ledger:
     def done(self, held: HeldRequest) -> None:
         """Note that a request has left the engine, after all requests it caused were pushed."""
         if self.held.pop(held.id, None) is not None:
-            after = frozenset({held.id, self._unknown})
+            causes = (*self._unsent, *(cause for cause, _ in self._in_batch))
+            unknown = (cause for cause in causes if cause.startswith(_UNKNOWN))
+            after = frozenset({held.id, *unknown})
             if self._unknown in self._unsent:
                 self._unknown_count += 1  # later pushes have other causes
             self._done[held.id] = _Done(after, held.has_reached and not held.has_left)
