@@ -92,8 +92,6 @@ def _is_formatted(body: bytes, uri: str) -> None:
     with suppress(TooMuchToCompare):
         prove(body, new, uri)
     before, after = ({one.code for one in lint(one, uri)} for one in (body, new))
-    if Code.USER_AGENT_WORDS in before:  # of the name alone, another code says the same
-        after -= {Code.USER_AGENT_NO_CRAWLER, Code.USER_AGENT_CUT}
     is_refused = any(code not in after for code in _errors(body, uri))
     assert is_refused or not after - before
 
