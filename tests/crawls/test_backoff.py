@@ -76,8 +76,10 @@ def test_a_rest_that_the_site_asks_for(loop: Loop, status: int, queue: str) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("queue", QUEUES)
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    ("loop", "queue"),
+    [*((loop, "ours") for loop in LOOPS), ("asyncio", "scrapy's")],
+)
 def test_a_rest_without_a_time(loop: Loop, queue: str) -> None:
     """It is 2 s, then twice as long each time."""
     with Site({**ROBOTS, "/*": [busy(429, 20), Answer(body="page")]}) as site:
