@@ -13,12 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import pytest
+
 from tests.processes import REPOSITORY, start_crawl, without_proxies
 
-__all__ = ["LOOPS", "REPOSITORY", "Crawl", "Loop", "crawl", "without_proxies"]
+__all__ = ["LOOPS", "ONE_LOOP_IN_CI", "REPOSITORY", "Crawl", "Loop", "crawl", "without_proxies"]
 
 Loop = Literal["asyncio", "select", "reactorless"]
 LOOPS: tuple[Loop, ...] = ("asyncio", "select", "reactorless")
+ONE_LOOP_IN_CI: tuple[Any, ...] = (
+    "asyncio",
+    pytest.param("select", marks=pytest.mark.at_length),
+    pytest.param("reactorless", marks=pytest.mark.at_length),
+)
+"""For a test that takes a minute, where a shorter one runs in each loop."""
 
 
 @dataclass(frozen=True)

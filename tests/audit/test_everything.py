@@ -13,7 +13,7 @@ from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import run_at
 from tests.audit.crawled import fetched, of_kind, passed
 from tests.commands.calling import rep
-from tests.crawling import LOOPS, Loop, crawl
+from tests.crawling import LOOPS, ONE_LOOP_IN_CI, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.servers.handle import Answer, Site
 
@@ -26,7 +26,7 @@ FILE = "User-agent: *\nDisallow: /private\n"
 SECRETS = ("s3cr3t", "passw0rd", "dXNlcjpwYXNzdzByZA")  # the last is user:passw0rd
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", ONE_LOOP_IN_CI)
 @pytest.mark.long
 def test_a_small_disk(loop: Loop, small_disk: Path) -> None:
     """A whole crawl gets the same answers, and the trail tells how many records it lacks."""

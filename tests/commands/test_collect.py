@@ -19,6 +19,7 @@ from scrapy_rep.commands.running import CommandError
 from scrapy_rep.survey.captures import Capture
 from scrapy_rep.survey.inputs.tasks import tasks_of
 from tests.commands.calling import LOOPS, rep, rep_process
+from tests.crawling import ONE_LOOP_IN_CI
 from tests.processes import Scrapy
 from tests.servers.handle import Answer, Site, free_port
 
@@ -221,7 +222,7 @@ def _counted(folder: Path) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", ONE_LOOP_IN_CI)
 @pytest.mark.long
 def test_stopped_and_resumed(loop: str, tmp_path: Path) -> None:
     """Stopped twice, by a signal: each is asked once, over all the hops of its file."""

@@ -52,7 +52,7 @@ def test_bombs_and_circles() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.long
+@pytest.mark.at_length
 def test_fifty_thousand_pages() -> None:
     """As many as a sitemap may have; of one with more, the first that many."""
     with Site(default=Answer(delay_seconds=1)) as site:

@@ -109,13 +109,14 @@ def test_stopped_again_and_again_while_files_are_fetched(
 ) -> None:
     """Copies hold for a second: requests wait in the middleware under our queue, too."""
     settings = {**ADDON, **queue, "JOBDIR": str(tmp_path / "job"), "REP_CACHE_MIN_SECONDS": 1}
-    settings |= {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "REP_FETCH_TIMEOUT_SECONDS": 2}
+    settings |= {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "REP_FETCH_TIMEOUT_SECONDS": 20}
     headers = (("Cache-Control", "no-store"),)
     robots_txt = Answer(delay_seconds=0.4, headers=headers, body="User-agent: *\nDisallow: /x\n")
     page = Answer(delay_seconds=0.3)
     with Site({"/robots.txt": robots_txt}, default=page, address="0.0.0.0") as site:
         hosts = [f"127.0.0.{number}" for number in range(2, 8)]
         urls = [site.url(f"/{host}{path}", host) for path in PAGES for host in hosts]
+        logs = ""
         for seconds in (0.3, 1.3, 1.7):
             with started(tmp_path, loop, settings, urls) as process:
                 before = len(site.paths())
@@ -128,10 +129,12 @@ def test_stopped_again_and_again_while_files_are_fetched(
                 process.send_signal(signal.SIGTERM)
                 process.wait(timeout=60)
             urls = []
-            assert_clean(log_of(tmp_path))
+            logs += log_of(tmp_path)
+            assert_clean(logs)
         result = crawl(RESUMED, loop=loop, settings=settings)
+        logs += result.log
         pages = [path for path in site.paths() if path != "/robots.txt"]
-        assert sorted(pages) == sorted(f"/{host}{path}" for path in PAGES for host in hosts)
+        assert sorted(pages) == sorted(f"/{host}{path}" for path in PAGES for host in hosts), logs
     assert result.finish_reason == "finished"
 
 
