@@ -453,8 +453,8 @@ def _refuse_a_second_judge(crawler: Crawler) -> None:
             raise ConfigurationError(
                 f"DOWNLOADER_MIDDLEWARES: {loaded.__name__} is enabled next to RepMiddleware, and "
                 "would fetch every robots.txt again. Disable it with "
-                f'{{"{loaded.__module__}.{loaded.__qualname__}": None}}, or set '
-                'ADDONS = {"scrapy_rep.Addon": 500}, which does that'
+                f'{{"{loaded.__module__}.{loaded.__qualname__}": None}}. '
+                "The add-on disables only Scrapy's own class"
             )
 
 

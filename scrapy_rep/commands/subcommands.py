@@ -6,6 +6,7 @@ import sys
 import textwrap
 from argparse import SUPPRESS, Action, ArgumentParser, HelpFormatter, Namespace
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -64,7 +65,12 @@ class _SubcommandParser(ArgumentParser):
             fill(self)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        self.load()
+        from scrapy_rep.protocol.errors import ConfigurationError
+
+        try:
+            self.load()
+        except ConfigurationError as error:  # a package is not installed
+            self.error(str(error))
         return super().parse_known_args(args, namespace)
 
 
@@ -90,8 +96,11 @@ class _Completion(Action):
             import shtab
         except ImportError:
             parser.error("--print-completion needs shtab: pip install 'scrapy-rep[completion]'")
+        from scrapy_rep.protocol.errors import ConfigurationError
+
         for below in self.subcommands.values():
-            below.load()
+            with suppress(ConfigurationError):  # without its package, it has no options to complete
+                below.load()
         print(shtab.complete(parser, shell))  # noqa: T201 - no call runs that has a terminal
         parser.exit()
 

@@ -136,6 +136,19 @@ class TestStart:
         assert done.stdout.startswith(b"#compdef scrapy-rep\n")
         assert b":a file, a URL, or - for standard input:_files" in done.stdout
 
+    def test_completion_without_redis(self, here: Path) -> None:
+        """The package of one subcommand is missing: the others are completed all the same."""
+        pytest.importorskip("shtab")
+        done, _ = _script("--print-completion bash", here, missing="redis")
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert b"--output-format" in done.stdout
+
+    def test_a_subcommand_without_its_package(self, here: Path) -> None:
+        done, _ = _script("fleet", here, missing="redis")
+        assert done.returncode == 2
+        assert b"Traceback" not in done.stderr
+        assert b'pip install "scrapy-rep[redis]"' in done.stderr
+
     @pytest.mark.slow
     def test_help(self) -> None:
         listed = rep_process("-h")
@@ -148,10 +161,13 @@ class TestStart:
             assert "-s NAME=VALUE" in done.out
 
 
-def _script(call: str, folder: Path) -> tuple[subprocess.CompletedProcess[bytes], set[str]]:
-    """A call of ``scrapy-rep``, and the packages that it loaded."""
+def _script(
+    call: str, folder: Path, missing: str = "nothing"
+) -> tuple[subprocess.CompletedProcess[bytes], set[str]]:
+    """A call of ``scrapy-rep`` without the `missing` package, and the packages that it loaded."""
     code = (
         "import sys, atexit; from pathlib import Path\n"
+        f"sys.modules[{missing!r}] = None\n"
         "from scrapy_rep.commands.subcommands import main\n"
         "atexit.register(lambda: Path('loaded').write_text(chr(10).join(sys.modules)))\n"
         f"sys.argv = ['scrapy-rep', *{call.split()!r}]; main()"
