@@ -74,7 +74,7 @@ class CrawlLog:
         self._crawler = crawler
         self._settings = settings
         self._journal = Journal(crawler, __name__)
-        self._told: set[Origin] = set()
+        self._told: dict[bool, set[Origin]] = {False: set(), True: set()}  # by a Crawl-delay
         self._drops: dict[Reason, _Drops] = {}
         self._dropped_starts = 0
         self._unreachable: set[Origin] = set()
@@ -86,16 +86,28 @@ class CrawlLog:
     # During the crawl
 
     def learnt(self, policy: Policy) -> None:
-        """Log the robots.txt of an origin: at INFO for the first origins, then at DEBUG."""
+        """Log the robots.txt of an origin.
+
+        The first origins, and the first with a Crawl-delay, are logged at INFO, others at DEBUG.
+        """
         if policy.outage is not None:
             return
-        is_first = len(self._told) < _FIRST_ORIGINS and policy.origin not in self._told
+        delay_seconds = policy.asked_of().crawl_delay
+        told = self._told[bool(delay_seconds)]
+        is_first = len(told) < _FIRST_ORIGINS and policy.origin not in told
         if is_first:
-            self._told.add(policy.origin)
+            told.add(policy.origin)
         elif not self._journal.tells_details:
             return
+        words = f", Crawl-delay {delay_seconds:g} s" if delay_seconds else ""
         tell = self._journal.info if is_first else self._journal.debug
-        tell("%s (%s): %s", policy.origin.robots_txt_uri, _source(policy), _meaning(policy))
+        tell(
+            "%s (%s): %s%s",
+            policy.origin.robots_txt_uri,
+            _source(policy),
+            _MEANINGS[policy.meaning],
+            words,
+        )
 
     def outage(self, policy: Policy, outage: Outage) -> None:
         """Log that a file is unreachable; after the first failures, only a number once a minute.
@@ -133,8 +145,8 @@ class CrawlLog:
         if policy.meaning is not Meaning.DISALLOW or not hold_seconds:
             return words
         return (
-            f"{words}. In RepPriorityQueue, its requests wait for up to {hold_seconds:g} s in case "
-            "the file comes (REP_UNREACHABLE_HOLD_SECONDS)"
+            f"{words}. With RepPriorityQueue, its requests wait for a retry, at most "
+            f"{hold_seconds:g} s in all (REP_UNREACHABLE_HOLD_SECONDS)"
         )
 
     def rested(self, origin: Origin) -> None:
@@ -180,7 +192,7 @@ class CrawlLog:
         ordered = sorted(self._drops.items(), key=lambda one: -one[1].count)
         for reason, drops in ordered[:_MOST_REASONS]:
             where = _origins(len(drops.files))
-            yield f"  {drops.count:,} of {where}: {reason.value}. For example {drops.example}"
+            yield f"  {drops.count:,} ({where}): {reason.value}. For example {drops.example}"
         others = sum(drops.count for _, drops in ordered[_MOST_REASONS:])
         if others:
             yield f"  {others:,} for other reasons"
@@ -201,10 +213,10 @@ class CrawlLog:
     def _where_to_look(self) -> str:
         if self._settings.report:
             path = self._settings.report.replace("%(run)s", run_of(self._crawler))
-            return f"For a page with each of them, see the report: {path}"
+            return f"The report has more: {path}"
         if self._settings.audit_dir:
-            return f"To see each of them: scrapy rep report {self._settings.audit_dir}/latest"
-        return "For a page with each of them, set REP_AUDIT_DIR and REP_REPORT"
+            return f"For each decision: scrapy rep audit export {self._settings.audit_dir}/latest"
+        return "Why a URL is dropped: scrapy rep check URL. To record each decision: REP_AUDIT_DIR"
 
     def _stat(self, name: str) -> int:
         return int(self._crawler.stats.get_value(name, 0) or 0)  # some collectors keep nothing
@@ -229,11 +241,6 @@ def _source(policy: Policy) -> str:
         age_seconds = max(0.0, time.time() - policy.fetched_at)
         return f"{policy.event}, from the store, {age_seconds:.0f} s old"
     return str(policy.event)
-
-
-def _meaning(policy: Policy) -> str:
-    delay = policy.asked_of().crawl_delay
-    return _MEANINGS[policy.meaning] + (f", Crawl-delay {delay:g} s" if delay else "")
 
 
 def _origins(count: int) -> str:

@@ -50,8 +50,8 @@ class Outlook(NamedTuple):
 
 
 _WAITS = {
-    OriginState.HELD: "The robots.txt of %s is retried in %.0f s; %d requests wait",
-    OriginState.SHUT: "The visit time of %s begins in %.0f s; %d requests wait",
+    OriginState.HELD: "The robots.txt of %s is retried in %.0f s; waiting requests: %d",
+    OriginState.SHUT: "The visit time of %s begins in %.0f s; waiting requests: %d",
 }
 READY = Outlook(OriginState.READY)
 _UNASKED = Outlook(OriginState.UNASKED)

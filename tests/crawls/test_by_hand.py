@@ -64,4 +64,4 @@ def test_a_crawl_says_how_long_requests_are_kept() -> None:
         )
         assert len(site.paths()) == 7
     origin = site.url("")
-    assert f"The robots.txt of {origin} is retried in 2 s; 5 requests wait" in result.log
+    assert f"The robots.txt of {origin} is retried in 2 s; waiting requests: 5" in result.log

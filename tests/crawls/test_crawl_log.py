@@ -35,10 +35,10 @@ def test_what_was_dropped(loop: Loop) -> None:
     assert lines[0] == f"{file} (200): its rules decide, Crawl-delay 0.1 s"
     assert lines[1:] == [
         "3 of 4 requests were dropped:",
-        f"  2 of 1 origin: a rule matches. For example {urls[1]} ({rule})",
-        f"  1 of 1 origin: the file is unreachable. For example {closed} ({closed}robots.txt)",
+        f"  2 (1 origin): a rule matches. For example {urls[1]} ({rule})",
+        f"  1 (1 origin): the file is unreachable. For example {closed} ({closed}robots.txt)",
         "Origins: 1 unreachable, 1 set a delay between requests",
-        "For a page with each of them, set REP_AUDIT_DIR and REP_REPORT",
+        "Why a URL is dropped: scrapy rep check URL. To record each decision: REP_AUDIT_DIR",
     ]
     assert len(said(result, "WARNING")) == 1, "the outage"
 
@@ -87,9 +87,9 @@ def test_the_first_of_many_origins(tmp_path: Path) -> None:
         result = crawl(URLS_SPIDER, settings=settings, urls=[*there, *gone])
     lines = said(result)
     assert len([line for line in lines if "its rules decide" in line]) == 10
-    assert any(line.startswith("  20 of 20 origins: a rule matches.") for line in lines)
+    assert any(line.startswith("  20 (20 origins): a rule matches.") for line in lines)
     assert any(line.startswith("Origins: 20 unreachable, 20 set a delay") for line in lines)
-    assert lines[-1] == f"For a page with each of them, see the report: {report}"
+    assert lines[-1] == f"The report has more: {report}"
     assert f"Report written to {report}" in result.log
     outages = [line for line in said(result, "WARNING") if "is unreachable" in line]
     assert len(outages) == 5
@@ -123,6 +123,17 @@ def test_a_start_url_that_is_down_is_explained() -> None:
     with Site({"/robots.txt": Answer(status=503)}) as site:
         result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/")])
     first, *_, last = said(result, "WARNING")
-    assert "In RepPriorityQueue, its requests wait for up to 2 s" in first
+    assert "With RepPriorityQueue, its requests wait for a retry, at most 2 s in all" in first
     assert "REP_UNREACHABLE_HOLD_SECONDS" in first
     assert "REP_POLICY decides what an unreachable robots.txt means" in last
+
+
+def test_a_delay_after_the_first_origins() -> None:
+    """The log says why a crawl is slow, even if the slow origin is not among the first ten."""
+    quick = Site({"/robots.txt": Answer(status=404)}, address="0.0.0.0")
+    with quick, Site({"/robots.txt": Answer(body=FILE)}) as slow:
+        urls = [quick.url(host=f"127.0.1.{number}") for number in range(1, 15)]
+        result = crawl(URLS_SPIDER, settings=INFO, urls=[*urls, slow.url()])
+    lines = [line for line in said(result) if "/robots.txt (" in line]
+    assert len(lines) == 11
+    assert f"{slow.url('/robots.txt')} (200): its rules decide, Crawl-delay 0.1 s" in lines
