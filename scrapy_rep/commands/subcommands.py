@@ -152,7 +152,8 @@ def refuse_no_subcommand(options: Namespace) -> None:
 def main() -> None:
     """``scrapy-rep``: the same as ``scrapy rep``, but files are read without loading Scrapy."""
     arguments = sys.argv[1:]
-    if not arguments or arguments[0] in OF_FILES or arguments[0].startswith("-"):
+    first = arguments[0] if arguments else ""
+    if first in OF_FILES or first not in SUBCOMMANDS:
         parser = ArgumentParser(description=DESCRIPTION.format(prog="scrapy-rep"))
         completion: Any = parser.add_argument(
             "--print-completion",

@@ -73,6 +73,7 @@ class TestStart:
                 "lint none.txt",
                 "lint robots.txt --no-such-option",
                 "",
+                "chek robots.txt",
             ],
         ],
     )
