@@ -454,7 +454,7 @@ def _refuse_a_second_judge(crawler: Crawler) -> None:
                 f"DOWNLOADER_MIDDLEWARES: {loaded.__name__} is enabled next to RepMiddleware, and "
                 "would fetch every robots.txt again. Disable it with "
                 f'{{"{loaded.__module__}.{loaded.__qualname__}": None}}. '
-                "The add-on disables only Scrapy's own class"
+                'ADDONS = {"scrapy_rep.Addon": 500} disables Scrapy\'s own class, but no subclass'
             )
 
 
