@@ -13,7 +13,7 @@ Examples:
   scrapy rep audit verify warc/latest
   scrapy rep audit replay audit/latest
   scrapy rep audit replay audit/latest --policy strict
-  scrapy rep audit redact audit/latest --query drop -o audit/to-give-away
+  scrapy rep audit redact audit/latest --query drop -o to-give-away
   scrapy rep audit export audit/latest --format csv -o decisions.csv
 
 exit status: 0 all is well; 1 nothing was found, or verify or replay found something wrong, or

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -48,6 +49,28 @@ def test_a_report_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
     assert (pace["asked_seconds"], pace["visits"], pace["word"]) == (0.2, 3, "kept")
     assert 0.2 <= pace["least_seconds"] <= min(gaps) + 0.02
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".part"] == []
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_two_bots_at_once(loop: Loop, tmp_path: Path) -> None:
+    """Each keeps the delay of its own group: neither is accused by the delay of the other."""
+    text = "User-agent: slow\nCrawl-delay: 0.8\n\nUser-agent: quick\nCrawl-delay: 0.2\n"
+    with Site({"/robots.txt": Answer(body=text)}) as site, ThreadPoolExecutor(2) as pool:
+
+        def crawled(name: str, count: int) -> None:
+            urls = [site.url(f"/{name}/{number}") for number in range(count)]
+            audited(urls, tmp_path, loop=loop, settings={"USER_AGENT": f"{name}/1.0"})
+
+        list(pool.map(crawled, ("slow", "quick"), (3, 8)))
+        for name, least in (("slow", 0.79), ("quick", 0.19)):
+            times = [seen.at for seen in site.requests() if seen.path.startswith(f"/{name}")]
+            assert all(after - before >= least for before, after in pairwise(times))
+        asked = site.paths().count("/robots.txt")
+    done = rep("report", tmp_path, "--json")
+    found = json.loads(done.out)
+    (pace,) = found["paces"]["rows"]
+    assert (done.status, pace["too_soon"], pace["asked_seconds"]) == (0, 0, 0.2)
+    assert found["fetches"]["requests"] == asked == 2
 
 
 @pytest.mark.parametrize("loop", LOOPS)

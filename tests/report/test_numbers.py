@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -211,6 +212,70 @@ def test_pace_of_several_workers(tmp_path: Path) -> None:
     assert told[0] == NOTE
     (row,) = report_of(trails_at([tmp_path])).paces.rows
     assert (row.visits, row.too_soon, row.crossed, row.word) == (6, 1, 1, "not-kept")
+
+
+def test_pace_of_bots_with_different_delays(tmp_path: Path) -> None:
+    """Each of two crawls keeps, or breaks, the delay of its own group, in whatever order."""
+    runs = {}
+    for name, asked, kept in (("slow", 4.0, 4.0), ("quick", 1.0, 1.0), ("rude", 4.0, 2.0)):
+        made = Made(tmp_path, name)
+        made.policy(A, crawl_delay=asked)
+        for number in range(4):
+            made.now = BEGAN + number * kept
+            made.send(A, number * kept, number * kept, kept)
+        runs[name] = made.end()
+    for pair, word in ((("slow", "quick"), "crossed"), (("rude", "quick"), "not-kept")):
+        for names in (pair, pair[::-1]):
+            (row,) = report_of([runs[name] for name in names]).paces.rows
+            assert (row.word, row.too_soon > 0) == (word, word == "not-kept")
+            assert row.asked_seconds == 1.0, "the shortest, as are the others"
+
+
+def test_a_violation_is_not_dropped_to_bound_memory(tmp_path: Path) -> None:
+    """Of more origins than a report can hold: one that got a request too soon."""
+    made = Made(tmp_path)
+    for number in range(tallies._KEYS + 10):
+        origin = f"https://h{number}.example"
+        made.send(origin, 0.0, 0.0, 2.0)
+        made.put("rest", at=BEGAN, until=BEGAN + 5.0, origin=origin, status=429)
+        if number == 1:
+            made.send(origin, 1.0, 1.0, 2.0)
+            made.put("probe", at=BEGAN + 2.0, origin=origin)
+        else:
+            made.put("rest", at=BEGAN + 6.0, until=BEGAN + 9.0, origin=origin, status=429)
+    found = report_of([made.end()])
+    assert [row.origin for row in found.paces.rows if row.too_soon] == ["https://h1.example"]
+    assert [row.origin for row in found.rests.rows if row.too_soon] == ["https://h1.example"]
+
+
+def test_fetches_of_workers_that_began_together(tmp_path: Path) -> None:
+    """The requests of both count, and what one renews of the other's copy counts once."""
+    one, two = Made(tmp_path, "one"), Made(tmp_path, "two", began=BEGAN + 0.01)
+    first, second, third = (_hop(A, "/robots.txt", at, status=200) for at in (0.06, 0.05, 9.0))
+    one.policy(A, hops=[first])
+    two.policy(A, hops=[second])
+    two.now += 10
+    two.policy(A, hops=[first, third])
+    found = report_of([one.end(), two.end()])
+    assert found.fetches.requests == found.origins.rows[0].requests == 3
+
+
+@pytest.mark.parametrize("is_redacted", [False, True])
+def test_a_copy_of_a_run_is_refused(tmp_path: Path, *, is_redacted: bool) -> None:
+    """Counted twice, each request would come too soon after itself."""
+    made = Made(tmp_path)
+    made.policy(A, crawl_delay=2.0)
+    made.send(A, 0.0, 0.0, 2.0)
+    run, copy = made.end().path, tmp_path / "copy"
+    if is_redacted:
+        assert rep("audit", "redact", run, "-o", copy).status == 0
+    else:
+        shutil.copytree(run, copy)
+    for paths in ([tmp_path], [run, copy]):
+        done = rep("report", *paths)
+        assert done.status == 2
+        assert all(str(path) in done.err for path in (run, copy))
+    assert rep("report", copy).status == 0
 
 
 def test_rests_of_several_workers(tmp_path: Path) -> None:

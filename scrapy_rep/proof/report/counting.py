@@ -132,6 +132,10 @@ class Counting:
         origin.access_result, origin.source = _text(record.get("access_result") or ""), source
         origin.redirects = sum(map(_is_redirect, hops))
         origin.crawl_delay = record.get("crawl_delay")
+        if origin.crawl_delay is None:
+            origin.delays.pop(run.name, None)
+        else:
+            origin.delays[run.name] = origin.crawl_delay
         run.policies[record["p"]] = Known(
             origin.origin,
             bool(record.get("is_stale")),
@@ -140,10 +144,15 @@ class Counting:
         )
         if record["p"] > run.last_p:
             run.last_p = record["p"]
-            since = max(origin.asked_at, run.began_at)
-            asked = self.fetching.learnt(origin.origin, source, hops, since)
+            # A renewed policy also lists the requests for its older copy, of this or another run.
+            hops = [
+                hop
+                for hop in hops
+                if (at := float(hop.get("at", 0.0))) > run.began_at and at not in origin.asked_at
+            ]
+            asked = self.fetching.learnt(origin.origin, source, hops)
             origin.requests += len(asked)
-            origin.asked_at = max([origin.asked_at, *(float(hop["at"]) for hop in asked)])
+            origin.asked_at.update(float(hop["at"]) for hop in asked)
 
     def _hear_fetch(self, _: RunCounts, record: Record) -> None:
         asked = self.fetching.count(record["hops"])
@@ -216,8 +225,8 @@ class Counting:
 
     def _hear_sent(self, run: RunCounts, record: Record) -> None:
         origin = self.origins.of(_text(record["origin"]))
-        kept = float(record["kept_seconds"])
-        owed = kept if origin.crawl_delay is None else origin.crawl_delay
+        kept, asked = float(record["kept_seconds"]), origin.delays.get(run.name)
+        owed = kept if asked is None else asked
         origin.gaps.add(float(record["at"]), float(record["left_by"]), kept, owed, run.name)
 
     def _hear_rest(self, run: RunCounts, record: Record) -> None:
@@ -262,18 +271,11 @@ class Fetching:
         self._times = Distribution()
         self._chains = Tally(Chain)
 
-    def learnt(
-        self, origin: str, source: str, hops: Sequence[Record], since: float
-    ) -> Sequence[Record]:
-        """Count a policy, and return the requests that were sent for it.
-
-        A renewed policy also lists the requests for its older copy: `since` is the time of the last
-        request that has been counted.
-        """
+    def learnt(self, origin: str, source: str, hops: Sequence[Record]) -> Sequence[Record]:
+        """Count a policy and its new requests; return those that were sent."""
         self._policies.add(source or "unknown")
         if source != _NETWORK:
             return ()  # no request of this crawl
-        hops = [hop for hop in hops if float(hop.get("at", 0.0)) > since]
         asked = self.count(hops)
         if asked:
             redirects = sum(map(_is_redirect, hops))

@@ -40,9 +40,10 @@ def trails_at(paths: Sequence[Path]) -> list[Trail]:
     """The trails in some folders, each once; a folder may be a run, or contain runs.
 
     Raises:
-        TrailError: a folder has no trail.
+        TrailError: a folder has no trail, or two folders have the same run.
     """
     found: dict[Path, Trail] = {}
+    places: dict[str, Path] = {}
     for path in paths:
         try:
             trails = [run_at(path)]
@@ -52,6 +53,13 @@ def trails_at(paths: Sequence[Path]) -> list[Trail]:
                 raise
         for trail in trails:
             found.setdefault(trail.path.resolve(), trail)
+    for trail in found.values():
+        place = places.setdefault(trail.name, trail.path)
+        if place != trail.path:
+            raise TrailError(
+                f"{place} and {trail.path} have the same run, which would count twice: give only "
+                "one of them, or move the other one out of the folder"
+            )
     return list(found.values())
 
 
@@ -208,5 +216,6 @@ def _paced(one: OriginFacts, *, is_ignored: bool) -> Paced:
         word = "one-visit"
     else:
         word = "ignored" if is_ignored else "no-visit"
-    delays = one.crawl_delay, gaps.kept_seconds
+    asked = min(one.delays.values(), default=None)
+    delays = asked, gaps.kept_seconds
     return Paced(one.origin, *delays, gaps.visits, gaps.least, gaps.too_soon, gaps.crossed, word)

@@ -164,8 +164,12 @@ class OriginFacts:
         age_seconds: the greatest age of its copy at a decision.
         requests: the number of requests for its file.
         redirects: the number of redirects on the last way to it.
-        gaps: the gaps between its visits; like `asked_at`, the time of the last request for its
-            file, this is not a field.
+        crawl_delay: the last delay in its robots.txt.
+
+    Not fields:
+        gaps: the gaps between its visits.
+        asked_at: the times of the counted requests for its file.
+        delays: the last delay for each run; groups of other crawlers may set other delays.
     """
 
     origin: str
@@ -185,11 +189,13 @@ class OriginFacts:
 
     def __post_init__(self) -> None:
         self.gaps = Gaps()
-        self.asked_at = 0.0
+        self.asked_at: set[float] = set()
+        self.delays: dict[str, float] = {}
 
     @property
     def weight(self) -> int:
-        """The importance: decisions other than plain allows count most."""
+        """The importance: decisions other than plain allows count most, and a broken delay."""
+        self.gaps.finish()
         special = self.held_back + self.went_on + self.exempt + bool(self.gaps.visits)
         return self.judged + 1000 * special + 1_000_000 * (self.gaps.too_soon + self.gaps.crossed)
 
@@ -262,7 +268,8 @@ class Paced:
     """The pace of an origin with a delay.
 
     Attributes:
-        asked_seconds: the last delay in its robots.txt; None if the delay has another source.
+        asked_seconds: the last delay in its robots.txt, the shortest of several crawls; None if the
+            delay has another source.
         kept_seconds: the delay that the crawl meant to keep.
         visits: the number of requests that were sent to it, as far as known.
         least_seconds: the shortest time that can have passed between two requests; None under two.
@@ -309,6 +316,11 @@ class Rested(Counted):
     def __post_init__(self) -> None:
         self._began_at = self._until = 0.0
         self._until_of: dict[str, float] = {}  # by run
+
+    @property
+    def weight(self) -> int:
+        """The importance: a request that was sent too soon counts most."""
+        return self.count + 1_000_000 * (self.too_soon + self.crossed)
 
     def begin(self, run: str, at: float, until: float, record: Mapping[str, Any]) -> None:
         """Note a rest that begins or becomes longer, or that the origin is given up."""
