@@ -29,7 +29,7 @@ from scrapy_rep.protocol.units import DAY_SECONDS
 from scrapy_rep.protocol.usage.categories import CATEGORIES
 
 _SHOWN_CHARACTERS = 500
-_USERINFO = re.compile(r"//[^\s'\"]*@")
+_USERINFO = re.compile(r"(\w+://)?[^\s'\"]\S{0,1000}@")  # also of a URL without its scheme
 _GOOGLE = "google"
 _GOOGLE_SECONDS = 30 * DAY_SECONDS  # Google's documentation sets no limit for max-age
 _LINE_FACTOR = 3  # requests may be queued longer in a slot, because the user set its delay
@@ -430,7 +430,7 @@ def _shown(value: Any) -> str:
         text = repr(value)
     except Exception as error:  # noqa: BLE001 - ValueError, for one: int of 5,000 digits
         return f"{type(value).__name__} that cannot be shown ({type(error).__name__})"
-    text = _USERINFO.sub("//***@", text)
+    text = _USERINFO.sub(r"\1***@", text)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 

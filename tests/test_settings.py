@@ -180,6 +180,14 @@ def test_no_password_is_shown() -> None:
     with pytest.raises(ConfigurationError) as raised:
         RepSettings.of(Settings({"REP_REDIS_URL": "redis://me:sec/ret@localhost"}))
     assert "me:sec" not in str(raised.value)
+    for url in (
+        *(":secret@localhost", "me:secret@localhost", "redis:/me:secret@localhost"),
+        *("redis://me:it's-secret@localhost/x", ["redis://me:secret@localhost"]),
+    ):
+        with pytest.raises(ConfigurationError) as raised:
+            RepSettings.of(Settings({"REP_REDIS_URL": url}))
+        assert "secret" not in str(raised.value)
+        assert "***@localhost" in str(raised.value)
 
 
 def test_settings_of_others_with_our_prefix_are_left_alone() -> None:
