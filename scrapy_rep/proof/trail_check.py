@@ -159,14 +159,17 @@ class Checking:
     _read_drop = _read_withheld = _read_exempt
 
     def _one(self, found: TrailLine, record: dict[str, Any], kind: str) -> None:
-        self._span(record["n"], record["n"])
+        self._span(found.place, record["n"], record["n"])
         self._check.counts[kind] += 1
         if "p" in record and record["p"] not in self._policies:
             self._check.wrong(f"{found.place}: policy {record['p']} is missing in this segment")
 
-    def _span(self, first: int, last: int) -> None:
+    def _span(self, place: LinePlace, first: int, last: int) -> None:
         """Note that these numbers exist; spans that touch are joined."""
-        if self._spans and first == self._spans[-1][1] + 1:
+        before = self._spans[-1][1] if self._spans else 0
+        if first <= before:
+            self._check.wrong(f"{place}: the number {first} comes after the number {before}")
+        if self._spans and first == before + 1:
             first = self._spans.pop()[0]
         self._spans.append((first, last))
 
@@ -175,7 +178,7 @@ class Checking:
         lost = Counter({kind: record.get(kind, 0) for kind in OUTCOMES})
         if lost.total() != last - first + 1:
             raise ValueError(f"{lost.total()} cannot have the numbers from {first} to {last}")
-        self._span(first, last)
+        self._span(found.place, first, last)
         self._check.lost += lost
         self._check.missing.append(
             f"{found.place}: {lost.total():,} decisions could not be written, from "

@@ -157,7 +157,8 @@ def problem_of(record: Mapping[str, Any]) -> str:
     """The reason why a value is not a record; empty for a valid or an unknown kind."""
     shape = SHAPES.get(record["t"])
     problem = "" if shape is None else shape.problem(record)
-    return _contradiction(record) if not problem and record["t"] == records.DECISION else problem
+    contradiction = _CONTRADICTIONS.get(record["t"])
+    return problem if problem or contradiction is None else contradiction(record)
 
 
 # By outcome and by reason, whether the request was allowed; other reasons occur with both.
@@ -187,6 +188,13 @@ def _contradiction(decision: Mapping[str, Any]) -> str:
     if reason == "RULE" and rule.startswith("Disallow:" if allowed else "Allow:"):
         return f"{word}, but by the rule {_brief(rule)}"
     return ""
+
+
+def _too_early(sent: Mapping[str, Any]) -> str:
+    return "left_by is before at" if sent["left_by"] < sent["at"] else ""
+
+
+_CONTRADICTIONS = {records.DECISION: _contradiction, records.SENT: _too_early}
 
 
 def is_manifest(found: object) -> bool:

@@ -16,6 +16,7 @@ from scrapy_rep.proof.trail_check import TrailCheck, check
 from scrapy_rep.proof.trail_reading import Run
 from tests.audit.making import Judged
 from tests.commands.calling import rep
+from tests.report.making import Made
 
 URLS = [f"https://{host}.example/{path}" for host in "ab" for path in ("x", "private/y", "z?q=1")]
 
@@ -162,6 +163,27 @@ def test_a_decision_that_contradicts_itself(before: bytes, after: bytes, tmp_pat
         done = rep("audit", *action, crawl.folder)
         assert done.status == 4, done
         assert "damaged" in done.out + done.err
+
+
+def test_records_in_another_order(tmp_path: Path) -> None:
+    """Also in the last lines of a trail that was killed: the crawl wrote them by number."""
+    crawl = Judged(tmp_path)
+    crawl.know("a.example")
+    crawl.judge(URLS[:3])
+    (path,) = crawl.folder.glob("*.jsonl")
+    *lines, last, end = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines, end, last]))
+    problem = "the number 2 comes after the number 3"
+    assert any(problem in told for told in check(Run(crawl.folder)).problems)
+    assert rep("report", crawl.folder).status == 1
+
+
+def test_a_request_that_left_before_its_turn(tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    made.policy("https://a.example", crawl_delay=5.0)
+    made.send("https://a.example", 10.0, 2.0, 5.0)
+    found = check(made.end())
+    assert any("left_by is before at" in problem for problem in found.problems)
 
 
 @pytest.mark.parametrize("octets", [b"", b"[" * 5000, b"{}\n", b'{"t":7}\n', b"\xff\n", b"null\n"])
