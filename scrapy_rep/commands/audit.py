@@ -241,6 +241,8 @@ def _spellings(run: Run, url: str) -> set[str]:
             ) from error
     made = redaction(query, key)
     spellings = {made(url)}
+    if (run.manifest or {}).get("redacted_from"):
+        spellings.add(redaction(Query.DROP)(url))
     try:
         spellings.add(made(Request(url).url))
     except ValueError as error:
@@ -439,6 +441,7 @@ def _opened(output: str | None) -> Iterator[TextIO]:
         yield sys.stdout
         return
     try:
+        Path(output).touch(OWNER_ONLY)  # the URLs may be as private as the trail
         with Path(output).open("w", encoding="utf-8", newline="") as file:
             yield file
     except OSError as error:

@@ -252,6 +252,10 @@ class TestSecrets:
         assert manifest["redacted_from"]["manifest_sha256"] == run.manifest_sha256
         assert rep("audit", "verify", target).status == 0
         assert "3 confirmed; 1 redacted" in rep("audit", "replay", target).out
+        explained = rep("audit", "explain", target, URL)
+        assert (explained.status, "line 3" in explained.out) == (
+            (0, True) if query == "drop" else (1, False)
+        )
         assert rep("audit", "redact", run.path, "-o", target).status == 2, "it is there already"
 
 
@@ -265,6 +269,10 @@ def test_export(run: Run, tmp_path: Path) -> None:
         table = list(csv.DictReader(file))
     assert [row["url"] for row in table] == [row["url"] for row in rows]
     assert table[0]["rule"] == "Disallow: /private"
+    assert path.stat().st_mode & 0o777 == 0o600, "like the trail"
+    path.chmod(0o644)
+    assert rep("audit", "export", run.path, "-o", path).status == 0
+    assert path.stat().st_mode & 0o777 == 0o644, "the user's choice"
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,9 @@ def test_a_crawl_that_keeps_the_delay(loop: Loop, step_seconds: float, tmp_path:
         (step,) = steps
         assert step["step_seconds"] == pytest.approx(step_seconds, abs=0.1)
         (limit,) = limits
-        assert ("back" if step_seconds < 0 else "forward") in limit
+        way, shift = ("back", "later") if step_seconds < 0 else ("forward", "earlier")
+        assert f"was set {way} by 60.0 min at " in limit
+        assert f"Later times in this report are 60.0 min {shift} than by the new clock." in limit
 
 
 @pytest.mark.parametrize("step_seconds", STEPS)

@@ -52,11 +52,13 @@ def limits_of(
             went_on = f"{run.run} continued the queue of {run.previous}"
             yield f"{went_on}, which is not in this report."
         for at, seconds in run.clock_steps:
-            way = "forward" if seconds > 0 else "back"
+            way, shift = ("forward", "earlier") if seconds > 0 else ("back", "later")
+            length = span(abs(seconds))
             yield (
-                f"The clock of the crawler was set {way} by {span(abs(seconds))} at {when(at)} UTC "
-                f"({run.run}). Gaps between requests are right all the same. Ages of robots.txt "
-                "files may be wrong by this time."
+                f"The clock of the crawler was set {way} by {length} at {when(at)} UTC "
+                f"({run.run}). Gaps between requests are right all the same. Later times in this "
+                f"report are {length} {shift} than by the new clock. Ages of robots.txt files may "
+                "be wrong by this time."
             )
     if totals.lost:
         yield (
