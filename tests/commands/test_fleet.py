@@ -195,7 +195,9 @@ class TestDeadLetters:
     @pytest.fixture
     def dead(self, fleet: Fleet) -> None:
         entries: list[bytes] = [
-            msgpack.packb({"url": "http://a.example/\x1b[2Jx", "meta": {"x": "y" * 20_000}}),
+            msgpack.packb(
+                {"url": "http://me:secret@a.example/\x1b[2Jx", "meta": {"x": "y" * 20_000}}
+            ),
             b"\xc1",
             b"",
             msgpack.packb({"meta": 1}),

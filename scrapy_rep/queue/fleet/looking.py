@@ -18,6 +18,7 @@ import msgpack
 
 from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import Link
+from scrapy_rep.protocol.secrecy import bare
 
 from . import scripts
 
@@ -323,12 +324,13 @@ async def requeue(link: Link, prefix: str, count: int) -> int:
 
 
 def _url_in(entry: bytes) -> bytes:
-    """The URL of an entry, which may be cut at the end; empty if it can't be read."""
+    """The URL of an entry without userinfo; it may be cut at the end; empty if it can't be read."""
     reader = msgpack.Unpacker(raw=True, max_buffer_size=_LETTER_OCTETS)
     try:
         reader.feed(entry)
         reader.read_map_header()
-        return _octets(reader.unpack()) if reader.unpack() == b"url" else b""
+        url = _octets(reader.unpack()) if reader.unpack() == b"url" else b""
+        return bare(url.decode("latin-1")).encode("latin-1")
     except Exception:  # noqa: BLE001 - msgpack has a dozen, and a bad octet may be any
         return b""
 
