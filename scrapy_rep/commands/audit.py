@@ -316,7 +316,7 @@ def _context(body: bytes, number: int) -> Iterator[str]:
 
 def _policy_words(policy: dict[str, Any], at: float) -> Iterator[str]:
     fetched_at = policy.get("fetched_at")
-    age = f", {span(at - fetched_at)} old" if isinstance(fetched_at, (int, float)) else ""
+    age = f", {span(max(0.0, at - fetched_at))} old" if isinstance(fetched_at, (int, float)) else ""
     stale = ", stale copy" if policy.get("is_stale") else ""
     result = safe(policy.get("access_result") or "not fetched")
     source = safe(policy.get("source", "unknown"))

@@ -20,7 +20,6 @@ the store in Redis, is unreachable
 from __future__ import annotations
 
 import base64
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,7 +37,7 @@ from scrapy_rep.protocol.usage.tdmrep import TdmFile
 from .inputs import named_origin
 from .kept import Kept, answer_words, is_watched, kept_store, refreshed
 from .running import FOUND, OK, UNREACHABLE, Call, CommandError
-from .terminal import count_of, date, safe, span, step_dict, way_words, when
+from .terminal import count_of, date, distance, safe, step_dict, way_words, when
 
 OPTIONS = """
 action list|show|log|purge|refresh|export  list: the origins and their states; show: the complete
@@ -100,7 +99,7 @@ def _row(entry: Entry, kept: Kept) -> tuple[str, ...]:
         kept.standing(key, known).state.name.lower().replace("_", " "),
         "-" if event is None else name_of(event),
         f"{len(known.copy.body):,}" if known.copy else "-",
-        span(time.time() - known.copy.fetched_at) + " ago" if known.copy else "never",
+        distance(known.copy.fetched_at) if known.copy else "never",
         safe(key.asker),
     )
 

@@ -334,10 +334,14 @@ def moment(instant: float) -> str:
 
 def when(instant: float) -> str:
     """An instant in words: its date, and its distance from now."""
-    text, away = moment(instant), instant - time.time()
-    if not text.endswith("UTC"):
-        return text
-    return f"{text} ({'in ' + span(away) if away > 0 else span(-away) + ' ago'})"
+    text = moment(instant)
+    return f"{text} ({distance(instant)})" if text.endswith("UTC") else text
+
+
+def distance(instant: float) -> str:
+    """The distance of an instant from now."""
+    away = instant - time.time()
+    return f"in {span(away)}" if away > 0 else f"{span(-away)} ago"
 
 
 def span(seconds: float) -> str:

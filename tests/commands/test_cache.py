@@ -77,6 +77,8 @@ def test_list(settings: dict[str, Any]) -> None:
         "https://example.com  fresh         200     33      2 minutes ago  GoodBot/1.0\n"
     )
     assert rep("cache", "list", "example.com", settings=settings).out.count("\n") == 2
+    early = rep_now("cache", "list", settings=settings, at=NOW - 3600)
+    assert early.out.count("  in 1 hour  ") == 3, "the clock was set back since"
 
 
 def test_who_only_looks_writes_nothing(settings: dict[str, Any]) -> None:
