@@ -181,6 +181,9 @@ REP321
 REP322
  User-agent: Example Site Reader\nDisallow: /private/\n
  User-agent: ExampleBot\nDisallow: /private/\n
+REP323
+ User-agent: __usage_ai-trainig\nDisallow: /\n
+ User-agent: __usage_ai-training\nDisallow: /\n
 REP401
  {star}Disallow: private/\n
  {good}
@@ -367,6 +370,9 @@ REP722
 REP723
  {good}Content-Usage: bots=n\n
  {good}Content-Usage: train-ai=n\n
+REP724
+ {good}Content-Signal: search=yes, ai-train=no\nContent-Signal: ai-train=yes\n
+ {good}Content-Signal: search=yes, ai-train=no\nContent-Signal: /a ai-train=yes\n
 REP801
  {star}Disallow: /a\nAllow: /a*\n
  {star}Disallow: /a\nAllow: /a/b\n

@@ -11,6 +11,7 @@ from scrapy.http import Headers
 from scrapy_rep.checks import of_json
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.tokens import as_product_tokens, is_product_token
+from scrapy_rep.protocol.usage.categories import POLICY_PREFIX
 from scrapy_rep.robotparser import tokens_of
 from scrapy_rep.stats import Journal
 
@@ -123,9 +124,14 @@ def _chosen_tokens(chosen: Any) -> tuple[str, ...]:
     try:
         names = _names_in(chosen)
         tokens = [token for name in names for token in (tokens_of(name) if "/" in name else [name])]
-        as_product_tokens(tokens)
+        lowered = as_product_tokens(tokens)
     except ValueError as error:
         raise ConfigurationError(f"ROBOTSTXT_USER_AGENT = {chosen!r}: {error}") from None
+    if any(token.startswith(POLICY_PREFIX) for token in lowered):
+        raise ConfigurationError(
+            f"ROBOTSTXT_USER_AGENT = {chosen!r} stands for a use, not for a crawler: give the name "
+            "of your crawler"
+        )
     return tuple(tokens)
 
 

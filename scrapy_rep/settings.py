@@ -277,7 +277,7 @@ class RepSettings:
         {},
         checks.names_by(*CATEGORIES),
         "Product tokens that stand for a use, such as {'train-ai': ['GPTBot']}: a group of "
-        "their own that disallows a URL says n.",
+        "their own that disallows a URL says n, as the group for __usage_ai-training always does.",
     )
     item_field: str = _setting(
         "",

@@ -9,6 +9,7 @@ from scrapy import Request
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.identity import Identity
+from scrapy_rep.protocol.errors import ConfigurationError
 
 
 @pytest.mark.parametrize(
@@ -65,3 +66,8 @@ def test_the_tokens_are_known_as_soon_as_the_spider_is() -> None:
     crawler.spider.user_agent = "BarBot/1.0"  # type: ignore[attr-defined]
     identity.open()
     assert identity.tokens == ("BarBot",)
+
+
+def test_a_policy_token_is_no_crawler() -> None:
+    with pytest.raises(ConfigurationError, match="stands for a use, not for a crawler"):
+        Identity(get_crawler(settings_dict={"ROBOTSTXT_USER_AGENT": "__Usage_AI-training"}))

@@ -125,7 +125,7 @@ def _purpose(name: str, option: str) -> str:
 def _asserted(options: argparse.Namespace, crawlers: Sequence[Crawler]) -> dict[Crawler, bool]:
     """The crawlers of the assertions, and whether the file must allow the URLs to each.
 
-    Crawlers that are out of use count only if they are named.
+    Crawlers that are out of use, and policy tokens, count only if they are named.
 
     Raises:
         CommandError: an option selects no crawler, or two options contradict each other.
@@ -153,7 +153,8 @@ def _of_name(name: str, option: str, crawlers: Sequence[Crawler]) -> list[Crawle
     found = [
         crawler
         for crawler in crawlers
-        if crawler is known or (crawler.purpose == purpose and not crawler.is_obsolete)
+        if crawler is known
+        or (crawler.purpose == purpose and not (crawler.is_obsolete or crawler.is_policy))
     ]
     if not found:
         raise CommandError(f"{option} {name!r}: --purpose and --operator exclude these crawlers")
@@ -216,12 +217,18 @@ def _write_text(
     found: Sequence[Binding], accidents: Sequence[Accident], outlined: Outline, call: Call
 ) -> None:
     """Write the result for each URL; shared results and the legend come once."""
+    found = [one for one in found if call.options.all or not _is_unused_policy(one)]
     said: dict[Hashable, str] = {}
     for url in dict.fromkeys(one.url for one in found):
         _write_url([one for one in found if one.url == url], accidents, said, call)
     known = {one.crawler.name for one in found}
     _write_section("names in the file", dict.fromkeys(_name_words(outlined, known)), call)
     _write_section("names that match no known crawler", _unknown_words(outlined), call)
+    for one in found:
+        if one.crawler.is_policy and one.access is Access.DISALLOWED:
+            words = f"{one.crawler.token}: crawlers that know this policy token do not use the URL"
+            _write_section("policy tokens", [f"{words}, whatever the verdicts above say"], call)
+            break
     call.line(f"from a list of {DATED}; ? marks uncertain facts, and --json gives the reason")
     if any(map(_mark, _shown(found, accidents, call))):
         call.line("! no parser of RFC 9309 can match this name; the crawler itself may")
@@ -274,6 +281,11 @@ def _shown(
     return [
         one for one in found if not one.crawler.is_obsolete and (_is_named(one) or one in banned)
     ]
+
+
+def _is_unused_policy(binding: Binding) -> bool:
+    """Whether it is for a policy token that the file does not name, so that nothing follows."""
+    return binding.crawler.is_policy and not binding.is_own_group
 
 
 def _is_named(binding: Binding) -> bool:

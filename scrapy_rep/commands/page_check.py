@@ -349,8 +349,16 @@ def _usage_dict(usage: UsagePreferences) -> dict[str, object]:
         "digest": usage.digest,
         "is_stale": usage.is_stale,
         "is_complete": usage.is_complete,
-        "notes": list(map(str, usage.remarks)),
+        "notes": list(_notes(usage)),
     }
+
+
+def _notes(usage: UsagePreferences) -> Iterator[str]:
+    for category in CATEGORIES:
+        said = {one.preference for one in usage.statements if one.category == category}
+        if {Preference.ALLOWED, Preference.DISALLOWED} <= said:
+            yield f"{category}: the statements differ; each has the same rank, so no counts"
+    yield from map(str, usage.remarks)
 
 
 def _usage_lines(agent: Agent, usage: UsagePreferences, call: Call) -> Iterator[str]:
@@ -366,12 +374,12 @@ def _usage_lines(agent: Agent, usage: UsagePreferences, call: Call) -> Iterator[
     if usage.robots_txt and usage.fetched_at:
         digest = f", SHA-256 {usage.digest[:16]}..." if usage.digest else ""
         yield f"    {usage.robots_txt}: {when(usage.fetched_at)}{digest}"
-    notes = list(map(str, usage.remarks))
-    if not usage.is_complete:
-        notes.insert(0, "incomplete: a file of the site could not be fetched, and may say more")
     if usage.is_stale:
-        notes.insert(0, "read from a stale copy")
-    for note in notes:
+        yield f"    {call.paint('note:', 'yellow')} read from a stale copy"
+    if not usage.is_complete:
+        words = "incomplete: a file of the site could not be fetched, and may say more"
+        yield f"    {call.paint('note:', 'yellow')} {words}"
+    for note in _notes(usage):
         yield f"    {call.paint('note:', 'yellow')} {note}"
 
 

@@ -189,7 +189,7 @@ class RobotsTxt:
             product_tokens: see `verdict`; empty for the ``*`` group.
             usage_tokens: product tokens by the category that they represent, such as
                 ``{"train-ai": ["GPTBot"]}``: if the group of such a token disallows the URL, the
-                preference for that category is n.
+                preference for that category is n. The groups for `POLICY_TOKENS` always count.
 
         Raises:
             InvalidProductToken: no user-agent line could name one of the tokens.

@@ -206,3 +206,26 @@ class TestAsserted:
         done = rep("agents", robots, *asserted)
         assert (done.status, done.out) == (2, "")
         assert words in done.err
+
+
+class TestPolicyTokens:
+    FILE = b"User-agent: __usage_ai-training\nDisallow: /a\nUser-agent: *\nDisallow: /x\n"
+
+    def test_a_file_that_names_one(self, robots: Path) -> None:
+        robots.write_bytes(self.FILE)
+        done = rep("agents", robots, "/a")
+        assert "ai-training  anyone (poli...  __usage_ai-training  disallowed?  2\n" in done.out
+        assert "  __usage_ai-training: crawlers that know this policy token do not" in done.out
+        assert "policy tokens" not in rep("agents", robots, "/b").out
+
+    def test_a_file_that_names_none(self, robots: Path) -> None:
+        assert "__usage_" not in rep("agents", robots).out
+        assert "__usage_" in rep("agents", robots, "--all").out
+
+    def test_assertions_about_crawlers(self, robots: Path) -> None:
+        robots.write_bytes(b"User-agent: *\nDisallow: /\n")
+        assert rep("agents", robots, "--assert-disallowed", "training").status == 0
+        token = ["--assert-disallowed", "__usage_ai-training"]
+        assert rep("agents", robots, *token).status == 1
+        robots.write_bytes(self.FILE)
+        assert rep("agents", robots, "/a/b", *token).status == 0

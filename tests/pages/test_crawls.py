@@ -248,6 +248,13 @@ class TestUses:
         settings = {"REP_USES": ["train-ai"], "REP_USAGE_TOKENS": {"train-ai": ["GPTBot"]}}
         assert kept(site, run(site, settings=settings)) == _ALL - {"/books/a"}
 
+    def test_a_policy_token(self, site: Site) -> None:
+        rules = "User-agent: __usage_ai-training\nDisallow: /books/\n"
+        site.change({"/robots.txt": Answer(body=rules)})
+        result = run(site, settings={"REP_USES": ["train-ai"]})
+        assert kept(site, result) == _ALL - {"/books/a"}
+        assert fetched(site) == _ALL, "it decides about the use, not about fetching"
+
 
 class TestItems:
     """Items of every kind are dropped, or carry what their page said; feeds too."""

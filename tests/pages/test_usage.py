@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep import Preference, UsagePreferences, parse, usage_of
+from scrapy_rep.analysis.agents.crawlers import CRAWLERS
 from scrapy_rep.protocol.fields.remarks import Problem
 from scrapy_rep.protocol.usage.tdmrep import TdmFile
 
@@ -483,6 +484,47 @@ class TestTokens:
     def test_no_category(self) -> None:
         with pytest.raises(ValueError, match="'ai' is not a category"):
             usage_in("Allow: /", usage_tokens={"ai": ["GPTBot"]})
+
+
+class TestPolicyTokens:
+    """A group for ``__usage_ai-training`` says n for training, to every crawler."""
+
+    TOKEN = "__usage_ai-training"
+
+    @pytest.mark.parametrize(
+        ("lines", "said"),
+        [
+            (f"User-agent: {TOKEN}|Disallow: /", _TRAIN),
+            ("User-agent: __USAGE_AI-Training|Disallow: /p", _TRAIN),
+            (f"User-agent: a|User-agent: {TOKEN}|User-agent: b|Disallow: /", _TRAIN),
+            (f"User-agent: {TOKEN}|Disallow: /x|User-agent: {TOKEN}|Disallow: /page", _TRAIN),
+            (f"User-agent: {TOKEN}|Disallow: /|Allow: /page", {}),
+            (f"User-agent: {TOKEN}|Disallow: /x|User-agent: *|Disallow: /", {}),
+            (f"User-agent: {TOKEN}|Allow: /", {}),
+            ("User-agent: *|Disallow: /", {}),
+            (f"User-agent: {TOKEN}s|Disallow: /", {}),
+            ("User-agent: __usage_ai|Disallow: /", {}),
+            ("User-agent: training|Disallow: /", {}),
+            (f"# User-agent: {TOKEN}|User-agent: *|Disallow: /", {}),
+            (f"Content-Signal: ai-train=yes|User-agent: {TOKEN}|Disallow: /", _TRAIN),
+        ],
+    )
+    def test_reads(self, lines: str, said: dict[str, str]) -> None:
+        assert of_file(lines) == said
+
+    def test_beside_the_tokens_of_users(self) -> None:
+        lines = f"User-agent: GPTBot|Disallow: /|User-agent: {self.TOKEN}|Disallow: /"
+        usage = usage_in(lines, usage_tokens={"train-ai": ["GPTBot", self.TOKEN]})
+        assert [one.source.line for one in usage.statements] == [2, 4]
+
+    def test_it_names_no_crawler_and_no_crawler_names_it(self) -> None:
+        robots_txt = parse(f"User-agent: {self.TOKEN}\nDisallow: /\n".encode())
+        for crawler in CRAWLERS:
+            assert robots_txt.verdict("/", crawler.name.split()[0]).allowed is not crawler.is_policy
+            named = parse(f"User-agent: {crawler.token}\nDisallow: /\n".encode())
+            assert bool(named.usage("/").statements) is crawler.is_policy
+        for name in ("ai-training", "usage", "__usage_", "_", "training"):
+            assert robots_txt.verdict("/", name).allowed
 
 
 class TestCombining:

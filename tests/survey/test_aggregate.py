@@ -102,6 +102,16 @@ class TestStatistics:
         agents = report(Aggregate.of([Capture("a", body=body)]))["statistics"]["agents"]
         assert agents["libwww-perl"]["files_with"] == 1
 
+    def test_policy_tokens(self) -> None:
+        body = b"User-agent: __usage_ai-training\nDisallow: /\n"
+        said = report(Aggregate.of([Capture("a", body=body), Capture("b", body=b"User-agent: *")]))
+        token = said["statistics"]["agents"]["__usage_ai-training"]
+        assert (token["purpose"], token["effective"]) == (
+            "ai-training",
+            {"full": 1, "part": 0, "none": 1},
+        )
+        assert said["statistics"]["purposes"]["ai-training"]["full"]["files_with"] == 1
+
     def test_answers(self) -> None:
         some = [
             Capture("a", "https", 443, "2026-01-02T00:00:00Z", 404, media_type="text/html"),

@@ -9,11 +9,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from scrapy_rep.protocol.usage.categories import AI_INPUT, POLICY_TOKENS, SEARCH, TRAIN_AI
+
 from .crawler_table import ROWS
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"
 PARTLY, OWN_GROUP_ONLY = "partly", "own-group-only"
 OPERATOR = "operator"
+_PURPOSES = {TRAIN_AI: "ai-training", SEARCH: "search", AI_INPUT: "ai-search"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class Crawler:
         fallback: the token of the group that it takes before ``*``, or empty.
         remembered: the fields that could not be checked.
         other_spellings: headers, old names, variants.
+        is_policy: whether the token stands for a use of the content, by any crawler.
     """
 
     token: str
@@ -49,6 +53,7 @@ class Crawler:
     fallback: str
     remembered: frozenset[str]
     other_spellings: tuple[str, ...]
+    is_policy: bool = False
 
     @property
     def name(self) -> str:
@@ -89,7 +94,28 @@ def _crawlers() -> Iterator[Crawler]:
         )
 
 
-CRAWLERS: tuple[Crawler, ...] = tuple(_crawlers())
+def _policy_tokens() -> Iterator[Crawler]:
+    """Yield the policy tokens, which stand where crawlers' names do."""
+    for one in POLICY_TOKENS:
+        yield Crawler(
+            one.token,
+            operator="anyone (policy token)",
+            purpose=_PURPOSES[one.category],
+            obeys=OWN_GROUP_ONLY,
+            crawl_delay=UNKNOWN,
+            wildcards=YES,
+            by=OPERATOR if one.is_checked else "list",
+            seen=one.seen,
+            is_user_triggered=False,
+            is_obsolete=False,
+            fallback="",
+            remembered=frozenset(),
+            other_spellings=(),
+            is_policy=True,
+        )
+
+
+CRAWLERS: tuple[Crawler, ...] = (*_crawlers(), *_policy_tokens())
 
 _BY_NAME: dict[str, Crawler] = {
     **{name.lower(): crawler for crawler in CRAWLERS for name in crawler.other_spellings},

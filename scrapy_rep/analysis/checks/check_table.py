@@ -180,6 +180,8 @@ W321 no crawler has this name, which is that of an operator or a product, or an 
 I322 crawlers read only the first word of a user-agent line
  outside: leave it if the first word is the name that the crawler looks for; otherwise write that
   name
+I323 the name begins as policy tokens do, but no such token is known, so it has no effect
+ changes: write a known policy token
 # Rules
 E401 a path pattern begins with neither '/' nor '*' and matches nothing
  changes: put a / in front of it
@@ -316,6 +318,9 @@ E722 the words belong to Content-Signal; in a Content-Usage they are ignored
  changes: write train-ai for ai-train, y for yes and n for no
 I723 crawlers ignore labels of a Content-Usage that they do not know; they know train-ai and search
  outside: write one of these if it is meant; otherwise leave it
+W724 another Content-Signal for the same crawlers and path differs, such as one that a network has
+  put in front of the file; for each use, the most restrictive one counts
+ changes: keep one
 # Effect
 W801 the rule can never decide: wherever it matches, a more specific rule matches too
  keeps: remove the rule

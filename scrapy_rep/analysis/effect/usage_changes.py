@@ -10,7 +10,7 @@ Cost: all work is counted in steps of about 0.1 us, up to `MOST_STEPS`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scrapy_rep.analysis.outline import Outline, outline
 from scrapy_rep.protocol.document import RobotsTxt
@@ -103,7 +103,8 @@ def _of_agent(
     tokens = () if agent == UNNAMED else (agent,)
     selections = [file.selection(tokens) for file in (old, new)]
     usages = [
-        FileUsage.of(file.text, file.uri, selection, NO_TOKENS)
+        # A change for a policy token is a different verdict for the crawler of this name.
+        replace(FileUsage.of(file.text, file.uri, selection, NO_TOKENS), others=())
         for file, selection in zip((old, new), selections, strict=True)
     ]
     for path in paths:

@@ -187,7 +187,7 @@ def own_group_only(names: Collection[str]) -> list[Crawler]:
         crawler
         for crawler in CRAWLERS
         if crawler.obeys == crawlers.OWN_GROUP_ONLY
-        and not crawler.is_obsolete
+        and not (crawler.is_obsolete or crawler.is_policy)
         and crawler.name not in names
         and crawler.fallback.lower() not in names
     ]

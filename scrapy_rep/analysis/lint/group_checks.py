@@ -16,6 +16,7 @@ from scrapy_rep.analysis.mending import Mend
 from scrapy_rep.analysis.outline import Block, Line, Outline, name_of
 from scrapy_rep.protocol.lines import RULES
 from scrapy_rep.protocol.tokens import EVERYONE, token_of
+from scrapy_rep.protocol.usage.categories import POLICY_PREFIX, POLICY_TOKENS
 from scrapy_rep.protocol.verdict import shown
 
 from .crawler_names import KNOWN, either, may_not_obey, meant_by, near_tokens
@@ -37,6 +38,7 @@ _ONCE = (
     *(Code.USER_AGENT_NEAR, Code.USER_AGENT_NO_CRAWLER),
     *(Code.USER_AGENT_WORDS, Code.USER_AGENT_CUT),
 )
+_KNOWN_POLICIES = f"known: {', '.join(one.token for one in POLICY_TOKENS)}"
 _MOST_NAMES = 500  # different names that are compared with the known ones
 _MOST_SHOWN = 5  # names in one finding
 
@@ -89,6 +91,7 @@ def _name_finding(line: Line, names: Collection[str], *, is_compared: bool) -> F
     text = value.decode("utf-8", "replace")
     bare = bare_name(text)
     is_known = bare.lower() in KNOWN or text.lower() in KNOWN
+    is_policy = name.startswith(POLICY_PREFIX)
     is_odd = is_compared and not is_known
     is_version = bare != text and bare.lower() == name
     key = _KEY.search(value)
@@ -103,6 +106,7 @@ def _name_finding(line: Line, names: Collection[str], *, is_compared: bool) -> F
         (others, Code.USER_AGENT_LIST, f"crawlers do not read {shown(_some(others).encode())}"),
         (b"*" in value and not is_known, Code.USER_AGENT_WILDCARD, ""),
         (not name or text.lower().startswith(_URLS), Code.USER_AGENT_NAMES_NOBODY, ""),
+        (is_policy and not is_known, Code.POLICY_TOKEN_UNKNOWN, _KNOWN_POLICIES),
         (near, Code.USER_AGENT_NEAR, f"perhaps {either(near)}"),
         (meant, Code.USER_AGENT_NO_CRAWLER, f"perhaps {either(meant)}"),
         (is_version and (is_known or token_of(name) == name), Code.USER_AGENT_VERSION, ""),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from urllib.parse import urlsplit
 
 from scrapy_rep.analysis.checks.codes import Code, Effect
@@ -16,7 +17,6 @@ from scrapy_rep.protocol.extensions.sitemaps import Slip, absolute_uri, sitemap_
 from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.usage.content_fields import content_signal, content_usage
-from scrapy_rep.protocol.usage.preference import Preference
 from scrapy_rep.protocol.usage.scoped import divided
 from scrapy_rep.protocol.verdict import shown
 
@@ -126,6 +126,7 @@ def record_findings(outlined: Outline) -> Iterator[Finding]:
         yield from _run_findings(run)
     for block in outlined.blocks:
         yield from _block_findings(block)
+    yield from _conflicts(outlined)
 
 
 def _sitemap_findings(outlined: Outline) -> Iterator[Finding]:
@@ -227,16 +228,34 @@ def _block_findings(block: Block) -> Iterator[Finding]:
     for line in block.others:
         if line.name.startswith(b"content-signal") and forbids_all and _SAYS_YES.search(line.value):
             yield value_finding(Code.SIGNAL_CONTRADICTS, line)
-    yield from _conflicts(line for line in block.others if line.name == b"content-usage")
 
 
-def _conflicts(usages: Iterable[Line]) -> Iterator[Finding]:
-    """Content-Usage lines of a group that differ for the same path and category."""
-    said: dict[tuple[str, str], tuple[Preference, Line]] = {}
-    for line in usages:
-        pattern, value = divided(line.value)
-        for category, preference in (content_usage(value, _HERE, Remarks()) or {}).items():
-            before, where = said.setdefault((pattern, category), (preference, line))
-            if before is not preference:
-                yield value_finding(Code.USAGE_CONFLICT, line, f"see line {where.number}")
-                break
+def _usage_of(value: bytes) -> Mapping[str, object]:
+    return content_usage(value, _HERE, Remarks()) or {}
+
+
+def _signals_of(value: bytes) -> Mapping[str, object]:
+    found = content_signal(value.decode("utf-8", "replace"), _HERE, Remarks())
+    return {**found.preferences, **({"use": found.use} if found.use else {})}
+
+
+_CONFLICTS = (
+    ((b"content-usage",), Code.USAGE_CONFLICT, _usage_of),
+    (_SIGNALS, Code.SIGNAL_CONFLICT, _signals_of),
+)
+
+
+def _conflicts(outlined: Outline) -> Iterator[Finding]:
+    """Records about use that differ for the same crawler, path and category."""
+    for names, code, read in _CONFLICTS:
+        lines = [[line for line in block.others if line.name in names] for block in outlined.blocks]
+        told: set[int] = set()
+        for indices in outlined.merges if sum(map(len, lines)) > 1 else ():
+            said: dict[tuple[str, str], tuple[object, Line]] = {}
+            for line in chain.from_iterable(lines[index] for index in indices):
+                pattern, value = divided(line.value)
+                for category, preference in read(value).items():
+                    before, where = said.setdefault((pattern, category), (preference, line))
+                    if before != preference and line.number not in told:
+                        told.add(line.number)
+                        yield value_finding(code, line, f"see line {where.number}")

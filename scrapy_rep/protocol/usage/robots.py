@@ -26,7 +26,7 @@ from scrapy_rep.protocol.selection import Selection
 from scrapy_rep.protocol.text import Text
 from scrapy_rep.protocol.tokens import EVERYONE, names_of
 
-from .categories import CATEGORIES, UsageTokens
+from .categories import CATEGORIES, POLICY_TOKENS, UsageTokens
 from .content_fields import content_signal, content_usage
 from .licences import of_record
 from .preference import (
@@ -103,6 +103,8 @@ class FileUsage:
         """
         octets = text.octets
         lowered = octets.lower()
+        policies = (one for one in POLICY_TOKENS if one.token.lower().encode() in lowered)
+        pairs = [*_pairs(usage_tokens), *((one.category, one.token) for one in policies)]
         remarks = Remarks()
         reader = _Reader(octets, robots_txt, remarks)
         first = UserAgentLines(octets).after(0)
@@ -116,7 +118,7 @@ class FileUsage:
             signals=tuple(reader.signals(selection.own(signals, octets))),
             before_groups=tuple(reader.before_groups(one for one in signals if one[0] < groups_at)),
             selection=selection,
-            others=tuple(_others(text, robots_txt, usage_tokens)),
+            others=tuple(_others(text, robots_txt, pairs)),
             licences=each_once(reader.licences(_records(octets, lowered, (_LICENCE,)))),
             remarks=tuple(remarks.kept),
             robots_txt=robots_txt,
@@ -223,16 +225,23 @@ def _records(octets: bytes, lowered: bytes, keys: tuple[bytes, ...]) -> Iterator
     )
 
 
-def _others(
-    text: Text, robots_txt: str, usage_tokens: UsageTokens
-) -> Iterator[tuple[str, Selection]]:
+def _pairs(usage_tokens: UsageTokens) -> Iterator[tuple[str, str]]:
+    """Yield each token with its category."""
     for category, tokens in usage_tokens.items():
         if category not in CATEGORIES:
             raise ValueError(f"{category!r} is not a category: they are {', '.join(CATEGORIES)}")
         for token in (tokens,) if isinstance(tokens, str) else tokens:
-            other = Selection.of(text, robots_txt, names_of(token))
-            if other.product_token not in ("", EVERYONE):
-                yield category, other
+            yield category, token
+
+
+def _others(
+    text: Text, robots_txt: str, pairs: Iterable[tuple[str, str]]
+) -> Iterator[tuple[str, Selection]]:
+    """Yield the groups of tokens, with the category that each represents."""
+    for category, token in dict.fromkeys(pairs):
+        other = Selection.of(text, robots_txt, names_of(token))
+        if other.product_token not in ("", EVERYONE):
+            yield category, other
 
 
 class _Reader:

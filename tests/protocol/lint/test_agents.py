@@ -16,6 +16,7 @@ from scrapy_rep.analysis.checks.codes import Code, Severity
 from scrapy_rep.analysis.findings import findings
 from scrapy_rep.analysis.lint.linter import lint
 from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.usage.categories import POLICY_TOKENS
 from tests.crawling import REPOSITORY
 from tests.protocol.reading import URI
 from tests.shared import SHARED, needs_shared
@@ -55,7 +56,7 @@ class TestTable:
 
     def test_names_are_unique(self) -> None:
         names = [crawler.name for crawler in CRAWLERS]
-        assert len(names) == len(set(names)) == 359
+        assert len(names) == len(set(names)) == 359 + len(POLICY_TOKENS)
 
     def test_values(self) -> None:
         for crawler in CRAWLERS:

@@ -148,7 +148,8 @@ _SILENT_USAGE = {
     *(Code.USAGE_FOREIGN_WORDS, Code.USAGE_UNKNOWN_LABEL),
 }
 _OF_USAGE = {
-    *(Code.SIGNAL_SPELLING, Code.SIGNAL_BEFORE_GROUP, Code.USAGE_CONFLICT),
+    *(Code.SIGNAL_SPELLING, Code.SIGNAL_BEFORE_GROUP),
+    *(Code.USAGE_CONFLICT, Code.SIGNAL_CONFLICT),
     *(_SILENT_SIGNAL | _SILENT_USAGE),
 }
 
@@ -189,6 +190,43 @@ class TestUsage:
     def test_what_says_nothing_is_told(self, lines: str, codes: list[Code]) -> None:
         body = f"User-agent: *\nDisallow: /x\n{lines}\n".encode()
         assert [found.code for found in lint(body, uri=URI) if found.code in _OF_USAGE] == codes
+
+    @pytest.mark.parametrize(
+        ("first", "other", "codes"),
+        [
+            (
+                "Content-Signal: ai-train=no",
+                "Content-Signals: ai-train=yes",
+                [Code.SIGNAL_CONFLICT],
+            ),
+            ("Content-Signal: use=full", "Content-Signal: use=reference", [Code.SIGNAL_CONFLICT]),
+            ("Content-Signal: ai-train=no", "Content-Signal: search=yes, ai-train=no", []),
+            ("Content-Signal: ai-train=no", "Content-Signal: /a ai-train=yes", []),
+            ("Content-Usage: train-ai=n", "Content-Usage: train-ai=y", [Code.USAGE_CONFLICT]),
+        ],
+    )
+    def test_groups_that_a_network_joined(self, first: str, other: str, codes: list[Code]) -> None:
+        """Both are for ``*``, so they are one group; those for others are not."""
+        body = f"User-agent: *\n{first}\nAllow: /\n\nUser-agent: *\n{other}\nDisallow: /x\n"
+        body += f"User-agent: foo\n{other}\nDisallow: /\n"
+        found = [one for one in lint(body.encode(), uri=URI) if one.code in _OF_USAGE]
+        assert [one.code for one in found] == codes
+        assert [one.line for one in found] == [6] * len(codes)
+
+    @pytest.mark.parametrize(
+        ("name", "is_known"),
+        [("__usage_ai-training", True), ("__Usage_AI-Training", True), ("__usage_ai", False)],
+    )
+    def test_policy_tokens(self, name: str, is_known: bool) -> None:
+        body = f"User-agent: {name}\nDisallow: /\nUser-agent: *\nDisallow: /x\n".encode()
+        found = [one.code for one in lint(body, uri=URI) if one.line == 1]
+        assert found == ([] if is_known else [Code.POLICY_TOKEN_UNKNOWN])
+
+    def test_policy_tokens_are_not_missed(self) -> None:
+        """A group for * does not stop crawlers that obey only their own; it is about crawlers."""
+        found = lint(b"User-agent: *\nDisallow: /\n", uri=URI)
+        (detail,) = [one.detail for one in found if one.code is Code.OWN_TOKEN_ONLY]
+        assert "__usage_" not in detail
 
     @pytest.mark.parametrize("name", ["Content-Signal", "content-signals"])
     def test_a_signal_before_the_first_group(self, name: str) -> None:
