@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .protocol.usage.preference import Preference as Preference
     from .protocol.usage.preference import Statement as Statement
     from .protocol.usage.preference import UsagePreferences as UsagePreferences
+    from .protocol.usage.preference import UseLevel as UseLevel
     from .protocol.verdict import Reason as Reason
     from .protocol.verdict import Rule as Rule
     from .protocol.verdict import Verdict as Verdict
@@ -82,7 +83,7 @@ _NAMES = {
     "protocol.extensions.records": "OtherRecord RequestRate VisitTime",
     "protocol.fields.remarks": "Remark Source",
     "protocol.page.rules": "PageRule PageRules",
-    "protocol.usage.preference": "Licence Preference Statement UsagePreferences",
+    "protocol.usage.preference": "Licence Preference Statement UsagePreferences UseLevel",
     "protocol.verdict": "Reason Rule Verdict",
     "queue.explaining": "explain",
     "queue.fleet.scheduler": "RepRedisScheduler",

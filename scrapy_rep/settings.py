@@ -26,7 +26,7 @@ from scrapy_rep.protocol.extensions.pace import Excess
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.page.rule_words import OBEYED
 from scrapy_rep.protocol.units import DAY_SECONDS
-from scrapy_rep.protocol.usage.categories import CATEGORIES
+from scrapy_rep.protocol.usage.categories import CATEGORIES, USES
 
 _SHOWN_CHARACTERS = 500
 _USERINFO = re.compile(r"(\w+://)?[^\s'\"]\S{0,1000}@")  # also of a URL without its scheme
@@ -267,10 +267,17 @@ class RepSettings:
         "The uses that you intend for the content: train-ai, search, ai-input, tdm. Items of pages "
         "that say n to one of them are dropped.",
     )
+    use_level: str = _setting(
+        "",
+        checks.one_of("", *USES),
+        "How much of the content you intend to use: immediate, reference or full. Items of pages "
+        "that permit less by Content-Signal (use=reference) are dropped; empty to ignore this.",
+    )
     uses_unknown: str = _setting(
         "keep",
         checks.one_of("keep", "drop"),
-        "Whether to keep or drop items of pages that say neither y nor n to one of REP_USES, or "
+        "Whether to keep or drop items of pages that say neither y nor n to one of REP_USES, "
+        "or nothing about REP_USE_LEVEL, or "
         "that have a robots.txt that was not fetched or is unreachable.",
     )
     usage_tokens: dict[str, tuple[str, ...]] = _setting(

@@ -38,8 +38,8 @@ when the sitemaps change. `sitemaps` is a tuple of absolute URLs; `policy` is a 
 withheld = object()
 """`withheld(response, what, because)`: page rules or preferences dropped what a callback yielded.
 
-`what` is the request or the item. `because` is the `PageRule` or the `Statement` that decided;
-`str(because)` describes it. Not sent in a dry run.
+`what` is the request or the item. `because` is the `PageRule`, the `Statement` or the `UseLevel`
+that decided; `str(because)` describes it. Not sent in a dry run.
 """
 
 request_disallowed = object()
@@ -61,7 +61,8 @@ PAGE = "rep_page"
 """Written: the `PageRules` of the response, if `REP_PAGE_OBEY` or `REP_ITEM_FIELD` needs them."""
 
 USAGE = "rep_usage"
-"""Written: its `UsagePreferences`, if `REP_USES` or `REP_ITEM_FIELD` needs them."""
+"""Written: its `UsagePreferences`, if `REP_USES`, `REP_USE_LEVEL` or `REP_ITEM_FIELD` needs
+them."""
 
 PUT_BACK = "rep_put_back"
 """Written: the `dont_filter` of a request that was put back into the queue."""

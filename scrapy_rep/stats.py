@@ -96,7 +96,7 @@ PAGE_RULE = _stat("rep/page/rule/{}", "responses by rule: noindex, nofollow, max
 PAGE_REQUESTS = _stat("rep/page/dropped_requests", "requests that REP_PAGE_OBEY dropped")
 PAGE_ITEMS = _stat("rep/page/dropped_items", "items that REP_PAGE_OBEY dropped")
 USAGE = _stat("rep/usage/{}/{}", "responses by category and preference: y, n, unknown")
-USAGE_ITEMS = _stat("rep/usage/dropped_items", "items that REP_USES dropped")
+USAGE_ITEMS = _stat("rep/usage/dropped_items", "items that REP_USES or REP_USE_LEVEL dropped")
 WOULD_WITHHOLD_REQUESTS = _stat(
     "rep/dry_run/would_drop_links", "links that passed because of REP_DRY_RUN"
 )

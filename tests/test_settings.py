@@ -76,6 +76,7 @@ def test_dicts_and_lists_may_come_as_json(name: str, text: str, value: Any) -> N
         ("REP_PAGE_OBEY", ["max-snippet"], "must be a list of some of 'noindex'"),
         ("REP_PAGE_OBEY", {"noindex": True}, "must be a list of strings"),
         ("REP_USES", ["ai-train"], "must be a list of some of 'train-ai'"),
+        ("REP_USE_LEVEL", "all", "must be one of '', 'immediate'"),
         ("REP_USES_UNKNOWN", True, "must be one of 'keep', 'drop'"),
         ("REP_USAGE_TOKENS", {"ai": ["GPTBot"]}, "no other keys than 'train-ai'"),
         ("REP_USAGE_TOKENS", {"tdm": ["GPTBot/1.0 (+http://a)"]}, "is not a product token"),

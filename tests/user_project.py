@@ -54,6 +54,7 @@ from scrapy_rep import (
     Step,
     Store,
     UsagePreferences,
+    UseLevel,
     Verdict,
     VisitTime,
     explain,
@@ -137,6 +138,8 @@ class CarefulSpider(scrapy.Spider):
             yield {"why": " ".join(map(str, statements)), "where": " ".join(sources_of(rules))}
         licences: tuple[Licence, ...] = said.licences
         yield {"licences": " ".join(licence.uri for licence in licences)}
+        level: UseLevel | None = said.use_level
+        yield {"level": "unknown" if level is None else level.level}
 
 
 def sources_of(rules: PageRules) -> list[str]:

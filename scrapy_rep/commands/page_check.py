@@ -364,8 +364,8 @@ def _notes(usage: UsagePreferences) -> Iterator[str]:
 def _usage_lines(agent: Agent, usage: UsagePreferences, call: Call) -> Iterator[str]:
     yield f"  for {agent.name}:"
     yield from _statement_lines(usage, call)
-    if usage.use:
-        yield f"    use: {usage.use}"
+    if usage.use_level is not None:
+        yield f"    {usage.use_level}"
     if usage.tdm_policy:
         yield f"    policy of the reservation: {safe(usage.tdm_policy)}"
     for licence in usage.licences:

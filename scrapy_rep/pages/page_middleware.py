@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 class RepPageMiddleware(BaseSpiderMiddleware):
-    """Drops requests and items that `REP_PAGE_OBEY` and `REP_USES` withhold, and marks items.
+    """Drops requests and items that the settings withhold, and marks items.
 
     It works whether `ROBOTSTXT_OBEY` is on or off.
     """
@@ -47,7 +47,7 @@ class RepPageMiddleware(BaseSpiderMiddleware):
         self._crawl = PageCrawl(crawler, settings, self._decisions)
         self._decisions.enter(witness_of(crawler, settings))
         self._withholding: Withholding | None = None
-        if settings.page_obey or settings.uses or settings.item_field:
+        if settings.page_obey or settings.uses or settings.use_level or settings.item_field:
             from .withholding import Withholding  # few crawls need it
 
             self._withholding = Withholding(settings, self._decisions, self._journal)

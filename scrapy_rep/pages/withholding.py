@@ -13,8 +13,8 @@ from scrapy_rep import stats
 from scrapy_rep.protocol.fields.remarks import Source
 from scrapy_rep.protocol.page.rule_words import REL_NOFOLLOW
 from scrapy_rep.protocol.page.rules import PageRule, PageRules
-from scrapy_rep.protocol.usage.categories import CATEGORIES
-from scrapy_rep.protocol.usage.preference import Preference, Statement, UsagePreferences
+from scrapy_rep.protocol.usage.categories import CATEGORIES, USE
+from scrapy_rep.protocol.usage.preference import Preference, Statement, UsagePreferences, UseLevel
 from scrapy_rep.signals import DONT_OBEY_PAGE_RULES, PAGE, USAGE
 
 from .page_html import is_unreadable, origin_of_page, without_fragment
@@ -32,7 +32,7 @@ _OF_REQUESTS = (_NOFOLLOW, REL_NOFOLLOW)
 
 _UNREAD = Source("page, whose elements cannot be read")
 
-Because = PageRule | Statement
+Because = PageRule | Statement | UseLevel
 """The statement that decided to withhold something."""
 
 
@@ -97,7 +97,9 @@ class Withholding:
         return None
 
     def _against_item(self, response: Response) -> tuple[Because | None, str]:
-        if not (self._of_items or self._settings.uses) or not self._governs(response):
+        settings = self._settings
+        is_needed = self._of_items or settings.uses or settings.use_level
+        if not is_needed or not self._governs(response):
             return None, ""
         if self._of_items:
             rules = self._rules(response)
@@ -105,22 +107,36 @@ class Withholding:
                 rule = rules.says(name) or _unread(response, name)
                 if rule is not None:
                     return rule, stats.PAGE_ITEMS
-        if self._settings.uses:
-            usage = self._usage(response)
-            for use in self._settings.uses:
-                because = self._against_use(usage, use)
-                if because is None and is_unreadable(response):
-                    because = Statement(use, Preference.UNKNOWN, _UNREAD)
-                if because is not None:
-                    return because, stats.USAGE_ITEMS
+        if settings.uses or settings.use_level:
+            because = self._against_uses(self._usage(response), response)
+            if because is not None:
+                return because, stats.USAGE_ITEMS
         return None, ""
+
+    def _against_uses(self, usage: UsagePreferences, response: Response) -> Because | None:
+        for use in self._settings.uses:
+            because = self._against_use(usage, use)
+            if because is None and is_unreadable(response):
+                because = Statement(use, Preference.UNKNOWN, _UNREAD)
+            if because is not None:
+                return because
+        level = self._settings.use_level
+        if not level:
+            return None
+        if usage.use_level is not None and not usage.use_level.covers(level):
+            return usage.use_level
+        return self._against_unknown(usage, USE, is_known=usage.use_level is not None)
 
     def _against_use(self, usage: UsagePreferences, use: str) -> Statement | None:
         preference = usage.preference(use)
         if preference is Preference.DISALLOWED:
             return usage.decided_by(use)[0]
-        is_known = preference is Preference.ALLOWED and usage.is_complete
-        if is_known or self._settings.uses_unknown == "keep":
+        return self._against_unknown(usage, use, is_known=preference is Preference.ALLOWED)
+
+    def _against_unknown(
+        self, usage: UsagePreferences, use: str, *, is_known: bool
+    ) -> Statement | None:
+        if (is_known and usage.is_complete) or self._settings.uses_unknown == "keep":
             return None
         kind = "no statement" if usage.is_complete else "robots.txt, which could not be fetched"
         return Statement(use, Preference.UNKNOWN, Source(kind, uri=usage.robots_txt))

@@ -248,6 +248,30 @@ class TestUses:
         settings = {"REP_USES": ["train-ai"], "REP_USAGE_TOKENS": {"train-ai": ["GPTBot"]}}
         assert kept(site, run(site, settings=settings)) == _ALL - {"/books/a"}
 
+    @pytest.mark.parametrize(
+        ("level", "unknown", "dropped"),
+        [
+            ("immediate", "keep", set()),
+            ("reference", "keep", {"/books/a"}),
+            ("full", "keep", {"/books/a", "/noindex", "/open/a"}),
+            ("reference", "drop", _ALL - {"/noindex", "/open/a"}),
+        ],
+    )
+    def test_the_level_of_use(
+        self, site: Site, level: str, unknown: str, dropped: set[str]
+    ) -> None:
+        robots = (
+            "User-agent: *\nContent-Signal: /books/ search=yes, use=immediate\n"
+            "Content-Signal: /open/ use=reference\nAllow: /\n"
+        )
+        indexed = html(links("/seen"), Content_Signal="use=reference")
+        site.change({"/robots.txt": Answer(body=robots), "/noindex": indexed})
+        settings = {"REP_USE_LEVEL": level, "REP_USES_UNKNOWN": unknown}
+        result = run(site, settings=settings)
+        assert kept(site, result) == _ALL - dropped
+        assert fetched(site) == _ALL
+        assert result.stats.get("rep/usage/dropped_items", 0) == len(dropped)
+
     def test_a_policy_token(self, site: Site) -> None:
         rules = "User-agent: __usage_ai-training\nDisallow: /books/\n"
         site.change({"/robots.txt": Answer(body=rules)})

@@ -262,6 +262,17 @@ class TestContentSignal:
     def test_use(self, lines: str, use: str) -> None:
         assert usage_in(lines).use == use
 
+    def test_use_of_the_field(self) -> None:
+        """It restricts, but full says nothing, as yes says nothing."""
+        fields = [("Content-Signal", "search=yes, use=reference"), ("Content-Signal", "use=full")]
+        usage = of_answer(fields)
+        assert str(usage.use_level) == (
+            "use=reference by Content-Signal 1: search=yes, use=reference"
+        )
+        assert of_answer([("Content-Signal", "use=full")]).use == ""
+        robots_txt = "User-agent: *\nContent-Signal: use=immediate\n"
+        assert of_answer(fields, robots_txt=robots_txt).use == "immediate"
+
     def test_in_a_comment(self) -> None:
         assert usage_in("# Content-Signal: ai-train=no|Allow: /").statements == ()
 

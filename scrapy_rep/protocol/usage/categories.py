@@ -16,6 +16,10 @@ TDM = "tdm"
 CATEGORIES = (TRAIN_AI, SEARCH, AI_INPUT, TDM)
 """The uses of content: training, search, input of a model, text and data mining."""
 
+USE = "use"
+USES = ("immediate", "reference", "full")
+"""How much of the content may be used (Content Signals), the least first."""
+
 UsageTokens = Mapping[str, Sequence[str]]
 """Product tokens by category: a group for such a token counts as a preference for the category."""
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source
 from scrapy_rep.protocol.fields.structured import Item, Member, Token, dictionary
 
-from .categories import AI_INPUT, SEARCH, TRAIN_AI
-from .preference import USES, Preference, least_use
+from .categories import AI_INPUT, SEARCH, TRAIN_AI, USE, USES
+from .preference import Preference
 
 _LABELS = (TRAIN_AI, SEARCH)
 _BY_TOKEN = {"y": Preference.ALLOWED, "n": Preference.DISALLOWED}
@@ -30,7 +30,6 @@ _BY_WORD = {
     "yes": Preference.ALLOWED,
 }
 _PAIR = re.compile(r"([^\s=:,;]+)(?:\s*[=:][\s=:]*([^\s=:,;]+))?")  # a key and an optional value
-_USE = "use"
 
 
 def content_usage(octets: bytes, source: Source, remarks: Remarks) -> dict[str, Preference] | None:
@@ -72,8 +71,8 @@ def content_signal(text: str, source: Source, remarks: Remarks) -> Signals:
         if category is not None and preference is not None:
             if found.preferences.get(category) is not Preference.DISALLOWED:
                 found.preferences[category] = preference
-        elif key == _USE and value in USES:
-            found.use = least_use((found.use, value))
+        elif key == USE and value in USES:
+            found.use = min(found.use or value, value, key=USES.index)
         else:
             remarks.add(Problem.UNREADABLE_SIGNAL, source, f"{key}={value}" if value else key)
     return found

@@ -12,10 +12,7 @@ from enum import Enum
 
 from scrapy_rep.protocol.fields.remarks import Remark, Remarks, Source
 
-from .categories import AI_INPUT, CATEGORIES, SEARCH, TDM, TRAIN_AI
-
-USES = ("immediate", "reference", "full")
-"""How much of the content may be used (Content Signals), the least first."""
+from .categories import AI_INPUT, CATEGORIES, SEARCH, TDM, TRAIN_AI, USE, USES
 
 _STATEMENTS_KEPT = 100
 
@@ -33,7 +30,7 @@ class Statement:
     """A statement of one source about one category.
 
     Attributes:
-        category: one of `CATEGORIES`.
+        category: one of `CATEGORIES`; ``use`` if `REP_USE_LEVEL` finds no statement.
         preference: the preference; unknown if this statement does not count in this source.
         source: the source.
         text: the text of the source, at most 200 characters.
@@ -47,6 +44,34 @@ class Statement:
     def __str__(self) -> str:
         """In words: ``train-ai=n by Content-Usage, line 14 of https://...: train-ai=n``."""
         return f"{self.category}={self.preference.value} by {self.source}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class UseLevel:
+    """A statement of one source about how much of the content may be used (Content Signals).
+
+    Attributes:
+        level: immediate, reference or full.
+        source: the source.
+        text: the text of the source, at most 200 characters.
+    """
+
+    level: str
+    source: Source
+    text: str = ""
+
+    @property
+    def category(self) -> str:
+        """The name of this statement in decisions."""
+        return USE
+
+    def __str__(self) -> str:
+        """In words: ``use=reference by Content-Signal, line 2 of https://...: use=reference``."""
+        return f"{USE}={self.level} by {self.source}: {self.text}"
+
+    def covers(self, level: str) -> bool:
+        """Whether as much may be used."""
+        return USES.index(level) <= USES.index(self.level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +110,9 @@ def first_of(statements: Iterable[Statement]) -> tuple[Statement, ...]:
     return tuple(kept)
 
 
-def least_use(uses: Iterable[str]) -> str:
-    """The smallest of some uses; empty without any."""
-    return min(filter(None, uses), key=USES.index, default="")
+def least_use(uses: Iterable[UseLevel | None]) -> UseLevel | None:
+    """The smallest of some levels, or None."""
+    return min(filter(None, uses), key=lambda one: USES.index(one.level), default=None)
 
 
 def _preference(category: str) -> property:
@@ -105,7 +130,7 @@ class UsagePreferences:
         statements: each with its source and text, in the order in which they were read.
         licences: those of the robots.txt and of the page, each once.
         tdm_policy: the URL of the policy of a TDM reservation, or empty.
-        use: how much may be used (Content Signals): immediate, reference, full, or empty.
+        use_level: how much may be used (Content Signals); None if unknown.
         remarks: remarks on unusual text.
         robots_txt: the URI of the robots.txt that was read, or empty.
         fetched_at: when that file was fetched, POSIX seconds, or 0.
@@ -118,7 +143,7 @@ class UsagePreferences:
     statements: tuple[Statement, ...] = ()
     licences: tuple[Licence, ...] = ()
     tdm_policy: str = ""
-    use: str = ""
+    use_level: UseLevel | None = None
     remarks: tuple[Remark, ...] = ()
     robots_txt: str = ""
     fetched_at: float = 0.0
@@ -130,6 +155,11 @@ class UsagePreferences:
     search = _preference(SEARCH)
     ai_input = _preference(AI_INPUT)
     tdm = _preference(TDM)
+
+    @property
+    def use(self) -> str:
+        """How much may be used: immediate, reference, full, or empty."""
+        return "" if self.use_level is None else self.use_level.level
 
     def preference(self, category: str) -> Preference:
         """The preference of all statements about a category.
@@ -163,7 +193,7 @@ class UsagePreferences:
             statements=first_of((*self.statements, *other.statements)),
             licences=each_once((*self.licences, *other.licences)),
             tdm_policy=other.tdm_policy or self.tdm_policy,
-            use=least_use((self.use, other.use)),
+            use_level=least_use((self.use_level, other.use_level)),
             remarks=tuple(remarks.kept),
         )
 

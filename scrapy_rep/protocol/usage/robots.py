@@ -34,6 +34,7 @@ from .preference import (
     Preference,
     Statement,
     UsagePreferences,
+    UseLevel,
     combined,
     each_once,
     first_of,
@@ -55,7 +56,7 @@ class _Said:
     """The content of one record."""
 
     statements: tuple[Statement, ...]
-    use: str = ""
+    use: UseLevel | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ class FileUsage:
         return UsagePreferences(
             statements=first_of(dict.fromkeys(statements)),
             licences=self.licences,
-            use=least_use(uses),
+            use_level=least_use(uses),
             remarks=tuple(remarks.kept),
             robots_txt=self.robots_txt,
             digest=self.digest,
@@ -211,10 +212,10 @@ def _decisive(found: Iterable[Scoped[_Said]]) -> Iterator[_Said]:
                 if one.category not in decided
                 and (rank == 0 or one.preference is Preference.DISALLOWED)
             )
-            yield _Said(counts, "" if uses_decided else said.use)
+            yield _Said(counts, None if uses_decided else said.use)
         for said in all_said:
             here |= {one.category for one in said.statements}
-        uses_decided = uses_decided or any(said.use for said in all_said)
+        uses_decided = uses_decided or any(said.use is not None for said in all_said)
         decided |= here
 
 
@@ -283,14 +284,15 @@ class _Reader:
             found = content_signal(value.decode("utf-8", "replace"), source, self._remarks)
             if found.preferences or found.use:
                 statements = _statements(found.preferences, source, record[3])
-                yield Scoped(pattern, _Said(statements, found.use))
+                use = UseLevel(found.use, source, excerpt(record[3])) if found.use else None
+                yield Scoped(pattern, _Said(statements, use))
 
     def before_groups(self, records: Iterable[Record]) -> Iterator[Scoped[_Said]]:
         """The restrictions in Content-Signal records before any group, for everyone."""
         for one in self.signals(records):
             said = _only_n(one.said)
             if said.statements:
-                yield Scoped(one.pattern, replace(said, use=""))
+                yield Scoped(one.pattern, replace(said, use=None))
 
     def licences(self, records: Iterable[Record]) -> Iterator[Licence]:
         """The licences in License records."""

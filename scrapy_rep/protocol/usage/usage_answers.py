@@ -15,9 +15,17 @@ from scrapy_rep.protocol.page.rule_words import UNAVAILABLE_AFTER
 from scrapy_rep.protocol.page.rules import Fields, PageRules
 
 from . import licences, tdmrep
-from .categories import SEARCH, TRAIN_AI
+from .categories import SEARCH, TRAIN_AI, USES
 from .content_fields import content_signal, content_usage
-from .preference import Preference, Statement, UsagePreferences, each_once, first_of
+from .preference import (
+    Preference,
+    Statement,
+    UsagePreferences,
+    UseLevel,
+    each_once,
+    first_of,
+    least_use,
+)
 
 CONTENT_USAGE = "content-usage"
 CONTENT_SIGNAL = "content-signal"
@@ -74,9 +82,10 @@ def usage_of_answer(
         tdmrep_file: the ``tdmrep.json`` of its origin, or None.
     """
     remarks = Remarks()
+    uses: list[UseLevel] = []
     statements = [
         *_of_usage(answer.fields, remarks),
-        *_of_signal(answer.fields, remarks),
+        *_of_signal(answer.fields, uses, remarks),
         *_of_rules(rules, _BY_RULE_OF_IMAGES if answer.is_image else _BY_RULE),
     ]
     base_url = answer.base_url or answer.url
@@ -105,6 +114,7 @@ def usage_of_answer(
         statements=first_of(statements),
         licences=each_once(named),
         tdm_policy=policy,
+        use_level=least_use(uses),
         remarks=tuple(remarks.kept),
     )
     return robots_txt.joined(own)
@@ -124,13 +134,18 @@ def _of_usage(fields: Fields, remarks: Remarks) -> list[Statement]:
     ]
 
 
-def _of_signal(fields: Fields, remarks: Remarks) -> list[Statement]:
-    """The statements of Content-Signal: only no counts; a large CDN adds yes by default."""
+def _of_signal(fields: Fields, uses: list[UseLevel], remarks: Remarks) -> list[Statement]:
+    """The statements of Content-Signal; its levels are added to `uses`.
+
+    Only restrictions count, because a large CDN adds yes by default.
+    """
     statements = []
     for number, line in enumerate(fields.get(CONTENT_SIGNAL, ()), start=1):
         source = Source("Content-Signal", number)
-        said = content_signal(text_of(line), source, remarks).preferences
-        for category, preference in said.items():
+        said = content_signal(text_of(line), source, remarks)
+        if said.use and said.use != USES[-1]:
+            uses.append(UseLevel(said.use, source, excerpt(line)))
+        for category, preference in said.preferences.items():
             counts = preference is Preference.DISALLOWED
             heard = preference if counts else Preference.UNKNOWN
             statements.append(Statement(category, heard, source, excerpt(line)))
