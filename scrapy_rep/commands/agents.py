@@ -6,15 +6,18 @@ the group that its operator documents: Applebot takes that of Googlebot, if no g
 crawlers come from a dated list. Uncertain facts are marked with '?', and --json gives the reason.
 By default, only crawlers in the file are shown; --all, --purpose and --operator show others too.
 --assert-allowed and --assert-disallowed test a file: they show only crawlers with another verdict.
+--disallow and --allow write a new file, and prove that no verdict for another crawler changes.
 
 Examples:
   scrapy rep agents https://example.com/articles/1
   scrapy rep agents robots.txt / /images/ --purpose ai-training --purpose search
   scrapy rep agents robots.txt --csv > crawlers.csv
   scrapy rep agents robots.txt --assert-disallowed training --assert-allowed search
+  scrapy rep agents robots.txt --disallow training --write
 
-exit status: 0 no crawler seems to be banned by accident, or all verdicts are as asserted; 1 some
-crawler does, or some verdict differs; 2 wrong usage; 3 the file is unreachable
+exit status: 0 no crawler seems to be banned by accident, or all verdicts are as asserted, or the
+file is written; 1 some crawler does, or some verdict differs; 2 wrong usage; 3 the file is
+unreachable; 4 not settled: a verdict for another crawler would change, and nothing is written
 """
 
 from __future__ import annotations
@@ -27,9 +30,12 @@ from typing import Any
 
 from scrapy_rep.analysis.agents.crawler_table import DATED
 from scrapy_rep.analysis.agents.crawlers import CRAWLERS, Crawler, crawler_of
+from scrapy_rep.analysis.audience.access_edits import access_edits, first_change, to_change
 from scrapy_rep.analysis.audience.accidents import Accident, Accidents
 from scrapy_rep.analysis.audience.bindings import Access, Binding, bindings, name_by_rfc
+from scrapy_rep.analysis.effect.differences import TooMuchToCompare
 from scrapy_rep.analysis.lint.crawler_names import KNOWN, either, meant_by, near_tokens
+from scrapy_rep.analysis.mending import edited
 from scrapy_rep.analysis.outline import Outline, name_of, outline
 from scrapy_rep.protocol.access.events import AccessResult
 from scrapy_rep.protocol.access.events import name_of as event_name
@@ -38,8 +44,9 @@ from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.paths import path_of
 from scrapy_rep.protocol.tokens import EVERYONE
 
+from .format import write
 from .inputs import Input, is_url, origin_of, read, refuse_odd_path
-from .running import FOUND, OK, REFRESH, Call, CommandError
+from .running import FOUND, OK, REFRESH, UNSETTLED, Call, CommandError
 from .terminal import count_of, cut, safe
 
 OPTIONS = f"""
@@ -53,6 +60,11 @@ urls [PATH...]  URLs of that site or paths to judge; by default the URL itself, 
 --assert-allowed NAME...  test that the file allows the URLs to the crawlers for this purpose, or to
  the crawler with this name; may be repeated
 --assert-disallowed NAME...  test that the file disallows the URLs to them; may be repeated
+--disallow NAME...  write the file with a group that shuts out the crawlers for this purpose, or the
+ crawler with this name; may be repeated
+--allow NAME...  write the file with a group that lets in those of them that may not fetch /; may be
+ repeated
+--write  with --disallow or --allow, write the new file over the old one
 --json  one JSON object per line, for each crawler and URL
 | --csv  the same as CSV
 {REFRESH}
@@ -72,9 +84,14 @@ def run(call: Call) -> int:
     """Judge the URLs for all crawlers."""
     options = call.options
     crawlers, urls = _crawlers(options), _urls(options)
-    asserted = _asserted(options, crawlers)
+    asserted = _chosen(options, "assert_allowed", "assert_disallowed", crawlers)
+    wanted = _chosen(options, "allow", "disallow", crawlers)
+    if (options.write and not wanted) or (wanted and (asserted or options.urls)):
+        raise CommandError("--write needs --disallow or --allow, which take no URLs or assertions")
     file = read(options.file, call)
     file.tell_freshness(call)
+    if wanted:
+        return _write_access(file, wanted, call)
     body = _body(file, call)
     is_short = len(body) <= PARSE_LIMIT_OCTETS  # settings may only raise it, and load Scrapy
     limit_octets = PARSE_LIMIT_OCTETS if is_short else call.ours.parse_limit_octets
@@ -122,21 +139,20 @@ def _purpose(name: str, option: str) -> str:
     raise CommandError(f"{option} {name!r}: give one of {', '.join(sorted(_PURPOSES))}")
 
 
-def _asserted(options: argparse.Namespace, crawlers: Sequence[Crawler]) -> dict[Crawler, bool]:
-    """The crawlers of the assertions, and whether the file must allow the URLs to each.
+def _chosen(
+    options: argparse.Namespace, allow: str, disallow: str, crawlers: Sequence[Crawler]
+) -> dict[Crawler, bool]:
+    """The crawlers that two options name, and whether the file must let them in.
 
-    Crawlers that are out of use, and policy tokens, count only if they are named.
+    Crawlers that are out of use, and in assertions policy tokens, count only if they are named.
 
     Raises:
         CommandError: an option selects no crawler, or two options contradict each other.
     """
     found: dict[Crawler, bool] = {}
-    for option, names, allowed in (
-        ("--assert-allowed", options.assert_allowed, True),
-        ("--assert-disallowed", options.assert_disallowed, False),
-    ):
-        for name in names:
-            for crawler in _of_name(name, option, crawlers):
+    for option, allowed in ((allow, True), (disallow, False)):
+        for name in getattr(options, option):
+            for crawler in _of_name(name, f"--{option.replace('_', '-')}", crawlers):
                 if found.setdefault(crawler, allowed) is not allowed:
                     raise CommandError(f"{crawler.token} cannot be both allowed and disallowed")
     return found
@@ -154,7 +170,11 @@ def _of_name(name: str, option: str, crawlers: Sequence[Crawler]) -> list[Crawle
         crawler
         for crawler in crawlers
         if crawler is known
-        or (crawler.purpose == purpose and not (crawler.is_obsolete or crawler.is_policy))
+        or (
+            crawler.purpose == purpose
+            and not crawler.is_obsolete
+            and not (crawler.is_policy and option.startswith("--assert"))
+        )
     ]
     if not found:
         raise CommandError(f"{option} {name!r}: --purpose and --operator exclude these crawlers")
@@ -197,6 +217,38 @@ def _body(file: Input, call: Call) -> bytes:
 def _order(binding: Binding) -> tuple[int, str, str]:
     crawler = binding.crawler
     return _PURPOSES.index(crawler.purpose), crawler.operator.lower(), crawler.name
+
+
+def _write_access(file: Input, wanted: Mapping[Crawler, bool], call: Call) -> int:
+    """Write the file with the access that is wanted for crawlers; the exit status."""
+    if call.options.write and not file.is_local:
+        raise CommandError(f"--write needs a FILE, and {file.name} is not a file")
+    body = _body(file, call)
+    old, before = parse(body, file.uri), outline(body, file.uri)
+    if before.is_cut or before.codings:
+        raise CommandError(f"{file.name}: compressed, not UTF-8, or too long to be read as a whole")
+    changed = to_change(old, wanted)
+    new = edited(body, access_edits(before, wanted, changed))
+    parsed, after = parse(new, file.uri), outline(new, file.uri)
+    try:
+        found = first_change(old, parsed, (before, after), changed)
+    except TooMuchToCompare as error:
+        raise CommandError(f"not settled, nothing is written: {error}", UNSETTLED) from error
+    if found is not None:
+        what = found if isinstance(found, str) else f"{found.agent} at {found.path}"
+        raise CommandError(
+            f"not settled, nothing is written: the groups of {file.name} are such that the change "
+            f"would fail, or change something for {safe(what)}; edit them by hand",
+            UNSETTLED,
+        )
+    for crawler in CRAWLERS:
+        if crawler not in wanted and crawler_of(crawler.fallback) in changed:
+            call.complain(f"note: {crawler.token} takes the group of {crawler.fallback}")
+    if call.options.write:
+        call.line(write(file, new))
+    else:
+        call.terminal.octets(new)
+    return OK
 
 
 def _write_differing(found: Sequence[Binding], asserted: Mapping[Crawler, bool], call: Call) -> int:

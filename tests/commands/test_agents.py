@@ -229,3 +229,47 @@ class TestPolicyTokens:
         assert rep("agents", robots, *token).status == 1
         robots.write_bytes(self.FILE)
         assert rep("agents", robots, "/a/b", *token).status == 0
+
+
+class TestWriting:
+    def test_a_new_file(self, robots: Path) -> None:
+        chosen = ["--disallow", "training", "--allow", "bingbot"]
+        done = rep("agents", robots, *chosen)
+        assert (done.status, robots.read_bytes()) == (0, FILE)
+        assert "User-agent: GPTBot\n" in done.out
+        written = rep("agents", robots, *chosen, "--write")
+        assert (written.status, robots.read_bytes().decode()) == (0, done.out)
+        again = rep("agents", robots, *chosen, "--write")
+        assert (again.status, again.out) == (0, f"{robots}: already in this form\n")
+        asserted = ["--assert-disallowed", "training", "--assert-allowed", "bingbot"]
+        assert rep("agents", robots, *asserted).status == 0
+
+    def test_from_standard_input(self) -> None:
+        done = rep("agents", "-", "--disallow", "GPTBot")
+        assert done.out == "User-agent: GPTBot\nDisallow: /\n"
+        assert rep("agents", "-", "--disallow", "GPTBot", "--write").status == 2
+
+    def test_who_takes_the_group_of_another(self, robots: Path) -> None:
+        done = rep("agents", robots, "--disallow", "Googlebot")
+        assert "note: Google-InspectionTool takes the group of Googlebot" in done.err
+
+    def test_what_cannot_be_proved(self, robots: Path) -> None:
+        robots.write_bytes(b"User-agent: AI\nDisallow: /a\n")
+        done = rep("agents", robots, "--disallow", "AI2Bot", "--write")
+        assert (done.status, done.out) == (4, "")
+        assert "change something for AI at /; edit them by hand" in done.err
+        assert robots.read_bytes() == b"User-agent: AI\nDisallow: /a\n"
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            ["--write"],
+            ["/a", "--disallow", "GPTBot"],
+            ["--disallow", "GPTBot", "--assert-allowed", "search"],
+            ["--disallow", "GPTBot", "--allow", "training"],
+            ["--disallow", "nobody"],
+        ],
+    )
+    def test_wrong_usage(self, robots: Path, options: list[str]) -> None:
+        done = rep("agents", robots, *options)
+        assert (done.status, done.out, robots.read_bytes()) == (2, "", FILE)
