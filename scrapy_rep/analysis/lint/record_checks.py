@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from urllib.parse import urlsplit
 
 from scrapy_rep.analysis.checks.codes import Code, Effect
@@ -24,6 +24,7 @@ from .crawler_names import ignores_crawl_delay, is_one_slip
 
 _OF_A_GROUP = frozenset({*READERS, b"content-usage"})
 _HUGE_SECONDS = 30
+_MOST_COMPARED = 100_000  # statements about use; many names may share them
 _SCHEME = re.compile(rb"([A-Za-z][A-Za-z0-9+.-]*):")
 _USUAL_SCHEMES = ("http", "https")
 _ADVICE_FOR_BLANKS = "write only the URL, and %20 for a blank that belongs to it"
@@ -239,23 +240,35 @@ def _signals_of(value: bytes) -> Mapping[str, object]:
     return {**found.preferences, **({"use": found.use} if found.use else {})}
 
 
+_Said = tuple[tuple[str, str], object, Line]  # the path and the category; the preference
+
 _CONFLICTS = (
     ((b"content-usage",), Code.USAGE_CONFLICT, _usage_of),
     (_SIGNALS, Code.SIGNAL_CONFLICT, _signals_of),
 )
 
 
+def _said(line: Line, read: Callable[[bytes], Mapping[str, object]]) -> Iterator[_Said]:
+    pattern, value = divided(line.value)
+    return (((pattern, key), said, line) for key, said in read(value).items())
+
+
 def _conflicts(outlined: Outline) -> Iterator[Finding]:
     """Records about use that differ for the same crawler, path and category."""
     for names, code, read in _CONFLICTS:
-        lines = [[line for line in block.others if line.name in names] for block in outlined.blocks]
+        said_in = [
+            [one for line in block.others if line.name in names for one in _said(line, read)]
+            for block in outlined.blocks
+        ]
         told: set[int] = set()
-        for indices in outlined.merges if sum(map(len, lines)) > 1 else ():
-            said: dict[tuple[str, str], tuple[object, Line]] = {}
-            for line in chain.from_iterable(lines[index] for index in indices):
-                pattern, value = divided(line.value)
-                for category, preference in read(value).items():
-                    before, where = said.setdefault((pattern, category), (preference, line))
-                    if before != preference and line.number not in told:
-                        told.add(line.number)
-                        yield value_finding(code, line, f"see line {where.number}")
+        left = _MOST_COMPARED
+        for merge in outlined.merges if sum(map(len, said_in)) > 1 else ():
+            first: dict[tuple[str, str], tuple[object, Line]] = {}
+            for key, said, line in islice(
+                chain.from_iterable(map(said_in.__getitem__, merge)), left
+            ):
+                left -= 1
+                before, where = first.setdefault(key, (said, line))
+                if before != said and line.number not in told:
+                    told.add(line.number)
+                    yield value_finding(code, line, f"see line {where.number}")

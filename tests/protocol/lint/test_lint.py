@@ -302,6 +302,9 @@ HOSTILE = {
     "index pages that agents share": _numbered("User-agent: bot%d\n", _N // 3)
     + _numbered("Allow: /%d/index.html\n", _N // 3)
     + _numbered("User-agent: bot%d\nDisallow: /\n", _N // 3),
+    "signals that agents share": _numbered("User-agent: bot%d\n", _N // 3)
+    + b"Content-Signal: use=full\n" * (_N // 75)
+    + _numbered("User-agent: bot%d\nDisallow: /\n", _N // 3),
     "NULs": b"a\0\n" * (_N // 3),
     "agents named twice": _numbered("User-agent: bot%d\n", _N // 2)
     + b"Disallow: /a\n"
