@@ -32,7 +32,13 @@ from scrapy_rep.analysis.agents.crawler_table import DATED
 from scrapy_rep.analysis.agents.crawlers import CRAWLERS, Crawler, crawler_of
 from scrapy_rep.analysis.audience.access_edits import access_edits, first_change, to_change
 from scrapy_rep.analysis.audience.accidents import Accident, Accidents
-from scrapy_rep.analysis.audience.bindings import Access, Binding, bindings, name_by_rfc
+from scrapy_rep.analysis.audience.bindings import (
+    Access,
+    Binding,
+    bindings,
+    name_by_rfc,
+    names_of_groups,
+)
 from scrapy_rep.analysis.effect.differences import TooMuchToCompare
 from scrapy_rep.analysis.lint.crawler_names import KNOWN, either, meant_by, near_tokens
 from scrapy_rep.analysis.mending import edited
@@ -228,10 +234,10 @@ def _write_access(file: Input, wanted: Mapping[Crawler, bool], call: Call) -> in
     if before.is_cut or before.codings:
         raise CommandError(f"{file.name}: compressed, not UTF-8, or too long to be read as a whole")
     changed = to_change(old, wanted)
-    new = edited(body, access_edits(before, wanted, changed))
+    new = edited(body, access_edits(old, before, wanted, changed))
     parsed, after = parse(new, file.uri), outline(new, file.uri)
     try:
-        found = first_change(old, parsed, (before, after), changed)
+        found = first_change(old, parsed, (before, after), wanted, changed)
     except TooMuchToCompare as error:
         raise CommandError(f"not settled, nothing is written: {error}", UNSETTLED) from error
     if found is not None:
@@ -242,7 +248,9 @@ def _write_access(file: Input, wanted: Mapping[Crawler, bool], call: Call) -> in
             UNSETTLED,
         )
     for crawler in CRAWLERS:
-        if crawler not in wanted and crawler_of(crawler.fallback) in changed:
+        group = parsed.selection(names_of_groups(crawler)).product_token
+        is_fallback = crawler_of(group) in changed and group != crawler.name
+        if is_fallback and crawler not in wanted:
             call.complain(f"note: {crawler.token} takes the group of {crawler.fallback}")
     if call.options.write:
         call.line(write(file, new))

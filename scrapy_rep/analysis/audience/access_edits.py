@@ -4,7 +4,8 @@ A crawler that the file treats as wanted keeps its lines: one to shut out if it 
 one to let in if it may fetch ``/``. So a second run changes nothing. For the others, the file gets
 ``Disallow: /`` or ``Allow: /``: a group that names only such crawlers gets this rule instead of its
 own; a group that names others too loses the lines of such crawlers. The crawlers that are left get
-lines in a group that has just this rule, or in a new group at the end.
+lines in a group that has just this rule, or in a new group at the end. Those that are let in keep
+the preferences and the delays of the group that they leave.
 
 Cost: linear in the octets for each crawler, plus the cost of `differences`.
 """
@@ -16,14 +17,15 @@ from collections.abc import Iterator, Mapping
 from scrapy_rep.analysis.agents.crawlers import OWN_GROUP_ONLY, Crawler
 from scrapy_rep.analysis.effect.differences import UNNAMED, Difference, agents_of, differences
 from scrapy_rep.analysis.effect.rule_patterns import is_live, pattern_of
-from scrapy_rep.analysis.effect.usage_changes import UsageDifference, usage_differences
+from scrapy_rep.analysis.effect.usage_changes import USAGE_KEYS, UsageDifference, usage_differences
 from scrapy_rep.analysis.mending import Edit, EditPlace
 from scrapy_rep.analysis.outline import Block, Outline, name_of
 from scrapy_rep.protocol.document import RobotsTxt
+from scrapy_rep.protocol.extensions.pace import PACE_KEYS
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.tokens import token_of
 
-from .bindings import name_in_file
+from .bindings import name_in_file, names_of_groups
 
 Wanted = Mapping[Crawler, bool]
 """Crawlers, and whether the file is to let them in."""
@@ -31,6 +33,7 @@ Wanted = Mapping[Crawler, bool]
 _RULES = {True: b"Allow: /", False: b"Disallow: /"}
 _SIDES = {(Kind.ALLOW, "/"): True, (Kind.DISALLOW, "/"): False}
 _ALL = ("/", "/*", "*")
+_KEPT = {*PACE_KEYS, *USAGE_KEYS}
 
 
 def to_change(robots_txt: RobotsTxt, wanted: Wanted) -> dict[Crawler, bool]:
@@ -43,13 +46,13 @@ def to_change(robots_txt: RobotsTxt, wanted: Wanted) -> dict[Crawler, bool]:
 
 
 def _is_as_wanted(robots_txt: RobotsTxt, crawler: Crawler, *, allowed: bool) -> bool:
-    name = name_in_file(crawler)
+    names = names_of_groups(crawler)
     ignores_group = (
-        crawler.obeys == OWN_GROUP_ONLY and robots_txt.selection(name).product_token != name
+        crawler.obeys == OWN_GROUP_ONLY and robots_txt.selection(names).product_token not in names
     )
     if allowed:
-        return ignores_group or robots_txt.verdict("/", name).allowed
-    group = None if ignores_group else robots_txt.group(name)
+        return ignores_group or robots_txt.verdict("/", names).allowed
+    group = None if ignores_group else robots_txt.group(names)
     rules = (
         [] if group is None else [(one.allow, pattern_of(one.path_pattern)) for one in group.rules]
     )
@@ -58,7 +61,9 @@ def _is_as_wanted(robots_txt: RobotsTxt, crawler: Crawler, *, allowed: bool) -> 
     )
 
 
-def access_edits(outlined: Outline, wanted: Wanted, changed: Wanted) -> Iterator[Edit]:
+def access_edits(
+    robots_txt: RobotsTxt, outlined: Outline, wanted: Wanted, changed: Wanted
+) -> Iterator[Edit]:
     """The edits that give each changed crawler the rule that is wanted."""
     sides = {name_in_file(crawler): allowed for crawler, allowed in changed.items()}
     all_sides = {name_in_file(crawler): allowed for crawler, allowed in wanted.items()}
@@ -79,18 +84,35 @@ def access_edits(outlined: Outline, wanted: Wanted, changed: Wanted) -> Iterator
         names_only = all(all_sides.get(name) is home for name in block.names if name not in sides)
         if home is not None and names_only and block.rules and not block.others:
             homes.setdefault(home, block)
-    for side, rule in _RULES.items():
-        left = [one for one in changed if changed[one] is side and name_in_file(one) not in placed]
-        lines = [b"User-agent: " + one.token.encode() for one in left]
-        if lines and side in homes:
+    left = {one: side for one, side in changed.items() if name_in_file(one) not in placed}
+    new = []
+    for (side, kept), lines in _new_groups(robots_txt, left).items():
+        if side in homes and not kept:
             at = homes[side].agents[-1].number
             yield from (Edit(EditPlace.BELOW, at, line) for line in lines)
-        elif lines:
-            if is_open:  # the last group would go on into the new one
-                is_open = False
-                yield Edit(EditPlace.BELOW, outlined.blocks[-1].agents[-1].number, b"Disallow:")
-            blank = [b""] if outlined.lines else []
-            yield from (Edit(EditPlace.END, 0, line) for line in (*blank, *lines, rule))
+        else:
+            new += [b"", *lines, *kept, _RULES[side]]
+    if new and is_open:  # the last group would go on into the new one
+        yield Edit(EditPlace.BELOW, outlined.blocks[-1].agents[-1].number, b"Disallow:")
+    yield from (Edit(EditPlace.END, 0, line) for line in new[not outlined.lines :])
+
+
+def _new_groups(
+    robots_txt: RobotsTxt, crawlers: Wanted
+) -> dict[tuple[bool, tuple[bytes, ...]], list[bytes]]:
+    """The user-agent lines, by the rule and the kept lines below them."""
+    found: dict[tuple[bool, tuple[bytes, ...]], list[bytes]] = {}
+    for crawler, side in crawlers.items():
+        kept = _kept(robots_txt, crawler) if side else ()
+        found.setdefault((side, kept), []).append(b"User-agent: " + crawler.token.encode())
+    return found
+
+
+def _kept(robots_txt: RobotsTxt, crawler: Crawler) -> tuple[bytes, ...]:
+    """The lines with preferences and delays in the group that a crawler takes."""
+    group = robots_txt.group(names_of_groups(crawler))
+    records = () if group is None else group.other_records
+    return tuple(one.key + b": " + one.value for one in records if one.key.lower() in _KEPT)
 
 
 def _rule_edits(block: Block, rule: bytes) -> Iterator[Edit]:
@@ -108,9 +130,13 @@ def _rule_of(block: Block) -> bool | None:
 
 
 def first_change(
-    old: RobotsTxt, new: RobotsTxt, outlines: tuple[Outline, Outline], changed: Wanted
+    old: RobotsTxt,
+    new: RobotsTxt,
+    outlines: tuple[Outline, Outline],
+    wanted: Wanted,
+    changed: Wanted,
 ) -> Difference | UsageDifference | str | None:
-    """The first change for another crawler than the changed ones, or for those in vain; or None.
+    """The first change for another crawler than the changed ones, or one that fails; or None.
 
     A name such as AI2Bot is read as AI by strict parsers, so it may change what AI gets, unless
     the old file names AI. Crawlers that get the same records from both files get the same verdicts.
@@ -129,7 +155,7 @@ def first_change(
     for agent in others:
         if old.asked(_tokens(agent)) != new.asked(_tokens(agent)):
             return agent
-    return next((crawler.token for crawler in to_change(new, changed)), None)
+    return next((crawler.token for crawler in to_change(new, wanted)), None)
 
 
 def _tokens(agent: str) -> tuple[str, ...]:

@@ -83,7 +83,7 @@ def bindings(
     """The access of each crawler to each URL; all URLs of one crawler follow each other."""
     wanted = list(urls)
     for crawler in crawlers:
-        names = _names_of(crawler)
+        names = names_of_groups(crawler)
         group = robots_txt.selection(names).product_token
         for url in wanted:
             verdict = robots_txt.verdict(url, names)
@@ -105,7 +105,7 @@ def name_by_rfc(crawler: Crawler) -> str | None:
     return None if is_product_token(crawler.token) else token_of(crawler.token)
 
 
-def _names_of(crawler: Crawler) -> tuple[str, ...]:
+def names_of_groups(crawler: Crawler) -> tuple[str, ...]:
     """The names of the groups that a crawler takes, in order; a fallback has no fallback itself."""
     names = (name_in_file(crawler), crawler.fallback.lower())
     return tuple(filter(None, names))

@@ -29,7 +29,7 @@ MOST_STEPS = 40_000_000
 USE = "use"
 """A name in addition to the categories: how much of the content may be used."""
 
-_NAMES = (b"content-usage", b"content-signal", b"content-signals")
+USAGE_KEYS = (b"content-usage", b"content-signal", b"content-signals")
 _READING_OCTETS = 10  # of a file, read in a step
 _PROBE_STEPS = 600  # to compare two files on a path
 _PATTERN_STEPS = 20  # to try each of their patterns
@@ -93,7 +93,7 @@ def usage_differences(
 
 def _patterns(outlined: Outline) -> list[str]:
     """The paths of all records about use, in normal form, each once."""
-    values = (line.value for line in outlined.lines if line.name in _NAMES)
+    values = (line.value for line in outlined.lines if line.name in USAGE_KEYS)
     return list(dict.fromkeys(divided(value)[0] for value in values))
 
 

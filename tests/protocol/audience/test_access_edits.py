@@ -33,8 +33,8 @@ def rewritten(body: bytes, wanted: dict[Crawler, bool]) -> bytes | None:
     """The new file; None if it cannot be proved."""
     old, before = parse(body), outline(body)
     changed = to_change(old, wanted)
-    new = edited(body, access_edits(before, wanted, changed))
-    found = first_change(old, parse(new), (before, outline(new)), changed)
+    new = edited(body, access_edits(old, before, wanted, changed))
+    found = first_change(old, parse(new), (before, outline(new)), wanted, changed)
     return new if found is None else None
 
 
@@ -66,10 +66,28 @@ def test_shut_out(old: str, new: str) -> None:
         ("UA *|D /", "UA *|D /||UA bingbot|A /"),
         ("UA bingbot|UA GPTBot|D /", "UA GPTBot|D /||UA bingbot|A /"),
         ("UA bingbot|UA CCBot|D /x|A /", "UA bingbot|UA CCBot|D /x|A /||UA GPTBot|D /"),
+        (
+            "UA *|Crawl-delay: 5|Host: h|D /",
+            "UA *|Crawl-delay: 5|Host: h|D /||UA bingbot|Crawl-delay: 5|A /",
+        ),
+        (
+            "UA *|Content-Signal: ai-train=no|D /",
+            "UA *|Content-Signal: ai-train=no|D /||UA bingbot|Content-Signal: ai-train=no|A /",
+        ),
     ],
 )
 def test_let_in(old: str, new: str) -> None:
     assert rewritten(_file(old), wanted_of(GPTBot=False, bingbot=True)) == _file(new)
+
+
+def test_the_group_of_another_crawler() -> None:
+    """Applebot takes that of Googlebot if it has none of its own."""
+    old, new = "UA *|D|UA Googlebot|D /", "||UA Applebot|A /"
+    assert rewritten(_file(old), wanted_of(Applebot=True)) == _file(old + new)
+    old, new = "UA *|D /|UA Googlebot|A /", "||UA Applebot|D /"
+    assert rewritten(_file(old), wanted_of(Applebot=False)) == _file(old + new)
+    old = "UA *|D /x|UA Googlebot|A /"
+    assert rewritten(_file(old), wanted_of(Googlebot=False, Applebot=True)) is None
 
 
 def test_line_ends_and_comments_stay() -> None:
