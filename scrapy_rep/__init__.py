@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .protocol.fields.remarks import Source as Source
     from .protocol.page.rules import PageRule as PageRule
     from .protocol.page.rules import PageRules as PageRules
+    from .protocol.usage.licences import PaymentRequired as PaymentRequired
     from .protocol.usage.preference import Licence as Licence
     from .protocol.usage.preference import Preference as Preference
     from .protocol.usage.preference import Statement as Statement
@@ -83,6 +84,7 @@ _NAMES = {
     "protocol.extensions.records": "OtherRecord RequestRate VisitTime",
     "protocol.fields.remarks": "Remark Source",
     "protocol.page.rules": "PageRule PageRules",
+    "protocol.usage.licences": "PaymentRequired",
     "protocol.usage.preference": "Licence Preference Statement UsagePreferences UseLevel",
     "protocol.verdict": "Reason Rule Verdict",
     "queue.explaining": "explain",

@@ -30,6 +30,7 @@ from scrapy_rep.signals import (
     RateLimited,
     RobotsTxtDisallowed,
     RobotsTxtUnreachable,
+    payment_required,
     request_disallowed,
     sitemaps_discovered,
     withheld,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_rep.policy import Policy
+    from scrapy_rep.protocol.usage.licences import PaymentRequired
     from scrapy_rep.settings import RepSettings
 
 REQUEST, REDIRECT, FILTER, BROWSER = "request", "redirect", "queue-filter", "browser"
@@ -128,6 +130,9 @@ class Witness(Protocol):
     def probed(self, origin: Origin) -> None:
         """A request is sent to an origin that has not answered well since it rested."""
 
+    def priced(self, url: str, terms: PaymentRequired) -> None:
+        """A page answered 402."""
+
 
 class Decisions:
     """Records the decisions of one crawl, and drops the requests that are not allowed.
@@ -203,6 +208,14 @@ class Decisions:
         """Note that a request is sent to an origin that has not answered well since it rested."""
         if self.witness is not None:
             self.witness.probed(origin)
+
+    def priced(self, response: Response, terms: PaymentRequired) -> None:
+        """Record that a page answered 402 (Payment Required)."""
+        if self.witness is not None:
+            self.witness.priced(response.url, terms)
+        self._journal.count(stats.PAYMENT_REQUIRED)
+        self._journal.debug("Payment required: %s (%s)", response, terms.price or "no price")
+        self.notices.send(payment_required, response=response, terms=terms)
 
     # Requests of the crawl
 

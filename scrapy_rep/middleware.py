@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from scrapy_rep.pages.reservations import Reservations
     from scrapy_rep.proof.trail import Trail
 
+_PAYMENT_REQUIRED = 402
 # When the crawl closes, answers are not awaited, and verdicts may have these reasons instead.
 _UNDECIDED = (Reason.UNREACHABLE, Reason.VISIT_TIME)
 # Meta keys that few requests have. A request that has one needs more checks.
@@ -312,12 +313,24 @@ class RepMiddleware:
 
     def _answered(self, request: Request, response: Response) -> Request | None:
         """The request to queue again because its answer makes the origin rest, or None."""
+        if response.status == _PAYMENT_REQUIRED and "cached" not in response.flags:
+            self._priced(request, response)
         if not self.pacing.backoff.goes_again(request, response):
             return None
         # Scrapy's stats do not count this answer, because no middleware sees it.
         self._journal.count("downloader/response_count")
         self._journal.count(f"downloader/response_status_count/{response.status}")
         return self._put_back(request, stats.BACKOFF_PUT_BACK)
+
+    def _priced(self, request: Request, response: Response) -> None:
+        """Record that a page requires a payment; no middleware sends its request again."""
+        if is_own(request) or is_robots_txt(response.url):
+            return
+        from scrapy_rep.protocol.usage.licences import payment_of  # few crawls need it
+
+        request.meta["dont_retry"] = True
+        prices, links = map(response.headers.getlist, ("crawler-price", "link"))
+        self._decisions.priced(response, payment_of(prices, links, response.url))
 
     async def _judged_again(self, request: Request) -> Request | None:
         """Judge a request again; return it for the queue if the verdict is undecided."""

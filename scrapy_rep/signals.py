@@ -51,6 +51,13 @@ origin_rests = object()
 Sent once for each rest. `response` is the answer that began it, which no callback gets.
 """
 
+payment_required = object()
+"""`payment_required(response, terms)`: a page answered 402 (Payment Required).
+
+`terms` is a `PaymentRequired`, with the price and the licences that the answer names. The request
+is not sent again, and nothing is paid.
+"""
+
 VERDICT = "rep_verdict"
 """Written: the `Verdict` that let the request through."""
 

@@ -30,6 +30,7 @@ from scrapy_rep import (
     OtherRecord,
     PageRule,
     PageRules,
+    PaymentRequired,
     Policy,
     Preference,
     RateLimited,
@@ -87,6 +88,7 @@ class PoliteSpider(scrapy.Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         self.crawler.signals.connect(self.told, signals.sitemaps_discovered)
+        self.crawler.signals.connect(self.priced, signals.payment_required)
         policy: Policy = await policy_for(self.crawler, "https://example.com/")
         self.logger.info("%s", explain(self.crawler, "https://example.com/x")["pace"])
         for sitemap in policy.sitemaps:
@@ -107,6 +109,10 @@ class PoliteSpider(scrapy.Spider):
     def told(self, origin: Origin, sitemaps: tuple[str, ...], policy: Policy) -> None:
         """A handler of `sitemaps_discovered`."""
         self.logger.info("%s %s %s", origin.robots_txt_uri, sitemaps, policy.origin == origin)
+
+    def priced(self, response: Response, terms: PaymentRequired) -> None:
+        """A handler of `payment_required`."""
+        self.logger.info("%s costs %s %s", response.url, terms.price, terms.licences)
 
     def parse(self, response: Response, **_: Any) -> Iterator[dict[str, str]]:
         verdict = response.meta["rep_verdict"]

@@ -334,7 +334,7 @@ def _policy_words(policy: dict[str, Any], at: float) -> Iterator[str]:
         yield f"    {lead} {safe(hop['uri'])} ({safe(came)}{when}{copied})"
 
 
-_URLS = ("url", "page", "uri", "location")
+_URLS = ("url", "page", "uri", "location", "licence")
 _COLUMNS = (
     *("n", "at", "t", "url", "allowed", "reason", "line", "rule", "group", "by", "outcome"),
     *("why", "p", "origin", "event", "meaning", "source", "is_stale", "fetched_at", "body"),

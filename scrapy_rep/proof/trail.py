@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.policy import Policy
+    from scrapy_rep.protocol.usage.licences import PaymentRequired
     from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
@@ -265,6 +266,12 @@ class Trail:
         """Write that a request is sent to an origin that has not answered well since it rested."""
         self._of_origin(records.PROBE, origin, {})
 
+    def priced(self, url: str, terms: PaymentRequired) -> None:
+        """Write that a page answered 402, and the terms in its answer."""
+        licence = self._url(terms.licences[0].uri) if terms.licences else None
+        held = {"url": self._url(url), "price": terms.price or None, "licence": licence}
+        self._unnumbered(records.PAYMENT, held)
+
     # Writing
 
     def _ready(self) -> tuple[float, int | None]:
@@ -284,10 +291,12 @@ class Trail:
         return at, segment
 
     def _of_origin(self, kind: str, origin: Origin, held: dict[str, Any]) -> None:
+        self._unnumbered(kind, {"origin": str(origin), **held})
+
+    def _unnumbered(self, kind: str, held: dict[str, Any]) -> None:
         at, segment = self._ready()
         if segment is not None:
-            record = {"t": kind, "at": rounded(at), "origin": str(origin), **held}
-            self._writer.put(line(record), at)
+            self._writer.put(line({"t": kind, "at": rounded(at), **held}), at)
 
     def _numbered(self, kind: str, held: dict[str, Any]) -> None:
         self._n += 1

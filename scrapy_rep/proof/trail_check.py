@@ -123,7 +123,7 @@ class Checking:
     def _read_run(self, found: TrailLine, record: dict[str, Any]) -> None:
         """A `run` record does not count, only the records after it."""
 
-    _read_fetch = _read_sent = _read_rest = _read_probe = _read_clock = _read_run
+    _read_fetch = _read_sent = _read_rest = _read_probe = _read_payment = _read_clock = _read_run
 
     def _read_mark(self, found: TrailLine, record: dict[str, Any]) -> None:
         first = self._marked_line + 1

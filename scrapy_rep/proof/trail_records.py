@@ -24,7 +24,7 @@ VERSION = 1
 RUN, POLICY, BODY, DECISION, EXEMPT = "run", "policy", "body", "decision", "exempt"
 DROP, WITHHELD, FETCH, GAP = "drop", "withheld", "fetch", "gap"
 MARK, END, SENT = "mark", "end", "sent"
-REST, PROBE, CLOCK = "rest", "probe", "clock"
+REST, PROBE, PAYMENT, CLOCK = "rest", "probe", "payment", "clock"
 RATE_LIMITED = "RATE_LIMITED"  # the reason of a `drop`: its origin was given up after 429 or 503
 
 NUMBERED = frozenset({DECISION, EXEMPT, DROP, WITHHELD})

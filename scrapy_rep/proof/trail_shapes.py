@@ -142,6 +142,7 @@ SHAPES: dict[str, Shape] = {
     ),
     records.CLOCK: Shape("at step_seconds", number="at step_seconds"),
     records.PROBE: Shape("at origin", number="at", text="origin"),
+    records.PAYMENT: Shape("at url", number="at", text="url price licence"),
     records.GAP: Shape(
         "from_n to_n error", count=f"from_n to_n {_TOTALS}", number="from_at to_at", text="error"
     ),

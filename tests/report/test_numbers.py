@@ -18,6 +18,7 @@ from scrapy_rep.proof.report.report_values import (
     Decided,
     Exemption,
     Paced,
+    Priced,
     Rested,
     Ruled,
     Withheld,
@@ -296,6 +297,18 @@ def test_rests_of_several_workers(tmp_path: Path) -> None:
     )
     told = "2 origins answered 429 or 503 and rested; 1 request of one crawl was sent in the rest "
     assert (NOTE, f"{told}of another, if their clocks agree.") in [*verdict(found)]
+
+
+def test_pages_that_require_a_payment(tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    terms = {"price": "USD 0.01", "licence": f"{A}/rsl.xml"}
+    for url, more in ((f"{B}/x", {}), (f"{A}/b", terms), (f"{A}/a", terms)):
+        made.put("payment", at=BEGAN, url=url, **more)
+    found = report_of([made.end()])
+    assert found.payments.rows == (
+        Priced(A, "USD 0.01", f"{A}/rsl.xml", 2, f"{A}/a"),
+        Priced(B, "", "", 1, f"{B}/x"),
+    )
 
 
 def test_several_runs_add_up(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ def made_of_all(root: Path, *, every: int = 1) -> CrawlReport:
         made.forbid(url, p, outcome="would-drop", reason=HOSTILE)
         made.exempt(url)
         made.withhold(url, f"noai by {url}")
+        made.put("payment", at=made.now, url=url, price=HOSTILE, licence=url)
         for turn in range(3):
             at = made.now - BEGAN + turn * (0.4 + number)
             made.send(origin, at, at, 0.5)

@@ -22,6 +22,7 @@ from .report_values import (
     Fetches,
     Lost,
     OriginFacts,
+    Priced,
     Rested,
     Ruled,
     Withheld,
@@ -100,6 +101,7 @@ class Counting:
         self.rules = Tally(Ruled)
         self.withheld = Tally(Withheld)
         self.rests = Tally(Rested)
+        self.payments = Tally(Priced)
         self.withheld_count = 0
         self.gaps: list[Lost] = []
         self.gap_count = 0
@@ -235,6 +237,10 @@ class Counting:
 
     def _hear_probe(self, run: RunCounts, record: Record) -> None:
         self.rests.of(_text(record["origin"])).probe(run.name, float(record["at"]))
+
+    def _hear_payment(self, _: RunCounts, record: Record) -> None:
+        url, licence = self._url(record["url"]), self._url(record.get("licence", ""))
+        self.payments.of(origin_of(url), _text(record.get("price", "")), licence).add(url)
 
     def _hear_clock(self, run: RunCounts, record: Record) -> None:
         if len(run.steps) < _STEPS:

@@ -166,6 +166,7 @@ def _made(whole: Counting, runs: tuple[RunFacts, ...], *, shows_queries: bool) -
         rules=rows_of(whole.rules, lambda row: (row.allowed, -row.count, row.origin, row.line)),
         paces=_paces(whole, runs),
         rests=rows_of(whole.rests, lambda row: (-row.too_soon, -row.longest_seconds, row.origin)),
+        payments=rows_of(whole.payments, lambda row: (-row.count, row.origin, row.price)),
         withheld=rows_of(whole.withheld, lambda row: (-row.count, row.because, row.what)),
         gaps=Rows(tuple(whole.gaps), whole.gap_count),
         limits=tuple(limits_of(runs, totals, shows_queries=shows_queries)),

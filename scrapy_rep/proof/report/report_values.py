@@ -346,6 +346,17 @@ class Rested(Counted):
 
 
 @dataclass
+class Priced(Sampled):
+    """Pages of an origin that answered 402 with the same terms; `url` is one of the pages."""
+
+    origin: str
+    price: str
+    licence: str
+    count: int = 0
+    url: str = ""
+
+
+@dataclass
 class Withheld(Sampled):
     """Requests or items of pages that one statement withheld; `page` is one of the pages."""
 
@@ -386,6 +397,7 @@ class CrawlReport:
     rules: Rows[Ruled]
     paces: Rows[Paced]
     rests: Rows[Rested]
+    payments: Rows[Priced]
     withheld: Rows[Withheld]
     gaps: Rows[Lost]
     limits: tuple[str, ...]

@@ -1,16 +1,17 @@
 """Licences (RSL 1.0): License records of robots.txt, Link fields, and ``link`` elements.
 
-They change no preference. A line of the Link field (RFC 8288, 3) counts up to its first syntax
-error. Linear in the input.
+They change no preference. An answer 402 may also name the price of a page. A line of
+the Link field (RFC 8288, 3) counts up to its first syntax error. Linear in the input.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
 
-from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source, text_of
+from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source, excerpt, text_of
 from scrapy_rep.protocol.page.page_elements import PageLink, relations
 
 from .preference import Licence
@@ -62,6 +63,25 @@ def of_elements(links: Iterable[PageLink], base_url: str) -> Iterator[Licence]:
             number += 1
             media_type = link.media_type.strip().lower()
             yield Licence(uri, media_type, Source("link", number, link.line))
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentRequired:
+    """The terms in an answer 402 (Payment Required) for a page.
+
+    Attributes:
+        price: the text of ``crawler-price`` (Cloudflare's pay per crawl), such as ``USD 0.01``, at
+            most 200 characters; empty if the answer names no price.
+        licences: the licences in its Link fields.
+    """
+
+    price: str = ""
+    licences: tuple[Licence, ...] = ()
+
+
+def payment_of(prices: Sequence[bytes], links: Sequence[bytes], url: str) -> PaymentRequired:
+    """The terms in the ``crawler-price`` and Link fields of an answer."""
+    return PaymentRequired(excerpt(b", ".join(prices)), tuple(of_fields(links, url)))
 
 
 def _absolute(base: str, reference: str) -> str:
