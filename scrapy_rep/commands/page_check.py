@@ -357,7 +357,7 @@ def _notes(usage: UsagePreferences) -> Iterator[str]:
     for category in CATEGORIES:
         said = {one.preference for one in usage.statements if one.category == category}
         if {Preference.ALLOWED, Preference.DISALLOWED} <= said:
-            yield f"{category}: the statements differ; each has the same rank, so no counts"
+            yield f"{category}: the statements differ, and a no counts more than any yes"
     yield from map(str, usage.remarks)
 
 

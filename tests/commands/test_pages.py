@@ -162,6 +162,18 @@ class TestWithoutPages:
         assert row["preferences"]["search"] == "y"
         assert row["preferences"]["ai-input"] == "n"
 
+    def test_groups_that_a_network_joined(self, tmp_path: Path) -> None:
+        file = tmp_path / "robots.txt"
+        signals = "ai-train=no, use=reference", "search=yes, ai-train=yes, use=full"
+        file.write_text("".join(f"User-agent: *\nContent-Signal: {one}\n" for one in signals))
+        done = rep("check", "--usage", "/a", "--robots", file, "--agent", "x")
+        assert (
+            "train-ai: disallowed\n      decides: train-ai=n by Content-Signal, line 2" in done.out
+        )
+        assert "    use=reference by Content-Signal, line 2" in done.out
+        assert "note: train-ai: the statements differ, and a no counts more" in done.out
+        assert done.out.count("note:") == 1
+
     def test_the_store(self, tmp_path: Path) -> None:
         settings = stored(tmp_path, file_entry(usual_key(ORIGIN), at=4e9, body=_ROBOTS.encode()))
         url = "https://example.com/open"

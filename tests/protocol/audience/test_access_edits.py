@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-from base64 import b64decode
-from itertools import islice
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +14,8 @@ from scrapy_rep.analysis.mending import edited
 from scrapy_rep.analysis.outline import outline
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.tokens import token_of
-from tests.shared import SHARED, needs_shared
+from tests.protocol.lint.corpus import RECENT, files
+from tests.shared import needs_shared
 
 _TRAINING = [one for one in CRAWLERS if one.purpose == "ai-training" and not one.is_obsolete]
 
@@ -135,26 +131,23 @@ def test_any_file(lines: list[str], bing: bool) -> None:
 @pytest.mark.slow
 def test_real_files() -> None:
     """A hundred of them: twice changes nothing, and no crawler that is not listed sees a change."""
-    assert SHARED is not None
     wanted = dict.fromkeys(_TRAINING, False)
     names = {name_in_file(one) for one in _TRAINING}
     listed = names | {token_of(name) for name in names}
-    with gzip.open(SHARED / "corpus" / "robots-2026.jsonl.gz", "rt", encoding="utf-8") as rows:
-        for row in islice(rows, 0, 600, 6):
-            body = b64decode(json.loads(row)["body_b64"])
-            new = rewritten(body, wanted)
-            assert new is not None
-            assert rewritten(new, wanted) == new
-            old_file, new_file = parse(body), parse(new)
-            others = [
-                one for one in agents_of(outline(body), outline(new)) if one.lower() not in listed
-            ]
-            assert not [*differences(old_file, new_file, [*others, "Zyxwv"], steps=10**9)]
-            known = [one for one in CRAWLERS if name_in_file(one) not in listed]
-            for crawler in known:
-                name = name_in_file(crawler)
-                before, after = old_file.verdict("/", name), new_file.verdict("/", name)
-                assert before.allowed is after.allowed
+    for _, body in files(RECENT)[:600:6]:
+        new = rewritten(body, wanted)
+        assert new is not None
+        assert rewritten(new, wanted) == new
+        old_file, new_file = parse(body), parse(new)
+        others = [
+            one for one in agents_of(outline(body), outline(new)) if one.lower() not in listed
+        ]
+        assert not [*differences(old_file, new_file, [*others, "Zyxwv"], steps=10**9)]
+        known = [one for one in CRAWLERS if name_in_file(one) not in listed]
+        for crawler in known:
+            name = name_in_file(crawler)
+            before, after = old_file.verdict("/", name), new_file.verdict("/", name)
+            assert before.allowed is after.allowed
 
 
 def _file(text: str) -> bytes:

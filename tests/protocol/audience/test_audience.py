@@ -9,7 +9,7 @@ from scrapy_rep.analysis.audience.accidents import Accident, Accidents, Sign
 from scrapy_rep.analysis.audience.bindings import Access, Binding, bindings, name_by_rfc
 from scrapy_rep.analysis.outline import outline
 from scrapy_rep.protocol.document import parse
-from tests.protocol.lint.corpus import files
+from tests.protocol.lint.corpus import RECENT, files
 from tests.shared import needs_shared
 
 ALL = "User-agent: *\nDisallow: /\n"
@@ -151,10 +151,11 @@ class TestAccidents:
 
     @needs_shared
     @pytest.mark.slow
-    def test_real_files(self) -> None:
+    @pytest.mark.parametrize("name", ["robots.jsonl.gz", RECENT])
+    def test_real_files(self, name: str) -> None:
         """Every accident is a ban, of a crawler in use."""
         count = 0
-        for _, body in list(files())[::10]:
+        for _, body in files(name)[::10]:
             robots_txt = parse(body)
             found = list(bindings(robots_txt, CRAWLERS, ["/", "/a"]))
             for one in Accidents(robots_txt, outline(body)).among(found):
